@@ -1,0 +1,121 @@
+"""The front door of the project: the command `oversmoothing` and the names a library user imports.
+
+    import oversmoothing
+    oversmoothing.verdict(A=..., H=...)                        # does it oversmooth, and why
+    oversmoothing.evolve(X0=..., A=..., W=..., depth=1000)     # simulate it, on CPU or GPU
+    oversmoothing.inspect(model, images)                       # ask it of a trained model
+
+This module is the public interface; `theory`, `simulations`, `experiments` and `paper_figures` are
+how it is made. Names load on first use, so that a verdict does not wait for torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from theory.command import Command
+from theory.errors import InputError
+
+if TYPE_CHECKING:
+    from experiments.inspect import Report, inspect
+
+    from simulations.evolve import Trajectory, evolve
+    from simulations.metrics import metrics
+    from theory.golden import golden_case
+    from theory.update import Update
+    from theory.verdict import Verdict, verdict
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Report": "experiments.inspect",
+    "inspect": "experiments.inspect",
+    "Trajectory": "simulations.evolve",
+    "evolve": "simulations.evolve",
+    "metrics": "simulations.metrics",
+    "golden_case": "theory.golden",
+    "Update": "theory.update",
+    "Verdict": "theory.verdict",
+    "verdict": "theory.verdict",
+}
+
+__all__ = [
+    "InputError",
+    "Report",
+    "Trajectory",
+    "Update",
+    "Verdict",
+    "evolve",
+    "golden_case",
+    "inspect",
+    "metrics",
+    "verdict",
+]
+
+_PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'oversmoothing' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def commands() -> list[Command]:
+    """What the packages offer, in the order in which they build on each other."""
+    return [
+        command
+        for package in _PACKAGES
+        for command in import_module(f"{package}.commands").COMMANDS
+    ]
+
+
+def _parser(offered: Sequence[Command]) -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="oversmoothing",
+        description="Do a Transformer's tokens become alike as depth grows? It depends on the "
+        "spectrum: ask of a case, a simulation or a trained model.",
+    )
+    parser.add_argument("--version", action="version", version=f"oversmoothing {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in offered:
+        sub = subparsers.add_parser(
+            command.name, help=command.summary, description=command.summary.capitalize() + "."
+        )
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line. Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
+    arguments: Namespace = _parser(commands()).parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except InputError as error:
+        print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            f"oversmoothing {arguments.command}: interrupted; what was finished is kept",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: nothing is wrong with the result.
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

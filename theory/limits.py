@@ -1,0 +1,147 @@
+"""Limits of a trajectory from the terms of X_L = sum_g C(L, k) mu_g^(L-k) G_g (T4, T5a, T6b).
+
+Given the terms with their order of growth, this file decides what HFC/LFC tends to, its limit, and
+the asymptotic rank. Where the terms come from (exact projectors or floating eigenvectors) does not
+matter here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+Complex = NDArray[np.complex128]
+
+# Directions and phases arrive in binary64 from data of at least that accuracy; what agrees to
+# this relative tolerance is taken for equal.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Term:
+    """C(L, k) mu^(L-k) G, one term of X_L.
+
+    modulus: |mu|, given as a rank order `level` (equal levels are equal moduli, decided by the
+    caller; larger is larger) so that no tie is decided here. k: the power of the nilpotent part.
+    phase: arg mu. hfc [n, d] = P G, mean [d] = 1^T G / n, both complex.
+    """
+
+    level: int
+    k: int
+    phase: float
+    hfc: Complex
+    mean: Complex
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Order of growth |mu|^L L^k, lexicographically."""
+        return self.level, self.k
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What HFC/LFC does as L grows, and the asymptotic rank of X_L (T4c).
+
+    tends_to: "zero", "constant", "infinity", "oscillates" or None. limit: of HFC/LFC (inf where it
+    diverges), None where there is none.
+    """
+
+    tends_to: str | None
+    limit: float | None
+    limit_rank: int | None
+
+
+def _leading(terms: Sequence[Term], part: str) -> list[Term]:
+    present = [t for t in terms if getattr(t, part).any()]
+    top = max((t.order for t in present), default=None)
+    return [t for t in present if t.order == top]
+
+
+def _frequencies(terms: list[Term], part: str) -> list[tuple[float, complex]]:
+    """Coefficients of |sum_g e^(iL theta_g) G_g|^2 by frequency theta_g - theta_g'."""
+    found: list[tuple[float, complex]] = []
+    for s, t in product(terms, terms):
+        # C(L,k) mu^(L-k): the phase of mu^-k belongs to the coefficient.
+        shift = np.exp(-1j * (s.k * s.phase - t.k * t.phase))
+        value = complex(np.vdot(getattr(t, part), getattr(s, part)) * shift)
+        angle = s.phase - t.phase
+        for index, (known, total) in enumerate(found):
+            if abs(np.exp(1j * known) - np.exp(1j * angle)) < TOLERANCE:
+                found[index] = (known, total + value)
+                break
+        else:
+            found.append((angle, value))
+    return found
+
+
+def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str, float | None]:
+    """HFC and LFC of the same order: is the squared ratio of the two almost periodic sums constant?
+
+    It is, exactly if the coefficients are proportional frequency by frequency.
+    """
+    numerator = _frequencies(hfc, "hfc")
+    denominator = _frequencies(lfc, "mean")
+    top = max(abs(value) for _, value in numerator)
+    bottom = max(abs(value) for _, value in denominator)
+
+    def at(table: list[tuple[float, complex]], angle: float) -> complex:
+        near = (v for a, v in table if abs(np.exp(1j * a) - np.exp(1j * angle)) < TOLERANCE)
+        return sum(near, 0j)
+
+    # The coefficient at frequency 0 is a sum of squared norms: it is the largest and positive.
+    scale = at(numerator, 0.0).real / at(denominator, 0.0).real
+    for angle, _ in numerator + denominator:
+        gap = abs(at(numerator, angle) - scale * at(denominator, angle))
+        if gap > TOLERANCE * max(top, scale * bottom):
+            return "oscillates", None
+    return "constant", float(np.sqrt(scale / n))
+
+
+def _rank(terms: list[Term], shape: tuple[int, int]) -> int:
+    """Largest rank that the leading sum takes: minors are almost periodic in L (T4c)."""
+    rng = np.random.default_rng(20240109)
+    best = 0
+    for depth in rng.integers(10**3, 10**6, size=24):
+        total = np.zeros(shape, dtype=np.complex128)
+        for term in terms:
+            turn = np.exp(1j * ((int(depth) - term.k) * term.phase))
+            total += turn * (term.hfc + term.mean)
+        sigma = np.linalg.svd(total, compute_uv=False)
+        best = max(best, int(np.count_nonzero(sigma > TOLERANCE**0.75 * sigma[0])))
+    return best
+
+
+def limits(terms: Sequence[Term], shape: tuple[int, int]) -> Limits:
+    """Limits of HFC/LFC and rank for X_L [n, d] given by its terms (T1f, T4, T6b).
+
+    No terms at all mean that X_L becomes 0: nothing is defined.
+    """
+    everything = [t for t in terms if t.hfc.any() or t.mean.any()]
+    if not everything:
+        return Limits(None, None, None)
+    top = max(t.order for t in everything)
+    rank = _rank([t for t in everything if t.order == top], shape)
+    hfc, lfc = _leading(terms, "hfc"), _leading(terms, "mean")
+    if not hfc:
+        return Limits("zero", 0.0, rank)
+    if not lfc or hfc[0].order > lfc[0].order:
+        return Limits("infinity", float("inf"), rank)
+    if hfc[0].order < lfc[0].order:
+        return Limits("zero", 0.0, rank)
+    tends_to, limit = _ratio(hfc, lfc, shape[0])
+    return Limits(tends_to, limit, rank)
+
+
+def agreed(first: Limits, second: Limits) -> Limits:
+    """What two draws of X_0 have in common: None where they differ."""
+    a, b = first.limit, second.limit
+    same = a is not None and b is not None and (a == b or abs(a - b) <= 1e-8 * a)
+    return Limits(
+        first.tends_to if first.tends_to == second.tends_to else None,
+        a if same else None,
+        first.limit_rank if first.limit_rank == second.limit_rank else None,
+    )

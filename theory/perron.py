@@ -1,0 +1,67 @@
+"""The eigenvalue 1 of attention: how often it occurs, and the left Perron vector pi (T1d).
+
+Both are read off the zero pattern and off positive sums, so neither suffers from cancellation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+Array = NDArray[np.float64]
+
+
+def closed_classes(A: Array) -> list[NDArray[np.intp]]:
+    """The closed communicating classes of a row-stochastic A [n, n], as index arrays.
+
+    Their number is the multiplicity of the eigenvalue 1: it is decided by which entries are zero,
+    exactly, whatever the rounding of the others. A > 0 has one class, a causal A has {0}, the
+    identity has n.
+    """
+    positive = A > 0
+    _, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
+    classes = []
+    for k in range(int(label.max()) + 1):
+        inside = label == k
+        if not positive[np.ix_(inside, ~inside)].any():
+            classes.append(np.flatnonzero(inside))
+    return classes
+
+
+def _irreducible_stationary(A: Array) -> Array:
+    """pi of an irreducible A by the GTH elimination (Grassmann, Taksar, Heyman 1985).
+
+    State reduction without a single subtraction: each entry of pi has a small relative error even
+    where A is nearly reducible and an eigenvector solver loses it.
+    """
+    P = A.copy()
+    n = len(P)
+    for k in range(n - 1, 0, -1):
+        P[:k, k] /= P[k, :k].sum()
+        P[:k, :k] += np.outer(P[:k, k], P[k, :k])
+    pi = np.zeros(n)
+    pi[0] = 1.0
+    for k in range(1, n):
+        pi[k] = pi[:k] @ P[:k, k]
+    result: Array = pi / pi.sum()
+    return result
+
+
+def stationary_distribution(A: Array) -> Array:
+    """pi [n] >= 0 with pi^T A = pi^T and pi^T 1 = 1 (T1d: c = pi^T X then obeys c' = c (I + W)).
+
+    Unique when the eigenvalue 1 is simple. Where it repeats, every stationary pi satisfies T1d; the
+    mean over the closed classes is returned.
+    """
+    pi = np.zeros(len(A))
+    classes = closed_classes(A)
+    for members in classes:
+        pi[members] = _irreducible_stationary(A[np.ix_(members, members)]) / len(classes)
+    return pi
+
+
+def perron_deviation(pi: Array) -> float:
+    """delta = ||pi - 1/n||_2: 0 exactly when A is doubly stochastic (T1d-f)."""
+    return float(np.linalg.norm(pi - 1.0 / len(pi)))

@@ -1,0 +1,264 @@
+"""HFC/LFC of X_L at given depths: exactly in fractions, or in balls at any depth (T1c-e, T11.5).
+
+Both work in decoupled coordinates: y_i = x_i - x_n with y' = y + B' y W, and the pi-mean
+c' = c (I + W). So neither a huge LFC nor a huge HFC can swamp the other, whatever the depth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.exact import at_precision
+from theory.perron import stationary_distribution
+from theory.quotient import complement_basis, quotient, rational_quotient
+from theory.rational import Matrix, from_flint, to_flint
+
+# Depth up to which X_L is also carried in fractions.
+EXACT_DEPTH = 64
+# Largest (n - 1) d whose propagator is raised to powers in balls.
+BALL_SIZE = 96
+_MAX_BITS = 2**15
+_GOOD_BITS = 60
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """HFC/LFC at one depth. value: inf where LFC = 0 < HFC, None where X_L = 0 (undefined) or out
+    of reach. log: its natural logarithm, -inf where HFC = 0. squared: exact, where asked for."""
+
+    value: float | None
+    log: float | None
+    squared: Fraction | None = None
+
+
+def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict[int, Matrix]:
+    """X_L in fractions at each of the depths."""
+    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X0)
+    found = {}
+    for depth in range(max(depths, default=-1) + 1):
+        if depth in depths:
+            found[depth] = from_flint(x)
+        if depth < max(depths):
+            x = x + a * x * w
+    return found
+
+
+def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
+    """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
+    n = len(X)
+    mean = [sum(column, Fraction(0)) / n for column in zip(*X, strict=True)]
+    hfc = sum(((x - m) ** 2 for row in X for x, m in zip(row, mean, strict=True)), Fraction(0))
+    return hfc, n * sum((m * m for m in mean), Fraction(0))
+
+
+def _log(x: Fraction) -> float:
+    """log of a positive fraction whose parts may exceed the range of a float."""
+    with at_precision(96):
+        return float(flint.arb(flint.fmpq(x.numerator, x.denominator)).log().mid())
+
+
+def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
+    """The ratio for exact squared norms, degenerate cases included (T11.7)."""
+    if hfc == 0 and lfc == 0:
+        return Ratio(None, None)
+    if lfc == 0:
+        return Ratio(math.inf, math.inf)
+    squared = hfc / lfc
+    if squared == 0:
+        return Ratio(0.0, -math.inf, squared)
+    log = _log(squared) / 2
+    return Ratio(_root(squared, log), log, squared)
+
+
+def _root(squared: Fraction, log: float) -> float:
+    """sqrt of a fraction, correctly scaled; 0.0 or inf only where a float cannot hold it."""
+    with at_precision(96):
+        ball = flint.arb(flint.fmpq(squared.numerator, squared.denominator)).sqrt()
+        return _as_float(ball, log)
+
+
+def _as_float(ball: flint.arb, log: float) -> float:
+    """The midpoint; 0.0 or inf only where a float cannot hold it."""
+    if log > 709:
+        return math.inf
+    return float(ball.mid()) if log > -708 else math.exp(log)
+
+
+def ball_ratios(
+    A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: Iterable[int]
+) -> dict[int, Ratio]:
+    """HFC/LFC to about 1e-17 relative at any depth, by repeated squaring in balls.
+
+    For (n - 1) d <= BALL_SIZE. A depth at which even `_MAX_BITS` bits leave the norm of LFC or HFC
+    indistinguishable from 0 gets no value.
+    """
+    wanted = sorted(set(depths))
+    result: dict[int, Ratio] = {}
+    bits = 192
+    while wanted and bits <= _MAX_BITS:
+        with at_precision(bits):
+            result |= _try(A, H, X0, pi, [depth for depth in wanted if depth not in result])
+        wanted = [depth for depth in wanted if depth not in result]
+        bits *= 2
+    return result | {depth: Ratio(None, None) for depth in wanted}
+
+
+def _try(
+    A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: list[int]
+) -> dict[int, Ratio]:
+    n, d = len(X0), len(X0[0])
+    eta = [Fraction(1, n) - p for p in pi]
+    c0 = [sum((p * row[j] for p, row in zip(pi, X0, strict=True)), Fraction(0)) for j in range(d)]
+    y0 = [[x - z for x, z in zip(row, X0[-1], strict=True)] for row in X0[:-1]]
+    # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
+    h = to_flint(H)
+    consensus = _plus_identity(h)
+    b = rational_quotient(A)
+    block = _plus_identity(_kronecker(b, H)) if n > 1 else None
+    # A nilpotent part is exhausted after at most its size: exact zeros are recognised once.
+    settle = max((n - 1) * d, d)
+    c_dies = _dies(consensus, [[x] for x in c0], settle)
+    y_dies = block is None or _dies(block, [[x] for row in y0 for x in row], settle)
+    found = {}
+    c_power = _Powers(consensus, [x for x in c0])
+    y_power = None if block is None else _Powers(block, [x for row in y0 for x in row])
+    centred = not any(eta)
+    for depth in depths:
+        if depth <= settle:
+            exact = exact_state(A, H, X0, [depth])[depth]
+            found[depth] = ratio_of_squares(*squared_norms(exact))
+            continue
+        if y_dies and (c_dies or centred):
+            found[depth] = Ratio(None, None) if c_dies else Ratio(0.0, -math.inf)
+            continue
+        if y_dies or y_power is None:
+            found[depth] = Ratio(0.0, -math.inf)
+            continue
+        if centred and c_dies:
+            found[depth] = Ratio(math.inf, math.inf)
+            continue
+        c = c_power.at(depth)
+        y = y_power.at(depth) + [flint.arb(0)] * d
+        ratio = _from_balls(c, y, eta, n, d)
+        if ratio is not None:
+            found[depth] = ratio
+    return found
+
+
+def _from_balls(
+    c: list[flint.arb], y: list[flint.arb], eta: list[Fraction], n: int, d: int
+) -> Ratio | None:
+    hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
+    for j in range(d):
+        column = [y[i * d + j] for i in range(n)]
+        average = sum(column, flint.arb(0)) / n
+        centred = [x - average for x in column]
+        hfc_squared += sum((x * x for x in centred), flint.arb(0))
+        mean = c[j]
+        for e, x in zip(eta, centred, strict=True):
+            mean += flint.fmpq(e.numerator, e.denominator) * x
+        lfc_squared += n * mean * mean
+    if not (hfc_squared > 0 and lfc_squared > 0):
+        return None
+    squared = hfc_squared / lfc_squared
+    if squared.rel_accuracy_bits() < _GOOD_BITS:
+        return None
+    log = float((squared.log() / 2).mid())
+    return Ratio(_as_float(squared.sqrt(), log), log)
+
+
+def _plus_identity(M: flint.fmpq_mat) -> flint.fmpq_mat:
+    k = M.nrows()
+    return M + flint.fmpq_mat(k, k, [int(i == j) for i in range(k) for j in range(k)])
+
+
+def _kronecker(B: Matrix, H: Matrix) -> flint.fmpq_mat:
+    return to_flint([[x * y for x in b for y in h] for b in B for h in H])
+
+
+def _dies(block: flint.fmpq_mat, start: Matrix, steps: int) -> bool:
+    """Whether block^k start is exactly 0 for k = steps (then for all later k)."""
+    vector = to_flint(start)
+    for _ in range(steps):
+        if not any(vector.entries()):
+            return True
+        vector = block * vector
+    return not any(vector.entries())
+
+
+class _Powers:
+    """M^L v for several L from one table of squarings, at the precision of the context."""
+
+    def __init__(self, M: flint.fmpq_mat, start: list[Fraction]) -> None:
+        self._squares = [flint.arb_mat(M)]
+        self._start = flint.arb_mat(to_flint([[x] for x in start]))
+
+    def at(self, depth: int) -> list[flint.arb]:
+        vector = self._start
+        for k in range(depth.bit_length()):
+            if k == len(self._squares):
+                self._squares.append(self._squares[-1] * self._squares[-1])
+            if depth >> k & 1:
+                vector = self._squares[k] * vector
+        entries: list[flint.arb] = vector.entries()
+        return entries
+
+
+def numerical_ratios(
+    A: NDArray[np.float64],
+    H: NDArray[np.float64],
+    X0: NDArray[np.float64],
+    depths: Iterable[int],
+) -> dict[int, Ratio]:
+    """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
+    n = len(A)
+    Q, B, pi = complement_basis(n), quotient(A), stationary_distribution(A)
+    y, c = Q.T @ X0, pi @ X0
+    # m = c + (1/n - pi)^T Q Y.
+    eta = Q.T @ (1.0 / n - pi)
+    y_exponent = c_exponent = 0
+    wanted = sorted(set(depths))
+    result = {}
+    for depth in range(wanted[-1] + 1 if wanted else 0):
+        y, y_exponent = _rescale(y, y_exponent)
+        c, c_exponent = _rescale(c, c_exponent)
+        if depth in wanted:
+            result[depth] = _numerical_ratio(y, y_exponent, c, c_exponent, eta, n)
+        y = y + (B @ y) @ H.T
+        c = c + c @ H.T
+    return result
+
+
+def _rescale(x: NDArray[np.float64], exponent: int) -> tuple[NDArray[np.float64], int]:
+    shift = int(np.frexp(np.abs(x).max(initial=0.0))[1])
+    return np.ldexp(x, -shift), exponent + shift
+
+
+def _numerical_ratio(
+    y: NDArray[np.float64],
+    y_exponent: int,
+    c: NDArray[np.float64],
+    c_exponent: int,
+    eta: NDArray[np.float64],
+    n: int,
+) -> Ratio:
+    hfc = float(np.linalg.norm(y))
+    # The smaller of the two summands of the mean may underflow beside the larger: it is then far
+    # below rounding.
+    exponent = max(y_exponent if hfc else -(10**9), c_exponent if c.any() else -(10**9))
+    gap_c, gap_y = max(c_exponent - exponent, -2000), max(y_exponent - exponent, -2000)
+    mean = np.ldexp(c, gap_c) + np.ldexp(eta @ y, gap_y)
+    lfc = math.sqrt(n) * float(np.linalg.norm(mean))
+    if hfc == 0:
+        return Ratio(None, None) if lfc == 0 else Ratio(0.0, -math.inf)
+    if lfc == 0:
+        return Ratio(math.inf, math.inf)
+    log = math.log(hfc) - math.log(lfc) + (y_exponent - exponent) * math.log(2)
+    return Ratio(math.exp(log) if log < 709 else math.inf, log)
