@@ -104,7 +104,7 @@ def in_universal_disc(h: complex) -> bool:
 
     Evaluated as |h|^2 + Re h <= 0, which is exact at real end points.
     """
-    return h != 0 and abs(h) ** 2 + h.real <= 0
+    return h != 0 and h.real * h.real + h.imag * h.imag + h.real <= 0
 
 
 def safe_interval(attention_values: Complex) -> float:

@@ -62,19 +62,20 @@ def _is_triangular(M: Array) -> bool:
     return not np.tril(M, -1).any() or not np.triu(M, 1).any()
 
 
-def eigenvalues(M: Array) -> Spectrum:
+def eigenvalues(M: Array, rounding: float = 0.0) -> Spectrum:
     """Spectrum of a real square M [k, k] by LAPACK, each value with an error estimate.
 
     The backward error of the QR algorithm is of order k eps ||M||_F. It moves a simple eigenvalue
     by that over s = |w^H v| (unit left and right eigenvectors), and an eigenvalue in a cluster of m
-    by no more than about its m-th root, whichever is smaller.
+    by no more than about its m-th root, whichever is smaller. `rounding` (Frobenius) is how far M
+    itself may be from the matrix that is meant; where it is 0, a triangular M is taken at its word.
     """
     k = len(M)
     if k == 0:
         return exact_spectrum(np.zeros(0))
-    if _is_triangular(M):
+    if rounding == 0 and _is_triangular(M):
         return exact_spectrum(np.diag(M))
-    backward = k * EPS * float(np.linalg.norm(M))
+    backward = k * EPS * float(np.linalg.norm(M)) + rounding
     if np.array_equal(M, M.T):
         symmetric = np.linalg.eigvalsh(M)
         return Spectrum(
@@ -82,7 +83,7 @@ def eigenvalues(M: Array) -> Spectrum:
         )
     values, left, right = scipy.linalg.eig(M, left=True, right=True)
     sensitivity = np.abs(np.sum(left.conj() * right, axis=0))
-    scale = float(np.linalg.norm(M))
+    scale = float(np.linalg.norm(M)) + rounding
     errors = np.empty(k)
     for i, value in enumerate(values):
         first_order = backward / sensitivity[i] if sensitivity[i] > 0 else np.inf
@@ -114,7 +115,8 @@ def attention_spectrum(A: Array) -> Spectrum:
         errors = np.where(exact, 0.0, 2 * n * EPS * diagonal)
         return Spectrum(diagonal.astype(np.complex128), errors, exact)
     repeated = len(closed_classes(A)) - 1
-    spectrum = eigenvalues(quotient(A))
+    # Normalising the rows and forming Q^T A Q round by about eps ||A||, however small B is.
+    spectrum = eigenvalues(quotient(A), rounding=4 * n * EPS * float(np.linalg.norm(A)))
     if repeated == 0:
         return spectrum
     keep = np.sort(np.argsort(np.abs(spectrum.values - 1))[repeated:])

@@ -47,7 +47,7 @@ def _transpose(W: Any) -> Any:
 
 def check_depths(depth: int | Iterable[int]) -> list[int]:
     """Depths as a sorted list of distinct integers >= 0. Raises `InputError` otherwise."""
-    values = [depth] if isinstance(depth, int | np.integer) else list(depth)
+    values = list(depth) if isinstance(depth, Iterable) else [depth]
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
             raise InputError(f"depth {value!r} must be an integer >= 0: a number of layers")

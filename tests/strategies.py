@@ -1,0 +1,159 @@
+"""Hypothesis strategies: the spectrum is drawn first and the matrix built from it, sizes from 1.
+
+Exact strategies yield nested Fractions; conjugation is by integer matrices of determinant 1, so the
+spectrum (and the Jordan structure) of what they build is known without any computation.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+Matrix = list[list[Fraction]]
+
+
+def fractions(low: int | Fraction, high: int | Fraction, denominator: int = 12):
+    """Fractions in [low, high] with small denominators."""
+    return st.fractions(min_value=low, max_value=high, max_denominator=denominator)
+
+
+# ------------------------------------------------------------------------------------- spectra
+
+
+def real_spectra(min_size: int = 1, max_size: int = 5, low: int = -4, high: int = 3):
+    """Eigenvalues of H, real."""
+    return st.lists(fractions(low, high), min_size=min_size, max_size=max_size)
+
+
+def attention_spectra(min_size: int = 1, max_size: int = 4):
+    """Real eigenvalues of A other than 1, in the open interval (-1, 1)."""
+    inside = fractions(-1, 1).filter(lambda a: -1 < a < 1)
+    return st.lists(inside, min_size=min_size, max_size=max_size)
+
+
+def disc_points(radius: float = 1.0):
+    """Complex numbers in the open disc of this radius about 0."""
+    polar = st.tuples(st.floats(0, 0.999), st.floats(-np.pi, np.pi))
+    return polar.map(lambda p: radius * p[0] * np.exp(1j * p[1]))
+
+
+# ------------------------------------------------------------------------------------ matrices
+
+
+def product(X: Matrix, Y: Matrix) -> Matrix:
+    return [
+        [
+            sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0))
+            for column in zip(*Y, strict=True)
+        ]
+        for row in X
+    ]
+
+
+@st.composite
+def unimodular(draw, size: int) -> tuple[Matrix, Matrix]:
+    """(S, S^-1) of integers, S a product of elementary matrices."""
+    S = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
+    inverse = [row[:] for row in S]
+    if size > 1:
+        for _ in range(draw(st.integers(0, 2 * size))):
+            i = draw(st.integers(0, size - 1))
+            j = draw(st.integers(0, size - 1).filter(lambda j, i=i: j != i))
+            k = draw(st.integers(-2, 2))
+            # S <- S E, S^-1 <- E^-1 S^-1 with E = I + k e_i e_j^T.
+            for row in S:
+                row[j] += k * row[i]
+            inverse[i] = [x - k * y for x, y in zip(inverse[i], inverse[j], strict=True)]
+    return S, inverse
+
+
+@st.composite
+def with_jordan_blocks(draw, blocks: list[tuple[Fraction, int]]) -> Matrix:
+    """A matrix with exactly these Jordan blocks (eigenvalue, size)."""
+    size = sum(k for _, k in blocks)
+    J = [[Fraction(0)] * size for _ in range(size)]
+    start = 0
+    for value, k in blocks:
+        for i in range(start, start + k):
+            J[i][i] = value
+            if i + 1 < start + k:
+                J[i][i + 1] = Fraction(1)
+        start += k
+    S, inverse = draw(unimodular(size))
+    return product(product(S, J), inverse)
+
+
+@st.composite
+def with_complex_pair(draw) -> tuple[Matrix, complex]:
+    """A 2 x 2 matrix with eigenvalues x +- iy, and x + iy."""
+    x, y = draw(fractions(-3, 2)), draw(fractions(Fraction(1, 12), 3))
+    S, inverse = draw(unimodular(2))
+    return product(product(S, [[x, -y], [y, x]]), inverse), complex(x, y)
+
+
+@st.composite
+def value_projections(draw, max_size: int = 4) -> tuple[Matrix, list[Fraction]]:
+    """H with a real, diagonalisable, rational spectrum, and that spectrum."""
+    values = draw(real_spectra(1, max_size))
+    return draw(with_jordan_blocks([(value, 1) for value in values])), values
+
+
+@st.composite
+def attention(draw, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
+    """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
+    n = draw(st.integers(min_size, max_size))
+    lowest = 0 if zeros else 1
+    rows = draw(
+        st.lists(
+            st.lists(st.integers(lowest, 9), min_size=n, max_size=n).filter(any),
+            min_size=n,
+            max_size=n,
+        )
+    )
+    return [[Fraction(entry, sum(row)) for entry in row] for row in rows]
+
+
+@st.composite
+def two_token_attention(draw) -> tuple[Matrix, Fraction]:
+    """A positive 2 x 2 A and its eigenvalue a in (-1, 1), chosen first."""
+    a = draw(fractions(-1, 1, 9).filter(lambda a: -1 < a < 1))
+    # A = [[1-p, p], [q, 1-q]] has a = 1 - p - q; p, q in (0, 1).
+    total = 1 - a
+    low, high = max(Fraction(0), total - 1), min(Fraction(1), total)
+    share = draw(fractions(Fraction(1, 10), Fraction(9, 10), 10))
+    p = low + (high - low) * share
+    q = total - p
+    return [[1 - p, p], [q, 1 - q]], a
+
+
+@st.composite
+def states(draw, n: int, d: int) -> Matrix:
+    """X_0 in small integers, possibly zero."""
+    entries = st.lists(st.integers(-9, 9).map(Fraction), min_size=d, max_size=d)
+    return draw(st.lists(entries, min_size=n, max_size=n))
+
+
+@st.composite
+def exact_cases(draw, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
+    """(A, H, X0) in fractions: positive A, any H with small entries."""
+    A = draw(attention(1, max_n))
+    d = draw(st.integers(1, max_d))
+    row = st.lists(fractions(-3, 2, 6), min_size=d, max_size=d)
+    H = draw(st.lists(row, min_size=d, max_size=d))
+    return A, H, draw(states(len(A), d))
+
+
+def floating(matrix: Matrix) -> np.ndarray:
+    return np.array([[float(x) for x in row] for row in matrix])
+
+
+@st.composite
+def floating_attention(draw, min_size: int = 1, max_size: int = 12) -> np.ndarray:
+    """softmax(logits) in float64, from uniform to nearly one-hot."""
+    n = draw(st.integers(min_size, max_size))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    logits = draw(st.sampled_from([0.0, 0.3, 1.0, 4.0])) * rng.standard_normal((n, n))
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
