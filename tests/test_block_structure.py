@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from tests import strategies as own
+from theory.claims import strategies as own
 from theory import symbolic
 from theory.errors import InputError
 from theory.exact import factors

@@ -7,3 +7,10 @@ class InputError(ValueError):
     The command line prints the message alone and exits with status 2; library users catch it as
     a `ValueError`.
     """
+
+
+class RequirementError(RuntimeError):
+    """A result that the project promises did not come out. The message gives the numbers.
+
+    The command line prints the message and exits with status 1.
+    """

@@ -53,9 +53,14 @@ def stationary_distribution(A: Array) -> Array:
     """pi [n] >= 0 with pi^T A = pi^T and pi^T 1 = 1 (T1d: c = pi^T X then obeys c' = c (I + W)).
 
     Unique when the eigenvalue 1 is simple. Where it repeats, every stationary pi satisfies T1d; the
-    mean over the closed classes is returned.
+    mean over the closed classes is returned. An A whose columns sum to 1 within n eps is taken for
+    doubly stochastic, as its maker meant it: pi = 1/n exactly, so that HFC/LFC of a state without
+    consensus is infinite (T1f) and not 1/eps.
     """
-    pi = np.zeros(len(A))
+    n = len(A)
+    if np.abs(A.sum(axis=0) - 1).max() <= n * np.finfo(np.float64).eps:
+        return np.full(n, 1.0 / n)
+    pi = np.zeros(n)
     classes = closed_classes(A)
     for members in classes:
         pi[members] = _irreducible_stationary(A[np.ix_(members, members)]) / len(classes)

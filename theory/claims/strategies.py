@@ -7,14 +7,20 @@ spectrum (and the Jordan structure) of what they build is known without any comp
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from numpy.typing import NDArray
 
 Matrix = list[list[Fraction]]
+Array = NDArray[np.float64]
 
 
-def fractions(low: int | Fraction, high: int | Fraction, denominator: int = 12):
+def fractions(
+    low: int | Fraction, high: int | Fraction, denominator: int = 12
+) -> SearchStrategy[Fraction]:
     """Fractions in [low, high] with small denominators."""
     return st.fractions(min_value=low, max_value=high, max_denominator=denominator)
 
@@ -22,21 +28,23 @@ def fractions(low: int | Fraction, high: int | Fraction, denominator: int = 12):
 # ------------------------------------------------------------------------------------- spectra
 
 
-def real_spectra(min_size: int = 1, max_size: int = 5, low: int = -4, high: int = 3):
+def real_spectra(
+    min_size: int = 1, max_size: int = 5, low: int = -4, high: int = 3
+) -> SearchStrategy[list[Fraction]]:
     """Eigenvalues of H, real."""
     return st.lists(fractions(low, high), min_size=min_size, max_size=max_size)
 
 
-def attention_spectra(min_size: int = 1, max_size: int = 4):
+def attention_spectra(min_size: int = 1, max_size: int = 4) -> SearchStrategy[list[Fraction]]:
     """Real eigenvalues of A other than 1, in the open interval (-1, 1)."""
     inside = fractions(-1, 1).filter(lambda a: -1 < a < 1)
     return st.lists(inside, min_size=min_size, max_size=max_size)
 
 
-def disc_points(radius: float = 1.0):
+def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:
     """Complex numbers in the open disc of this radius about 0."""
     polar = st.tuples(st.floats(0, 0.999), st.floats(-np.pi, np.pi))
-    return polar.map(lambda p: radius * p[0] * np.exp(1j * p[1]))
+    return polar.map(lambda p: complex(radius * p[0] * np.exp(1j * p[1])))
 
 
 # ------------------------------------------------------------------------------------ matrices
@@ -53,14 +61,14 @@ def product(X: Matrix, Y: Matrix) -> Matrix:
 
 
 @st.composite
-def unimodular(draw, size: int) -> tuple[Matrix, Matrix]:
+def unimodular(draw: Any, size: int) -> tuple[Matrix, Matrix]:
     """(S, S^-1) of integers, S a product of elementary matrices."""
     S = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
     inverse = [row[:] for row in S]
     if size > 1:
         for _ in range(draw(st.integers(0, 2 * size))):
             i = draw(st.integers(0, size - 1))
-            j = draw(st.integers(0, size - 1).filter(lambda j, i=i: j != i))
+            j = draw(st.sampled_from([k for k in range(size) if k != i]))
             k = draw(st.integers(-2, 2))
             # S <- S E, S^-1 <- E^-1 S^-1 with E = I + k e_i e_j^T.
             for row in S:
@@ -70,7 +78,7 @@ def unimodular(draw, size: int) -> tuple[Matrix, Matrix]:
 
 
 @st.composite
-def with_jordan_blocks(draw, blocks: list[tuple[Fraction, int]]) -> Matrix:
+def with_jordan_blocks(draw: Any, blocks: list[tuple[Fraction, int]]) -> Matrix:
     """A matrix with exactly these Jordan blocks (eigenvalue, size)."""
     size = sum(k for _, k in blocks)
     J = [[Fraction(0)] * size for _ in range(size)]
@@ -86,7 +94,7 @@ def with_jordan_blocks(draw, blocks: list[tuple[Fraction, int]]) -> Matrix:
 
 
 @st.composite
-def with_complex_pair(draw) -> tuple[Matrix, complex]:
+def with_complex_pair(draw: Any) -> tuple[Matrix, complex]:
     """A 2 x 2 matrix with eigenvalues x +- iy, and x + iy."""
     x, y = draw(fractions(-3, 2)), draw(fractions(Fraction(1, 12), 3))
     S, inverse = draw(unimodular(2))
@@ -94,14 +102,14 @@ def with_complex_pair(draw) -> tuple[Matrix, complex]:
 
 
 @st.composite
-def value_projections(draw, max_size: int = 4) -> tuple[Matrix, list[Fraction]]:
+def value_projections(draw: Any, max_size: int = 4) -> tuple[Matrix, list[Fraction]]:
     """H with a real, diagonalisable, rational spectrum, and that spectrum."""
     values = draw(real_spectra(1, max_size))
     return draw(with_jordan_blocks([(value, 1) for value in values])), values
 
 
 @st.composite
-def attention(draw, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
+def attention(draw: Any, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
     """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
     n = draw(st.integers(min_size, max_size))
     lowest = 0 if zeros else 1
@@ -116,7 +124,7 @@ def attention(draw, min_size: int = 1, max_size: int = 5, zeros: bool = False) -
 
 
 @st.composite
-def two_token_attention(draw) -> tuple[Matrix, Fraction]:
+def two_token_attention(draw: Any) -> tuple[Matrix, Fraction]:
     """A positive 2 x 2 A and its eigenvalue a in (-1, 1), chosen first."""
     a = draw(fractions(-1, 1, 9).filter(lambda a: -1 < a < 1))
     # A = [[1-p, p], [q, 1-q]] has a = 1 - p - q; p, q in (0, 1).
@@ -129,14 +137,15 @@ def two_token_attention(draw) -> tuple[Matrix, Fraction]:
 
 
 @st.composite
-def states(draw, n: int, d: int) -> Matrix:
+def states(draw: Any, n: int, d: int) -> Matrix:
     """X_0 in small integers, possibly zero."""
     entries = st.lists(st.integers(-9, 9).map(Fraction), min_size=d, max_size=d)
-    return draw(st.lists(entries, min_size=n, max_size=n))
+    X: Matrix = draw(st.lists(entries, min_size=n, max_size=n))
+    return X
 
 
 @st.composite
-def exact_cases(draw, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
+def exact_cases(draw: Any, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
     """(A, H, X0) in fractions: positive A, any H with small entries."""
     A = draw(attention(1, max_n))
     d = draw(st.integers(1, max_d))
@@ -145,15 +154,58 @@ def exact_cases(draw, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, M
     return A, H, draw(states(len(A), d))
 
 
-def floating(matrix: Matrix) -> np.ndarray:
-    return np.array([[float(x) for x in row] for row in matrix])
+def floating(matrix: Matrix) -> Array:
+    return np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
 
 
 @st.composite
-def floating_attention(draw, min_size: int = 1, max_size: int = 12) -> np.ndarray:
+def floating_attention(draw: Any, min_size: int = 1, max_size: int = 12) -> Array:
     """softmax(logits) in float64, from uniform to nearly one-hot."""
     n = draw(st.integers(min_size, max_size))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     logits = draw(st.sampled_from([0.0, 0.3, 1.0, 4.0])) * rng.standard_normal((n, n))
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    A: Array = weights / weights.sum(axis=1, keepdims=True)
+    return A
+
+
+# ------------------------------------------------------------------------------ float states
+
+# What a seed determines is drawn from it: seeds and exponents shrink quickly.
+SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
+
+
+@st.composite
+def token_states(
+    draw: Any,
+    *,
+    spreads: tuple[int, int] = (-15, 1),
+    scales: tuple[int, int] = (-300, 300),
+    max_tokens: int = 5,
+    max_features: int = 4,
+) -> Array:
+    """X = scale (1 m + spread G) [n, d], spread and scale powers of ten, m and G Gaussian."""
+    n = draw(st.integers(1, max_tokens), label="n")
+    d = draw(st.integers(1, max_features), label="d")
+    spread = 10.0 ** draw(st.integers(*spreads), label="log10 spread")
+    scale = 10.0 ** draw(st.integers(*scales), label="log10 scale")
+    rng = np.random.default_rng(draw(SEEDS, label="seed"))
+    X: Array = rng.standard_normal(d) + spread * rng.standard_normal((n, d))
+    return X * scale
+
+
+@st.composite
+def float_layers(
+    draw: Any, *, max_tokens: int = 4, max_features: int = 3, largest: float = 2.0
+) -> tuple[Array, Array, Array]:
+    """(A [n, n], H [d, d], X0 [n, d]): Dirichlet rows or causal ones, Gaussian H and X0."""
+    n = draw(st.integers(1, max_tokens), label="n")
+    d = draw(st.integers(1, max_features), label="d")
+    size = draw(st.floats(0.0, largest), label="scale of H")
+    causal = draw(st.booleans(), label="causal")
+    rng = np.random.default_rng(draw(SEEDS, label="seed"))
+    A = rng.dirichlet(np.ones(n), size=n)
+    if causal:
+        A = np.tril(A)
+        A = A / A.sum(axis=1, keepdims=True)
+    return A, size * rng.standard_normal((d, d)), rng.standard_normal((n, d))

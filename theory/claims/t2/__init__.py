@@ -1,0 +1,1 @@
+"""T2: dominance for real spectra."""
