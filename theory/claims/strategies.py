@@ -191,7 +191,8 @@ def token_states(
     scale = 10.0 ** draw(st.integers(*scales), label="log10 scale")
     rng = np.random.default_rng(draw(SEEDS, label="seed"))
     X: Array = rng.standard_normal(d) + spread * rng.standard_normal((n, d))
-    return X * scale
+    scaled: Array = X * scale
+    return scaled
 
 
 @st.composite
