@@ -18,13 +18,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from theory.command import Command
-from theory.errors import InputError
+from theory.errors import InputError, RequirementError
 
 if TYPE_CHECKING:
     from experiments.inspect import Report, inspect
-
-    from simulations.evolve import Trajectory, evolve
+    from simulations.evolve import evolve
     from simulations.metrics import metrics
+    from simulations.trajectory import Trajectory
     from theory.golden import golden_case
     from theory.update import Update
     from theory.verdict import Verdict, verdict
@@ -34,7 +34,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Report": "experiments.inspect",
     "inspect": "experiments.inspect",
-    "Trajectory": "simulations.evolve",
+    "Trajectory": "simulations.trajectory",
     "evolve": "simulations.evolve",
     "metrics": "simulations.metrics",
     "golden_case": "theory.golden",
@@ -80,7 +80,8 @@ def commands() -> list[Command]:
     ]
 
 
-def _parser(offered: Sequence[Command]) -> ArgumentParser:
+def _parser(offered: Sequence[Command], chosen: str | None) -> ArgumentParser:
+    """Every command by name; the arguments of the chosen one alone, since they may load torch."""
     parser = ArgumentParser(
         prog="oversmoothing",
         description="Do a Transformer's tokens become alike as depth grows? It depends on the "
@@ -92,19 +93,25 @@ def _parser(offered: Sequence[Command]) -> ArgumentParser:
         sub = subparsers.add_parser(
             command.name, help=command.summary, description=command.summary.capitalize() + "."
         )
-        command.add_arguments(sub)
+        if command.name == chosen:
+            command.add_arguments(sub)
         sub.set_defaults(run=command.run)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
-    arguments: Namespace = _parser(commands()).parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    arguments: Namespace = _parser(commands(), chosen).parse_args(words)
     try:
         return int(arguments.run(arguments))
     except InputError as error:
         print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
         return 2
+    except RequirementError as error:
+        print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(
             f"oversmoothing {arguments.command}: interrupted; what was finished is kept",

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from theory.claims import strategies as own
 from theory import symbolic
+from theory.claims import strategies as own
 from theory.errors import InputError
 from theory.exact import factors
 from theory.perron import closed_classes, perron_deviation, stationary_distribution

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests import strategies as own
+from theory.claims import strategies as own
 from theory.dominance import (
     disc,
     disc_form,

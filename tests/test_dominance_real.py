@@ -10,7 +10,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import strategies as own
+from theory.claims import strategies as own
 from theory.dominance import dominance, real_verdict, safe_interval, threshold
 from theory.verdict import verdict
 

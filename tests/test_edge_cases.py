@@ -11,9 +11,9 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import strategies as own
 from theory.case import make_case, read_case
 from theory.checks import check_attention
+from theory.claims import strategies as own
 from theory.closed_form import closed_form
 from theory.errors import InputError
 from theory.golden import golden_case

@@ -19,8 +19,8 @@ from simulations.value_projection import (
     random_orthogonal,
     real_form,
 )
-from theory.claims.strategies import SEEDS
 from theory.checks import check_attention
+from theory.claims.strategies import SEEDS
 from theory.errors import InputError
 from theory.perron import stationary_distribution
 

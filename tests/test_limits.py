@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from tests import strategies as own
+from theory.claims import strategies as own
 from theory.closed_form import closed_form
 from theory.exact import exact_dominance
 from theory.rational import exact_stationary

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from simulations.attention import ATTENTION
-from simulations.commands import COMMANDS, summary
+from simulations.commands import COMMANDS
 from simulations.simulate import Configuration, log_spaced_depths, simulate
+from simulations.simulate_command import summary
 from simulations.value_projection import VALUE_PROJECTION
 from theory.errors import InputError
 

@@ -42,8 +42,8 @@ class Kind(StrEnum):
 class Effort:
     """How much to spend.
 
-    examples: of each searched claim; seed: of every random draw; solver_limit: seconds for one query
-    of one solver; second_opinion: whether to ask cvc5 too.
+    examples: of each searched claim; seed: of every random draw; solver_limit: seconds for one
+    query of one solver; second_opinion: whether to ask cvc5 too.
     """
 
     examples: int = 200

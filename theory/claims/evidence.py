@@ -181,7 +181,8 @@ def _mutated(mutation: Mutation, effort: Effort) -> tuple[str, str | None]:
 class Certified:
     """Instances settled by exact or ball arithmetic.
 
-    certify returns (number holding, number undecided, failing); failing: None, or a counterexample in exact numbers.
+    certify returns (number holding, number undecided, failing); failing: None, or a counterexample
+    in exact numbers.
     """
 
     title: str

@@ -1,0 +1,200 @@
+"""`train` and `inspect`: train the digits models, and ask of a trained model whether it smooths."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from theory.command import Command
+from theory.errors import InputError
+
+if TYPE_CHECKING:
+    from experiments.inspect import Report
+    from experiments.train import TrainedModel
+
+TRAINABLE = ("vit", "vit+", "vit-")
+
+
+def _add_train_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("config", nargs="?", metavar="CONFIG.json", help="an object of configuration fields")
+    add("--variant", choices=[*TRAINABLE, "all"], help="form of H (default: CONFIG's, or all)")
+    add("--seed", type=int, help="of weights, order and augmentation (default: CONFIG's, or 0)")
+    _add_common_arguments(parser)
+
+
+def _add_inspect_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="vit, vit+, vit-, vit-random, or the folder of a run")
+    add("--images", metavar="DIR", help="8-bit image files (default: the digits validation images)")
+    add("--text", metavar="FILE", help="text, for models that read text")
+    add("--data-dir", metavar="DIR", help="where external models and data lie")
+    add("--json", action="store_true", help="print one JSON object")
+    add("--seed", type=int, default=0, help="of the run named by vit, vit+, vit-, vit-random")
+    _add_common_arguments(parser)
+
+
+def _add_common_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--device", default="auto", help="auto, cpu or cuda (default %(default)s)")
+    add("--out", default="results", metavar="DIR", help="folder of the runs (default %(default)s)")
+
+
+def _train(arguments: Namespace) -> int:
+    from experiments.train import trained
+    from simulations.inputs import choose_device
+    from theory.files import output_folder
+
+    fields = _read_config(arguments.config)
+    configs = _configs(fields, arguments)
+    device = choose_device(arguments.device)
+    results = output_folder(arguments.out)
+    models = []
+    for config in configs:
+        stored = (results / config.folder_name()).exists()
+        models.append((trained(config, results, device=device), stored))
+    print(_training_table(models))
+    return 0
+
+
+def _read_config(path: str | None) -> dict[str, Any]:
+    from theory.files import read_text
+
+    if path is None:
+        return {}
+    try:
+        value = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"'{path}' is not JSON ({error}): mend it there") from error
+    if not isinstance(value, dict):
+        raise InputError(f"'{path}' must hold a JSON object, {{...}}, of configuration fields")
+    return value
+
+
+def _configs(fields: dict[str, Any], arguments: Namespace) -> list[Any]:
+    from experiments.config import TrainConfig
+
+    if arguments.variant == "all" or (arguments.variant is None and "variant" not in fields):
+        variants = list(TRAINABLE)
+    else:
+        variants = [arguments.variant or fields["variant"]]
+    given = {} if arguments.seed is None else {"seed": arguments.seed}
+    source = arguments.config or "the command line"
+    return [
+        TrainConfig.from_json_object({**fields, **given, "variant": variant}, str(source))
+        for variant in variants
+    ]
+
+
+def _training_table(models: list[tuple[TrainedModel, bool]]) -> str:
+    import pandas as pd
+
+    rows = []
+    for model, stored in models:
+        log, metrics = model.run.log, model.run.metrics
+        kept = log[log["epoch"] == metrics["selected_epoch"]]
+        rows.append(
+            {
+                "model": metrics["variant"],
+                "seed": model.config.seed,
+                "test accuracy": f"{metrics['test_correct']}/{metrics['test_count']} = "
+                f"{100 * metrics['test_accuracy']:.2f} %",
+                "epoch kept": metrics["selected_epoch"],
+                "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
+                "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
+                "folder": str(model.run.folder),
+            }
+        )
+    return pd.DataFrame(rows).to_string(index=False)
+
+
+def _inspect(arguments: Namespace) -> int:
+    from experiments.digits import digits
+    from experiments.images import load_images
+    from experiments.inspect import inspect
+    from simulations.inputs import choose_device
+    from theory.files import to_json
+
+    if arguments.text is not None:
+        raise InputError(
+            f"the model '{arguments.model}' reads images, not text: leave --text out, or give "
+            "--images DIR"
+        )
+    found = _find_model(arguments, choose_device(arguments.device))
+    if arguments.images is None:
+        pixels = digits().validation.pixels
+    else:
+        pixels = load_images(Path(arguments.images), found.model.shape.image_size)
+    report = inspect(found.model, pixels, name=arguments.model)
+    print(to_json(report.to_json_object()) if arguments.json else describe(report), end="")
+    return 0
+
+
+def _find_model(arguments: Namespace, device: Any) -> TrainedModel:
+    from experiments.config import VARIANTS, default_config
+    from experiments.train import load_model, trained
+
+    name, results = arguments.model, Path(arguments.out)
+    if name not in VARIANTS:
+        if Path(name).is_dir():
+            return load_model(Path(name), device=device)
+        raise InputError(
+            f"there is no model '{name}': give one of {', '.join(VARIANTS)} or the folder of a run"
+        )
+    config = default_config(name, arguments.seed)
+    folder = results / config.folder_name()
+    if name != "vit-random" and not folder.exists():
+        raise InputError(
+            f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
+            f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
+        )
+    return trained(config, results, device=device)
+
+
+def describe(report: Report) -> str:
+    """The report as a table, a row a layer, and its summary."""
+    import pandas as pd
+
+    frame = report.to_frame()
+    table = pd.DataFrame(
+        {
+            "layer": frame["layer"],
+            "log HFC/LFC": frame["log_hfc_lfc"],
+            "by attention": frame["log_change_attention"],
+            "by FFN": frame["log_change_ffn"],
+            "cos mean": frame["cos_mean"],
+            "cos min": frame["cos_min"],
+            "eff. rank": frame["effective_rank"],
+            "consensus %": 100 * frame["consensus_share"],
+            "rho_C": frame["rho_consensus"],
+            "rho_Q": frame["rho_quotient_median"],
+            "Re h min": frame["h_real_min"],
+            "Re h max": frame["h_real_max"],
+            "safe s": frame["safe_interval_min"],
+        }
+    )
+    text = table.to_string(index=False, float_format=lambda x: f"{x:.3f}", na_rep="-")
+    return (
+        f"{text}\n\nMeans over {report.images} images, {report.tokens} tokens with CLS; natural "
+        "logarithms; cosines signed, over pairs of\ndistinct tokens. rho_Q: median over images. A "
+        "real h loses at consensus iff -s < h < 0; s: minimum over images.\n"
+        f"{report.summary()}\n"
+    )
+
+
+COMMANDS = [
+    Command(
+        "train",
+        "train the digits models: ordinary, smoothing, sharpening",
+        _add_train_arguments,
+        _train,
+    ),
+    Command(
+        "inspect",
+        "does a trained model smooth, where, and by which sublayer",
+        _add_inspect_arguments,
+        _inspect,
+    ),
+]

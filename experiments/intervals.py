@@ -1,0 +1,39 @@
+"""95 % intervals over images, which are the independent observations of every table here."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The 97.5 % point of the standard normal distribution.
+Z95 = 1.959963984540054
+
+
+def share_interval(share: float, images: int) -> tuple[float, float]:
+    """Wilson's 95 % interval for a share in [0, 1] averaged over `images` independent images.
+
+    The cases of one image (its layers) depend on each other. Whatever their dependence, a quantity
+    in [0, 1] with mean p has a variance of at most p (1 - p), so counting images and not cases
+    as trials never makes the interval too short; and it is not empty at 0 or 1.
+    """
+    z2 = Z95**2 / images
+    centre = (share + z2 / 2) / (1 + z2)
+    reach = np.sqrt(z2 * (share * (1 - share) + z2 / 4)) / (1 + z2)
+    # At share 0 and 1 the ends are 0 and 1 exactly, which rounding would miss.
+    low = 0.0 if share == 0 else float(centre - reach)
+    high = 1.0 if share == 1 else float(centre + reach)
+    return low, high
+
+
+def mean_interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    """(mean, low, high) over the first axis of values [m]: mean +- 1.96 standard errors.
+
+    NaN (an undefined metric of some image) and infinity are kept, not dropped. For m = 1 the ends
+    are NaN.
+    """
+    m = len(values)
+    mean = float(np.mean(values))
+    if m == 1 or not np.isfinite(mean):
+        return mean, float("nan"), float("nan")
+    reach = Z95 * float(np.std(values, ddof=1)) / m**0.5
+    return mean, mean - reach, mean + reach

@@ -1,0 +1,32 @@
+"""The four digits models behind the figures of trained models, trained once and cached."""
+
+from __future__ import annotations
+
+from experiments.config import VARIANTS, default_config
+from experiments.train import TrainedModel, require_accuracy, trained
+from paper_figures.base import PALETTE, Context
+from simulations.inputs import choose_device
+
+LABEL = {"vit-random": "random", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+COLOUR = {
+    "vit-random": PALETTE["grey"],
+    "vit": PALETTE["black"],
+    "vit+": PALETTE["blue"],
+    "vit-": PALETTE["vermillion"],
+}
+assert set(LABEL) == set(VARIANTS)
+
+
+def digits_models(context: Context) -> dict[str, TrainedModel]:
+    """Every model at the context's seed, from `context.results` or trained into it.
+
+    Raises `RequirementError` where a trained one misses the required test accuracy, and
+    `InputError` for a damaged cached run.
+    """
+    device = choose_device(context.device)
+    found = {}
+    for name in LABEL:
+        config = default_config(name, context.seed)
+        found[name] = trained(config, context.results, device=device, progress=context.progress)
+        require_accuracy(found[name])
+    return found

@@ -1,0 +1,107 @@
+"""Figure d: smoothing observed in random, trained, ViT+ and ViT- models, layer by layer.
+
+HFC/LFC, the mean and the smallest pairwise cosine, and the effective rank of the residual stream:
+the three notions of T4 beside each other, because a mean cosine near 1 or a rank near 1 is not
+HFC/LFC -> 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.digits import digits
+from experiments.inspect import inspect
+from experiments.intervals import mean_interval
+from paper_figures.base import FULL_WIDTH, Context, decade_axis, label_panels, new_figure, style
+from paper_figures.digits_models import COLOUR, LABEL, digits_models
+
+NAME = "observed_smoothing"
+TITLE = "Smoothing observed along the layers of trained models"
+
+PANELS = (
+    ("log_hfc_lfc", "HFC/LFC"),
+    ("cos_mean", "mean cosine (signed)"),
+    ("cos_min", "smallest cosine (signed)"),
+    ("effective_rank", "effective rank"),
+)
+
+
+def data(context: Context) -> pd.DataFrame:
+    """One row a model and layer (0 is the input): `experiments.inspect` on the validation images.
+
+    The columns total_change, total_change_low and total_change_high repeat the change of log
+    HFC/LFC over the whole model, with its 95 % interval. Raises `RequirementError` where a model
+    misses the required test accuracy.
+    """
+    frames = []
+    for name, found in digits_models(context).items():
+        report = inspect(found.model, digits().validation.pixels, name=name)
+        frame = report.to_frame()
+        frame.insert(0, "model", name)
+        total = dict(zip(("", "_low", "_high"), mean_interval(report.change), strict=True))
+        for suffix, value in total.items():
+            frame[f"total_change{suffix}"] = value
+        frame["images"], frame["tokens"] = report.images, report.tokens
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Four panels against the layer; lines are means, bands the middle 90 % of the images."""
+    with style():
+        figure, axes = new_figure(2, 2, width=FULL_WIDTH, height=4.4, sharex=True)
+        panels: list[Axes] = axes.ravel().tolist()
+        for axis, (name, label) in zip(panels, PANELS, strict=True):
+            _panel(axis, table, name)
+            axis.set_ylabel(label)
+        decade_axis(axes[0, 0])
+        for axis in axes[1]:
+            axis.set_xlabel("layer (0: input)")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        label_panels(axes)
+    return figure
+
+
+def _panel(axis: Axes, table: pd.DataFrame, name: str) -> None:
+    scale = 1 / np.log(10.0) if name.startswith("log_") else 1.0
+    for model, part in table.groupby("model", sort=False):
+        colour = COLOUR[str(model)]
+        axis.fill_between(
+            part["layer"],
+            scale * part[f"{name}_p05"],
+            scale * part[f"{name}_p95"],
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+        axis.plot(
+            part["layer"], scale * part[name], color=colour, marker="o", label=LABEL[str(model)]
+        )
+
+
+def caption(table: pd.DataFrame) -> str:
+    """What is shown, in which convention, and what each model does, in words."""
+    images, tokens = int(table["images"].iloc[0]), int(table["tokens"].iloc[0])
+    said = "; ".join(
+        _sentence(str(name), part) for name, part in table.groupby("model", sort=False)
+    )
+    return (
+        f"{TITLE}: residual stream after each layer (before the next LN), all {tokens} tokens with "
+        f"CLS, {images} validation images of the digits. Lines: mean over images (of the "
+        "logarithm for HFC/LFC, ratio of Frobenius norms); bands: 5th to 95th percentile of the "
+        "images. Cosines are signed, over pairs of distinct tokens. "
+        f"Verdict, by the change of the natural log HFC/LFC from input to output: {said}."
+    )
+
+
+def _sentence(name: str, part: pd.DataFrame) -> str:
+    mean, low, high = (float(part[f"total_change{s}"].iloc[0]) for s in ("", "_low", "_high"))
+    verb = "smooths" if high < 0 else "sharpens" if low > 0 else "is undecided"
+    attention, ffn = part["log_change_attention"].sum(), part["log_change_ffn"].sum()
+    return (
+        f"{LABEL[name]} {verb} ({mean:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}; attention "
+        f"sublayers {attention:+.2f}, FFN {ffn:+.2f})"
+    )

@@ -1,0 +1,63 @@
+"""The page `index.html`: every figure with its caption, and what was checked, in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment
+
+from paper_figures.base import FigureFiles
+from theory.files import write_atomically
+from theory.provenance import provenance
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement that the run must bear out, what was measured, and whether it held."""
+
+    name: str
+    statement: str
+    measured: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """A figure for the page: its name, title and files."""
+
+    name: str
+    title: str
+    files: FigureFiles
+
+
+def write_page(
+    folder: Path, figures: Sequence[DrawnFigure], checks: Sequence[Check], seed: int
+) -> Path:
+    """Write folder/index.html with links relative to the folder. Returns its path."""
+    source = resources.files("paper_figures").joinpath("page.html").read_text("utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.from_string(source).render(
+        figures=[
+            {
+                "name": figure.name,
+                "title": figure.title,
+                "caption": figure.files.txt.read_text("utf-8").strip(),
+                "png": _link(figure.files.png, folder),
+                "pdf": _link(figure.files.pdf, folder),
+                "csv": _link(figure.files.csv, folder),
+            }
+            for figure in figures
+        ],
+        checks=checks,
+        seed=seed,
+        provenance=provenance(),
+    )
+    return write_atomically(folder / "index.html", page)
+
+
+def _link(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()
