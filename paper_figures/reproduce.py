@@ -96,7 +96,7 @@ def _a_million_layers(context: Context) -> Check:
         "a million layers",
         "h = 1, a = 1/2: after a million iterated layers log HFC/LFC is -log 3 + 10⁶ log(3/4)",
         f"{measured:.8f} against {exact:.8f}",
-        abs(measured - exact) <= 1e-9 * abs(exact),
+        bool(abs(measured - exact) <= 1e-9 * abs(exact)),
     )
 
 
@@ -110,7 +110,7 @@ def _simulation(folder: Path, context: Context) -> Check:
         "softmax attention, Ginibre H (n = 32, d = 16): the iteration follows the closed form to "
         "10 000 layers",
         f"largest difference of log HFC/LFC {error:.1e}; {result.verdict.verdict}",
-        error is not None and error < 1e-6,
+        error is not None and bool(error < 1e-6),
     )
 
 
@@ -131,7 +131,7 @@ def _accuracy(variant: str, model: TrainedModel) -> Check:
         "the test images, scored once",
         f"{metrics['test_correct']} of {metrics['test_count']} = "
         f"{100 * metrics['test_accuracy']:.2f} %",
-        metrics["test_accuracy"] >= REQUIRED_TEST_ACCURACY,
+        bool(metrics["test_accuracy"] >= REQUIRED_TEST_ACCURACY),
     )
 
 

@@ -1,0 +1,1 @@
+"""T11: the cases at the edges, each legal, each with the verdict that says so."""

@@ -1,0 +1,1 @@
+"""T9: attention without a residual connection."""
