@@ -17,12 +17,14 @@ def share_interval(share: float, images: int) -> tuple[float, float]:
     as trials never makes the interval too short; and it is not empty at 0 or 1.
     """
     z2 = Z95**2 / images
-    centre = (share + z2 / 2) / (1 + z2)
-    reach = np.sqrt(z2 * (share * (1 - share) + z2 / 4)) / (1 + z2)
-    # At share 0 and 1 the ends are 0 and 1 exactly, which rounding would miss.
-    low = 0.0 if share == 0 else float(centre - reach)
-    high = 1.0 if share == 1 else float(centre + reach)
-    return low, high
+    return _lower_end(share, z2), 1.0 - _lower_end(1.0 - share, z2)
+
+
+def _lower_end(p: float, z2: float) -> float:
+    """The smaller root of (1 + z2) x^2 - (2 p + z2) x + p^2, from the larger one: no cancellation,
+    so that the end never leaves [0, p]."""
+    larger = (p + z2 / 2 + float(np.sqrt(z2 * (p * (1 - p) + z2 / 4)))) / (1 + z2)
+    return p * p / ((1 + z2) * larger)
 
 
 def mean_interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
