@@ -52,6 +52,8 @@ def _run(arguments: Namespace) -> int:
 
 def describe(result: Verdict) -> str:
     """The verdict as a few lines of text."""
+    from theory.rational import fraction_text
+
     lines = [f"{result.verdict} ({result.status})", f"  {result.reason}"]
     if result.rho_consensus is not None and result.rho_quotient is not None:
         lines.append(
@@ -62,9 +64,11 @@ def describe(result: Verdict) -> str:
         lines.append(f"  for this X_0: {result.verdict_x0}")
     for depth, ratio in result.hfc_lfc.items():
         if ratio.value is None:
-            lines.append(f"  L = {depth}: HFC/LFC undefined (the state is 0)")
+            lines.append(f"  L = {depth}: no value (the state is 0, or too cancelled to measure)")
         else:
-            squared = "" if ratio.squared is None else f", squared {_short(str(ratio.squared))}"
+            squared = (
+                "" if ratio.squared is None else f", squared {_short(fraction_text(ratio.squared))}"
+            )
             lines.append(
                 f"  L = {depth}: HFC/LFC = {ratio.value:.10g}, log {ratio.log:.12g}{squared}"
             )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from theory import numerical
 from theory.case import Case
+from theory.closed_form import closed_form
 from theory.depths import ratios_at
+from theory.errors import InputError
 from theory.limits import Limits, agreed
 from theory.perron import closed_classes
 from theory.rational import exact_stationary
@@ -22,6 +27,9 @@ from theory.words import (
     number,
     repeated_one,
 )
+
+# Depth beyond which a state too large for balls is evaluated in its eigenbases, not iterated.
+ITERATED_DEPTH = 5000
 
 
 def decide_numerically(case: Case, depths: list[int], value: Spectrum) -> Verdict:
@@ -78,7 +86,22 @@ def _numerical_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
         classes = [list(map(int, members)) for members in closed_classes(case.A)]
         return ratios_at(case, A, H, X0, exact_stationary(A, classes), depths)
     assert case.X0 is not None
-    return numerical_ratios(case.A, case.H, case.X0, depths)
+    return _floating_ratios(case, case.X0, depths)
+
+
+def _floating_ratios(case: Case, X0: NDArray[np.float64], depths: list[int]) -> dict[int, Ratio]:
+    """By iteration, and by the closed form beyond ITERATED_DEPTH where the eigenbases allow it."""
+    deep = [depth for depth in depths if depth > ITERATED_DEPTH]
+    found: dict[int, Ratio] = {}
+    try:
+        for state in closed_form(A=case.A, H=case.H, X0=X0, depths=deep):
+            log = state.log_hfc_lfc
+            value = math.inf if log > 709 else math.exp(log)
+            found[state.depth] = Ratio(None, None) if math.isnan(log) else Ratio(value, log)
+    except InputError:
+        deep = []
+    shallow = [depth for depth in depths if depth not in found]
+    return dict(sorted((found | numerical_ratios(case.A, case.H, X0, shallow)).items()))
 
 
 def _generic_numerical_limits(case: Case) -> Limits:

@@ -95,6 +95,11 @@ def from_flint(matrix: flint.fmpq_mat) -> Matrix:
     return [[Fraction(int(x.p), int(x.q)) for x in row] for row in matrix.tolist()]
 
 
+def fraction_text(value: Fraction) -> str:
+    """ "p/q" (or "p"), of any length: Python itself refuses to print more than 4300 digits."""
+    return str(flint.fmpq(value.numerator, value.denominator))
+
+
 def normalised_rows(matrix: Matrix) -> Matrix:
     """A_ij / sum_k A_ik, exactly."""
     return [[entry / total for entry in row] for row in matrix for total in [sum(row)]]

@@ -23,9 +23,11 @@ from theory.rational import Matrix, from_flint, to_flint
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
 # Largest (n - 1) d whose propagator is raised to powers in balls.
-BALL_SIZE = 96
+BALL_SIZE = 64
 _MAX_BITS = 2**15
 _GOOD_BITS = 60
+# 2^61 - 1: it divides no denominator that comes from a power of two or from a small fraction.
+_PRIME = 2**61 - 1
 
 
 @dataclass(frozen=True)
@@ -122,26 +124,21 @@ def _try(
     consensus = _plus_identity(h)
     b = rational_quotient(A)
     block = _plus_identity(_kronecker(b, H)) if n > 1 else None
-    # A nilpotent part is exhausted after at most its size: exact zeros are recognised once.
-    settle = max((n - 1) * d, d)
-    c_dies = _dies(consensus, [[x] for x in c0], settle)
-    y_dies = block is None or _dies(block, [[x] for row in y0 for x in row], settle)
+    # A part with only mu = 0 is gone after at most its size; no ball could show that.
+    c_death = _death(consensus, [[x] for x in c0])
+    y_start = [[x] for row in y0 for x in row]
+    y_death = 0 if block is None else _death(block, y_start)
     found = {}
-    c_power = _Powers(consensus, [x for x in c0])
-    y_power = None if block is None else _Powers(block, [x for row in y0 for x in row])
+    c_power = _Powers(consensus, c0)
+    y_power = None if block is None else _Powers(block, [row[0] for row in y_start])
     centred = not any(eta)
     for depth in depths:
-        if depth <= settle:
-            exact = exact_state(A, H, X0, [depth])[depth]
-            found[depth] = ratio_of_squares(*squared_norms(exact))
+        c_dead = c_death is not None and depth >= c_death
+        y_dead = y_death is not None and depth >= y_death
+        if y_dead or y_power is None:
+            found[depth] = Ratio(None, None) if c_dead else Ratio(0.0, -math.inf)
             continue
-        if y_dies and (c_dies or centred):
-            found[depth] = Ratio(None, None) if c_dies else Ratio(0.0, -math.inf)
-            continue
-        if y_dies or y_power is None:
-            found[depth] = Ratio(0.0, -math.inf)
-            continue
-        if centred and c_dies:
+        if centred and c_dead:
             found[depth] = Ratio(math.inf, math.inf)
             continue
         c = c_power.at(depth)
@@ -183,14 +180,30 @@ def _kronecker(B: Matrix, H: Matrix) -> flint.fmpq_mat:
     return to_flint([[x * y for x in b for y in h] for b in B for h in H])
 
 
-def _dies(block: flint.fmpq_mat, start: Matrix, steps: int) -> bool:
-    """Whether block^k start is exactly 0 for k = steps (then for all later k)."""
-    vector = to_flint(start)
-    for _ in range(steps):
-        if not any(vector.entries()):
-            return True
-        vector = block * vector
-    return not any(vector.entries())
+def _death(block: flint.fmpq_mat, start: Matrix) -> int | None:
+    """The first k with block^k start = 0 exactly, None if it never is.
+
+    Iterated modulo a prime, where it costs nothing: what is not zero there is not zero. What is, is
+    confirmed in fractions.
+    """
+    steps = block.nrows()
+    modular = _modulo_prime(block)
+    vector = _modulo_prime(to_flint(start))
+    for k in range(steps + 1):
+        if not any(int(x) for x in vector.entries()):
+            exact = to_flint(start)
+            for _ in range(k):
+                exact = block * exact
+            if not any(exact.entries()):
+                return k
+        if k < steps:
+            vector = modular * vector
+    return None
+
+
+def _modulo_prime(matrix: flint.fmpq_mat) -> flint.nmod_mat:
+    entries = [int(x.p) * pow(int(x.q), -1, _PRIME) % _PRIME for x in matrix.entries()]
+    return flint.nmod_mat(matrix.nrows(), matrix.ncols(), entries, _PRIME)
 
 
 class _Powers:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from theory.files import json_number
+from theory.rational import fraction_text
 from theory.spectrum import Spectrum
 from theory.trajectory import Ratio
 
@@ -73,7 +74,7 @@ class Verdict:
         if self.has_x0:
             result["verdict_x0"] = self.verdict_x0
             result["hfc_lfc_squared"] = {
-                str(depth): str(ratio.squared)
+                str(depth): fraction_text(ratio.squared)
                 for depth, ratio in self.hfc_lfc.items()
                 if ratio.squared is not None
             }
