@@ -51,6 +51,11 @@ class Case:
         return len(self.H)
 
     @property
+    def given_A(self) -> NDArray[np.float64]:
+        """A as it was given in binary64, its rows not yet divided by their sums."""
+        return _floating(self._raw[0], "A")
+
+    @property
     def rational_A(self) -> Matrix:
         A = to_fractions(self._raw[0], "A")
         return A if self.exact else normalised_rows(A)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from theory.command import Command
+from theory.command import Command, lazy_command
 from theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,4 +81,8 @@ def _short(text: str) -> str:
 
 COMMANDS = [
     Command("verdict", "does X' = X + A X H^T oversmooth, and why", _add_arguments, _run),
+    lazy_command(
+        "certify", "a rigorous verdict on a case, as a file", "theory.certificates.certify_command"
+    ),
+    lazy_command("check", "recompute a certificate by other means", "theory.check_command"),
 ]

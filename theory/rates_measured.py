@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import flint
+import mpmath as mp
 import numpy as np
 
 from theory.exact import at_precision
@@ -46,12 +47,47 @@ def states(
 
 
 def singular_values(X: flint.arb_mat, bits: int = BITS) -> list[flint.arb]:
-    """Singular values of X [n, d], largest first, through the smaller Gram matrix."""
+    """Singular values of X [n, d], largest first, through the smaller Gram matrix.
+
+    Balls where the eigenvalues of the Gram matrix isolate; midpoints of the same precision by
+    mpmath where they do not (repeated singular values).
+    """
     with at_precision(bits):
         gram = X * X.transpose() if X.nrows() <= X.ncols() else X.transpose() * X
-        values = [v.real for v in flint.acb_mat(gram).eig(multiple=True)]
-        roots = [(v if v.mid() > 0 else abs(v)).sqrt() for v in values]
-        return sorted(roots, key=lambda s: s.mid(), reverse=True)
+        try:
+            values = [v.real for v in flint.acb_mat(gram).eig()]
+        except ValueError:
+            values = []
+        if not values or not all(v > 0 and v.rel_accuracy_bits() > 64 for v in values):
+            values = _by_mpmath(gram, bits)
+        return sorted((v.sqrt() for v in values), key=lambda s: s.mid(), reverse=True)
+
+
+def _by_mpmath(gram: flint.arb_mat, bits: int) -> list[flint.arb]:
+    size = gram.nrows()
+    with mp.workprec(bits):
+        dense = mp.matrix(size, size)
+        for i in range(size):
+            for j in range(size):
+                dense[i, j] = mp.mpf(gram[i, j].mid().str(bits // 3, radius=False))
+        found = mp.eigsy(dense, eigvals_only=True)
+        digits = bits // 3
+        return [flint.arb(mp.nstr(abs(v), digits)) for v in found]
+
+
+def second_compound(X: flint.arb_mat, bits: int = BITS) -> flint.arb:
+    """||X ^ X|| / ||X||_F^2, X ^ X all 2 x 2 minors: sigma_2/sigma_1 up to a bounded factor.
+
+    Between (sigma_2/sigma_1)/m and m sigma_2/sigma_1, m = min(n, d); exact products only.
+    """
+    n, d = X.nrows(), X.ncols()
+    with at_precision(bits):
+        total = flint.arb(0)
+        for i, k in combinations(range(n), 2):
+            for j, m in combinations(range(d), 2):
+                minor = X[i, j] * X[k, m] - X[i, m] * X[k, j]
+                total += minor * minor
+        return _root(total) / sum((x * x for x in X.entries()), flint.arb(0))
 
 
 def sigma_ratio(X: flint.arb_mat, index: int = 2, bits: int = BITS) -> flint.arb:
