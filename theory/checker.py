@@ -119,7 +119,7 @@ def _matrices(given: dict[str, Any]) -> tuple[list[list[Fraction]], list[list[Fr
             raise ValueError("A is not row-stochastic")
         return A, H
     slack = len(A) * Fraction(1, 2**52)
-    if any(abs(sum(row) - 1) > slack for row in A):
+    if any(abs(sum(row, Fraction(0)) - 1) > slack for row in A):
         raise ValueError("A is not row-stochastic within n eps")
     return [[x / total for x in row] for row in A for total in [sum(row)]], H
 

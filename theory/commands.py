@@ -24,6 +24,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--depth", type=int, nargs="+", default=[], metavar="L", help="HFC/LFC after L layers too"
     )
+    parser.add_argument("--certified", action="store_true", help="enclose both radii rigorously")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -45,7 +46,7 @@ def _run(arguments: Namespace) -> int:
         case = read_case(arguments.case)
     if depths and case.X0 is None:
         raise InputError('--depth needs a start: add "X0" to the case')
-    result = case_verdict(case, depths)
+    result = case_verdict(case, depths, arguments.certified)
     print(to_json(result.to_json_object()) if arguments.json else describe(result), end="")
     return 0
 

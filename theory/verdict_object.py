@@ -19,7 +19,7 @@ class Verdict:
 
     verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
     where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
-    status: "exact" or "numerical". rho_consensus, rho_quotient: the two radii; rate =
+    status: "exact", "certified" or "numerical". rho_consensus, rho_quotient: the two radii; rate =
     rho_Q / rho_C per layer; margin = rho_C - rho_Q. tends_to, limit, limit_rank: what HFC/LFC and
     the rank of X_L do, for X_0 where given, else for generic X_0; None where unknown or where the
     value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.certificates.enclosure import Discs, Failure, enclose, exact_discs, joined
+from theory.certificates.enclosure import Discs, Failure, enclose, exact_discs, with_zeros
 from theory.certificates.rounding import UNIT, gamma, inflated, upper_product
 from theory.perron import closed_classes
 
@@ -82,7 +82,7 @@ def head_discs(W_V: Array, W_proj: Array) -> Discs | Failure:
         product, error = W_V @ W_proj, upper_product(np.abs(W_V), np.abs(W_proj)) * gamma(r + 2)
         return enclose(product, error)
     core = enclose(W_proj @ W_V, upper_product(np.abs(W_proj), np.abs(W_V)) * gamma(d + 2))
-    return core if isinstance(core, Failure) else joined(core, exact_discs(np.zeros(d - r)))
+    return core if isinstance(core, Failure) else with_zeros(core, d - r)
 
 
 def consensus_radius(value: Discs) -> Radius:

@@ -60,11 +60,16 @@ def exact_discs(values: Array) -> Discs:
     return Discs(centres, np.zeros(len(centres)), component.astype(np.intp))
 
 
-def joined(first: Discs, second: Discs) -> Discs:
-    """Both spectra together (a multiset), components found anew."""
-    centres = np.concatenate([first.centres, second.centres])
-    radii = np.concatenate([first.radii, second.radii])
-    return Discs(centres, radii, _components(centres, radii))
+def with_zeros(discs: Discs, count: int) -> Discs:
+    """The spectrum with `count` >= 1 exact zeros added; components are found for one of them."""
+    centres, radii = np.append(discs.centres, 0.0), np.append(discs.radii, 0.0)
+    component = _components(centres, radii)
+    again = np.zeros(count - 1)
+    return Discs(
+        np.append(centres, again),
+        np.append(radii, again),
+        np.append(component, np.full(count - 1, component[-1])),
+    )
 
 
 def enclose(M: Array, error: Array | None = None) -> Discs | Failure:

@@ -210,3 +210,41 @@ def float_layers(
         A = np.tril(A)
         A = A / A.sum(axis=1, keepdims=True)
     return A, size * rng.standard_normal((d, d)), rng.standard_normal((n, d))
+
+
+# ------------------------------------------- attention whose whole spectrum is rational, by choice
+
+
+def _weights(size: int) -> SearchStrategy[list[Fraction]]:
+    """A positive probability vector in small fractions."""
+    counts = st.lists(st.integers(1, 12), min_size=size, max_size=size)
+    return counts.map(lambda w: [Fraction(x, sum(w)) for x in w])
+
+
+@st.composite
+def walsh_attention(draw: Any) -> tuple[Matrix, list[Fraction]]:
+    """A_gh = p(g xor h) on 2, 4 or 8 tokens, and its eigenvalues other than one copy of 1: the
+    Walsh transform of p, real and rational."""
+    n = draw(st.sampled_from([2, 4, 8]))
+    p = draw(_weights(n))
+    values = [
+        sum(((-1) ** (g & k).bit_count() * p[k] for k in range(n)), Fraction(0))
+        for g in range(1, n)
+    ]
+    return [[p[g ^ h] for h in range(n)] for g in range(n)], values
+
+
+@st.composite
+def circulant_attention(draw: Any) -> tuple[Matrix, list[tuple[Fraction, Fraction]]]:
+    """A circulant on 4 tokens, A_gh = p(h - g), and its eigenvalues (Re, Im) other than 1:
+    p0 - p2 +- i(p1 - p3) and p0 - p1 + p2 - p3."""
+    p = draw(_weights(4))
+    u, v, w = p[0] - p[2], p[1] - p[3], p[0] - p[1] + p[2] - p[3]
+    A = [[p[(h - g) % 4] for h in range(4)] for g in range(4)]
+    return A, [(u, v), (u, -v), (w, Fraction(0))]
+
+
+@st.composite
+def gaussian_points(draw: Any, bound: int = 4) -> tuple[Fraction, Fraction]:
+    """A complex number in fractions, (Re, Im)."""
+    return draw(fractions(-bound, bound, 8)), draw(fractions(-bound, bound, 8))

@@ -15,7 +15,7 @@ from theory.claims.solver import solve
 from theory.exact import eigenvalues, factors
 from theory.perron import closed_classes
 from theory.quotient import rational_quotient
-from theory.rational import Matrix, exact_stationary, from_flint, to_float, to_flint
+from theory.rational import Matrix, exact_stationary, from_flint, to_flint, to_float
 from theory.trajectory import exact_state
 
 # --------------------------------------------------------------------------------- instances
@@ -30,6 +30,8 @@ AA = matrix("3/4 1/4; 1/4 3/4")
 A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
 # 1/5 I + 4/5 J/3 + u w^T/10, u = (1,-1,0), w = (1,1,-2): the eigenvalue 1/5 is defective.
 DEFECTIVE = matrix("17/30 11/30 1/15; 1/6 11/30 7/15; 4/15 4/15 7/15")
+# 1 pi^T + 1/5 (I - 1 pi^T) + u w^T/10, pi = (2,1,1)/4: 1/5 is defective, pi is not uniform.
+SKEW_DEFECTIVE = matrix("3/5 3/10 1/10; 2/5 3/10 3/10; 2/5 1/10 1/2")
 CAUSAL = matrix("1 0 0; 1/2 1/2 0; 1/2 1/4 1/4")
 
 
@@ -42,7 +44,9 @@ def uniform_mix(n: int, share: Fraction) -> Matrix:
 
 def diagonal(*entries: Fraction | int | str) -> Matrix:
     size = len(entries)
-    return [[Fraction(entries[i]) if i == j else Fraction(0) for j in range(size)] for i in range(size)]
+    return [
+        [Fraction(entries[i]) if i == j else Fraction(0) for j in range(size)] for i in range(size)
+    ]
 
 
 def stationary(A: Matrix) -> list[Fraction]:

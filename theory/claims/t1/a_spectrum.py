@@ -40,7 +40,9 @@ def _triangular() -> None:
     S = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"s{i}{j}") if j >= i else 0)
     M = symbolic.layer_matrix(T, S)
     assert M.is_upper
-    assert [M[k, k] for k in range(6)] == [1 + S[j, j] * T[i, i] for j in range(2) for i in range(3)]
+    assert [M[k, k] for k in range(6)] == [
+        1 + S[j, j] * T[i, i] for j in range(2) for i in range(3)
+    ]
 
 
 def _eigenvector() -> list[Any]:

@@ -8,29 +8,52 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import ForAllReals, Mutation, Searched, Symbolic
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched, Symbolic
 from theory.claims.query import Query
+from theory.claims.t2._queries import EIGENVALUE, altered, proved
+from theory.claims.t2._spectra import ONE_VALUE, POSITIVE, REAL_A, REAL_H, TWO_TOKENS, by_squares
 from theory.dominance import real_verdict, threshold
+from theory.rational import Matrix
+from theory.verdict import verdict
 
-_DOMAIN = ("-1 < a", "a < 1")
-_WIN = Query(
-    "consensus loses strictly iff -2/(1+a) < h < 0",
-    ("h", "a"),
-    _DOMAIN,
+_HA = ("h", "a")
+_IDENTITY = Query(
+    "Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
+    _HA,
+    (),
+    "(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1+a))",
+)
+_ABOVE = Query("Q3: h > 0 wins at consensus", _HA, (*EIGENVALUE, "h > 0"), "(1+h*a)**2 < (1+h)**2")
+_BELOW = Query(
+    "Q4: h < -2/(1+a) wins at consensus",
+    _HA,
+    (*EIGENVALUE, "h*(1+a) < -2"),
+    "(1+h*a)**2 < (1+h)**2",
+)
+_LOSE = Query(
+    "Q5: consensus loses strictly iff -2/(1+a) < h < 0",
+    _HA,
+    EIGENVALUE,
     "Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",
 )
 _TIE = Query(
-    "tie iff h = 0 or h = -2/(1+a)",
-    ("h", "a"),
-    _DOMAIN,
+    "Q5t: tie iff h = 0 or h = -2/(1+a)",
+    _HA,
+    EIGENVALUE,
     "Iff((1+h)**2 == (1+h*a)**2, h == 0 or h*(1+a) == -2)",
 )
 _SAFE = Query(
-    "h in [-1, 0) loses at consensus for every a in (-1, 1)",
-    ("h", "a"),
-    (*_DOMAIN, "-1 <= h", "h < 0"),
+    "Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
+    _HA,
+    (*EIGENVALUE, "-1 <= h", "h < 0"),
     "(1+h)**2 < (1+h*a)**2",
+)
+_BEYOND = Query(
+    "Q6b: h < -1 wins at consensus for a = -1/h, an eigenvalue in (0, 1)",
+    _HA,
+    ("h < -1", "a*h == -1"),
+    "0 < a < 1 and (1+h*a)**2 < (1+h)**2",
 )
 
 
@@ -43,90 +66,100 @@ def _law(drawn: tuple[Fraction, list[Fraction]]) -> None:
     h, (a,) = drawn
     expected = "NON_SMOOTHING" if threshold(a) < h < 0 else "SMOOTHING"
     expected = "TIE" if h in (0, threshold(a)) else expected
-    first, second = (1 + h) ** 2, (1 + h * a) ** 2
-    by_squares = "TIE" if first == second else "SMOOTHING" if first > second else "NON_SMOOTHING"
-    assert real_verdict(h, h, a) == expected == by_squares
+    assert real_verdict(h, h, a) == expected == by_squares([h], [a])
 
 
-def _single_real(instance: Instance) -> bool:
-    return len(instance.H) == 1
-
-
-def _two_tokens(instance: Instance) -> bool:
-    return len(instance.A) == 2
+def _matrix_law(drawn: tuple[tuple[Matrix, Fraction], Fraction]) -> None:
+    (A, a), h = drawn
+    assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, a)
+    assert verdict(A=A, H=[[threshold(a)]]).verdict == "TIE"
 
 
 CLAIM = Claim(
     name="T2b",
-    statement="For a single real h and a in (-1, 1): (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a)), so "
-    "consensus loses strictly iff -2/(1+a) < h < 0, ties iff h = 0 or h = -2/(1+a), and wins "
-    "otherwise. h = -1 is safe for every A.",
+    statement="For a single real h and a = min spec(A) in (-1, 1): (1+h)^2 - (1+ha)^2 = "
+    "h (1-a) (2 + h(1+a)), so consensus wins strictly iff h > 0 or h < -2/(1+a), ties iff h = 0 or "
+    "h = -2/(1+a), and loses strictly iff -2/(1+a) < h < 0. The threshold -2/(1+a) is below -1: "
+    "-1 itself is safe for every A, and every h < -1 smooths for some A.",
     latex=r"|1+h| < |1+ha| \iff -\tfrac{2}{1+a} < h < 0",
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
     on_record=Status.PROVED,
-    hypotheses=(
-        Hypothesis("H has one eigenvalue (d = 1)", _single_real),
-        Hypothesis("A has one eigenvalue besides 1 (n = 2)", _two_tokens),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, ONE_VALUE),
     evidence=(
         Symbolic("the identity", _residual, complete=False),
-        ForAllReals(
-            _WIN,
-            (
-                Mutation(
-                    "the interval reaches to -2 for every a",
-                    Query(
-                        "mutated",
-                        _WIN.variables,
-                        _DOMAIN,
-                        "Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
-                    ),
-                ),
+        proved(
+            _IDENTITY,
+            {"h": "1", "a": "0"},
+            altered(
+                _IDENTITY,
+                "1-a for 1+a in the last factor",
+                conclusion="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))",
             ),
+        ),
+        proved(
+            _ABOVE,
+            {"h": "1", "a": "1/2"},
+            altered(_ABOVE, "h >= 0", hypotheses=(*EIGENVALUE, "h >= 0")),
+        ),
+        proved(
+            _BELOW,
+            {"h": "-3/2", "a": "1/2"},
+            altered(_BELOW, "h < -1", hypotheses=(*EIGENVALUE, "h < -1")),
+        ),
+        proved(
+            _LOSE,
             {"h": "-1", "a": "1/2"},
+            altered(
+                _LOSE,
+                "the interval reaches to -2 for every a",
+                conclusion="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
+            ),
         ),
-        ForAllReals(
+        proved(
             _TIE,
-            (
-                Mutation(
-                    "only h = 0 ties",
-                    Query(
-                        "mutated", _TIE.variables, _DOMAIN, "Iff((1+h)**2 == (1+h*a)**2, h == 0)"
-                    ),
-                    {"h": "-4/3", "a": "1/2"},
-                ),
-            ),
             {"h": "0", "a": "0"},
-        ),
-        ForAllReals(
-            _SAFE,
-            (
-                Mutation(
-                    "[-1, 0] closed",
-                    Query(
-                        "mutated",
-                        _SAFE.variables,
-                        (*_DOMAIN, "-1 <= h", "h <= 0"),
-                        _SAFE.conclusion,
-                    ),
-                ),
-                Mutation(
-                    "[-3/2, 0)",
-                    Query(
-                        "mutated",
-                        _SAFE.variables,
-                        (*_DOMAIN, "-3/2 <= h", "h < 0"),
-                        _SAFE.conclusion,
-                    ),
-                ),
+            altered(
+                _TIE,
+                "only h = 0 ties",
+                conclusion="Iff((1+h)**2 == (1+h*a)**2, h == 0)",
+                witness={"h": "-4/3", "a": "1/2"},
             ),
+        ),
+        proved(
+            _SAFE,
             {"h": "-1/2", "a": "0"},
-            complete=False,
+            altered(
+                _SAFE,
+                "[-1, 0] closed",
+                hypotheses=(*EIGENVALUE, "-1 <= h", "h <= 0"),
+                witness={"h": "0", "a": "1/2"},
+            ),
+            altered(
+                _SAFE,
+                "[-3/2, 0)",
+                hypotheses=(*EIGENVALUE, "-3/2 <= h", "h < 0"),
+                witness={"h": "-4/3", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _BEYOND,
+            {"h": "-2", "a": "1/2"},
+            altered(
+                _BEYOND,
+                "h < -1/2",
+                hypotheses=("h < -1/2", "a*h == -1"),
+                witness={"h": "-1", "a": "1"},
+            ),
         ),
         Searched(
             "closed form against squares",
             st.tuples(draw.fractions(-6, 3), draw.attention_spectra(1, 1)),
             _law,
+        ),
+        Searched(
+            "closed form against the exact verdict on matrices",
+            st.tuples(draw.two_token_attention(), draw.fractions(-6, 3)),
+            _matrix_law,
         ),
     ),
 )

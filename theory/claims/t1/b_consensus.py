@@ -1,0 +1,79 @@
+"""T1b: states in which all tokens agree stay so, whatever the attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from theory import symbolic
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched, Step, Written
+from theory.claims.t1._common import ROW_STOCHASTIC, layers, plus_identity, vanishes
+from theory.rational import Matrix
+
+
+def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
+    """(1 c^T, c) in symbols."""
+    c = symbolic.symbolic_matrix(d, 1, "c")
+    return sp.ones(n, 1) * c.T, c
+
+
+def _restriction() -> sp.Matrix:
+    A, H = symbolic.symbolic_attention(3), symbolic.symbolic_matrix(2, 2, "h")
+    X, c = _consensus(3, 2)
+    return X + A * X * H.T - sp.ones(3, 1) * (c + H * c).T
+
+
+def _converse() -> list[Any]:
+    """Rows of A 1 c^T W are s_i (H c)^T, s_i the row sums: they differ by (s_i - s_k)(H c)^T."""
+    A, H = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(2, 2, "h")
+    X, c = _consensus(3, 2)
+    moved, sums = A * X * H.T, A * sp.ones(3, 1)
+    return [
+        entry
+        for i in range(3)
+        for k in range(i)
+        for entry in (moved.row(i) - moved.row(k)) - (sums[i] - sums[k]) * (H * c).T
+    ]
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+    A, H, X = case
+    c = X[0]
+    moved = layers(A, H, [c] * len(A))
+    expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in plus_identity(H)]
+    assert all(row == expected for row in moved)
+
+
+CLAIM = Claim(
+    name="T1b",
+    statement="The consensus states C = {1 c^T} are invariant under the layer for every A with "
+    "A 1 = 1 (zeros in A are allowed), and there the layer is c -> (I + H) c. Conversely, if C is "
+    "invariant for one H other than 0, all row sums of A are equal.",
+    latex=r"A\mathbf 1 = \mathbf 1 \implies \mathbf 1c^\top + A\mathbf 1c^\top W = "
+    r"\mathbf 1\bigl((I+H)c\bigr)^\top",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(ROW_STOCHASTIC,),
+    evidence=(
+        Written(
+            "one line each way",
+            (
+                Step(
+                    "A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is "
+                    "mapped into itself, by I + H in the coordinate c.",
+                    vanishes(_restriction),
+                ),
+                Step(
+                    "Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i "
+                    "and k differ by (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and "
+                    "the image lies in C only if all s_i are equal.",
+                    vanishes(_converse),
+                ),
+            ),
+        ),
+        Searched("one layer in fractions", draw.exact_cases(), _law),
+    ),
+)

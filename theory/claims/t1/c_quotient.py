@@ -1,0 +1,130 @@
+"""T1c: the differences between tokens evolve by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory import symbolic
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched, Step, Symbolic, Written
+from theory.claims.t1._common import (
+    ROW_STOCHASTIC,
+    characteristic,
+    complement,
+    layers,
+    vanishes,
+)
+from theory.quotient import rational_quotient
+from theory.rational import Matrix, from_flint, to_flint
+
+
+def _projected() -> sp.Matrix:
+    A = symbolic.symbolic_attention(3)
+    P = sp.eye(3) - sp.ones(3) / 3
+    return (P * A - P * A * P).applyfunc(sp.expand)
+
+
+def _orthonormal() -> list[Any]:
+    """Y' - (Y + B Y W) and HFC - Q Y for three tokens, with Helmert's basis."""
+    A, H = symbolic.symbolic_attention(3), symbolic.symbolic_matrix(2, 2, "h")
+    X, Q = symbolic.symbolic_matrix(3, 2, "x"), complement(3)
+    Y, B = Q.T * X, Q.T * A * Q
+    moved = Q.T * (X + A * X * H.T)
+    high = X - sp.ones(3) * X / 3
+    residual = [*(moved - Y - B * Y * H.T), *(high - Q * Y)]
+    return [sp.simplify(sp.expand(entry)) for entry in residual]
+
+
+def _triangular_form() -> list[Any]:
+    """S^-1 A S for S = [1/sqrt n, Q]: first column e_1, lower right block B."""
+    A, Q = symbolic.symbolic_attention(3), complement(3)
+    S = sp.Matrix.hstack(sp.ones(3, 1) / sp.sqrt(3), Q)
+    moved = (S.T * A * S).applyfunc(sp.expand)
+    return [moved[0, 0] - 1, moved[1, 0], moved[2, 0], *(S.T * S - sp.eye(3))]
+
+
+def _similar() -> sp.Matrix:
+    """B' (D Q) = (D Q) B with D = [I, -1]: D A = B' D."""
+    A, Q = symbolic.symbolic_attention(3), complement(3)
+    D = sp.Matrix.hstack(sp.eye(2), -sp.ones(2, 1))
+    B = symbolic.quotient_matrix(A)
+    assert (D * A - B * D).applyfunc(sp.expand).is_zero_matrix
+    assert sp.simplify((D * Q).det()) != 0
+    return (B * D * Q - D * Q * (Q.T * A * Q)).applyfunc(sp.expand)
+
+
+def _characteristic_residual() -> Any:
+    A, x = symbolic.symbolic_attention(3), sp.Symbol("x")
+    whole = A.charpoly(x).as_expr()
+    return sp.expand(whole - (x - 1) * symbolic.quotient_matrix(A).charpoly(x).as_expr())
+
+
+def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
+    (A, H, X), depth = drawn
+    B = rational_quotient(A)
+    moved = layers(A, H, X, depth)
+    if B:
+        y = to_flint([[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]])
+        for _ in range(depth):
+            y = y + to_flint(B) * y * to_flint(H).transpose()
+        expected = [[x - z for x, z in zip(row, moved[-1], strict=True)] for row in moved[:-1]]
+        assert from_flint(y) == expected
+        assert characteristic(A) == characteristic(B) * flint.fmpq_poly([-1, 1])
+
+
+CLAIM = Claim(
+    name="T1c",
+    statement="With P = I - 11^T/n: P A = P A P for every A with A 1 = 1, so P X is autonomous. In "
+    "an orthonormal basis Q of the vectors orthogonal to 1, Y = Q^T X obeys Y' = Y + B Y W with "
+    "B = Q^T A Q, and HFC = Q Y. spec(B) is spec(A) without one copy of 1. B is similar to "
+    "B'_ij = A_ij - A_nj, i, j < n, which belongs to the coordinates x_i - x_n and has no square "
+    "roots.",
+    latex=r"PA = PAP,\qquad Y' = Y + BYW,\qquad \det(x-A) = (x-1)\det(x-B) = (x-1)\det(x-B')",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(ROW_STOCHASTIC,),
+    evidence=(
+        Written(
+            "block triangular form",
+            (
+                Step(
+                    "P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0.",
+                    vanishes(_projected),
+                ),
+                Step(
+                    "Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = "
+                    "Q^T A P X + Q^T A 1 (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence "
+                    "Y' = Q^T X + Q^T A X W = Y + B Y W.",
+                    vanishes(_orthonormal),
+                ),
+                Step(
+                    "S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n "
+                    "= e_1 and lower right block B: det(x - A) = (x - 1) det(x - B).",
+                    vanishes(_triangular_form),
+                ),
+                Step(
+                    "Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With "
+                    "R = [I; 0], X - R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with "
+                    "B' = D A R, whose entries are A_ij - A_nj. D = D P = (D Q) Q^T has rank n-1, "
+                    "so D Q is invertible, and B' (D Q) = D A Q = D P A Q = (D Q) B.",
+                    vanishes(_similar),
+                ),
+            ),
+        ),
+        Symbolic(
+            "n = 3 in symbols: det(x - A) = (x - 1) det(x - B')",
+            _characteristic_residual,
+            complete=False,
+        ),
+        Searched(
+            "trajectories of differences and characteristic polynomials in fractions",
+            st.tuples(draw.exact_cases(), st.integers(0, 4)),
+            _law,
+        ),
+    ),
+)

@@ -1,0 +1,136 @@
+"""T1d: the mean over the tokens weighted by pi evolves by itself too, for ever and exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory import symbolic
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched, Step, Symbolic, Written
+from theory.claims.t1._common import (
+    A3,
+    ROW_STOCHASTIC,
+    layers,
+    matrix,
+    pi_mean,
+    plus_identity,
+    power,
+    stationary,
+    symbolic_pi,
+    vanishes,
+)
+from theory.rational import Matrix, to_flint
+
+
+def _stationary_is_a_distribution() -> None:
+    assert stationary(A3) == [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
+    # Row sums 1 alone are not enough: here pi^T A = pi^T forces pi^T 1 = 0.
+    signed = matrix("2 -1; 1 0")
+    left = to_flint([list(column) for column in zip(*plus_identity(signed, -1), strict=True)])
+    assert to_flint(signed).charpoly() == to_flint(matrix("1 0; 0 1")).charpoly()
+    assert left.rank() == 1 and left * to_flint(matrix("1; -1")) == to_flint(matrix("0; 0"))
+
+
+def _coupling() -> sp.Matrix:
+    """m - c - (1/n - pi)^T P X for any pi with pi^T 1 = 1."""
+    X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
+    mean = sp.ones(1, 3) / 3
+    high = X - sp.ones(3, 1) * mean * X
+    return (mean * X - pi * X - (mean - pi) * high).applyfunc(sp.expand)
+
+
+def _autonomous() -> sp.Matrix:
+    return symbolic.consensus_residual(
+        symbolic.symbolic_attention(2),
+        symbolic.symbolic_matrix(2, 2, "h"),
+        symbolic.symbolic_matrix(2, 2, "x"),
+    )
+
+
+def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
+    (A, H, X), depth = drawn
+    n, pi = len(A), stationary(A)
+    moved = layers(A, H, X, depth)
+    # c_L^T = (I + H)^L c_0^T, exactly.
+    start = [[entry] for entry in pi_mean(pi, X)]
+    expected = to_flint(power(plus_identity(H), depth)) * to_flint(start)
+    c = pi_mean(pi, moved)
+    assert to_flint([[entry] for entry in c]) == expected
+    mean = pi_mean([Fraction(1, n)] * n, moved)
+    high = [[x - m for x, m in zip(row, mean, strict=True)] for row in moved]
+    static = pi_mean([Fraction(1, n) - p for p in pi], high)
+    assert mean == [x + y for x, y in zip(c, static, strict=True)]
+
+
+def _trajectory() -> None:
+    _law(((A3, matrix("-1/2 1; 1/3 -2"), matrix("1 2; 2 -1; 4 0")), 7))
+
+
+def _evolves() -> None:
+    vanishes(_autonomous)()
+    _trajectory()
+
+
+def _decoupled() -> list[Any]:
+    """X = Q Y + 1 (c + (1/n - pi)^T Q Y), written with P X for Q Y."""
+    X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
+    one, mean = sp.ones(3, 1), sp.ones(1, 3) / 3
+    high = X - one * mean * X
+    return list((X - high - one * (pi * X + (mean - pi) * high)).applyfunc(sp.expand))
+
+
+CLAIM = Claim(
+    name="T1d",
+    statement="Every row-stochastic A has a pi >= 0 with pi^T A = pi^T and pi^T 1 = 1 (a single "
+    "one iff A has one closed class; pi > 0 if A > 0). For each such pi, c = pi^T X obeys c' = c "
+    "(I + W), so c_L = c_0 (I + W)^L exactly, and the mean is m = c + (1/n - pi)^T HFC. So X is "
+    "two decoupled linear systems, Y and c, and one static coupling.",
+    latex=r"c' = c(I+W),\qquad c_L = c_0(I+W)^L,\qquad "
+    r"m = c + \bigl(\tfrac{1}{n}\mathbf 1-\pi\bigr)^\top\mathrm{HFC}",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(ROW_STOCHASTIC,),
+    evidence=(
+        Written(
+            "the left Perron vector",
+            (
+                Step(
+                    "The averages (1/N) sum_{k<N} A^k are row-stochastic, so a subsequence "
+                    "converges, to a row-stochastic R with R A = R: each row of R is a pi. Its "
+                    "support is a union of closed classes, within each of which pi is unique up to "
+                    "a factor and positive (Perron-Frobenius). A >= 0 is needed here, not only "
+                    "A 1 = 1: for [[2, -1], [1, 0]] pi^T A = pi^T forces pi^T 1 = 0.",
+                    _stationary_is_a_distribution,
+                ),
+                Step(
+                    "c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. "
+                    "(Executed: two tokens in symbols, and seven layers of a 3 x 3 example.)",
+                    _evolves,
+                ),
+                Step(
+                    "(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c.",
+                    vanishes(_coupling),
+                ),
+                Step(
+                    "X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c.",
+                    vanishes(_decoupled),
+                ),
+            ),
+        ),
+        Symbolic(
+            "n = d = 2 in symbols: pi^T X' = pi^T X (I + W)",
+            _autonomous,
+            complete=False,
+        ),
+        Searched(
+            "trajectories in fractions: c_L = c_0 (I + W)^L and the coupling",
+            st.tuples(draw.exact_cases(), st.integers(0, 6)),
+            _law,
+        ),
+    ),
+)

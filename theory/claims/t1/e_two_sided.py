@@ -1,0 +1,184 @@
+"""T1e: HFC/LFC and t = HFC/(sqrt n |c|) bound each other, and both bounds are attained."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory import symbolic
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import ForAllReals, Mutation, Searched, Step, Written
+from theory.claims.query import Query
+from theory.claims.t1._common import (
+    A3,
+    NOT_FLAT,
+    ROW_STOCHASTIC,
+    pi_mean,
+    squared_deviation,
+    stationary,
+    symbolic_pi,
+    vanishes,
+)
+from theory.rational import Matrix
+from theory.trajectory import squared_norms
+
+# u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m), t = u/(s c).
+_NORMS = ("0 < s", "0 < u", "0 <= m", "0 <= c", "0 <= k")
+_TRIANGLE = ("s*m <= s*c + k*u", "s*m >= s*c - k*u")
+_VARIABLES = ("s", "u", "m", "c", "k")
+_BOUNDS = Query(
+    "u/(s m) lies between 1/(k + 1/t) and 1/(1/t - k)",
+    _VARIABLES,
+    (*_NORMS, *_TRIANGLE),
+    "u*(k*u + s*c) >= u*s*m and Implies(s*c > k*u, m > 0 and u*(s*c - k*u) <= u*s*m)",
+)
+# x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
+_CAUCHY = Query(
+    "|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
+    ("m", "q1", "q2", "h1", "h2"),
+    (),
+    "(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
+    (
+        ("q3", "(0 - q1 - q2)"),
+        ("h3", "(0 - h1 - h2)"),
+        ("c", "(m + q1*h1 + q2*h2 + q3*h3)"),
+    ),
+)
+
+
+def _coupled() -> sp.Expr:
+    """The squared gap of Cauchy-Schwarz is a sum of squares (Lagrange), so >= 0, for n = 3."""
+    X, pi = symbolic.symbolic_matrix(3, 1, "x"), symbolic_pi(3)
+    eta = (sp.ones(1, 3) / 3 - pi).T
+    high = X - sp.ones(3, 1) * sum(X) / 3
+    squares = sum((eta[i] * high[j] - eta[j] * high[i]) ** 2 for i in range(3) for j in range(i))
+    gap = eta.dot(eta) * high.dot(high) - (sum(X) / 3 - (pi * X)[0]) ** 2
+    return sp.expand(gap - squares)
+
+
+def _law(case: tuple[Matrix, Matrix]) -> None:
+    """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
+    A, X = case
+    n, pi = len(A), stationary(A)
+    hfc, lfc = squared_norms(X)
+    c = n * sum((x * x for x in pi_mean(pi, X)), Fraction(0))
+    assume(hfc > 0)
+    spread = n * squared_deviation(pi) * hfc
+    # |sqrt lfc - sqrt c| <= sqrt spread, for sqrt lfc = s m, sqrt c = s c, sqrt spread = k u; that
+    # is lfc + c - spread <= 2 sqrt(lfc c).
+    left = lfc + c - spread
+    assert left <= 0 or left * left <= 4 * lfc * c
+
+
+@st.composite
+def _cases(pick: Any) -> tuple[Matrix, Matrix]:
+    """(A, X): X in small integers, or within 1/100 of a consensus state."""
+    A = pick(draw.attention(2, 4, zeros=True))
+    X = pick(draw.states(len(A), 2))
+    near = pick(st.booleans())
+    return A, [[100 + x / 1000 for x in row] for row in X] if near else X
+
+
+def _attained() -> None:
+    """x = gamma + s (1/n - pi): m - c = s delta^2, HFC = |s| delta: both signs attain a bound."""
+    pi = stationary(A3)
+    delta = squared_deviation(pi)
+    for s in (Fraction(1), Fraction(-1)):
+        X = [[5 + s * (Fraction(1, 3) - p)] for p in pi]
+        (c,), (m,) = pi_mean(pi, X), pi_mean([Fraction(1, 3)] * 3, X)
+        hfc, lfc = squared_norms(X)
+        assert hfc == delta and m - c == s * delta and c > 0
+        # ratio = u/(s m), bounds u/(s c +- k u), with k u = s delta^2: equal.
+        assert lfc == 3 * (c + s * delta) ** 2
+
+
+def _given(instance: Instance) -> bool:
+    if instance.X0 is None:
+        return False
+    return any(pi_mean(stationary(instance.A), instance.X0))
+
+
+CLAIM = Claim(
+    name="T1e",
+    statement="Let t = ||HFC||/(sqrt n ||c||) and k = sqrt n ||pi - 1/n||, for a state with "
+    "HFC != 0 and c != 0. Then 1/(k + 1/t) <= ||HFC||/||LFC||, and ||HFC||/||LFC|| <= 1/(1/t - k) "
+    "where 1/t > k. Both bounds are attained for every A. So along any sequence of states "
+    "HFC/LFC -> 0 iff t -> 0, and for doubly stochastic A they are equal.",
+    latex=r"\frac{1}{k+1/t}\;\le\;\frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}\;\le\;\frac{1}{1/t-k}"
+    r"\quad(1/t>k),\qquad k=\sqrt n\,\|\pi-\tfrac1n\mathbf 1\|",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        ROW_STOCHASTIC,
+        NOT_FLAT,
+        Hypothesis("c = pi^T X_0 is not 0", _given),
+    ),
+    evidence=(
+        Written(
+            "the triangle inequality",
+            (
+                Step(
+                    "m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each "
+                    "feature this is Cauchy-Schwarz, and the squares add up. Hence "
+                    "| ||m|| - ||c|| | <= delta ||HFC||.",
+                    vanishes(_coupled),
+                ),
+                Step(
+                    "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
+                    "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
+                    "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",
+                ),
+                Step(
+                    "If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k "
+                    "from some point on and the upper bound tends to 0."
+                ),
+                Step(
+                    "Attained: for x = gamma + s (1/n - pi) (one feature) HFC = s (1/n - pi), "
+                    "m - c = s delta^2, ||HFC|| = |s| delta. If c > 0, s > 0 gives the lower bound "
+                    "and small s < 0 the upper one, with equality.",
+                    _attained,
+                ),
+            ),
+        ),
+        ForAllReals(
+            _BOUNDS,
+            (
+                Mutation(
+                    "without k below: HFC/LFC >= t",
+                    Query("mutated", _VARIABLES, _BOUNDS.hypotheses, "u*s*c >= u*s*m"),
+                    {"s": "1", "u": "1", "m": "2", "c": "1", "k": "1"},
+                ),
+                Mutation(
+                    "without k above: HFC/LFC <= t",
+                    Query("mutated", _VARIABLES, _BOUNDS.hypotheses, "u*s*c <= u*s*m"),
+                    {"s": "1", "u": "1", "m": "1", "c": "2", "k": "1"},
+                ),
+            ),
+            {"s": "2", "u": "1", "m": "1", "c": "1", "k": "1/2"},
+        ),
+        ForAllReals(
+            _CAUCHY,
+            (
+                Mutation(
+                    "delta^2 a tenth smaller",
+                    Query(
+                        "mutated",
+                        _CAUCHY.variables,
+                        (),
+                        "(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
+                        _CAUCHY.abbreviations,
+                    ),
+                    {"m": "0", "q1": "1", "q2": "0", "h1": "1", "h2": "0"},
+                ),
+            ),
+            {"m": "1", "q1": "1/6", "q2": "-1/12", "h1": "1", "h2": "2"},
+            complete=False,
+        ),
+        Searched("the bounds in fractions, near consensus and far from it", _cases(), _law),
+    ),
+)

@@ -1,0 +1,266 @@
+"""T1g: symmetric logits make the spectrum of attention real, positive semidefinite ones put it in
+[0, 1]."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import factorial
+from typing import Any
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.evidence import Certified, Searched, Step, Written
+from theory.claims.t1._common import (
+    POSITIVE,
+    all_real,
+    characteristic,
+    is_zero,
+    matrix,
+    stationary,
+    vanishes,
+)
+from theory.exact import at_precision
+from theory.rational import Matrix, to_flint
+
+
+def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
+    """A symmetric S > 0 and column factors g_j = e^{f_j}, in symbols."""
+    S = sp.zeros(n)
+    for i in range(n):
+        for j in range(i, n):
+            S[i, j] = S[j, i] = sp.Symbol(f"s{i}{j}", positive=True)
+    return S, list(sp.symbols(f"g1:{n + 1}", positive=True))
+
+
+def _symmetrised() -> sp.Matrix:
+    """R A R^-1 - D^-1/2 F^1/2 S F^1/2 D^-1/2 for R = (D F)^1/2."""
+    S, g = _kernel()
+    row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
+    A = sp.Matrix(3, 3, lambda i, j: S[i, j] * g[j] / row[i])
+    root = [sp.sqrt(row[i] * g[i]) for i in range(3)]
+    moved = sp.Matrix(3, 3, lambda i, j: root[i] * A[i, j] / root[j])
+    goal = sp.Matrix(3, 3, lambda i, j: sp.sqrt(g[i] / row[i]) * S[i, j] * sp.sqrt(g[j] / row[j]))
+    return (moved - goal).applyfunc(sp.simplify)
+
+
+def _stationary_residual() -> list[Any]:
+    """pi^T A - pi^T for pi_i = g_i * row sum_i."""
+    S, g = _kernel()
+    row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
+    weight = [g[i] * row[i] for i in range(3)]
+    return [
+        sp.simplify(sum(weight[i] * S[i, j] * g[j] / row[i] for i in range(3)) - weight[j])
+        for j in range(3)
+    ]
+
+
+def _bias() -> sp.Expr:
+    """(x_i Q + b)(x_j K + e)^T: symmetric + a term of the column + a term of the row."""
+    x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
+    Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
+    K = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"k{i}{j}"))
+    b, e = sp.Matrix([sp.symbols("b1:3")]), sp.Matrix([sp.symbols("e1:3")])
+    logit = ((x * Q + b) * (y * K + e).T)[0]
+    column, row = (b * K.T * y.T)[0], (x * Q * e.T)[0] + (b * e.T)[0]
+    return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
+
+
+def _not_semidefinite() -> None:
+    """K = [[1, 3], [3, 1]]: symmetric logits (0, log 3), a_1 = (1 - 3)/4 < 0."""
+    A = matrix("1/4 3/4; 3/4 1/4")
+    assert characteristic(A) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
+
+
+def _needed() -> None:
+    """A positive circulant has unsymmetric logits and the eigenvalues -7/20 +- i 7 sqrt 3/20."""
+    assert not all_real(matrix("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"))
+
+
+def _equal_tokens() -> None:
+    """Two equal tokens: K has two equal rows and columns, so A is singular."""
+    A = _normalised(matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
+    assert to_flint(A).det() == 0
+
+
+def _normalised(S: Matrix, g: list[int]) -> Matrix:
+    """A_ij = S_ij g_j / sum_k S_ik g_k."""
+    scaled = [[s * c for s, c in zip(row, g, strict=True)] for row in S]
+    return [[entry / sum(row) for entry in row] for row in scaled]
+
+
+@st.composite
+def _kernels(pick: Any) -> tuple[Matrix, list[int]]:
+    n = pick(st.integers(1, 4))
+    S = [[Fraction(0)] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            S[i][j] = S[j][i] = Fraction(pick(st.integers(1, 9)))
+    return S, pick(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+
+
+def _law(drawn: tuple[Matrix, list[int]]) -> None:
+    S, g = drawn
+    A = _normalised(S, g)
+    assert all_real(A)
+    weight = [
+        c * sum(s * k for s, k in zip(row, g, strict=True)) for row, c in zip(S, g, strict=True)
+    ]
+    assert stationary(A) == [w / sum(weight) for w in weight]
+
+
+@st.composite
+def _gram(pick: Any) -> tuple[Matrix, int, list[int]]:
+    """Integer tokens, a degree, and column factors."""
+    n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
+    X = pick(st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=n, max_size=n))
+    L = [[Fraction(sum(x * y for x, y in zip(a, b, strict=True))) for b in X] for a in X]
+    return L, pick(st.integers(1, 6)), pick(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+
+
+def _semidefinite_law(drawn: tuple[Matrix, int, list[int]]) -> None:
+    """sum_k L^k/k! entrywise is positive semidefinite: its charpoly has alternating signs."""
+    L, degree, _ = drawn
+    K = [
+        [sum((x**k / factorial(k) for k in range(degree + 1)), Fraction(0)) for x in row]
+        for row in L
+    ]
+    signs = characteristic(K).coeffs()
+    n = len(L)
+    assert all(c * (-1) ** (n - k) >= 0 for k, c in enumerate(signs))
+
+
+def _certify(effort: Effort) -> tuple[int, int, str | None]:
+    """softmax of X X^T + column terms for distinct integer tokens: spec(A) in (0, 1], in balls."""
+    rng = np.random.default_rng(effort.seed)
+    holding = undecided = 0
+    for _ in range(12):
+        n = int(rng.integers(2, 6))
+        X = rng.choice(25, size=n, replace=False)
+        points = [(int(x) // 5 - 2, int(x) % 5 - 2) for x in X]
+        f = [int(k) for k in rng.integers(-2, 3, size=n)]
+        with at_precision(512):
+            S = [[flint.arb(a * c + b * d).exp() for c, d in points] for a, b in points]
+            pivots = _pivots(S)
+            g = [flint.arb(k).exp() for k in f]
+            sums = [sum((s * c for s, c in zip(row, g, strict=True)), flint.arb(0)) for row in S]
+            A = [
+                [s * c / t for s, c in zip(row, g, strict=True)]
+                for row, t in zip(S, sums, strict=True)
+            ]
+            values = flint.acb_mat(A).eig(nonstop=True)
+        if any(p <= 0 for p in pivots) or any(v.real < 0 or v.real > 1 for v in values):
+            return holding, undecided, f"tokens {points}, column terms {f}"
+        sure = all(p > 0 for p in pivots) and all(v.real > 0 and v.imag.contains(0) for v in values)
+        holding, undecided = holding + sure, undecided + (not sure)
+    return holding, undecided, None
+
+
+def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
+    """Pivots of symmetric elimination: all positive iff S is positive definite."""
+    M, found = [row[:] for row in S], []
+    for k in range(len(M)):
+        found.append(M[k][k])
+        for i in range(k + 1, len(M)):
+            factor = M[i][k] / M[k][k]
+            M[i] = [x - factor * y for x, y in zip(M[i], M[k], strict=True)]
+    return found
+
+
+def _reversible(instance: Instance) -> bool:
+    """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
+    A, pi = instance.A, stationary(instance.A)
+    return is_zero(
+        [[pi[i] * A[i][j] - pi[j] * A[j][i] for j in range(len(A))] for i in range(len(A))]
+    )
+
+
+def _kolmogorov() -> None:
+    """pi_i A_ij symmetric makes S_ij = A_ij/pi_j symmetric, and A = S diag(pi)."""
+    A = _normalised(matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
+    pi = stationary(A)
+    S = [[a / p for a, p in zip(row, pi, strict=True)] for row in A]
+    assert [list(column) for column in zip(*S, strict=True)] == S
+
+
+CLAIM = Claim(
+    name="T1g",
+    statement="If W_Q W_K^T and the position term are symmetric, A = D^-1 K with K = exp(logits) "
+    "symmetric and D its row sums: A is similar to the symmetric D^-1/2 K D^-1/2, its spectrum is "
+    "real and pi is proportional to the row sums. Query and key biases add a row term, which "
+    "softmax cancels, and a column term f_j: the spectrum is still real, and pi_i is proportional "
+    "to e^{f_i} times row sum i of e^{logits}. If W_Q W_K^T = M and the position term are moreover "
+    "positive semidefinite, spec(A) lies in [0, 1], with column terms too; a_1 > 0 iff A is "
+    "nonsingular, which holds (no position term) iff all M^{1/2} x_i differ.",
+    latex=r"K=K^\top \implies A=D^{-1}K\sim D^{-1/2}KD^{-1/2},\quad \pi\propto D\mathbf 1;\qquad "
+    r"\text{logits}\succeq 0 \implies \operatorname{spec}(A)\subset[0,1]",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        POSITIVE,
+        Hypothesis("A comes from symmetric logits and a column term", _reversible),
+    ),
+    evidence=(
+        Written(
+            "a symmetric similar matrix",
+            (
+                Step(
+                    "The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i "
+                    "alone, f_j = b W_K^T x_j^T. The last cancels in softmax over j. So "
+                    "A = D^-1 S F, S = exp(symmetric part) entrywise, F = diag(e^{f_j}), D the row "
+                    "sums of S F.",
+                    vanishes(_bias),
+                ),
+                Step(
+                    "With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is "
+                    "symmetric. So spec(A) is real and A is diagonalisable.",
+                    vanishes(_symmetrised),
+                ),
+                Step(
+                    "sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the "
+                    "symmetry of S: pi_i is proportional to e^{f_i} D_i.",
+                    vanishes(_stationary_residual),
+                ),
+                Step(
+                    "Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then "
+                    "A = S diag(pi) with S_ij = A_ij/pi_j symmetric.",
+                    _kolmogorov,
+                ),
+                Step(
+                    "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
+                    "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "
+                    "power (L^{(0)} = 11^T). R A R^-1 = G^T S G then is positive semidefinite, "
+                    "and |a_i| <= 1 for every row-stochastic A: spec(A) in [0, 1].",
+                ),
+                Step(
+                    "S is singular iff some c != 0 has sum_ij c_i c_j e^{<z_i, z_j>} = 0, z_i = "
+                    "M^{1/2} x_i. That sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i "
+                    "c_i <z_i, z>^k = 0 for all k and z, hence sum_i c_i e^{<z_i, z>} = 0 for all "
+                    "z; exponentials of distinct z_i are independent, so two z_i are equal. Two "
+                    "equal z_i give S two equal rows, so it is singular.",
+                    _equal_tokens,
+                ),
+                Step(
+                    "Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = "
+                    "-1/2.",
+                    _not_semidefinite,
+                ),
+                Step(
+                    "Without symmetry the spectrum need not be real: the circulant "
+                    "(1/10, 4/5, 1/10).",
+                    _needed,
+                ),
+            ),
+        ),
+        Searched("symmetric kernels with column terms: real roots, pi, exactly", _kernels(), _law),
+        Searched(
+            "entrywise exponential series of Gram matrices are positive semidefinite, exactly",
+            _gram(),
+            _semidefinite_law,
+        ),
+        Certified("softmax of distinct integer tokens in balls", _certify),
+    ),
+)

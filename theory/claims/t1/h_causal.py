@@ -1,0 +1,169 @@
+"""T1h: a causal mask shows its spectrum on the diagonal, and its first token is all of pi."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import Certified, Searched, Step, Symbolic, Written
+from theory.claims.t1._common import (
+    CAUSAL,
+    CAUSAL_MASK,
+    TWO_TOKENS,
+    characteristic,
+    layers,
+    matrix,
+    pi_mean,
+    squared_deviation,
+    stationary,
+)
+from theory.exact import at_precision
+from theory.rational import Matrix, to_fractions
+from theory.spectrum import attention_spectrum
+from theory.trajectory import squared_norms
+
+
+def _symbols(n: int) -> sp.Matrix:
+    return sp.Matrix(n, n, lambda i, j: sp.Symbol(f"a{i}{j}", positive=True) if j <= i else 0)
+
+
+def _residual() -> sp.Expr:
+    A, x = _symbols(4), sp.Symbol("x")
+    return sp.expand(A.charpoly(x).as_expr() - sp.prod(x - A[i, i] for i in range(4)))
+
+
+def _diagonal(A: Matrix) -> Any:
+    result = flint.fmpq_poly([1])
+    for i in range(len(A)):
+        result *= flint.fmpq_poly([-flint.fmpq(A[i][i].numerator, A[i][i].denominator), 1])
+    return result
+
+
+def _stationary() -> None:
+    pi = stationary(CAUSAL)
+    assert pi == [1, 0, 0] and squared_deviation(pi) == Fraction(2, 3)
+
+
+def _attained() -> None:
+    """v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2."""
+    v = matrix("0; 1; 1")
+    assert layers(CAUSAL, matrix("1"), v) == matrix("0; 3/2; 3/2")
+    hfc, lfc = squared_norms(v)
+    assert hfc / lfc == Fraction(1, 2)
+
+
+def _first_token() -> None:
+    """The first token evolves by itself: x_1 -> x_1 (I + W)."""
+    X = layers(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
+    Y = layers(matrix("1"), matrix("-1/2 1; 0 1/3"), matrix("1 2"), 3)
+    assert X[0] == Y[0]
+
+
+@st.composite
+def _causal(pick: Any) -> tuple[Matrix, Matrix]:
+    """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""
+    n = pick(st.integers(2, 6))
+    A = []
+    for i in range(n):
+        weights = pick(st.lists(st.integers(1, 9), min_size=i + 1, max_size=i + 1))
+        A.append([Fraction(w, sum(weights)) for w in weights] + [Fraction(0)] * (n - i - 1))
+    X = pick(draw.states(n, 2))
+    X[0] = [Fraction(0)] * 2
+    return A, X
+
+
+def _law(drawn: tuple[Matrix, Matrix]) -> None:
+    A, X = drawn
+    n = len(A)
+    assert characteristic(A) == _diagonal(A)
+    assert all(0 < A[i][i] <= 1 for i in range(n)) and A[0][0] == 1
+    assert all(A[i][i] < 1 for i in range(1, n))
+    pi = stationary(A)
+    assert pi == [1] + [0] * (n - 1) and squared_deviation(pi) == 1 - Fraction(1, n)
+    assert pi_mean(pi, X) == [0, 0]
+    hfc, lfc = squared_norms(X)
+    assert (n - 1) * hfc >= lfc
+
+
+def _certify(effort: Effort) -> tuple[int, int, str | None]:
+    """softmax of causally masked integer logits in balls: every diagonal entry is an eigenvalue."""
+    rng = np.random.default_rng(effort.seed)
+    holding = undecided = 0
+    for _ in range(12):
+        n = int(rng.integers(2, 7))
+        logits = rng.integers(-4, 5, size=(n, n))
+        with at_precision(256):
+            weights = [
+                [flint.arb(int(x)).exp() for x in row[: i + 1]] for i, row in enumerate(logits)
+            ]
+            sums = [sum(row, flint.arb(0)) for row in weights]
+            A = [
+                [w / t for w in row] + [flint.arb(0)] * (n - len(row))
+                for row, t in zip(weights, sums, strict=True)
+            ]
+            values = flint.acb_mat(A).eig(nonstop=True)
+            meets = [[v.overlaps(A[i][i]) for i in range(n)] for v in values]
+            finite = all(v.is_finite() for v in values)
+        if finite and not all(any(row) for row in meets):
+            return holding, undecided, f"logits {logits.tolist()}"
+        sure = finite and all(sum(row) == 1 for row in meets)
+        holding, undecided = holding + sure, undecided + (not sure)
+    return holding, undecided, None
+
+
+def _read_off() -> None:
+    """The spectrum that the theory reports for a causal A is its diagonal without the first 1."""
+    A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
+    found = attention_spectrum(A).values
+    assert sorted(found.real) == [0.5, 0.5] and not found.imag.any()
+    assert characteristic(to_fractions(A.tolist(), "A")) == _diagonal(to_fractions(A.tolist(), "A"))
+
+
+CLAIM = Claim(
+    name="T1h",
+    statement="For a causal mask (A lower triangular, A_ij > 0 for j <= i, A 1 = 1) the spectrum "
+    "is the diagonal: real, in (0, 1], A_11 = 1 and A_ii < 1 for i > 1. The eigenvalue 1 is "
+    "simple, pi = e_1 and delta = sqrt(1 - 1/n): the mean that evolves by itself is the first "
+    "token. T1b-T1e hold; the floor of T1f is 1/sqrt(n-1), with >= instead of >, and some causal "
+    "A have a mode that attains it. A > 0 fails: statements that use pi > 0 do not carry over.",
+    latex=r"A_{ij}=0\ (j>i)\implies \operatorname{spec}(A)=\{A_{ii}\}\subset(0,1],\quad \pi=e_1,"
+    r"\quad \delta=\sqrt{1-1/n}",
+    source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
+    on_record=Status.WRITTEN,
+    hypotheses=(CAUSAL_MASK, TWO_TOKENS),
+    evidence=(
+        Written(
+            "triangular matrices",
+            (
+                Step(
+                    "det(x - A) of a triangular A is the product of x - A_ii. A_11 = 1 as row 1 "
+                    "has one entry; for i > 1 0 < A_ii = 1 - sum_{j<i} A_ij < 1. So 1 is simple.",
+                    _read_off,
+                ),
+                Step(
+                    "e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple, "
+                    "and delta^2 = (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1.",
+                    _stationary,
+                ),
+                Step("c' = c (I + W) says that the first token sees only itself.", _first_token),
+                Step(
+                    "The proof of T1f up to the strict inequality uses only pi^T A = pi^T and "
+                    "pi^T 1 = 1: HFC/LFC >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = "
+                    "0. v = (0, 1, ..., 1) attains it, and is a mode iff all A_i1, i > 1, are "
+                    "equal.",
+                    _attained,
+                ),
+            ),
+        ),
+        Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
+        Searched("spectrum, pi, delta and the floor in fractions", _causal(), _law),
+        Certified("softmax of masked integer logits in balls", _certify),
+    ),
+)

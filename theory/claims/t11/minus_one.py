@@ -1,0 +1,123 @@
+"""T11.4: h = -1 empties the consensus block: HFC/LFC is infinite or above the floor at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import math
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Written
+from theory.claims.t1._common import (
+    A3,
+    AA,
+    NOT_FLAT,
+    POSITIVE,
+    TWO_TOKENS,
+    diagonal,
+    layers,
+    matrix,
+    pi_mean,
+    plus_identity,
+    squared_deviation,
+    stationary,
+)
+from theory.quotient import rational_quotient
+from theory.rational import Matrix, to_flint
+from theory.trajectory import squared_norms
+from theory.verdict import verdict
+
+
+def _doubly_stochastic() -> None:
+    assert layers(AA, matrix("-1"), matrix("3; 1")) == matrix("1/2; -1/2")
+    found = verdict(A=AA, H=matrix("-1"), X0=matrix("3; 1"), depth=[1, 2, 200])
+    assert found.verdict == "NON_SMOOTHING" and found.rate == math.inf
+    assert found.tends_to == "infinity"
+    assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
+
+
+def _other() -> None:
+    X = layers(A3, matrix("-1"), matrix("1; 2; 4"), 3)
+    assert X == matrix("-51/250; -79/1000; 1203/1000")
+    found = verdict(A=A3, H=matrix("-1"), X0=matrix("1; 2; 4"), depth=[3])
+    assert found.hfc_lfc[3].squared == Fraction(1819399, 423200)
+    hfc, lfc = squared_norms(X)
+    assert hfc / lfc >= 1 / (3 * squared_deviation(stationary(A3)))
+
+
+def _consensus_dies() -> None:
+    found = verdict(A=AA, H=matrix("-1"), X0=matrix("2; 2"), depth=[0, 1])
+    assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
+    B = plus_identity(rational_quotient(A3), -1)
+    assert to_flint(B).det() != 0
+
+
+@st.composite
+def _cases(pick: Any) -> tuple[Matrix, Matrix, int]:
+    A = pick(draw.attention(2, 4))
+    if pick(st.booleans()):
+        # Doubly stochastic: a symmetric circulant of the first row.
+        n, row = len(A), A[0]
+        even = [(row[k] + row[-k % n]) / 2 for k in range(n)]
+        A = [[even[(j - i) % n] for j in range(n)] for i in range(n)]
+    return A, pick(draw.states(len(A), 2)), pick(st.integers(1, 4))
+
+
+def _law(case: tuple[Matrix, Matrix, int]) -> None:
+    A, X, depth = case
+    assume(any(row != X[0] for row in X))
+    pi = stationary(A)
+    moved = layers(A, diagonal(-1, -1), X, depth)
+    hfc, lfc = squared_norms(moved)
+    delta = squared_deviation(pi)
+    assert pi_mean(pi, moved) == [0, 0] and hfc > 0
+    assert lfc <= len(A) * delta * hfc
+    if delta == 0:
+        assert lfc == 0
+
+
+def _minus_identity(instance: Instance) -> bool:
+    return diagonal(*[-1] * len(instance.H)) == instance.H
+
+
+CLAIM = Claim(
+    name="T11.4",
+    statement="H = -I, A > 0, n >= 2, X_0 not at consensus: from layer 1 on c_L = 0 and HFC != 0, "
+    "so HFC/LFC >= 1/(sqrt n delta) at EVERY layer, and it is +infinity at every layer if A is "
+    "doubly stochastic: ||LFC|| = 0 is a value, not an error. A state at consensus becomes 0 in "
+    "one layer: UNDEFINED.",
+    latex=r"H=-I:\quad c_L = 0\ (L\ge 1),\qquad \frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} \ge "
+    r"\frac{1}{\sqrt n\,\delta}\in(0,\infty]",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        POSITIVE,
+        TWO_TOKENS,
+        NOT_FLAT,
+        Hypothesis("H = -I", _minus_identity),
+    ),
+    evidence=(
+        Written(
+            "c vanishes, Y does not",
+            (
+                Step(
+                    "c_1 = c_0 (I + W) = 0. Y_L = (I - B)^L Y_0, and I - B is invertible as 1 is a "
+                    "simple eigenvalue of A > 0: HFC_L != 0 if HFC_0 != 0; otherwise X_1 = 0.",
+                    _consensus_dies,
+                ),
+                Step(
+                    "So pi^T X_L = 0 for L >= 1: T1f applies at every layer. Doubly stochastic: "
+                    "delta = 0 and LFC = 0. Executed: X_0 = (3, 1) -> (1/2, -1/2).",
+                    _doubly_stochastic,
+                ),
+                Step("A3 is not doubly stochastic: ratio^2 = 1819399/423200 at L = 3.", _other),
+            ),
+        ),
+        Searched("the floor at every layer, in fractions", _cases(), _law),
+    ),
+)

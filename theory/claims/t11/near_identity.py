@@ -1,0 +1,176 @@
+"""T11.2: attention near the identity smooths, but at depths of order 1/(share of mixing)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.evidence import (
+    Certified,
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Written,
+)
+from theory.claims.query import Query
+from theory.claims.t1._common import (
+    TWO_TOKENS,
+    diagonal,
+    layers,
+    matrix,
+    uniform_mix,
+)
+from theory.exact import at_precision
+from theory.rational import Matrix
+from theory.trajectory import squared_norms
+from theory.verdict import verdict
+
+_DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
+# One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2, 0 <= x < 1.
+_DERIVATIVE = Query(
+    "1 <= 1/(1-x) <= 1/(1-x)^2 on [0, 1)",
+    ("x", "y"),
+    ("0 <= x", "x < 1", "y*(1 - x) == 1"),
+    "1 <= y and y <= y**2",
+)
+
+
+def _ball(x: Fraction) -> flint.arb:
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def _rate(h: Fraction, share: Fraction) -> Fraction:
+    return (1 + h * (1 - share)) / (1 + h)
+
+
+def _spectrum() -> None:
+    for share in (Fraction(1, 100), Fraction(1, 10**6)):
+        for n in (2, 5):
+            found = verdict(A=uniform_mix(n, share), H=matrix("1/2"))
+            assert found.verdict == "SMOOTHING" and found.attention is not None
+            assert found.rate is not None
+            rate = float(_rate(Fraction(1, 2), share))
+            # rho_Q and rho_C are rounded once each, their quotient once more.
+            assert abs(found.rate - rate) <= 3 * 2.0**-53 * rate
+
+
+def _dobrushin() -> None:
+    """tau(A) = half the largest distance of two rows in the 1-norm = 1 - share."""
+    for n in (2, 3, 5):
+        A = uniform_mix(n, Fraction(1, 7))
+        distance = max(
+            sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 for p in A for q in A
+        )
+        assert distance == Fraction(6, 7)
+
+
+def _depths(effort: Effort) -> tuple[int, int, str | None]:
+    """r^L <= 1/1000 < r^(L-1) for the three depths, by logarithms in balls."""
+    for exponent, depth in _DEPTHS.items():
+        with at_precision(256):
+            log = _ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
+            goal = -flint.arb(1000).log()
+            if not (depth * log < goal < (depth - 1) * log):
+                return 0, 0, f"share 10^-{exponent}: {depth} is not the first depth"
+            # x log 1000/(...): the bounds (1/x - 1) log 1000 <= L <= log 1000/x + 1.
+            x = _ball(Fraction(1, 3) / 10**exponent)
+            if not ((1 / x - 1) * -goal <= depth and depth <= -goal / x + 1):
+                return 0, 0, f"share 10^-{exponent}: {depth} is outside of the bounds"
+    return len(_DEPTHS), 0, None
+
+
+def _law(drawn: tuple[int, Fraction, Fraction, list[list[int]], int]) -> None:
+    n, share, h, entries, depth = drawn
+    A, X = uniform_mix(n, share), [[Fraction(x) for x in row] for row in entries[:n]]
+    hfc, lfc = squared_norms(X)
+    assume(lfc != 0)
+    moved = squared_norms(layers(A, diagonal(h, h), X, depth))
+    assert moved[0] * lfc == _rate(h, share) ** (2 * depth) * hfc * moved[1]
+    assert verdict(A=A, H=[[h]]).verdict == "SMOOTHING"
+
+
+def _mixes(instance: Instance) -> bool:
+    A = instance.A
+    off = {x for i, row in enumerate(A) for j, x in enumerate(row) if i != j}
+    return len(off) == 1 and uniform_mix(len(A), min(off) * len(A)) == A
+
+
+def _scalar(instance: Instance) -> bool:
+    H = instance.H
+    return diagonal(*[H[0][0]] * len(H)) == H and H[0][0] > 0
+
+
+CLAIM = Claim(
+    name="T11.2",
+    statement="A = (1-s) I + s 11^T/n, 0 < s <= 1, H = h I, h > 0: SMOOTHING with "
+    "HFC/LFC = r^L times its value at the start for EVERY X_0, r = (1 + h(1-s))/(1 + h) = 1 - x, "
+    "x = h s/(1 + h). The first depth with r^L <= eps lies between (1/x - 1) log(1/eps) and "
+    "log(1/eps)/x + 1: for h = 1/2, eps = 1/1000 it is 2069, 207230, 20723263 at s = 1e-2, 1e-4, "
+    "1e-6. Dobrushin's coefficient is tau = 1 - s: certificates that use it fade as s -> 0.",
+    latex=r"r = \frac{1+h(1-s)}{1+h},\qquad L(\varepsilon)\approx\frac{1+h}{hs}\log\frac1\varepsilon",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        TWO_TOKENS,
+        Hypothesis("A = (1-s) I + s 11^T/n with 0 < s <= 1", _mixes),
+        Hypothesis("H = h I with h > 0", _scalar),
+    ),
+    evidence=(
+        Written(
+            "one repeated eigenvalue",
+            (
+                Step(
+                    "A is (1-s) on the vectors orthogonal to 1 and 1 on 1; both spaces are "
+                    "orthogonal, so P X_L = (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the "
+                    "ratio is r^L times that of X_0.",
+                    _spectrum,
+                ),
+                Step(
+                    "x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are "
+                    "1 <= 1/(1-x) <= 1/(1-x)^2. The first L with r^L <= eps is "
+                    "ceil(log(1/eps)/-log(1-x)).",
+                ),
+                Step(
+                    "Rows i and k of A differ in two places by 1-s each: tau = (1-s).",
+                    _dobrushin,
+                ),
+            ),
+        ),
+        ForAllReals(
+            _DERIVATIVE,
+            (
+                Mutation(
+                    "without x < 1",
+                    Query(
+                        "mutated",
+                        _DERIVATIVE.variables,
+                        ("0 <= x", "y*(1 - x) == 1"),
+                        _DERIVATIVE.conclusion,
+                    ),
+                    {"x": "2", "y": "-1"},
+                ),
+            ),
+            {"x": "1/2", "y": "2"},
+        ),
+        Certified("the three depths, by logarithms in balls", _depths, complete=True),
+        Searched(
+            "the ratio of every X_0 in fractions",
+            st.tuples(
+                st.integers(2, 4),
+                draw.fractions(Fraction(1, 12), 1),
+                draw.fractions(Fraction(1, 12), 3),
+                st.lists(
+                    st.lists(st.integers(-9, 9), min_size=2, max_size=2), min_size=4, max_size=4
+                ),
+                st.integers(0, 6),
+            ),
+            _law,
+        ),
+    ),
+)

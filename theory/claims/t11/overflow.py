@@ -1,0 +1,92 @@
+"""T11.5: naive iteration overflows after about a thousand layers; the ratio never does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+
+from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.evidence import Measurement, Simulated, Step, Written
+from theory.claims.t1._common import AA, layers, matrix
+from theory.claims.t11._common import naive_layers, scaled_log_ratio
+from theory.exact import at_precision
+from theory.trajectory import squared_norms
+from theory.verdict import verdict
+
+_DEPTH = 10**6
+# log(1/3) + 10^6 log(3/4), to the last digit of a float.
+_PREDICTED = -287683.17106406955
+
+
+def _closed_form() -> None:
+    X = layers(AA, matrix("1"), matrix("1; 2"), 9)
+    hfc, lfc = squared_norms(X)
+    assert hfc / lfc == Fraction(1, 9) * Fraction(3, 4) ** 18
+    with at_precision(192):
+        log = flint.arb(flint.fmpq(3, 4)).log() * _DEPTH - flint.arb(3).log()
+        assert float(log.mid()) == _PREDICTED
+
+
+def _naive() -> None:
+    """x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf."""
+    states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), 1.0, np.array([1.0, 2.0]), 1200)
+    finite = [bool(np.isfinite(x).all()) for x in states]
+    assert finite.index(False) == 1024 and not any(finite[1024:])
+
+
+def _deep() -> None:
+    found = verdict(A=AA, H=matrix("1"), X0=matrix("1; 2"), depth=[_DEPTH])
+    assert found.verdict == "SMOOTHING"
+    assert found.hfc_lfc[_DEPTH].log == _PREDICTED
+    assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
+
+
+def _scaled(effort: Effort) -> list[Measurement]:
+    """Powers of two split off at every layer, in float64."""
+    depth = 20000
+    exact = -depth * float(np.log(4 / 3)) - float(np.log(3))
+    measured = scaled_log_ratio(a=0.5, h=1.0, y=1.0, c=1.5, depth=depth)
+    # One rounding a layer in y (3/2 y), none in c (2 c): relative eps each, plus that of the sum.
+    tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
+    return [Measurement(f"log HFC/LFC at L = {depth}", exact, measured, tolerance)]
+
+
+def _grows(instance: Instance) -> bool:
+    return all(row[j] > 0 for j, row in enumerate(instance.H))
+
+
+CLAIM = Claim(
+    name="T11.5",
+    statement="Where |mu| > 1, X_L overflows binary64 after about 710/log|mu| layers, though HFC/LFC "
+    "is harmless: h = 1, a = 1/2, X_0 = (1, 2) is infinite from layer 1024 on, while "
+    "log(HFC/LFC) = L log(3/4) - log 3, -287683.17106406955 at L = 10^6. So Y and c are iterated "
+    "with powers of two split off, or propagated in balls, and the logarithm of the ratio is "
+    "returned.",
+    latex=r"h=1,\ a=\tfrac12,\ X_0=(1,2):\quad \log\frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} = "
+    r"L\log\tfrac34 - \log 3",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(Hypothesis("the diagonal of H is positive", _grows),),
+    evidence=(
+        Written(
+            "two scales",
+            (
+                Step(
+                    "A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L LFC_0, "
+                    "and HFC_0/LFC_0 = 1/3.",
+                    _closed_form,
+                ),
+                Step("The state itself leaves the range at layer 1024.", _naive),
+                Step(
+                    "(Y, c) are linear, so each can be divided by a power of two at every layer, "
+                    "exactly; the two exponents differ in the end by log2 of the ratio. At 10^6 "
+                    "layers the theory returns every digit of the logarithm.",
+                    _deep,
+                ),
+            ),
+        ),
+        Simulated("scaled iteration in float64", _scaled),
+    ),
+)

@@ -1,0 +1,109 @@
+"""T2c: four corners of the rectangle [min h, max h] x [min a, 1] decide the verdict."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched
+from theory.claims.query import Query
+from theory.claims.t2._queries import EIGENVALUE, altered, proved
+from theory.claims.t2._spectra import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, named
+
+_RECTANGLE = Query(
+    "Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a corner",
+    ("q", "p", "h", "a", "b", "z", "M"),
+    (
+        "q <= h",
+        "h <= p",
+        "a <= b",
+        "b <= z",
+        "-M <= 1 + q*a <= M",
+        "-M <= 1 + p*a <= M",
+        "-M <= 1 + q*z <= M",
+        "-M <= 1 + p*z <= M",
+    ),
+    "-M <= 1 + h*b <= M",
+)
+# With M = rho_Q >= rho_C: were both corners at a below M, so would be every pair (h, b), b < 1,
+# although one of them attains M. So rho_Q >= rho_C implies rho_Q = max(|1+qa|, |1+pa|).
+_DECIDE = Query(
+    "Q7b: where consensus is at most M and both corners at a are below M, every pair is",
+    ("q", "p", "h", "a", "b", "M"),
+    (
+        "q <= h",
+        "h <= p",
+        *EIGENVALUE,
+        "a <= b",
+        "b < 1",
+        "-M <= 1 + q <= M",
+        "-M <= 1 + p <= M",
+        "-M < 1 + q*a < M",
+        "-M < 1 + p*a < M",
+    ),
+    "-M < 1 + h*b < M",
+)
+
+
+def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
+    h_values, a_values = drawn
+    q, p, a, z = min(h_values), max(h_values), min(a_values), max(a_values)
+    consensus = max((1 + h) ** 2 for h in h_values)
+    quotient = max((1 + h * b) ** 2 for h in h_values for b in a_values)
+    assert consensus == max((1 + p) ** 2, (1 + q) ** 2)
+    corner = max((1 + q * a) ** 2, (1 + p * a) ** 2)
+    assert named(consensus, quotient) == named(consensus, corner)
+    assert quotient == corner or quotient < consensus
+    assert quotient == max((1 + h * b) ** 2 for h in (q, p) for b in (a, z))
+
+
+CLAIM = Claim(
+    name="T2c",
+    statement="Real spectra, q = min h_j, p = max h_j, a = min spec(A). rho_C = max(|1+p|, |1+q|). "
+    "rho_Q compares with rho_C (larger, equal, smaller) exactly as max(|1+qa|, |1+pa|) does, and "
+    "equals it wherever rho_Q >= rho_C. The rate needs the second largest eigenvalue too: rho_Q is "
+    "the largest |1+hb| over h in {q, p} and b in {a_1, a_(n-1)}.",
+    latex=r"\operatorname{sign}(\rho_Q-\rho_C)"
+    r"=\operatorname{sign}\big(\max(|1+qa|,|1+pa|)-\max(|1+q|,|1+p|)\big)",
+    source="ours",
+    on_record=Status.PROVED,
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H),
+    evidence=(
+        proved(
+            _RECTANGLE,
+            {"q": "-1", "p": "0", "h": "-1/2", "a": "0", "b": "1/4", "z": "1/2", "M": "1"},
+            altered(
+                _RECTANGLE,
+                "without the second largest eigenvalue",
+                hypotheses=_RECTANGLE.hypotheses[:6],
+            ),
+            altered(
+                _RECTANGLE,
+                "without max h",
+                hypotheses=tuple(t for t in _RECTANGLE.hypotheses if "1 + p" not in t),
+            ),
+        ),
+        proved(
+            _DECIDE,
+            {"q": "-1", "p": "1", "h": "0", "a": "0", "b": "1/2", "M": "2"},
+            altered(
+                _DECIDE,
+                "without the corner (p, a)",
+                hypotheses=_DECIDE.hypotheses[:-1],
+            ),
+            altered(
+                _DECIDE,
+                "for every eigenvalue of A in place of the smallest",
+                hypotheses=tuple(t for t in _DECIDE.hypotheses if t != "a <= b"),
+            ),
+        ),
+        Searched(
+            "all pairs in fractions",
+            st.tuples(draw.real_spectra(), draw.attention_spectra()),
+            _law,
+        ),
+    ),
+)

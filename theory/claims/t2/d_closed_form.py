@@ -1,0 +1,225 @@
+"""T2d: the verdict for real spectra in closed form, from min h, max h and min spec(A) alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched
+from theory.claims.t2._queries import altered, corners, proved
+from theory.claims.t2._spectra import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, by_squares
+from theory.claims.t2.c_corners import CLAIM as T2C
+from theory.dominance import real_verdict
+from theory.rational import Matrix
+from theory.verdict import verdict
+
+_P1 = corners(
+    "Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
+    ("p > 0",),
+    "Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
+)
+_P1_TIE = corners(
+    "Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
+    ("p > 0",),
+    "Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
+)
+_P0 = corners(
+    "Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
+    ("p == 0",),
+    "Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
+)
+_P0_NON = corners(
+    "Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
+    ("p == 0",),
+    "Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
+)
+# q < t for t = min(-2/(1+a), -2-ap), both sides multiplied out.
+_PM = corners(
+    "Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
+    ("p < 0",),
+    "Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
+)
+_PM_SMOOTHING = corners(
+    "Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
+    ("p < 0",),
+    "Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
+)
+_INTERVAL = corners(
+    "Q11: all h in [-1, 0) is non-smoothing for every a",
+    ("-1 <= q", "p < 0"),
+    "NON_SMOOTHING",
+)
+_CLOSED = corners(
+    "Q11b: all h in [-1, 0] never smooths strictly",
+    ("-1 <= q", "p <= 0"),
+    "not (SMOOTHING)",
+)
+_POSITIVE = corners(
+    "Q12: some h > 0 smooths if a >= 0 or all h >= 0",
+    ("p > 0", "a >= 0 or q >= 0"),
+    "SMOOTHING",
+)
+
+
+def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
+    h_values, a_values = drawn
+    closed = real_verdict(min(h_values), max(h_values), min(a_values))
+    assert closed == by_squares(h_values, a_values)
+
+
+def _boundary_law(drawn: tuple[Fraction, Fraction, int]) -> None:
+    """Every boundary of the closed form, and both its sides."""
+    a, p, side = drawn
+    shift = Fraction(side, 1000)
+    for q in (-2 / (1 + a) + shift, -2 - a * p + shift, *([p / a + shift] if a else [])):
+        if q <= p:
+            assert real_verdict(q, p, a) == by_squares([q, p], [a])
+
+
+def _matrix_law(
+    drawn: tuple[tuple[Matrix, list[Fraction]], tuple[Matrix, list[Fraction]]],
+) -> None:
+    (A, a_values), (H, h_values) = drawn
+    closed = real_verdict(min(h_values), max(h_values), min(a_values))
+    assert verdict(A=A, H=H).verdict == closed
+
+
+CLAIM = Claim(
+    name="T2d",
+    statement="Real spectra, q = min h_j, p = max h_j, a = min spec(A). "
+    "p > 0: SMOOTHING iff p > aq or q(1+a) < -2; TIE iff (q(1+a) >= -2 and p = aq) or "
+    "(q(1+a) = -2 and p <= aq); else NON_SMOOTHING. "
+    "p = 0: SMOOTHING iff q < -2 and q(1+a) < -2; NON_SMOOTHING iff a < 0, q < 0, q(1+a) > -2; "
+    "else TIE. "
+    "p < 0: with t = min(-2/(1+a), -2-ap), SMOOTHING iff q < t, TIE iff q = t, NON_SMOOTHING iff "
+    "q > t. So (i) all h in [-1, 0) is NON_SMOOTHING for every A, and (iii) some h > 0 smooths iff "
+    "p > aq or q(1+a) < -2, in particular if a >= 0 or all h >= 0, but not always.",
+    latex=r"p>0:\ \rho_C>\rho_Q \iff p>aq \ \lor\ q(1+a)<-2;\qquad "
+    r"p<0:\ \rho_C>\rho_Q \iff q<\min\big(-\tfrac{2}{1+a},\,-2-ap\big)",
+    source="ours, repairing Theorems 1-3 of arXiv 2401.04301",
+    on_record=Status.PROVED,
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H),
+    evidence=(
+        # The reduction of all pairs to four corners.
+        *(evidence for evidence in T2C.evidence if evidence.complete),
+        proved(
+            _P1,
+            {"q": "-4", "p": "1", "a": "-3/4"},
+            altered(
+                _P1,
+                "some h > 0 always smooths",
+                conclusion="SMOOTHING",
+                witness={"q": "-4", "p": "1", "a": "-3/4"},
+            ),
+        ),
+        proved(
+            _P1_TIE,
+            {"q": "-4", "p": "3", "a": "-3/4"},
+            altered(
+                _P1_TIE,
+                "q(1+a) = -2 alone ties",
+                conclusion="Iff(TIE, p == a*q or q*(1+a) == -2)",
+                witness={"q": "-4", "p": "3", "a": "-1/2"},
+            ),
+        ),
+        proved(
+            _P0,
+            {"q": "-3", "p": "0", "a": "1/2"},
+            altered(
+                _P0,
+                "q < -2 suffices",
+                conclusion="Iff(SMOOTHING, q < -2)",
+                witness={"q": "-3", "p": "0", "a": "-1/2"},
+            ),
+        ),
+        proved(
+            _P0_NON,
+            {"q": "-1", "p": "0", "a": "-1/2"},
+            altered(
+                _P0_NON,
+                "whatever the sign of a",
+                conclusion="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
+                witness={"q": "-1", "p": "0", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _PM,
+            {"q": "-6/5", "p": "-1/2", "a": "1/2"},
+            altered(
+                _PM,
+                "iff q > -2/(1+a)",
+                conclusion="Iff(NON_SMOOTHING, q*(1+a) > -2)",
+                witness={"q": "-3/2", "p": "-1", "a": "3/8"},
+            ),
+        ),
+        proved(
+            _PM_SMOOTHING,
+            {"q": "-3", "p": "-1", "a": "1/2"},
+            altered(
+                _PM_SMOOTHING,
+                "max for min",
+                conclusion="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)",
+                witness={"q": "-3/2", "p": "-1", "a": "3/8"},
+            ),
+        ),
+        proved(
+            _INTERVAL,
+            {"q": "-1", "p": "-1/2", "a": "1/2"},
+            altered(
+                _INTERVAL,
+                "[-1, 0] closed",
+                hypotheses=(*_INTERVAL.hypotheses[:-1], "p <= 0"),
+                witness={"q": "-1", "p": "0", "a": "1/2"},
+            ),
+            altered(
+                _INTERVAL,
+                "[-3/2, 0)",
+                hypotheses=(*_INTERVAL.hypotheses[:-2], "-3/2 <= q", "p < 0"),
+                witness={"q": "-4/3", "p": "-4/3", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _CLOSED,
+            {"q": "-1", "p": "0", "a": "1/2"},
+            altered(
+                _CLOSED,
+                "[-3/2, 0]",
+                hypotheses=(*_CLOSED.hypotheses[:-2], "-3/2 <= q", "p <= 0"),
+                witness={"q": "-3/2", "p": "-3/2", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _POSITIVE,
+            {"q": "-4", "p": "1", "a": "0"},
+            altered(
+                _POSITIVE,
+                "a > -1/2 suffices",
+                hypotheses=(*_POSITIVE.hypotheses[:-1], "a > -1/2 or q >= 0"),
+                witness={"q": "-3", "p": "1", "a": "-2/5"},
+            ),
+        ),
+        Searched(
+            "closed form against all pairs",
+            st.tuples(draw.real_spectra(), draw.attention_spectra()),
+            _law,
+        ),
+        Searched(
+            "on the boundaries and beside them",
+            st.tuples(
+                draw.fractions(-1, 1).filter(lambda a: -1 < a < 1),
+                draw.fractions(-4, 3),
+                st.sampled_from([-1, 0, 1]),
+            ),
+            _boundary_law,
+        ),
+        Searched(
+            "closed form against the exact verdict on matrices",
+            st.tuples(draw.walsh_attention(), draw.value_projections(3)),
+            _matrix_law,
+        ),
+    ),
+    further="Complex spectra need the whole convex hull of spec(A) (T3).",
+)

@@ -1,0 +1,211 @@
+"""T2d, corollary (ii): which spectra of H are non-smoothing for every positive A."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import count
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Written
+from theory.claims.query import Query
+from theory.claims.t2._queries import CORNERS, altered, proved
+from theory.claims.t2._spectra import (
+    ONE,
+    TWO_TOKENS,
+    ZERO,
+    Gaussian,
+    by_squared_moduli,
+    by_squares,
+    flat_attention,
+    is_positive,
+    matrix,
+    squared_modulus,
+    uniform,
+    value_in_disc,
+)
+from theory.claims.t3.c_universal_disc import LOSES
+from theory.exact import exact_dominance
+from theory.verdict import verdict
+
+# p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
+_NO_SAFE_MAXIMISER = (
+    "not (-1 <= p and p < 0 and p + q >= -2)",
+    "not (-1 <= q and q < 0 and p + q <= -2)",
+)
+_WITNESS = Query(
+    "no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
+    ("q", "p", "a"),
+    (
+        "0 <= a",
+        "a < 1",
+        "q <= p",
+        *_NO_SAFE_MAXIMISER,
+        "p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
+    ),
+    "not (NON_SMOOTHING)",
+    CORNERS,
+)
+_NEAR_ONE = Query(
+    "the last hypothesis holds for every a close enough to 1",
+    ("q", "p", "e"),
+    (
+        "q <= p",
+        "p < 0",
+        "p + q < -2",
+        *_NO_SAFE_MAXIMISER,
+        "0 < e",
+        "e*q > 2*(q + 1)",
+        "e*p > 2 + p + q",
+    ),
+    "q*(2 - e) < -2 and q < -2 - (1 - e)*p and q < -1",
+)
+
+
+def _flat() -> None:
+    """flat_attention(a, n) is positive and has the spectrum {1, a, ..., a}."""
+    for n in (2, 3, 5):
+        for a in (ZERO, Fraction(1, 2), Fraction(999, 1000)):
+            A = flat_attention(a, n)
+            assert is_positive(A)
+            # (A - aI) is (1-a)/n times the matrix of ones, of rank 1 and trace 1 - a.
+            assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
+
+
+def _wide_example() -> None:
+    """{-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not."""
+    H = matrix("-6/5 0", "0 -1/2")
+    for n in (2, 3):
+        for k in range(20):
+            assert verdict(A=flat_attention(Fraction(k, 20), n), H=H).verdict == "NON_SMOOTHING"
+    A = [[Fraction(1, 50), Fraction(49, 50)], [Fraction(49, 50), Fraction(1, 50)]]
+    assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
+
+
+def _smoothing_witness(h_values: list[Gaussian]) -> Fraction:
+    """Some a in [0, 1) at which the spectrum is not non-smoothing; a moves towards 1."""
+    for k in count():
+        a = 1 - Fraction(1, 2**k)
+        if by_squared_moduli(h_values, [(a, ZERO)]) != "NON_SMOOTHING":
+            return a
+    raise AssertionError
+
+
+def _law(drawn: tuple[list[Gaussian], list[tuple[Fraction, Fraction]]]) -> None:
+    values, points = drawn
+    h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
+    radius = max(squared_modulus(h, (ONE, ZERO)) for h in h_values)
+    safe = any(
+        squared_modulus(h, (ONE, ZERO)) == radius
+        and h != (ZERO, ZERO)
+        and h[0] * h[0] + h[1] * h[1] + h[0] <= 0
+        for h in h_values
+    )
+    if not safe:
+        _smoothing_witness(h_values)
+        return
+    for u, v in points:
+        assert by_squared_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
+
+
+def _real_law(h_values: list[Fraction]) -> None:
+    radius = max((1 + h) ** 2 for h in h_values)
+    safe = any((1 + h) ** 2 == radius and -1 <= h < 0 for h in h_values)
+    if not safe:
+        _smoothing_witness([(h, ZERO) for h in h_values])
+        return
+    for k in range(-99, 100, 9):
+        assert by_squares(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
+
+
+def _maximiser_in_disc(instance: Instance) -> bool:
+    maximisers = exact_dominance(uniform(2), instance.H).consensus
+    return any(value_in_disc(instance.H, mode.value) for mode in maximisers)
+
+
+_PROOF = Written(
+    "the exact set",
+    (
+        Step(
+            "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
+            "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
+            "on the disc (T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the "
+            "quotient: rho_Q > rho_C.",
+        ),
+        Step(
+            "Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, "
+            "a, ..., a, for every n >= 2; so rho_Q = max_j |1+h_j a|.",
+            _flat,
+        ),
+        Step(
+            "Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, "
+            "and |1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to "
+            "2(|h|^2 + Re h) > 0: it loses to consensus for a close to 1. h = 0 only ties. Every "
+            "other h_j has |1+h_j| < rho_C and so |1+h_j a| < rho_C for a close to 1. There are "
+            "finitely many: for some a, rho_Q <= rho_C, and A_a is not NON_SMOOTHING.",
+        ),
+        Step(
+            "For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max "
+            "h_j (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless "
+            "p < 0 and p + q < -2; then a close to 1 is (the two queries).",
+        ),
+        Step(
+            "The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing for "
+            "every positive A.",
+            _wide_example,
+        ),
+    ),
+)
+
+CLAIM = Claim(
+    name="T2d-ii",
+    statement="For every n >= 2: W is NON_SMOOTHING for every positive A with n tokens iff some "
+    "maximiser of |1+h_j| lies in {|h + 1/2| <= 1/2, h != 0}; for real spectra, in [-1, 0). For a "
+    "single real h this set is exactly [-1, 0).",
+    latex=r"\Big(\forall A>0:\ \rho_Q>\rho_C\Big)\iff"
+    r"\exists\, h\in\arg\max_j|1+h_j|:\ |h+\tfrac12|\le\tfrac12,\ h\ne0",
+    source="ours, sharpening the control statement of arXiv 2401.04301 v3",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        TWO_TOKENS,
+        Hypothesis("some maximiser of |1+h_j| lies in the punctured disc", _maximiser_in_disc),
+    ),
+    evidence=(
+        _PROOF,
+        LOSES,
+        proved(
+            _WITNESS,
+            {"q": "-3", "p": "-1/2", "a": "3/4"},
+            altered(
+                _WITNESS,
+                "a maximiser in [-1, 0) admitted",
+                hypotheses=(*_WITNESS.hypotheses[:3], _WITNESS.hypotheses[-1]),
+            ),
+            altered(_WITNESS, "a = 0 is always a witness", hypotheses=_WITNESS.hypotheses[:-1]),
+        ),
+        proved(
+            _NEAR_ONE,
+            {"q": "-3", "p": "-1/2", "e": "1/10"},
+            altered(
+                _NEAR_ONE,
+                "whatever e in (0, 1)",
+                hypotheses=(*_NEAR_ONE.hypotheses[:6], "e < 1"),
+            ),
+        ),
+        Searched(
+            "complex spectra in fractions",
+            st.tuples(
+                st.lists(draw.gaussian_points(2), min_size=1, max_size=3),
+                st.lists(
+                    draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
+                    min_size=1,
+                    max_size=5,
+                ),
+            ),
+            _law,
+        ),
+        Searched("real spectra in fractions", draw.real_spectra(), _real_law),
+    ),
+)

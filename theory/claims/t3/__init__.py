@@ -1,0 +1,1 @@
+"""T3: dominance for complex spectra."""

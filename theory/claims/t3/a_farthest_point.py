@@ -1,0 +1,123 @@
+"""T3a: the dominant eigenvalue of A is the one farthest from -1/h, a vertex of their hull."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Symbolic, Written
+from theory.claims.query import Query
+from theory.claims.t2._queries import altered, proved
+from theory.claims.t2._spectra import Gaussian, spectrum, squared_modulus
+
+# A = |a - z|^2, B = |b - z|^2, D = |a - b|^2 and the symbolic identity below.
+_INSIDE = Query(
+    "a point strictly between a != b is strictly closer to z than one of them",
+    ("A", "B", "D", "r"),
+    ("0 < r", "r < 1", "D > 0"),
+    "r*A + (1-r)*B - r*(1-r)*D < A or r*A + (1-r)*B - r*(1-r)*D < B",
+)
+
+
+def _farthest() -> Any:
+    """|1+ha|^2 |h|^2 - |h|^2 |ha + 1|^2 with z = -1/h = (-x, y)/|h|^2."""
+    x, y, u, v = sp.symbols("x y u v", real=True)
+    size = x**2 + y**2
+    distance = (u + x / size) ** 2 + (v - y / size) ** 2
+    return sp.together((1 + x * u - y * v) ** 2 + (x * v + y * u) ** 2 - size * distance)
+
+
+def _convexity() -> Any:
+    """r|a|^2 + (1-r)|b|^2 - |ra + (1-r)b|^2 = r(1-r)|a-b|^2."""
+    u, v, s, t, r = sp.symbols("u v s t r", real=True)
+    middle = (r * u + (1 - r) * s) ** 2 + (r * v + (1 - r) * t) ** 2
+    ends = r * (u**2 + v**2) + (1 - r) * (s**2 + t**2)
+    return ends - middle - r * (1 - r) * ((u - s) ** 2 + (v - t) ** 2)
+
+
+def _distance(h: Gaussian, a: Gaussian) -> Fraction:
+    """|h|^2 |a + 1/h|^2."""
+    (x, y), (u, v) = h, a
+    size = x * x + y * y
+    return size * ((u + x / size) ** 2 + (v - y / size) ** 2)
+
+
+def _law(drawn: tuple[Gaussian, list[Gaussian], list[int]]) -> None:
+    h, points, weights = drawn
+    assume(h != (0, 0) and sum(weights[: len(points)]) > 0)
+    values = [squared_modulus(h, a) for a in points]
+    assert values == [_distance(h, a) for a in points]
+    # A mixture of the points is never farther, and strictly nearer unless it is one of them.
+    used = weights[: len(points)]
+    inside = tuple(
+        sum((w * a[k] for w, a in zip(used, points, strict=True)), Fraction(0)) / sum(used)
+        for k in (0, 1)
+    )
+    mixed = squared_modulus(h, (inside[0], inside[1]))
+    assert mixed <= max(values)
+    assert mixed < max(values) or inside in points
+
+
+def _real_line() -> None:
+    """For h = -3/2 and the real a = 1/2, 1: z = 2/3 is nearer to 1/2, so consensus wins (T2b)."""
+    h, zero = (Fraction(-3, 2), Fraction(0)), Fraction(0)
+    assert _distance(h, (Fraction(1), zero)) == Fraction(1, 4)
+    assert _distance(h, (Fraction(1, 2), zero)) == Fraction(1, 16)
+
+
+def _nonsingular(instance: Instance) -> bool:
+    return not any(value.is_zero for value in spectrum(instance.H))
+
+
+CLAIM = Claim(
+    name="T3a",
+    statement="For h != 0 and z = -1/h: |1+ha| = |h| |a - z|. So the dominant eigenvalue of A for "
+    "this h is the point of spec(A) farthest from -1/h, every dominant one is a vertex of the "
+    "convex hull of spec(A), and consensus wins iff -1/h lies in the farthest-point Voronoi cell "
+    "of 1.",
+    latex=r"|1+ha| = |h|\,\big|a-(-\tfrac1h)\big|",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(Hypothesis("every eigenvalue of H considered is non-zero", _nonsingular),),
+    evidence=(
+        Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
+        Symbolic("strict convexity of the squared distance", _convexity),
+        proved(
+            _INSIDE,
+            {"A": "1", "B": "0", "D": "1", "r": "1/2"},
+            altered(_INSIDE, "a = b admitted", hypotheses=("0 < r", "r < 1", "D >= 0")),
+        ),
+        Written(
+            "from distances to hulls",
+            (
+                Step("|1 + ha| = |h| |a + 1/h| since 1 + ha = h (a + 1/h).", _real_line),
+                Step(
+                    "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
+                    "If that point a were no vertex of the hull K, it would lie strictly between "
+                    "two different points of K; |. - z| is convex, so on K it is at most its "
+                    "maximum R over spec(A), and by the query a would be at distance < R.",
+                ),
+                Step(
+                    "|1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
+                    "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
+                    "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
+                ),
+            ),
+        ),
+        Searched(
+            "in fractions",
+            st.tuples(
+                draw.gaussian_points(),
+                st.lists(draw.gaussian_points(1), min_size=1, max_size=5),
+                st.lists(st.integers(0, 4), min_size=5, max_size=5),
+            ),
+            _law,
+        ),
+    ),
+)

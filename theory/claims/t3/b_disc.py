@@ -1,0 +1,153 @@
+"""T3b: consensus loses to a exactly for h in an open disc D(a) with 0 on its boundary."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched
+from theory.claims.query import Query
+from theory.claims.t2._queries import altered, proved
+from theory.claims.t2._spectra import (
+    POSITIVE,
+    TWO_TOKENS,
+    Gaussian,
+    by_squared_moduli,
+    squared_modulus,
+)
+from theory.rational import Matrix
+from theory.verdict import verdict
+
+_XYUV = ("x", "y", "u", "v")
+_FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"
+_CONSENSUS = "(1+x)**2 + y**2"
+_MODE = "(1+x*u-y*v)**2 + (x*v+y*u)**2"
+_INSIDE = ("u*u + v*v < 1",)
+_IDENTITY = Query(
+    "|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
+    _XYUV,
+    (),
+    f"{_CONSENSUS} - ({_MODE}) == {_FORM}",
+)
+_LOSES = Query(
+    "Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
+    _XYUV,
+    _INSIDE,
+    f"Iff({_CONSENSUS} < {_MODE}, {_FORM} < 0)",
+)
+# Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
+_DISC = Query(
+    "the form is negative exactly in the open disc D(a), zero on its circle",
+    (*_XYUV, "g"),
+    ("g > 0",),
+    "Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y+v)**2 < (1-u)**2 + v**2) and "
+    "Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) == 0, (g*x+1-u)**2 + (g*y+v)**2 == (1-u)**2 + v**2)",
+)
+_REAL = Query(
+    "real h, complex a: D(a) meets the real line in (-2 (1-Re a)/(1-|a|^2), 0)",
+    ("h", "u", "v"),
+    _INSIDE,
+    "Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1-u*u-v*v) > -2*(1-u))",
+)
+
+
+def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
+    (x, y), (u, v) = drawn
+    g = 1 - u * u - v * v
+    centre, radius = (-(1 - u) / g, -v / g), ((1 - u) ** 2 + v * v) / g**2
+    distance = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
+    consensus = squared_modulus((x, y), (Fraction(1), Fraction(0)))
+    mode = squared_modulus((x, y), (u, v))
+    assert (consensus < mode) == (distance < radius)
+    assert (consensus == mode) == (distance == radius)
+    assert centre[0] ** 2 + centre[1] ** 2 == radius, "0 lies on the boundary"
+
+
+def _matrix_law(
+    drawn: tuple[tuple[Matrix, list[Gaussian]], Gaussian, list[tuple[Fraction, Fraction]]],
+) -> None:
+    (A, a_values), (x, y), (shear,) = drawn
+    # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
+    s = shear[0]
+    H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
+    expected = by_squared_moduli([(x, y), (x, -y)], a_values)
+    assert verdict(A=A, H=H).verdict == expected
+
+
+CLAIM = Claim(
+    name="T3b",
+    statement="For |a| < 1: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0 iff h lies in "
+    "the open disc D(a) of centre -(1 - conj a)/(1-|a|^2) and radius |1-a|/(1-|a|^2), with 0 on its "
+    "boundary; equality holds exactly on the circle. D(a) is the interval (-2/(1+a), 0) for "
+    "real a and h, and (-2(1-Re a)/(1-|a|^2), 0) for real h. Consensus loses for h iff h lies in "
+    "the union of D(a_i), i < n; the verdict compares rho_C and rho_Q over all n d pairs.",
+    latex=r"|1+h|<|1+ha| \iff "
+    r"\Big|h+\tfrac{1-\bar a}{1-|a|^2}\Big| < \tfrac{|1-a|}{1-|a|^2}",
+    source="ours",
+    on_record=Status.PROVED,
+    hypotheses=(POSITIVE, TWO_TOKENS),
+    evidence=(
+        proved(
+            _IDENTITY,
+            {"x": "0", "y": "0", "u": "0", "v": "0"},
+            altered(
+                _IDENTITY,
+                "conj a for a",
+                conclusion=f"{_CONSENSUS} - ({_MODE}) == (x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) - y*v)",
+            ),
+        ),
+        proved(
+            _LOSES,
+            {"x": "0", "y": "0", "u": "0", "v": "0"},
+            altered(
+                _LOSES,
+                "by Re h alone",
+                conclusion=f"Iff({_CONSENSUS} < {_MODE}, x < 0)",
+                witness={"x": "-1/2", "y": "-1", "u": "0", "v": "0"},
+            ),
+        ),
+        proved(
+            _DISC,
+            {"x": "0", "y": "0", "u": "0", "v": "0", "g": "1"},
+            altered(
+                _DISC,
+                "centre -(1-a)/g",
+                conclusion="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, "
+                "(g*x+1-u)**2 + (g*y-v)**2 < (1-u)**2 + v**2)",
+                witness={"x": "0", "y": "1/2", "u": "0", "v": "-1/2", "g": "3/4"},
+            ),
+        ),
+        proved(
+            _REAL,
+            {"h": "-1", "u": "0", "v": "1/2"},
+            altered(
+                _REAL,
+                "by the real part of a alone",
+                conclusion="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
+                witness={"h": "-2", "u": "0", "v": "1/2"},
+            ),
+        ),
+        Searched(
+            "in fractions",
+            st.tuples(
+                draw.gaussian_points(),
+                draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
+            ),
+            _law,
+        ),
+        Searched(
+            "the verdict over all pairs against the exact one on matrices",
+            st.tuples(
+                draw.circulant_attention(),
+                draw.gaussian_points(3),
+                st.tuples(st.tuples(st.integers(-2, 2).map(Fraction), st.just(Fraction(0)))).map(
+                    list
+                ),
+            ),
+            _matrix_law,
+        ),
+    ),
+)

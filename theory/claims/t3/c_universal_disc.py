@@ -1,0 +1,234 @@
+"""T3c: |h + 1/2| <= 1/2, h != 0 is exactly where consensus loses whatever the positive A is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Status
+from theory.claims.evidence import Searched, Step, Symbolic, Written
+from theory.claims.query import Query
+from theory.claims.t2._queries import altered, proved
+from theory.claims.t2._spectra import (
+    POSITIVE,
+    TWO_TOKENS,
+    Gaussian,
+    by_squared_moduli,
+    flat_attention,
+    in_disc,
+    is_positive,
+    matrix,
+    squared_modulus,
+)
+from theory.dominance import in_universal_disc
+from theory.rational import Matrix
+from theory.verdict import verdict
+
+# By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
+# better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).
+_DISC = Query(
+    "Q14: in the universal disc one of a, conj a beats consensus",
+    ("x", "y", "u", "v"),
+    ("u*u + v*v < 1", "x*x + y*y + x <= 0", "x < 0", "y >= 0", "v >= 0"),
+    "(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) - 2*y*v < 0",
+)
+LOSES = proved(
+    _DISC,
+    {"x": "-1/2", "y": "1/2", "u": "0", "v": "1/2"},
+    altered(
+        _DISC,
+        "radius .55 about -1/2 (even on the real line)",
+        hypotheses=("u*u < 1", "(x+1/2)**2 <= 121/400", "x < 0", "y == 0", "v == 0"),
+        witness={"x": "-21/20", "y": "0", "u": "99/100", "v": "0"},
+    ),
+    altered(
+        _DISC,
+        "Re h in [-1, 0) (even for a = 0)",
+        hypotheses=("u == 0", "v == 0", "-1 <= x", *_DISC.hypotheses[2:]),
+        witness={"x": "-1/2", "y": "1", "u": "0", "v": "0"},
+    ),
+    altered(
+        _DISC,
+        "a alone, without its conjugate",
+        conclusion="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) + 2*y*v < 0",
+        witness={"x": "-1/2", "y": "1/2", "u": "1/2", "v": "3/4"},
+    ),
+)
+_LEFT = Query(
+    "Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
+    ("x", "y", "a"),
+    ("x <= 0", "x*x + y*y + x > 0", "a*(x*x + y*y) == -x"),
+    "0 <= a < 1 and (1+x)**2 + y**2 > (1+x*a)**2 + (y*a)**2",
+)
+_RIGHT = Query(
+    "Q16b: outside with Re h > 0, a = 0 loses to consensus",
+    ("x", "y"),
+    ("x > 0",),
+    "(1+x)**2 + y**2 > 1",
+)
+
+
+def _conjugate_residual() -> Any:
+    """|1+h|^2 - |1 + h conj a|^2 is the left side of the query; it only sees the sign of y v."""
+    x, y, u, v = sp.symbols("x y u v", real=True)
+    h, a = x + sp.I * y, u - sp.I * v
+    form = (x * x + y * y) * (1 - u * u - v * v) + 2 * x * (1 - u) - 2 * y * v
+    difference = sp.expand((1 + h) * sp.conjugate(1 + h) - (1 + h * a) * sp.conjugate(1 + h * a))
+    return [difference - form, form.subs(y, -y) - form.subs(v, -v)]
+
+
+def _hand_residual() -> Any:
+    """With |h|^2 = -x the form is x |1-a|^2 - 2 y v."""
+    x, y, u, v = sp.symbols("x y u v", real=True)
+    bound = -x * (1 - u * u - v * v) + 2 * x * (1 - u) - 2 * y * v
+    return bound - (x * ((1 - u) ** 2 + v**2) - 2 * y * v)
+
+
+def _inverse_residual() -> Any:
+    """Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h."""
+    x, y = sp.symbols("x y", real=True)
+    size = x**2 + y**2
+    return [sp.together(x / size + 1 - (size + x) / size), (x + sp.Rational(1, 2)) ** 2 + y**2
+            - sp.Rational(1, 4) - size - x]  # fmt: skip
+
+
+def _contraction_example() -> None:
+    """K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10)."""
+    K = matrix("0 -1", "1 0")
+    H = [[(k - int(i == j)) / 2 for j, k in enumerate(row)] for i, row in enumerate(K)]
+    assert matrix("-1/2 -1/2", "1/2 -1/2") == H and in_disc(H)
+    for n in (2, 3):
+        for k in range(10):
+            A = flat_attention(Fraction(k, 10), n)
+            assert is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
+
+
+def _needed() -> None:
+    """1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc."""
+    assert not in_disc(matrix("0 0", "0 -1/2"))
+    outside = matrix("-1/2 -11/20", "11/20 -1/2")
+    assert not in_disc(outside)
+    assert verdict(A=flat_attention(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
+
+
+def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
+    (x, y), (u, v) = drawn
+    consensus = squared_modulus((x, y), (Fraction(1), Fraction(0)))
+    if in_universal_disc_exact(x, y):
+        assert max(squared_modulus((x, y), (u, s * v)) for s in (1, -1)) > consensus
+        return
+    size = x * x + y * y
+    assume(size > 0)
+    a = -x / size if x <= 0 else Fraction(0)
+    assert 0 <= a < 1 and squared_modulus((x, y), (a, Fraction(0))) < consensus
+
+
+def in_universal_disc_exact(x: Fraction, y: Fraction) -> bool:
+    """|h + 1/2| <= 1/2, h != 0."""
+    return (x, y) != (0, 0) and x * x + y * y + x <= 0
+
+
+def _code_law(drawn: Gaussian) -> None:
+    """theory.dominance.in_universal_disc is the same set, on eighths (exact in binary64)."""
+    x, y = (Fraction(round(8 * t), 8) for t in drawn)
+    assert in_universal_disc(complex(float(x), float(y))) == in_universal_disc_exact(x, y)
+
+
+def _matrix_law(drawn: tuple[tuple[Matrix, list[Gaussian]], list[Gaussian]]) -> None:
+    (A, a_values), points = drawn
+    values = [(x, s * y) for x, y in points for s in (1, -1)]
+    assert by_squared_moduli(values, a_values) == "NON_SMOOTHING"
+    x, y = points[0]
+    assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "NON_SMOOTHING"
+
+
+_INSIDE = draw.gaussian_points(1).filter(lambda h: in_universal_disc_exact(*h))
+
+CLAIM = Claim(
+    name="T3c",
+    statement="A non-consensus mode beats consensus for every {a, conj a} in the open unit disc "
+    "iff |h + 1/2| <= 1/2 and h != 0, equivalently Re(1/h) <= -1: the disc with diameter [-1, 0], "
+    "which is [-1, 0) for real h. Outside, the real a = max(0, Re(-1/h)) loses. So if all h_j lie "
+    "in that disc, every positive A is NON_SMOOTHING. Sufficient, without eigenvalues: "
+    "||2H + I||_2 <= 1 and H nonsingular, that is H = -(I-K)/2 with ||K||_2 <= 1, 1 not in spec K.",
+    latex=r"\big(\forall |a|<1:\ \max(|1+ha|,|1+h\bar a|)>|1+h|\big)\iff"
+    r"|h+\tfrac12|\le\tfrac12,\ h\ne0",
+    source="ours, extending the control statement of arXiv 2401.04301 v3 to complex spectra",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        POSITIVE,
+        TWO_TOKENS,
+        Hypothesis("every eigenvalue of H has |h + 1/2| <= 1/2 and h != 0", lambda i: in_disc(i.H)),
+    ),
+    evidence=(
+        LOSES,
+        Symbolic("the form of the query, and its symmetry under conjugation", _conjugate_residual),
+        Symbolic("|h + 1/2| <= 1/2 iff Re(1/h) <= -1", _inverse_residual),
+        Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, complete=False),
+        proved(
+            _LEFT,
+            {"x": "-1", "y": "1", "a": "1/2"},
+            altered(
+                _LEFT,
+                "on the circle",
+                hypotheses=("x < 0", "x*x + y*y + x == 0", "a*(x*x + y*y) == -x"),
+                witness={"x": "-1/2", "y": "1/2", "a": "1"},
+            ),
+        ),
+        proved(
+            _RIGHT,
+            {"x": "1", "y": "0"},
+            altered(_RIGHT, "Re h >= 0", hypotheses=("x >= 0",)),
+        ),
+        Written(
+            "from one pair to matrices",
+            (
+                Step(
+                    "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
+                    "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
+                    "every h in the punctured disc and every |a| < 1.",
+                ),
+                Step(
+                    "By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv "
+                    "< 0, since x < 0 and a != 1.",
+                ),
+                Step(
+                    "A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
+                    "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some "
+                    "pair a_i, conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
+                ),
+                Step(
+                    "Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
+                    "every n >= 2; h = 0 ties with every a.",
+                ),
+                Step(
+                    "If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, "
+                    "that is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = "
+                    "-(I-K)/2 is singular iff 1 is in spec K. Symmetric H with spectrum in [-1, 0) "
+                    "are the symmetric K.",
+                    _contraction_example,
+                ),
+                Step("Neither condition can be dropped.", _needed),
+            ),
+        ),
+        Searched(
+            "in fractions",
+            st.tuples(
+                draw.gaussian_points(2),
+                draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
+            ),
+            _law,
+        ),
+        Searched("the set as computed", draw.gaussian_points(2), _code_law),
+        Searched(
+            "the exact verdict on matrices",
+            st.tuples(draw.circulant_attention(), st.lists(_INSIDE, min_size=1, max_size=2)),
+            _matrix_law,
+        ),
+    ),
+)

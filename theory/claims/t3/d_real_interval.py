@@ -1,0 +1,111 @@
+"""T3d: a real h in [-1, 0) loses at consensus to every mode, whatever the complex spectrum."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Status
+from theory.claims.evidence import Searched
+from theory.claims.query import Query
+from theory.claims.t2._queries import altered, proved
+from theory.claims.t2._spectra import (
+    POSITIVE,
+    TWO_TOKENS,
+    Gaussian,
+    attention_values,
+    real_between,
+    spectrum,
+    squared_modulus,
+)
+from theory.exact import Mode, compare
+from theory.rational import Matrix
+
+_EVERY = Query(
+    "Q15: h in [-1, 0), |a| < 1: |1+h| < |1+ha|",
+    ("h", "u", "v"),
+    ("u*u + v*v < 1", "-1 <= h", "h < 0"),
+    "(1+h)**2 < (1+h*u)**2 + (h*v)**2",
+)
+EVERY_MODE = proved(
+    _EVERY,
+    {"h": "-1", "u": "0", "v": "1/2"},
+    altered(
+        _EVERY,
+        "[-1, 0] closed",
+        hypotheses=("u*u + v*v < 1", "-1 <= h", "h <= 0"),
+        witness={"h": "0", "u": "0", "v": "1/2"},
+    ),
+    altered(
+        _EVERY,
+        "[-11/10, 0)",
+        hypotheses=("u*u + v*v < 1", "-11/10 <= h", "h < 0"),
+        witness={"h": "-11/10", "u": "9/10", "v": "0"},
+    ),
+)
+_MODULUS = Query(
+    "|1+ha| >= 1 - |h||a|, as squares",
+    ("h", "u", "v", "r"),
+    ("u*u + v*v == r*r", "0 <= r", "r < 1", "-1 <= h", "h < 0"),
+    "(1+h*u)**2 + (h*v)**2 >= (1+h*r)**2 and 1 + h*r > 1 + h",
+)
+
+
+def _law(drawn: tuple[Fraction, Gaussian]) -> None:
+    h, a = drawn
+    real = (h, Fraction(0))
+    assert squared_modulus(real, a) > squared_modulus(real, (Fraction(1), Fraction(0)))
+
+
+def _matrix_law(drawn: tuple[Matrix, Fraction]) -> None:
+    A, h = drawn
+    value = spectrum([[h]])[0]
+    for a in attention_values(A):
+        assert compare(Mode(a, value), Mode(None, value))[0] == 1
+
+
+_INTERVAL = draw.fractions(-1, 0).filter(bool)
+
+CLAIM = Claim(
+    name="T3d",
+    statement="For real h in [-1, 0) and every complex |a| < 1: |1+ha| >= 1 - |h||a| > 1 - |h| = "
+    "|1+h|. Every non-consensus mode beats consensus, not only the one of smallest eigenvalue.",
+    latex=r"h\in[-1,0),\ |a|<1 \implies |1+ha|\ge 1-|h||a|>|1+h|",
+    source="ours",
+    on_record=Status.PROVED,
+    hypotheses=(
+        POSITIVE,
+        TWO_TOKENS,
+        Hypothesis(
+            "every eigenvalue of H is real and in [-1, 0)",
+            lambda i: real_between(i.H, -1, 0, open_high=True),
+        ),
+    ),
+    evidence=(
+        EVERY_MODE,
+        proved(
+            _MODULUS,
+            {"h": "-1", "u": "0", "v": "1/2", "r": "1/2"},
+            altered(
+                _MODULUS,
+                "any h",
+                hypotheses=_MODULUS.hypotheses[:3],
+                witness={"h": "1", "u": "0", "v": "0", "r": "0"},
+            ),
+        ),
+        Searched(
+            "in fractions",
+            st.tuples(
+                _INTERVAL, draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1)
+            ),
+            _law,
+        ),
+        Searched(
+            "every exact eigenvalue of a positive A",
+            st.tuples(draw.attention(2, 4), _INTERVAL),
+            _matrix_law,
+        ),
+    ),
+)

@@ -1,0 +1,135 @@
+"""T3e: real-spectrum rules that fail for complex spectra, each with exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import Searched, Step, Written
+from theory.claims.t2._spectra import (
+    ONE,
+    ZERO,
+    Gaussian,
+    by_squared_moduli,
+    by_squares,
+    matrix,
+    squared_modulus,
+    uniform,
+)
+from theory.dominance import real_verdict
+from theory.rational import Matrix
+from theory.verdict import verdict
+
+_GT8 = matrix("-1/2 -2", "2 -1/2")
+C3 = matrix("1/10 4/5 1/10", "1/10 1/10 4/5", "4/5 1/10 1/10")
+# Order 4, weights (3/10, 9/20, 1/5, 1/20): eigenvalues 1, 0, 1/10 +- 2i/5.
+C4 = [[Fraction(w, 20) for w in row] for row in ((6, 9, 4, 1), (1, 6, 9, 4), (4, 1, 6, 9), (9, 4, 1, 6))]  # fmt: skip
+C4_VALUES: list[Gaussian] = [
+    (Fraction(1, 10), Fraction(2, 5)),
+    (Fraction(1, 10), Fraction(-2, 5)),
+    (ZERO, ZERO),
+]
+
+
+def _negative_real_part() -> None:
+    values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
+    assert squared_modulus(values[0], (ONE, ZERO)) == Fraction(17, 4)
+    assert by_squared_moduli(values, [(ZERO, ZERO)]) == "SMOOTHING"
+    assert verdict(A=uniform(2), H=_GT8).verdict == "SMOOTHING"
+
+
+def _mildest() -> None:
+    """Just outside the universal disc: h = -1/2 +- 9i/16 smooths for some positive A."""
+    x, y = Fraction(-1, 2), Fraction(9, 16)
+    a = -x / (x * x + y * y)
+    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
+    assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
+
+
+def _positive_real_part() -> None:
+    """spec(C3) = {1, -7/20 +- 7 sqrt3 i/20}; h = 1/5 +- 3i/2."""
+    a = sp.Rational(-7, 20) - 7 * sp.sqrt(3) / 20 * sp.I
+    shift = sp.Matrix(3, 3, lambda i, j: int(j == (i + 1) % 3))
+    A = sp.Matrix(3, 3, lambda i, j: sp.Rational(C3[i][j].numerator, C3[i][j].denominator))
+    assert sp.eye(3) / 10 + shift * sp.Rational(4, 5) + shift**2 / 10 == A
+    x = sp.symbols("x")
+    assert sp.expand(A.charpoly(x).as_expr() - (x - 1) * (x - a) * (x - sp.conjugate(a))) == 0
+    h = sp.Rational(1, 5) + sp.Rational(3, 2) * sp.I
+    quotient = sp.expand((1 + h * a) * sp.conjugate(1 + h * a))
+    consensus = sp.expand((1 + h) * sp.conjugate(1 + h))
+    assert consensus == sp.Rational(369, 100)
+    assert quotient == sp.Rational(19821, 10000) + 21 * sp.sqrt(3) / 20
+    assert quotient > consensus
+    assert abs(sp.N(quotient, 20) - sp.Float("3.800753", 20)) < sp.Float("5e-7")
+    assert verdict(A=C3, H=matrix("1/5 -3/2", "3/2 1/5")).verdict == "NON_SMOOTHING"
+
+
+def _not_the_smallest() -> None:
+    """h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win."""
+    h = Fraction(-21, 10)
+    by_smallest = real_verdict(h, h, ZERO)
+    assert by_smallest == by_squares([h], [ZERO]) == "SMOOTHING"
+    moduli = [squared_modulus((h, ZERO), a) for a in C4_VALUES]
+    assert moduli == [Fraction(13297, 10000), Fraction(13297, 10000), ONE]
+    assert squared_modulus((h, ZERO), (ONE, ZERO)) == Fraction(121, 100)
+    assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
+
+
+def _hull_law(drawn: tuple[tuple[Matrix, list[Gaussian]], Gaussian]) -> None:
+    """Whatever dominates for h, no eigenvalue inside the hull exceeds it (T3a)."""
+    (_, values), h = drawn
+    points = [*values, (ONE, ZERO)]
+    largest = max(squared_modulus(h, a) for a in points)
+    middle = (sum((u for u, _ in points), ZERO) / len(points), ZERO)
+    assert squared_modulus(h, middle) <= largest
+
+
+CLAIM = Claim(
+    name="T3e",
+    statement="For complex spectra: Re h in [-1, 0] does not exclude smoothing (h = -1/2 +- 2i, "
+    "A = 11^T/2: rho_C^2 = 17/4 > rho_Q^2 = 1). Re h > 0 does not force smoothing (h = 1/5 +- "
+    "3i/2 and a positive circulant of order 3: rho_C^2 = 369/100 < rho_Q^2 = "
+    "19821/10000 + 21 sqrt3/20 = 3.800753...). The "
+    "eigenvalue of A with the smallest real part is not the competitor of consensus: for h = "
+    "-21/10 and a circulant of order 4 it would give SMOOTHING, the vertex 1/10 +- 2i/5 of the "
+    "hull gives NON_SMOOTHING.",
+    latex=r"\operatorname{Re}h\in[-1,0]\not\Rightarrow\rho_Q\ge\rho_C,\qquad "
+    r"\operatorname{Re}h>0\not\Rightarrow\rho_C\ge\rho_Q",
+    source="ours",
+    on_record=Status.WRITTEN,
+    evidence=(
+        Written(
+            "three counterexamples",
+            (
+                Step(
+                    "GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient "
+                    "has a = 0 and modulus 1.",
+                    _negative_real_part,
+                ),
+                Step(
+                    "Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc.",
+                    _mildest,
+                ),
+                Step(
+                    "C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h "
+                    "= 1/5 + 3i/2 and the conjugate a: |1+ha|^2 > |1+h|^2.",
+                    _positive_real_part,
+                ),
+                Step(
+                    "C4 = circ(3/10, 9/20, 1/5, 1/20) has the eigenvalues 1, 0, 1/10 +- 2i/5. h = "
+                    "-21/10: |1+0|^2 = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000.",
+                    _not_the_smallest,
+                ),
+            ),
+        ),
+        Searched(
+            "the mean of the spectrum never dominates",
+            st.tuples(draw.circulant_attention(), draw.gaussian_points()),
+            _hull_law,
+        ),
+    ),
+)

@@ -1,0 +1,360 @@
+"""T3f: which pairs tie, and the rank of the limit: 2 when both eigenvalues are not real."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Symbolic, Written
+from theory.claims.query import Query
+from theory.claims.t2._queries import altered, proved
+from theory.claims.t2._spectra import POSITIVE, TWO_TOKENS, Gaussian, matrix, squared_modulus
+from theory.claims.t3.e_what_breaks import C4
+from theory.exact import exact_dominance
+from theory.rational import Matrix
+from theory.trajectory import exact_state, squared_norms
+from theory.verdict import verdict
+
+_PAIRS = Query(
+    "(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
+    ("x", "y", "u", "v"),
+    (),
+    "Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) and "
+    "Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
+)
+# Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
+_ROWS = Query(
+    "the determinant of two rows does not see the phase s, |s| = 1",
+    ("a", "b", "c", "d", "s", "t"),
+    ("s*s + t*t == 1",),
+    "(s*a - t*b)*(s*d + t*c) - (s*c - t*d)*(s*b + t*a) == a*d - b*c",
+)
+
+
+def _conjugate_pairs() -> Any:
+    """|1 + ha| = |1 + conj h conj a|; |1+ha|^2 - |1 + h conj a|^2 = -4 Im h Im a."""
+    x, y, u, v = sp.symbols("x y u v", real=True)
+
+    def size(h: Any, a: Any) -> Any:
+        return sp.expand((1 + h * a) * sp.conjugate(1 + h * a))
+
+    h, a = x + sp.I * y, u + sp.I * v
+    return [
+        size(h, a) - size(sp.conjugate(h), sp.conjugate(a)),
+        size(h, a) - size(h, sp.conjugate(a)) + 4 * y * v,
+    ]
+
+
+def _complex_vector(name: str, size: int) -> Any:
+    return sp.Matrix([sp.Symbol(f"{name}{k}", real=True) + sp.I * sp.Symbol(f"{name}{k}i", real=True)
+                      for k in range(size)])  # fmt: skip
+
+
+def _squares(v: Any) -> tuple[Any, Any]:
+    """|v|^2 and |v^T v|^2."""
+    bilinear = sp.expand((v.T * v)[0])
+    return sp.expand((v.H * v)[0]), sp.expand(bilinear * sp.conjugate(bilinear))
+
+
+def _gram_residual() -> Any:
+    """4 det Gram(Re v, Im v) = |v|^4 - |v^T v|^2, for 3 entries."""
+    v = _complex_vector("v", 3)
+    p, q = v.applyfunc(sp.re), v.applyfunc(sp.im)
+    size, bilinear = _squares(v)
+    gram = p.dot(p) * q.dot(q) - p.dot(q) ** 2
+    return sp.expand(4 * gram - size**2 + bilinear)
+
+
+def _norm_residual() -> Any:
+    """||Re(v w^T)||_F^2 = (|v|^2 |w|^2 + Re(v^T v w^T w))/2, for 2 x 2 entries."""
+    v, w = _complex_vector("v", 2), _complex_vector("w", 2)
+    product = (v * w.T).applyfunc(lambda z: sp.re(sp.expand(z)))
+    squares = sum(entry**2 for entry in product)
+    mixed = sp.re(sp.expand((v.T * v)[0] * (w.T * w)[0]))
+    return sp.expand(2 * squares - _squares(v)[0] * _squares(w)[0] - mixed)
+
+
+def _second_symmetric(X: Matrix) -> Fraction:
+    """sum_{i<j} sigma_i^2 sigma_j^2: the sum of all squared 2 x 2 minors (Cauchy-Binet)."""
+    return sum(
+        (
+            (X[i][k] * X[j][m] - X[i][m] * X[j][k]) ** 2
+            for i, j in combinations(range(len(X)), 2)
+            for k, m in combinations(range(len(X[0])), 2)
+        ),
+        Fraction(0),
+    )
+
+
+def _third_minors_vanish(X: Matrix) -> bool:
+    return all(
+        sp.Matrix([[X[i][j] for j in columns] for i in rows]).det() == 0
+        for rows in combinations(range(len(X)), 3)
+        for columns in combinations(range(len(X[0])), 3)
+    )
+
+
+# H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
+_H_PAIR = matrix("-1/2 -2 0", "1 -5/2 0", "0 0 -1/10")
+_H_NORMAL = matrix("-3/2 -1 0", "1 -3/2 0", "0 0 -1/10")
+_A_NORMAL = C4
+# 1 pi^T + N with pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0 and spec N = {(1 +- 3i)/16, 0}: not normal.
+_S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
+
+
+def _skew_attention() -> Matrix:
+    block = sp.diag(1, sp.Matrix([[1, -3], [3, 1]]) / 16)
+    A = _S * block * _S.inv()
+    return [[Fraction(int(A[i, j].p), int(A[i, j].q)) for j in range(3)] for i in range(3)]
+
+
+def _rank_two_profiles() -> None:
+    """X_0 = Re(v w^T) in the dominant subspace: X_L has rank 2, sigma_1 sigma_2 = c |mu|^(2L)."""
+    A, H = _skew_attention(), _H_PAIR
+    assert all(min(row) > 0 and sum(row) == 1 for row in A)
+    # v = Re/Im columns 2, 3 of _S; w = (1, 0) + i... from (H - h) w = 0: w = (2, 1 - i, 0).
+    p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
+    X0 = [[Fraction(2 * a), Fraction(a + b), Fraction(0)] for a, b in zip(p, q, strict=True)]
+    start = _second_symmetric(X0)
+    assert start > 0
+    states = exact_state(A, H, X0, [0, 1, 2, 3, 8, 30])
+    # det of (I + H (x) A) on that plane: mu conj mu.
+    size = _plane_modulus(states[0], states[1], states[2])
+    ratios = []
+    for depth, X in states.items():
+        assert _third_minors_vanish(X)
+        assert _second_symmetric(X) == start * size ** (2 * depth)
+        ratios.append(_frobenius(X) ** 2 / _second_symmetric(X))
+    assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
+
+
+def _plane_modulus(first: Matrix, second: Matrix, third: Matrix) -> Fraction:
+    """|mu|^2 from X'' = 2 Re mu X' - |mu|^2 X, solved from two entries and checked on all."""
+    flat = [[x for row in X for x in row] for X in (first, second, third)]
+    points = list(zip(*flat, strict=True))
+    for (a, b, c), (d, e, f) in combinations(points, 2):
+        determinant = b * d - a * e
+        if determinant != 0:
+            twice, size = (c * d - a * f) / determinant, (c * e - b * f) / determinant
+            assert all(z == twice * y - size * x for x, y, z in points)
+            return size
+    raise AssertionError("the three states are parallel")
+
+
+def _frobenius(X: Matrix) -> Fraction:
+    return sum((x * x for row in X for x in row), Fraction(0))
+
+
+def _normal_is_constant() -> None:
+    """H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant."""
+    p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
+    X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
+    states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
+    assert len({_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
+
+
+def _generic_start() -> None:
+    """From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2."""
+    H = _H_NORMAL
+    found = exact_dominance(_A_NORMAL, H)
+    assert found.comparison == -1 and len(found.quotient) == 2
+    for mode in found.quotient:
+        assert mode.attention is not None
+        a, h = complex(mode.attention.ball(64).mid()), complex(mode.value.ball(64).mid())
+        assert a.imag * h.imag < 0
+    X0 = matrix("1 2 1", "3 5 -1", "-1 4 2", "2 -3 1")
+    result = verdict(A=_A_NORMAL, H=H, X0=X0)
+    assert result.limit_rank == 2
+    X = exact_state(_A_NORMAL, H, X0, [160])[160]
+    # sigma_2^2/sigma_1^2 >= e_2/||X||^4 stays away from 0.
+    assert _second_symmetric(X) / _frobenius(X) ** 2 > Fraction(1, 100)
+
+
+def _real_feature() -> None:
+    """h real, a complex: rank 1, and the ratio oscillates above its floor."""
+    A, H = _skew_attention(), [[Fraction(-1)]]
+    X0 = matrix("1", "2", "4")
+    states = exact_state(A, H, X0, list(range(40, 60)))
+    norms = [squared_norms(X) for X in states.values()]
+    ratios = [hfc / lfc for hfc, lfc in norms]
+    # n delta^2 = n |pi|^2 - 1 = 1/8 for pi = (1/2, 1/4, 1/4).
+    floor = 1 / Fraction(1, 8)
+    assert min(ratios) > floor * (1 - Fraction(1, 10**6))
+    rises = [b > a for a, b in zip(ratios, ratios[1:], strict=False)]
+    assert True in rises and False in rises
+
+
+def _real_token() -> None:
+    """h complex, a real: rank 1 with a rotating feature direction; a = 1 smooths with cos -> 1."""
+    H = matrix("1/2 -1", "1 1/2")
+    A = matrix("3/4 1/4", "1/4 3/4")
+    X0 = matrix("1 2", "3 5")
+    assert verdict(A=A, H=H).verdict == "SMOOTHING"
+    first, second = (exact_state(A, H, X0, [L])[L] for L in (80, 81))
+    for X in (first, second):
+        assert _second_symmetric(X) < _frobenius(X) ** 2 / 10**12
+        assert sum(a * b for a, b in zip(X[0], X[1], strict=True)) > 0
+    turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
+    assert turn**2 * 100 > _frobenius(first) * _frobenius(second)
+
+
+def _negative_multiplier() -> None:
+    """1 + ha real and negative: X_L/rho^L alternates with period 2."""
+    A, H, X0 = matrix("1/8 7/8", "7/8 1/8"), matrix("3"), matrix("1", "-1")
+    states = exact_state(A, H, X0, [1, 2, 3])
+    mu = Fraction(1) + 3 * Fraction(-3, 4)
+    assert mu == Fraction(-5, 4)
+    assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
+
+
+def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
+    (x, y), (u, v) = drawn
+    first, second = squared_modulus((x, y), (u, v)), squared_modulus((x, y), (u, -v))
+    assert first == squared_modulus((x, -y), (u, -v))
+    assert first - second == -4 * y * v
+
+
+def _winner_law(drawn: tuple[Matrix, tuple[Matrix, complex]]) -> None:
+    A, (H, _) = drawn
+    for mode in exact_dominance(A, H).quotient:
+        assert mode.attention is not None
+        if mode.value.is_real or mode.attention.is_real:
+            continue
+        a, h = mode.attention.ball(64).imag, mode.value.ball(64).imag
+        assert a * h < 0
+
+
+def _one_pair(instance: Instance) -> bool:
+    """One dominant pair up to conjugation, of simple eigenvalues."""
+    modes = exact_dominance(instance.A, instance.H).dominant()
+    simple = all(
+        mode.value.factor.multiplicity == 1
+        and (mode.attention is None or mode.attention.factor.multiplicity == 1)
+        for mode in modes
+    )
+    return simple and len({mode.structural for mode in modes}) == 1
+
+
+_PROOF = Written(
+    "rank and cosines of the limit",
+    (
+        Step(
+            "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
+            "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
+            "= hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate "
+            "(once, if all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL "
+            "arg mu), so Z_L = 2 Re(s v w^T), or s v w^T.",
+        ),
+        Step(
+            "A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
+            "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
+        ),
+        Step(
+            "h and a real: Z_L has rank 1. 1 + ha < 0: it alternates.",
+            _negative_multiplier,
+        ),
+        Step(
+            "h real, a not: Z_L = 2 Re(s v) w^T has rank 1 and never vanishes (2). pi^T v = 0, so "
+            "by T1f HFC/LFC -> [1/(sqrt n delta), inf] along the oscillation ||P Re(sv)||/(sqrt n "
+            "|Re(s mean v)|). It is infinite only where Re(s mean v) = 0: for all L if A is doubly "
+            "stochastic (mean v = 0); if mean v != 0 and arg mu is a rational multiple of pi the "
+            "phases are finitely many and for generic g none is hit; otherwise they are dense and "
+            "limsup = inf.",
+            _real_feature,
+        ),
+        Step(
+            "h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction rotates; a "
+            "= 1 has v = 1, so HFC/LFC -> 0 and all cosines tend to 1.",
+            _real_token,
+        ),
+        Step(
+            "Both not real. sv = p + iq, w = r + it: Re(s v w^T) = p r^T - q t^T = [p, -q][r, t]^T "
+            "has rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails "
+            "for every L.",
+            _generic_start,
+        ),
+        Step(
+            "Quantitatively (sigma_1 sigma_2)^2 of Re(s v w^T) is det Gram(p, q) det Gram(r, t) = "
+            "|s|^4 (|v|^4 - |v^T v|^2)(|w|^4 - |w^T w|^2)/16: the same for every L.",
+            _rank_two_profiles,
+        ),
+        Step(
+            "sigma_1^2 + sigma_2^2 = (|s|^2 |v|^2 |w|^2 + Re(s^2 v^T v w^T w))/2. So for generic g "
+            "sigma_2/sigma_1 and the effective rank of Z_L are constant in L iff v^T v = 0 or w^T "
+            "w = 0 or mu is real, in particular if A or H is normal; otherwise they oscillate: "
+            "Re(z e^(2iL theta)) constant in L with z = g^2 v^T v w^T w and Re z, Im z != 0 forces "
+            "e^(2i theta) = 1.",
+            _normal_is_constant,
+        ),
+        Step(
+            "Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their "
+            "determinant in the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then "
+            "|cos| of the pair stays below 1 uniformly (s ranges over a circle). Such a pair "
+            "exists, else v would be a multiple of a real vector.",
+        ),
+    ),
+)
+
+CLAIM = Claim(
+    name="T3f",
+    statement="(h, a) and (conj h, conj a) always tie; |1+ha|^2 - |1+h conj a|^2 = -4 Im h Im a, so "
+    "of the other two the dominant one has Im h Im a < 0. With one dominant pair up to "
+    "conjugation, of simple eigenvalues, and generic X_0: h or a real gives a limit of rank 1 "
+    "(rotating token pattern if a is not real, with HFC/LFC oscillating in [1/(sqrt n delta), "
+    "inf]; rotating feature if h is not real; a = 1 smooths with cos -> 1). h and a both not real: "
+    "rank exactly 2 for every L, sigma_1 sigma_2/rho^(2L) tends to a constant, and |cos| of the "
+    "tokens k, l with Im(conj v_k v_l) != 0 stays below 1. The effective rank is then constant iff "
+    "v^T v = 0 or w^T w = 0 (A or H normal) or 1 + ha is real; otherwise it oscillates.",
+    latex=r"|1+ha|^2-|1+h\bar a|^2=-4\,\operatorname{Im}h\operatorname{Im}a,\qquad "
+    r"h,a\notin\mathbb R\implies \operatorname{rank}\lim=2",
+    source="ours, limiting the rank-collapse statement of arXiv 2401.04301",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        POSITIVE,
+        TWO_TOKENS,
+        Hypothesis("one dominant pair up to conjugation, of simple eigenvalues", _one_pair),
+    ),
+    evidence=(
+        Symbolic("the moduli of the four pairs", _conjugate_pairs),
+        proved(
+            _PAIRS,
+            {"x": "0", "y": "0", "u": "0", "v": "0"},
+            altered(
+                _PAIRS,
+                "with the opposite sign",
+                conclusion="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, "
+                "y*v > 0)",
+            ),
+        ),
+        proved(
+            _ROWS,
+            {"a": "1", "b": "0", "c": "0", "d": "1", "s": "1", "t": "0"},
+            altered(
+                _ROWS,
+                "for every s",
+                hypotheses=(),
+                witness={"a": "1", "b": "0", "c": "0", "d": "1", "s": "2", "t": "0"},
+            ),
+        ),
+        Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
+        Symbolic("the norm of Re(v w^T)", _norm_residual),
+        _PROOF,
+        Searched(
+            "the moduli in fractions",
+            st.tuples(draw.gaussian_points(), draw.gaussian_points()),
+            _law,
+        ),
+        Searched(
+            "the exact dominant pairs",
+            st.tuples(draw.attention(3, 4), draw.with_complex_pair()),
+            _winner_law,
+        ),
+    ),
+    further="Several dominant pairs are the matching problem of T4c.",
+)

@@ -1,0 +1,1 @@
+"""T4: limits of the three notions of smoothing."""

@@ -1,0 +1,198 @@
+"""T4a: where consensus dominates, all three notions of smoothing hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import assume
+
+from theory import rates_measured as measured
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import (
+    Certified,
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Written,
+)
+from theory.claims.query import Query
+from theory.claims.t4._shared import (
+    AA,
+    BITS,
+    GENERIC,
+    J2,
+    SEVERAL,
+    SMOOTHING,
+    STOCHASTIC,
+    certain,
+    contains_both_radii,
+    cosines,
+    diagonal,
+    far_state,
+    is_zero,
+    matrix,
+    radii,
+    step,
+)
+from theory.exact import at_precision, exact_dominance
+from theory.rational import Matrix
+
+# A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
+_ANGLE = Query(
+    "a token within t ||c|| of c has cos >= sqrt(1 - t^2) with c",
+    ("p", "q", "t"),
+    ("0 <= t", "t < 1", "p**2 + q**2 <= t**2"),
+    "1 + p > 0 and (1+p)**2 >= (1-t**2)*((1+p)**2 + q**2)",
+)
+
+
+def _autonomous() -> None:
+    """P X' depends on P X alone, and pi^T X' = pi^T X (I + W)."""
+    entries = sp.symbols("a0:6", real=True)
+    A = sp.Matrix(
+        3, 3, lambda i, j: entries[2 * i + j] if j < 2 else 1 - sum(entries[2 * i : 2 * i + 2])
+    )
+    W = sp.Matrix(2, 2, sp.symbols("w0:4", real=True))
+    X = sp.Matrix(3, 2, sp.symbols("x0:6", real=True))
+    P = sp.eye(3) - sp.ones(3, 3) / 3
+    assert is_zero((P * A - P * A * P).applyfunc(sp.expand))
+    changed = P * (X + A * X * W) - (P * X + P * A * (P * X) * W)
+    assert is_zero(changed.applyfunc(sp.expand))
+    # pi^T A = pi^T solved for the last row of A: c' = c (I + W) is then an identity.
+    p, q = sp.symbols("p q", positive=True)
+    pi = sp.Matrix([[p, q, 1 - p - q]])
+    last = sp.solve(list(pi * A - pi), entries[4:6], dict=True)[0]
+    residual = (pi * (X + A * X * W) - pi * X * (sp.eye(2) + W)).subs(last)
+    assert is_zero(residual.applyfunc(sp.together))
+
+
+def _left_vector() -> None:
+    """z^T c_L^T = (1+h)^L z^T c_0^T in fractions, for a defective and dominant h = 1/2."""
+    H = matrix("1/2 1", "0 1/2")
+    z = [Fraction(0), Fraction(1)]
+    X = matrix("1 2", "3 5")
+    start = sum(z[j] * (X[0][j] + X[1][j]) / 2 for j in range(2))
+    for depth in range(1, 8):
+        X = step(AA, H, X)
+        now = sum(z[j] * (X[0][j] + X[1][j]) / 2 for j in range(2))
+        assert now == Fraction(3, 2) ** depth * start
+
+
+def _double_angle() -> None:
+    t = sp.Symbol("t", positive=True)
+    assert is_zero(sp.cos(2 * sp.asin(t)).rewrite(sp.asin).expand(trig=True) - (1 - 2 * t**2))
+
+
+_STEPS = (
+    Step(
+        "T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L evolve "
+        "apart; x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||.",
+        _autonomous,
+    ),
+    Step(
+        "Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so "
+        "||c_L|| >= rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not.",
+        _left_vector,
+    ),
+    Step(
+        "The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are not 0), a "
+        "null set; outside it the constant in step 2 is positive. No other genericity is used.",
+    ),
+    Step(
+        "||HFC_L|| <= C (1+L)^m rho_Q^L ||HFC_0||, the powers of a matrix with spectral radius "
+        "rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = rho_Q/rho_C < 1; "
+        "and HFC/LFC -> 0 by T1e.",
+    ),
+    Step(
+        "Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is within an "
+        "angle asin(t) of c (the query below; a plane through c and x_k suffices), so two tokens "
+        "are within 2 asin(t) and cos >= 1 - 2t^2 -> 1.",
+        _double_angle,
+    ),
+    Step(
+        "Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - ||U||, "
+        "sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = exp(entropy of "
+        "sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at (1, 0, ..., 0).",
+    ),
+)
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+    A, H, X0 = case
+    assume(len(A) > 1)
+    found = exact_dominance(A, H)
+    assume(found.comparison == 1)
+    rho_c, rho_q = radii(found)
+    assume(rho_q / rho_c < 0.98 and contains_both_radii(A, H, X0))
+    X = far_state(A, H, X0, rho_q / rho_c, 20)
+    assert cosines(X).min() > 1 - 1e-6, "a pair of tokens does not point the same way"
+    assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "HFC/LFC does not vanish"
+    assert float(measured.effective_rank_excess(X, BITS).mid()) < 1e-3, "erank does not tend to 1"
+
+
+_CASES = (
+    (AA, matrix("1/2"), matrix("1", "2")),
+    (AA, matrix("-3/2"), matrix("1", "2")),
+    (J2, matrix("-1/2 -2", "2 -1/2"), matrix("1 2", "3 5")),
+    (AA, matrix("1/2 1", "0 1/2"), matrix("1 2", "-3 5")),
+    (matrix("1/8 7/8", "7/8 1/8"), diagonal("1", "1"), matrix("1 2", "-3 5")),
+)
+
+
+def _certify(effort: Effort) -> tuple[int, int, str | None]:
+    """Simple, negative, complex, defective and repeated dominant h, at 500 layers in balls."""
+    for A, H, X0 in _CASES:
+        X = measured.states(A, H, X0, [500], BITS)[500]
+        with at_precision(BITS):
+            certain(measured.hfc_lfc(X, BITS) < 1e-20)
+            certain(measured.worst_angle_gap(X, BITS) < 1e-20)
+            certain(measured.cosine(X, 0, 1, BITS) > 0)
+    return len(_CASES), 0, None
+
+
+CLAIM = Claim(
+    name="T4a",
+    statement="SMOOTHING: outside the proper subspace z^T X_0^T pi = 0 (z a left eigenvector of H "
+    "for a dominant h), HFC/LFC -> 0, every pairwise cosine -> 1 and erank -> 1. The dominant h "
+    "may be complex, repeated or defective.",
+    latex=r"\rho_C>\rho_Q \;\Rightarrow\; \frac{\|HFC\|}{\|LFC\|}\to0,\quad "
+    r"\cos(x_i,x_k)\to1,\quad \mathrm{erank}\to1",
+    source="ours; the three notions are those of arXiv 2401.04301",
+    on_record=Status.WRITTEN,
+    hypotheses=(STOCHASTIC, SEVERAL, SMOOTHING, GENERIC),
+    evidence=(
+        Written("decoupling, a left eigenvector, and Weyl", _STEPS),
+        ForAllReals(
+            _ANGLE,
+            (
+                Mutation(
+                    "t may reach 2",
+                    Query(
+                        "mutated",
+                        _ANGLE.variables,
+                        ("0 <= t", "t <= 2", "p**2 + q**2 <= t**2"),
+                        _ANGLE.conclusion,
+                    ),
+                    {"p": "-3/2", "q": "0", "t": "3/2"},
+                ),
+                Mutation(
+                    "cos^2 >= 1 - t^2/2",
+                    Query(
+                        "mutated",
+                        _ANGLE.variables,
+                        _ANGLE.hypotheses,
+                        "(1+p)**2 >= (1-t**2/2)*((1+p)**2 + q**2)",
+                    ),
+                    {"p": "-9/25", "q": "12/25", "t": "3/5"},
+                ),
+            ),
+            {"p": "1/10", "q": "1/10", "t": "1/2"},
+        ),
+        Certified("simple, negative, complex, defective, repeated h", _certify),
+        Searched("far states of generic smoothing cases", draw.exact_cases(3, 2), _law),
+    ),
+    further="the speed is T5; the exceptional subspace is followed in T4e",
+)

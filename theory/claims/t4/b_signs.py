@@ -1,0 +1,272 @@
+"""T4b: one real dominant pair: rank collapse without smoothing, with both signs of the cosine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product as pairs
+
+import numpy as np
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory import rates_measured as measured
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import (
+    Certified,
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Symbolic,
+    Written,
+)
+from theory.claims.query import Query
+from theory.claims.t4._shared import (
+    A3,
+    BITS,
+    CAUSAL,
+    GENERIC,
+    NON_SMOOTHING,
+    ONE_REAL_PAIR,
+    POSITIVE,
+    SEVERAL,
+    certain,
+    cosines,
+    far_state,
+    matrix,
+    product,
+    radii,
+    single_pair,
+    stationary,
+)
+from theory.exact import at_precision, exact_dominance
+from theory.rates import rank_rate
+from theory.rational import Matrix, to_float
+from theory.spectrum import attention_spectrum
+
+_POSITIVE_MU = Query(
+    "a real multiplier 1 + ha <= 0 is always beaten by consensus",
+    ("h", "a"),
+    ("-1 < a", "a < 1", "1 + h*a <= 0"),
+    "(1+h)**2 > (1+h*a)**2",
+)
+_MIXED = Query(
+    "n = 3: pi > 0 and pi^T v = 0 with v >= 0 leave only v = 0",
+    ("p", "q", "s", "u", "v", "w"),
+    ("p > 0", "q > 0", "s > 0", "p*u + q*v + s*w == 0", "u >= 0", "v >= 0", "w >= 0"),
+    "u == 0 and v == 0 and w == 0",
+)
+
+
+def mean_cosine(plus: int, minus: int) -> Fraction:
+    """Mean off-diagonal cosine of plus tokens at +1 and minus at -1: ((n+ - n-)^2 - n)/(n(n-1))."""
+    n = plus + minus
+    return Fraction((plus - minus) ** 2 - n, n * (n - 1))
+
+
+def _mean() -> sp.Expr:
+    """Pairs of equal sign minus pairs of opposite sign, over all pairs."""
+    p, m = sp.symbols("p m", positive=True)
+    n = p + m
+    counted = (p * (p - 1) + m * (m - 1) - 2 * p * m) / (n * (n - 1))
+    return sp.together(counted - ((p - m) ** 2 - n) / (n * (n - 1)))
+
+
+def _one_negative() -> sp.Expr:
+    n = sp.Symbol("n", positive=True)
+    return sp.together(((n - 2) ** 2 - n) / (n * (n - 1)) - (n - 4) / n)
+
+
+def _counts() -> None:
+    for plus, minus in pairs(range(1, 6), range(1, 6)):
+        signs = [1] * plus + [-1] * minus
+        n = len(signs)
+        off = sum(signs[i] * signs[k] for i in range(n) for k in range(n) if i != k)
+        assert mean_cosine(plus, minus) == Fraction(off, n * (n - 1))
+
+
+def _orthogonal() -> None:
+    """(1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5."""
+    v, pi = [[Fraction(-1)], [Fraction(-1)], [Fraction(7)]], stationary(A3)
+    assert product(A3, v) == [[x[0] / 5] for x in v]
+    assert sum(p * x[0] for p, x in zip(pi, v, strict=True)) == 0
+
+
+def _causal() -> None:
+    """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
+    assert stationary(CAUSAL) == [1, 0, 0]
+    v = matrix("0", "1", "2")
+    assert product(CAUSAL, v) == [[x[0] / 2] for x in v]
+    w = matrix("0", "0", "1")
+    assert product(CAUSAL, w) == [[x[0] / 3] for x in w]
+
+
+def _causal_collapse() -> None:
+    """h = -1/4: 1 - 1/12 dominates along (0, 0, 1); no cosine tends to -1."""
+    H = matrix("-1/2 0", "0 -1/4")
+    X = measured.states(CAUSAL, H, matrix("1 1", "2 5", "1 20"), [600], BITS)[600]
+    with at_precision(BITS):
+        for i, k in ((0, 1), (0, 2), (1, 2)):
+            certain(measured.cosine(X, i, k, BITS) > 0)
+
+
+_STEPS = (
+    Step(
+        "The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same modulus, "
+        "so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by consensus "
+        "(query).",
+    ),
+    Step(
+        "Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real, simple). "
+        "Every other block has a smaller modulus, nilpotent parts included: "
+        "X_L/mu^L = (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, outside a "
+        "hyperplane. Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.",
+    ),
+    Step(
+        "Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is continuous there "
+        "and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0: nothing "
+        "follows.)",
+    ),
+    Step(
+        "(1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0.",
+        _orthogonal,
+    ),
+    Step(
+        "pi > 0 (A > 0) and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
+        "both a positive and a negative one (n = 3 is the query). So some pair has cos -> -1.",
+    ),
+    Step(
+        "Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)), "
+        "sum s = n_+ - n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n.",
+        _counts,
+    ),
+    Step(
+        "Converse (A row-stochastic, 1 simple): if pi_k = 0 for some k, the set T of transient "
+        "tokens is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0 has a "
+        "Perron vector v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is exactly "
+        "what step 5 needs.",
+        _causal,
+    ),
+)
+
+
+@st.composite
+def _cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, int]:
+    A = draw_(draw.attention(2, 4))
+    values = draw_(
+        st.lists(draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10), min_size=1, max_size=3)
+    )
+    H = draw_(draw.with_jordan_blocks([(value, 1) for value in values]))
+    return A, H, draw_(draw.SEEDS)
+
+
+def _law(case: tuple[Matrix, Matrix, int]) -> None:
+    A, H, seed = case
+    found = exact_dominance(A, H)
+    assert found.comparison == -1, "h in [-1, 0) must not smooth"
+    assume(single_pair(found))
+    a = attention_spectrum(to_float(A)).values
+    h = np.linalg.eigvals(to_float(H))
+    values, vectors = np.linalg.eig(to_float(A))
+    moduli = np.abs(1 + np.outer(values, h))
+    v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
+    assume(np.abs(v).min() > 1e-3)
+    rng = np.random.default_rng(seed)
+    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-999, 1000, (len(A), len(H)))]
+    second = np.sort(moduli.ravel())[-2] / radii(found)[1]
+    X = far_state(A, H, X0, float(second), 14)
+    found_cosines = cosines(X)
+    signs = np.sign(v)
+    assert np.allclose(found_cosines, np.outer(signs, signs), atol=1e-5), "cos is not sign(v_k v_l)"
+    assert len(H) == 1 or rank_rate(a, h) < 1
+    n, plus = len(A), int(np.count_nonzero(signs > 0))
+    assert 0 < plus < n, "the dominant eigenvector has one sign"
+    mean = (found_cosines.sum() - n) / (n * (n - 1))
+    assert abs(mean - float(mean_cosine(plus, n - plus))) < 1e-5
+
+
+def _certify(effort: Effort) -> tuple[int, int, str | None]:
+    """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
+    X = measured.states(A3, matrix("-1/2 0", "0 -1/3"), matrix("1 2", "3 1", "-2 5"), [2000], BITS)
+    with at_precision(BITS):
+        state = X[2000]
+        certain(measured.cosine(state, 0, 1, BITS) > 1 - 2.0**-40)
+        certain(measured.cosine(state, 0, 2, BITS) < -1 + 2.0**-40)
+        certain(measured.effective_rank_excess(state, BITS) < 2.0**-20)
+        certain(measured.hfc_lfc(state, BITS) > 1.4645)
+    return 1, 0, None
+
+
+CLAIM = Claim(
+    name="T4b",
+    statement="NON_SMOOTHING with one simple dominant pair (a, h), X_0 outside a hyperplane: both "
+    "are real, mu = 1 + ha > 0, X_L/mu^L tends to a rank-1 matrix v u^T, erank -> 1, cos(x_k, "
+    "x_l) -> sign(v_k v_l) where v_k v_l != 0; v has entries of both signs, so some cosine tends "
+    "to -1. The mean off-diagonal cosine tends to ((n+ - n-)^2 - n)/(n(n-1)) where no v_k is 0: "
+    "(n-4)/n with one negative token, so a mean near 1 does not certify convergence. Both signs "
+    "occur in every real eigenvector off consensus exactly if pi > 0: not under a causal mask.",
+    latex=r"X_L/\mu^L\to c\,vu^\top,\quad \cos(x_k,x_l)\to\operatorname{sign}(v_kv_l),\quad "
+    r"\pi^\top v=0",
+    source="ours, on the angle convergence of arXiv 2401.04301; positivity of mu and the converse "
+    "for pi sharpen it",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, SEVERAL, NON_SMOOTHING, ONE_REAL_PAIR, GENERIC),
+    evidence=(
+        Written("projectors, and pi^T v = 0", _STEPS),
+        Symbolic("the mean cosine by counting pairs", _mean, complete=False),
+        Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
+        ForAllReals(
+            _POSITIVE_MU,
+            (
+                Mutation(
+                    "a = 1 allowed",
+                    Query(
+                        "mutated",
+                        _POSITIVE_MU.variables,
+                        ("-1 < a", "a <= 1", "1 + h*a <= 0"),
+                        _POSITIVE_MU.conclusion,
+                    ),
+                ),
+                Mutation(
+                    "mu up to 1/2",
+                    Query(
+                        "mutated",
+                        _POSITIVE_MU.variables,
+                        ("-1 < a", "a < 1", "1 + h*a <= 1/2"),
+                        _POSITIVE_MU.conclusion,
+                    ),
+                ),
+            ),
+            {"h": "-4", "a": "1/2"},
+        ),
+        ForAllReals(
+            _MIXED,
+            (
+                Mutation(
+                    "pi >= 0",
+                    Query(
+                        "mutated",
+                        _MIXED.variables,
+                        ("p > 0", "q >= 0", "s >= 0", *_MIXED.hypotheses[3:]),
+                        _MIXED.conclusion,
+                    ),
+                ),
+            ),
+            {"p": "1", "q": "1", "s": "1", "u": "0", "v": "0", "w": "0"},
+            complete=False,
+        ),
+        Certified("A3 at 2000 layers", _certify),
+        Searched("cosines and their mean at far depths", _cases(), _law),
+        Written(
+            "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
+            (
+                Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
+                Step("H = diag(-1/2, -1/4), 600 layers in balls", _causal_collapse),
+            ),
+            complete=False,
+        ),
+    ),
+    further="tokens with v_k = 0 follow their own next mode; rates are T5b",
+)

@@ -1,0 +1,307 @@
+"""T4c: the general rank law: asymptotic rank is the maximum matching of the dominant pairs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory import rates_measured as measured
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import Certified, Measurement, Searched, Simulated, Step, Written
+from theory.claims.t4._shared import (
+    GENERIC,
+    J2,
+    ROTATING,
+    SEMISIMPLE,
+    STOCHASTIC,
+    certain,
+    diagonal,
+    identity,
+    plus,
+    product,
+    step,
+    term_rank,
+    uniform_plus,
+)
+from theory.exact import at_precision
+from theory.rates import rank_rate
+from theory.rational import Matrix, to_flint, to_float
+from theory.trajectory import exact_state
+
+Pattern = list[list[bool]]
+
+
+def dominant_pattern(a: list[Fraction], h: list[Fraction]) -> Pattern:
+    """Which pairs (i, j), with multiplicity, have the largest |1 + h_j a_i|."""
+    top = max(abs(1 + x * y) for x in a for y in h)
+    return [[abs(1 + x * y) == top for y in h] for x in a]
+
+
+def _koenig(pattern: Pattern, k: int) -> bool:
+    """Whether k lines (rows and columns) cover every dominant pair."""
+    n, d = len(pattern), len(pattern[0])
+    lines = [("row", i) for i in range(n)] + [("column", j) for j in range(d)]
+    for chosen in combinations(lines, k):
+        if all(
+            not pattern[i][j] or ("row", i) in chosen or ("column", j) in chosen
+            for i in range(n)
+            for j in range(d)
+        ):
+            return True
+    return k >= min(n, d)
+
+
+def _generic_minors() -> None:
+    """Every 2 x 3, 3 x 3 pattern: the rank of independent entries on it is its maximum matching,
+    which is the least number of covering lines."""
+    for n, d in ((2, 3), (3, 3)):
+        for code in range(1, 2 ** (n * d), 1 if n == 2 else 7):
+            pattern = [[bool(code >> (i * d + j) & 1) for j in range(d)] for i in range(n)]
+            # Distinct primes stand for independent entries; a minor is a sum of distinct monomials.
+            entries = [
+                [int(sp.prime(9 * i + 7 * j + 3)) * pattern[i][j] for j in range(d)]
+                for i in range(n)
+            ]
+            k = term_rank(pattern)
+            assert to_flint([[Fraction(x) for x in row] for row in entries]).rank() == k
+            assert _koenig(pattern, k) and not (k > 0 and _koenig(pattern, k - 1))
+
+
+def _monomials() -> None:
+    """The 3 x 3 determinant of independent entries: six monomials, coefficients +-1, none alike."""
+    C = sp.Matrix(3, 3, sp.symbols("c0:9"))
+    terms = sp.Poly(C.det(), *C).terms()
+    assert len(terms) == 6 and {abs(coefficient) for _, coefficient in terms} == {1}
+
+
+def _singular_value_bound() -> None:
+    """|minor of order 2| <= sigma_1 sigma_2 on [[x, y], [z, w]]: equality, det^2 = (s1 s2)^2."""
+    x, y, z, w = sp.symbols("x y z w", real=True)
+    X = sp.Matrix([[x, y], [z, w]])
+    assert sp.expand((X.T * X).det() - X.det() ** 2) == 0
+
+
+_PROOF = (
+    Step(
+        "Let V, U hold bases adapted to the generalised eigenspaces of A and of H, X_0 = V C U^T: "
+        "a linear bijection between complex X_0 and complex C. Blocks of smaller modulus are "
+        "o(rho^L), nilpotent parts included; on a dominant block the nilpotent part of I + H (x) "
+        "A is 0 (semisimple). So X_L/rho^L = V G_L U^T + o(1), G_L = [c_ij e^(i L theta_ij)] on "
+        "the set D of dominant pairs and 0 elsewhere, i and j counted with multiplicity.",
+    ),
+    Step(
+        "rank G_L <= k, the maximum matching of D, for every L: k lines cover D (Koenig), and a "
+        "matrix supported on k lines has rank at most k. By Weyl sigma_{k+1}(X_L)/rho^L -> 0.",
+        _generic_minors,
+    ),
+    Step(
+        "Take rows and columns of a maximum matching. The k-minor of G_L is a polynomial in the "
+        "independent c_ij; distinct matchings give distinct monomials, each with a coefficient of "
+        "modulus 1: nothing cancels, repeated eigenvalues included.",
+        _monomials,
+    ),
+    Step(
+        "At L = 0 that minor is a non-zero polynomial in C, hence in X_0, and real X_0 are Zariski "
+        "dense: it is not 0 outside a null set. As a function of L it is almost periodic, so its "
+        "almost-periods with error |value at 0|/2 make it bounded below on a relatively dense set.",
+    ),
+    Step(
+        "The k-th compound of V G_L U^T has norm >= const |minor| and = sigma_1 ... sigma_k; "
+        "sigma_1, ..., sigma_{k-1} are bounded by const rho^L. So sigma_k >= const rho^L there: "
+        "limsup sigma_k/sigma_1 > 0.",
+        _singular_value_bound,
+    ),
+    Step(
+        "k = 1 iff no two pairs of D differ in both indices (two such pairs are a matching), iff "
+        "r_sigma = max over i != k, j != l of |mu_ij mu_kl|/rho^2 < 1. So sigma_2/sigma_1 -> 0 iff "
+        "r_sigma < 1.",
+    ),
+    Step(
+        "liminf sigma_k/sigma_1 > 0 where every phase is a rational multiple of pi (G_L is then "
+        "periodic and each of its finitely many values has generic rank k), and also where some "
+        "k x k sub-pattern of D has a single perfect matching (its minor has constant modulus).",
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------- search
+
+
+@st.composite
+def _patterns(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]:
+    values = [Fraction(x) for x in ("1", "1/2", "0", "-1/2", "-1", "1/3")]
+    a = draw_(st.lists(st.sampled_from(values), min_size=1, max_size=4))
+    targets = [Fraction(x) for x in ("-4", "-3", "-2", "-3/2", "-1", "-4/3", "0", "1", "2")]
+    h = draw_(st.lists(st.sampled_from(targets), min_size=1, max_size=3))
+    A = draw_(draw.with_jordan_blocks([(x, 1) for x in a]))
+    H = draw_(draw.with_jordan_blocks([(x, 1) for x in h]))
+    return A, a, H, h, draw_(draw.SEEDS)
+
+
+def projector(M: Matrix, values: list[Fraction], at: Fraction) -> Matrix:
+    """E = prod over the other values b of (M - b)/(at - b), M diagonalisable."""
+    E = identity(len(M))
+    for b in set(values) - {at}:
+        shifted = plus(M, identity(len(M)), -b)
+        E = [[x / (at - b) for x in row] for row in product(E, shifted)]
+    return E
+
+
+def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> None:
+    A, a, H, h, seed = case
+    rng = np.random.default_rng(seed)
+    X0 = [
+        [Fraction(int(x)) for x in row] for row in rng.integers(-(10**6), 10**6, (len(a), len(h)))
+    ]
+    blocks: dict[tuple[Fraction, Fraction], Matrix] = {}
+    for x in set(a):
+        for y in set(h):
+            right = [list(column) for column in zip(*projector(H, h, y), strict=True)]
+            blocks[x, y] = product(product(projector(A, a, x), X0), right)
+
+    def total(depth: int, chosen: list[tuple[Fraction, Fraction]]) -> Matrix:
+        result = [[Fraction(0)] * len(h) for _ in a]
+        for x, y in chosen:
+            result = plus(result, blocks[x, y], (1 + x * y) ** depth)
+        return result
+
+    assert total(3, list(blocks)) == exact_state(A, H, X0, [3])[3], "projectors do not give X_3"
+    pattern = dominant_pattern(a, h)
+    rank = term_rank(pattern)
+    rho = max(abs(1 + x * y) for x, y in blocks)
+    assert rho > 0 or rank == min(len(a), len(h))
+    top = [pair for pair in blocks if abs(1 + pair[0] * pair[1]) == rho]
+    # Dominant real phases are 0 or pi: two leading matrices, exactly.
+    for depth in (2, 3):
+        if rho > 0:
+            assert to_flint(total(depth, top)).rank() == rank, f"rank is not the matching {rank}"
+    moduli = [float(x) for x in a], [float(y) for y in h]
+    if rho > 0 and 1 in a:
+        rest = list(moduli[0])
+        rest.remove(1.0)
+        assert (rank_rate(rest, moduli[1]) < 1 - 1e-12) == (rank <= 1), "r_sigma < 1 is not rank 1"
+
+
+# ---------------------------------------------------------------------------- exact exceptions
+
+
+def _rank_one_start() -> None:
+    """A = 2/5 I + 3/20 11^T, H = -1/2 I_5, X_0 = x y^T: all 20 coefficients non-zero, rank 1."""
+    A, H = uniform_plus(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
+    x, y = [1, -3, 2, 5], [1, 2, 3, 4, 5]
+    X = [[Fraction(p * q) for q in y] for p in x]
+    V = [[1, 1, 1, 1], [1, -1, 0, 0], [1, 1, -2, 0], [1, 1, 1, -3]]
+    assert all(sum(v * p for v, p in zip(row, x, strict=True)) != 0 for row in V) and all(y)
+    pattern = dominant_pattern([Fraction(2, 5)] * 3 + [Fraction(1)], [Fraction(-1, 2)] * 5)
+    assert term_rank(pattern) == 3
+    for _ in range(6):
+        X = step(A, H, X)
+        assert to_flint(X).rank() == 1
+
+
+def _alternating() -> None:
+    """A = J2, H = diag(0, -2), X_0 = [[2, 2], [0, 0]]: rank 1 at even depths, 2 at odd ones."""
+    X = [[Fraction(2), Fraction(2)], [Fraction(0), Fraction(0)]]
+    for depth in range(8):
+        assert to_flint(X).rank() == 1 + depth % 2
+        X = step(J2, diagonal("0", "-2"), X)
+
+
+def _liminf_is_zero() -> None:
+    """Eigenvalues (1 +- 3i)/10 and h = -1/2, -3/2: det G_L = 2i Im(c w^L), w = (35 + 12i)/37, no
+    root of unity (its minimal polynomial x^2 - (70/37) x + 1 is not integral): L arg w is dense."""
+    a = sp.Rational(1, 10) + sp.Rational(3, 10) * sp.I
+    first, second = 1 - a / 2, 1 - 3 * a / 2
+    assert sp.expand(first * sp.conjugate(first) - second * sp.conjugate(second)) == 0
+    square = sp.Rational(37, 40)
+    assert sp.expand(first * sp.conjugate(first)) == square
+    w = sp.expand(first * sp.conjugate(second) / square)
+    assert sp.expand((w - (35 + 12 * sp.I) / 37) * (w - (35 - 12 * sp.I) / 37)) == 0
+    x = sp.Symbol("x")
+    assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(70, 37) * x + 1)) == 0
+    characteristic = to_flint(ROTATING).charpoly()
+    assert [Fraction(int(c.p), int(c.q)) for c in characteristic.coeffs()] == [
+        Fraction(-1, 10),
+        Fraction(3, 10),
+        Fraction(-6, 5),
+        Fraction(1),
+    ]
+
+
+def _certify_swing(effort: Effort) -> tuple[int, int, str | None]:
+    """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
+    H, X0 = (
+        diagonal("-1/2", "-3/2"),
+        [[Fraction(x) for x in row] for row in ((1, 2), (3, 5), (-2, 1))],
+    )
+    found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
+    ratios = [measured.sigma_ratio(X, 2, 512) for X in found.values()]
+    with at_precision(512):
+        certain(any(r < 0.02 for r in ratios))
+        certain(any(r > 0.25 for r in ratios))
+    return 2, 0, None
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    """sigma_i/sigma_1 at 600 layers against the singular values of the leading matrix."""
+    rows = []
+    rng = np.random.default_rng(effort.seed)
+    w = Fraction(2, 5)
+    for name, H in (
+        ("H = -I/2, d = 5", identity(5, Fraction(-1, 2))),
+        ("H = -I/2, d = 2", identity(2, Fraction(-1, 2))),
+        ("H distinct", diagonal("-1/2", "-1/4", "-3/8")),
+    ):
+        A, d = uniform_plus(w, 4), len(H)
+        X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-99, 100, (4, d))]
+        h = [H[j][j] for j in range(d)]
+        start = to_float(X0)
+        moduli = np.array([float(abs(1 + w * y)) for y in h])
+        leading = (start - start.mean(axis=0)) * (moduli == moduli.max())
+        expected = np.linalg.svd(leading, compute_uv=False)
+        X = measured.states(A, H, X0, [600], 2048)[600]
+        sigma = measured.singular_values(X, 2048)
+        with at_precision(2048):
+            ratios = [float((s / sigma[0]).mid()) for s in sigma]
+        for i in range(1, len(ratios)):
+            limit = float(expected[i] / expected[0])
+            rows.append(Measurement(f"{name}: sigma_{i + 1}/sigma_1", limit, ratios[i], 1e-9))
+    return rows
+
+
+CLAIM = Claim(
+    name="T4c",
+    statement="For X_0 outside a null set and semisimple dominant eigenvalues, the asymptotic "
+    "rank of X_L (sigma_{k+1}/sigma_1 -> 0, limsup sigma_k/sigma_1 > 0 and bounded below on a "
+    "relatively dense set of depths) is the maximum matching of the bipartite graph of dominant "
+    "pairs (i, j), eigenvalues with multiplicity. sigma_2/sigma_1 -> 0 iff r_sigma < 1 iff no two "
+    "dominant pairs differ in both indices. liminf sigma_k/sigma_1 may be 0; it is positive if "
+    "all dominant phases are rational multiples of pi, or if some k x k part of the graph has one "
+    "perfect matching. Non-zero coefficients in an eigenbasis do not make X_0 generic.",
+    latex=r"\operatorname{rank}_\infty=\nu\{(i,j):|\mu_{ij}|=\rho\},\qquad "
+    r"\sigma_2/\sigma_1\to0\iff r_\sigma=\max_{i\ne k,\,j\ne l}|\mu_{ij}\mu_{kl}|/\rho^2<1",
+    source="ours; A need not even be stochastic",
+    on_record=Status.WRITTEN,
+    hypotheses=(STOCHASTIC, SEMISIMPLE, GENERIC),
+    evidence=(
+        Written("minors, matchings and almost periodicity", _PROOF),
+        Searched("rank of the leading matrix, exactly, against the matching", _patterns(), _law),
+        Written(
+            "generic means outside a null set: exact exceptions, and a liminf of 0",
+            (
+                Step("a rank-1 X_0 with all coefficients non-zero", _rank_one_start),
+                Step("rank 1 and 2 in turn", _alternating),
+                Step("sigma_2/sigma_1 has liminf 0 and limsup > 0", _liminf_is_zero),
+            ),
+            complete=False,
+        ),
+        Certified("the swing of sigma_2/sigma_1 with an irrational phase", _certify_swing),
+        Simulated("limits of sigma_i/sigma_1 with a threefold a = 2/5", _measure),
+    ),
+    further="defective dominant eigenvalues: only the exponent r_sigma survives (T5b)",
+)

@@ -1,0 +1,199 @@
+"""T4d: a tie between consensus and the rest: neither smoothing nor divergence."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import assume
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import ForAllReals, Mutation, Searched, Step, Written
+from theory.claims.query import Query
+from theory.claims.t4._shared import (
+    AA,
+    AQ,
+    GENERIC,
+    POSITIVE,
+    ROTATING,
+    SEMISIMPLE,
+    SEVERAL,
+    TIE,
+    contains_both_radii,
+    diagonal,
+    matrix,
+    stationary,
+    step,
+)
+from theory.claims.t4.c_rank import projector
+from theory.rational import Matrix
+from theory.trajectory import ball_ratios, exact_state, squared_norms
+
+_POSITIVE_MU = Query(
+    "a real multiplier 1 + ha <= 0 cannot tie with consensus",
+    ("h", "a", "rho"),
+    ("-1 < a", "a < 1", "1 + h*a <= 0", "(1+h)**2 <= rho**2"),
+    "(1+h*a)**2 < rho**2",
+)
+
+
+def _collapse() -> None:
+    """AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out."""
+    H, X = diagonal("-4", "-1"), matrix("2 1", "1 3")
+    states = exact_state(AQ, H, X, [40, 41])
+    for depth, state in states.items():
+        hfc, lfc = squared_norms(state)
+        assert abs(hfc / lfc - Fraction(1, 9)) < Fraction(1, 10**6)
+        x, y = state
+        dot = sum(p * q for p, q in zip(x, y, strict=True))
+        squares = sum(p * p for p in x) * sum(q * q for q in y)
+        assert dot > 0 and 1 - dot * dot / squares < Fraction(1, 10**6), f"depth {depth}"
+
+
+def _depends_on_start() -> None:
+    """Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is."""
+    for start in ("1 2", "5 2", "-1 4"):
+        x, y = (Fraction(v) for v in start.split())
+        X = [[x], [y]]
+        for _ in range(6):
+            X = step(AA, matrix("-4/3"), X)
+            hfc, lfc = squared_norms(X)
+            assert hfc / lfc == ((x - y) / (x + y)) ** 2
+
+
+def _unbounded() -> None:
+    """ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5.
+
+    The mean is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase
+    that is no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
+    """
+    H, X0 = matrix("-2"), matrix("3", "-2", "-1/2")
+    pi = stationary(ROTATING)
+    c = sum(p * x[0] for p, x in zip(pi, X0, strict=True))
+    parts = []
+    for depth, state in exact_state(ROTATING, H, X0, list(range(12))).items():
+        mean = sum(x[0] for x in state) / 3
+        parts.append(mean - (-1) ** depth * c)
+    for first, second, third in zip(parts, parts[1:], parts[2:], strict=False):
+        assert third == Fraction(8, 5) * second - first
+    cosine = Fraction(4, 5)
+    amplitude = (parts[0] ** 2 + parts[1] ** 2 - 2 * cosine * parts[0] * parts[1]) / (1 - cosine**2)
+    assert amplitude > c**2 > 0
+    # (4 + 3i)/5 is no algebraic integer, hence no root of unity.
+    x = sp.Symbol("x")
+    w = sp.Rational(4, 5) + sp.Rational(3, 5) * sp.I
+    assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(8, 5) * x + 1)) == 0
+    # And in numbers: the ratio exceeds 1000 within 2000 layers, and falls below 6 again.
+    ratios = [r.value for r in ball_ratios(ROTATING, H, X0, pi, range(1, 2000)).values()]
+    present = [r for r in ratios if r is not None]
+    assert max(present) > 1000 and min(present[1000:]) < 6
+
+
+_STEPS = (
+    Step(
+        "Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L E_a X_0 "
+        "E_h^T over the dominant (a, h), a trigonometric polynomial in L, bounded. It has terms "
+        "with a = 1 and with a != 1.",
+    ),
+    Step(
+        "PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != 1, Pv != 0) "
+        "and X_0 = 1 u^T witness it. So both are non-zero outside two proper subspaces.",
+    ),
+    Step(
+        "A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a relatively "
+        "dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC being bounded by "
+        "const rho^L; and likewise LFC/HFC >= const > 0. So the ratio tends neither to 0 nor to "
+        "infinity.",
+    ),
+    Step(
+        "If all dominant multipliers have one phase, S_L = e^(i L theta) S_0 and the ratio tends "
+        "to ||PS_0||/(sqrt n ||1^T S_0/n||), positive and finite and dependent on X_0. All h and "
+        "a real: multipliers off consensus are positive (query), so this is so unless some 1 + h "
+        "= -rho; with that, S_L has period 2 in L.",
+        _depends_on_start,
+    ),
+    Step(
+        "All dominant pairs on one simple real h: S_L = g_L u^T, g_L = sum of c_i e^(i L theta_i) "
+        "v_i over independent v_i, so ||g_L|| is bounded below, sigma_2/sigma_1 -> 0, and |cos| "
+        "-> 1 between tokens along depths at which their entries of g_L stay off 0 (all depths "
+        "for real a and generic X_0). All of them may tend to +1: a tie does not exclude angle "
+        "collapse.",
+        _collapse,
+    ),
+    Step(
+        "With complex a the oscillation can be unbounded: the ratio then has limsup infinity.",
+        _unbounded,
+    ),
+)
+
+
+def _law(drawn: tuple[tuple[Matrix, Fraction], Matrix]) -> None:
+    """h = -2/(1+a) ties; the ratio is exactly what the projectors say, at every depth."""
+    (A, a), X0 = drawn
+    h = -2 / (1 + a)
+    assume(contains_both_radii(A, [[h]], X0))
+    # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
+    consensus = projector(A, [Fraction(1), a], Fraction(1))
+    rest = projector(A, [Fraction(1), a], a)
+    start = [row[0] for row in X0]
+    one = [sum(e * x for e, x in zip(row, start, strict=True)) for row in consensus]
+    two = [sum(e * x for e, x in zip(row, start, strict=True)) for row in rest]
+    states = exact_state(A, [[h]], X0, [4, 5, 20, 21])
+    for depth, state in states.items():
+        S = [[(-1) ** depth * p + q] for p, q in zip(one, two, strict=True)]
+        assert 1 + h * a == -(1 + h) > 0
+        hfc, lfc = squared_norms(state)
+        expected_hfc, expected_lfc = squared_norms(S)
+        assert hfc * expected_lfc == lfc * expected_hfc and hfc > 0, "the ratio is not of period 2"
+
+
+CLAIM = Claim(
+    name="T4d",
+    statement="TIE with semisimple dominant eigenvalues, generic X_0: HFC/LFC tends neither to 0 "
+    "nor to infinity; it is positive on a relatively dense set of depths and finite on another. "
+    "With one phase among the dominant multipliers it tends to a positive constant that depends "
+    "on X_0; with real spectra it has at most period 2; with a complex a it can oscillate with "
+    "limsup infinity. If all dominant pairs share one simple real h, X_L is asymptotically rank "
+    "1; all cosines may tend to +1: a TIE does not exclude angle collapse.",
+    latex=r"\rho_C=\rho_Q:\quad \limsup \tfrac{\|HFC\|}{\|LFC\|}>0,\quad "
+    r"\liminf \tfrac{\|HFC\|}{\|LFC\|}<\infty",
+    source="ours; the possible unboundedness corrects an earlier 'finite or oscillates'",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, SEVERAL, TIE, SEMISIMPLE, GENERIC),
+    evidence=(
+        Written("the leading trigonometric polynomial", _STEPS),
+        ForAllReals(
+            _POSITIVE_MU,
+            (
+                Mutation(
+                    "mu up to 1/3",
+                    Query(
+                        "mutated",
+                        _POSITIVE_MU.variables,
+                        ("-1 < a", "a < 1", "1 + h*a <= 1/3", "(1+h)**2 <= rho**2"),
+                        _POSITIVE_MU.conclusion,
+                    ),
+                ),
+                Mutation(
+                    "a = 1 allowed",
+                    Query(
+                        "mutated",
+                        _POSITIVE_MU.variables,
+                        ("-1 < a", "a <= 1", "1 + h*a <= 0", "(1+h)**2 <= rho**2"),
+                        _POSITIVE_MU.conclusion,
+                    ),
+                ),
+            ),
+            {"h": "-3", "a": "1/2", "rho": "3"},
+        ),
+        Searched(
+            "one feature at the tie, exactly",
+            draw.two_token_attention().flatmap(
+                lambda drawn: draw.states(2, 1).map(lambda X0: (drawn, X0))
+            ),
+            _law,
+        ),
+    ),
+    further="defective ties are T6b",
+)

@@ -1,0 +1,250 @@
+"""T4e: special X_0: the modes it contains decide, and rounding brings the others back."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory import rates_measured as measured
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.evidence import Measurement, Searched, Simulated, Step, Written
+from theory.claims.t4._shared import (
+    A3,
+    AA,
+    BITS,
+    STOCHASTIC,
+    content,
+    diagonal,
+    identity,
+    is_zero,
+    matrix,
+    product,
+    stationary,
+    step,
+    uniform_plus,
+)
+from theory.claims.t4.c_rank import projector
+from theory.exact import at_precision
+from theory.perron import closed_classes
+from theory.rational import Matrix, to_flint, to_float
+from theory.trajectory import exact_state, squared_norms
+
+
+def _blocks_are_invariant() -> None:
+    """E_i (X + A X W) E_j^T = (1 + h a) E_i X E_j^T on a symbolic 2 x 2 case."""
+    a, p, h, k = sp.symbols("a p h k", real=True)
+    S, U = sp.Matrix([[1, p], [1, p - 1]]), sp.Matrix([[1, k], [0, 1]])
+    A, H = S * sp.diag(1, a) * S.inv(), U * sp.diag(h, 2 * h) * U.inv()
+    X = sp.Matrix(2, 2, sp.symbols("x0:4", real=True))
+    changed = X + A * X * H.T
+    for i, first in enumerate((1, a)):
+        for j, second in enumerate((h, 2 * h)):
+            E = S * sp.diag(*(int(i == m) for m in range(2))) * S.inv()
+            F = U * sp.diag(*(int(j == m) for m in range(2))) * U.inv()
+            residual = E * changed * F.T - (1 + first * second) * E * X * F.T
+            assert is_zero(residual)
+
+
+def _spectrum_in_minus_one_zero() -> None:
+    """Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive."""
+    X = matrix("1 1", "1 -1")
+    H = diagonal("0", "-1")
+    assert content(AA, H, X).comparison == 1
+    for depth in range(1, 12):
+        X = step(AA, H, X)
+        hfc, lfc = squared_norms(X)
+        assert hfc / lfc == Fraction(1, 4) ** depth
+
+
+def _rank_is_only_bounded() -> None:
+    """x y^T with every pair present keeps rank 1; the matching of its present pairs is 3."""
+    A, H = uniform_plus(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
+    X = [[Fraction(x * y) for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5)]
+    assert sum(x[0] for x in X) != 0 and any(x != X[0] for x in X)
+    assert to_flint(step(A, H, step(A, H, X))).rank() == 1
+
+
+def _defective_content() -> None:
+    """H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0."""
+    J2, H = matrix("1/2 1/2", "1/2 1/2"), matrix("0 1", "0 0")
+    first, second = matrix("1 0", "2 0"), matrix("0 1", "0 2")
+    still = exact_state(J2, H, first, [8])[8]
+    moving = exact_state(J2, H, second, [4, 8])
+    assert still == first
+    assert squared_norms(moving[8])[1] > 3 * squared_norms(moving[4])[1]
+
+
+_STEPS = (
+    Step(
+        "A acts on the left, W on the right, and both commute with their projectors: each block "
+        "X_ij = E_i X E_j^T evolves alone, by 1 + h_j a_i plus a nilpotent D. A block that is 0 at "
+        "L = 0 stays 0; one that is not is Theta(|mu|^L L^k), k the last power with D^k X_ij != 0 "
+        "(mu != 0).",
+        _blocks_are_invariant,
+    ),
+    Step(
+        "Blocks lie in independent subspaces, so norms of sums of blocks are comparable with the "
+        "sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of the largest "
+        "present consensus block (a = 1), and ||HFC_L|| of the largest present other one (P is "
+        "injective on the sum of those, as 1 is a simple eigenvalue).",
+    ),
+    Step(
+        "With rho_C(X_0), rho_Q(X_0) the largest |mu| present on each side, T1e gives: rho_C(X_0) "
+        "> rho_Q(X_0) => HFC/LFC -> 0; < => liminf HFC/LFC >= 1/(sqrt n delta). The verdicts of "
+        "T4a and the floor hold word for word with the present spectrum, for every X_0. Equal "
+        "moduli: the powers k decide as in T6b.",
+        _defective_content,
+    ),
+    Step(
+        "A spectrum in [-1, 0] can therefore smooth from a special X_0.",
+        _spectrum_in_minus_one_zero,
+    ),
+    Step(
+        "Rank: the matching of the present dominant pairs bounds the asymptotic rank from above "
+        "(step 2 of T4c uses no genericity), but need not be attained.",
+        _rank_is_only_bounded,
+    ),
+    Step(
+        "Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the dominant mode "
+        "in G like e rho^L, rho > rho': they are equal at L = log(g/(eta e))/log(rho/rho'). In "
+        "floating point eta is of the order of the unit roundoff, where rounding feeds the mode "
+        "at all.",
+    ),
+)
+
+
+# -------------------------------------------------------------------------------------- search
+
+
+@st.composite
+def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]:
+    """Two tokens, real h, and which of the 2 d blocks X_0 shall contain."""
+    A, a = draw_(draw.two_token_attention())
+    H, h = draw_(draw.value_projections(3))
+    present = draw_(st.lists(st.integers(-3, 3), min_size=2 * len(h), max_size=2 * len(h)))
+    return A, [Fraction(1), a], H, h, present
+
+
+def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]) -> None:
+    A, a, H, h, present = case
+    values = sorted(set(h))
+    rng = np.random.default_rng(7)
+    X0 = [[Fraction(0)] * len(h) for _ in range(2)]
+    kept: dict[bool, list[Fraction]] = {True: [], False: []}
+    for index, y in enumerate(values):
+        right = [list(column) for column in zip(*projector(H, h, y), strict=True)]
+        for row, x in enumerate(a):
+            weight = present[2 * index + row]
+            raw = [[Fraction(int(v)) for v in r] for r in rng.integers(1, 1000, (2, len(h)))]
+            block = product(product(projector(A, a, x), raw), right)
+            if weight and any(map(any, block)):
+                kept[x == 1].append(abs(1 + x * y))
+                X0 = [
+                    [p + weight * q for p, q in zip(r, s, strict=True)]
+                    for r, s in zip(X0, block, strict=True)
+                ]
+    assume(kept[True] and kept[False])
+    top_c, top_q = max(kept[True]), max(kept[False])
+    found = content(A, H, X0)
+    assert found.comparison == (top_c > top_q) - (top_c < top_q), "the present modes decide"
+    assume(top_c != top_q)
+    if top_c > top_q:
+        assume(top_q / top_c < Fraction(4, 5))
+        X = measured.states(A, H, X0, [150], BITS)[150]
+        with at_precision(BITS):
+            ratio = measured.hfc_lfc(X, BITS)
+            assert ratio.mid() < 1e-6, "it should smooth"
+    else:
+        assume(top_c / top_q < Fraction(4, 5))
+        floor_squared = 1 / (
+            2 * sum((p - Fraction(1, 2)) ** 2 for p in stationary(A)) or Fraction(1, 10**6)
+        )
+        hfc, lfc = squared_norms(exact_state(A, H, X0, [150])[150])
+        assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
+
+
+# --------------------------------------------------------------------------------- re-injection
+
+
+def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: int) -> int | None:
+    """First layer at which HFC/LFC < 1 on A3 when every operation rounds in this format."""
+    A = [[kind(float(x)) for x in row] for row in A3]
+    x = [kind(float(v)) for v in start]
+    factor = kind(h)
+    for depth in range(1, limit):
+        mixed = [row[0] * x[0] + row[1] * x[1] + row[2] * x[2] for row in A]
+        x = [v + factor * m for v, m in zip(x, mixed, strict=True)]
+        mean = (float(x[0]) + float(x[1]) + float(x[2])) / 3
+        hfc = math.sqrt(sum((float(v) - mean) ** 2 for v in x))
+        if hfc < math.sqrt(3) * abs(mean):
+            return depth
+    return None
+
+
+def _reinjection(effort: Effort) -> list[Measurement]:
+    """h = 1/2 on A3 from X_0 with pi^T X_0 = 0: exactly, HFC/LFC stays above the floor 1.46; in
+    floats it crosses 1 after about log(1/eps)/log(rho/rho') layers."""
+    pi, rows = stationary(A3), []
+    per_layer = math.log(1.5 / 1.25)
+    for first in ((1, 2), (3, -1), (0, 1)):
+        start = [Fraction(v) for v in first]
+        start.append(-(pi[0] * start[0] + pi[1] * start[1]) / pi[2])
+        exact = exact_state(A3, matrix("1/2"), [[x] for x in start], [300])[300]
+        hfc, lfc = squared_norms(exact)
+        above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
+        rows.append(Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0))
+        for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
+            layer = crossing(start, 0.5, kind, 600)
+            predicted = bits * math.log(2) / per_layer
+            what = f"{first}, {name}: layer of re-injection"
+            rows.append(Measurement(what, predicted, float(layer or 0), 20))
+    # Exchanging the tokens and the sign commutes with every rounded operation: never.
+    x, y = 1.0, -1.0
+    for _ in range(1000):
+        x, y = x + 0.5 * (0.75 * x + 0.25 * y), y + 0.5 * (0.75 * y + 0.25 * x)
+    rows.append(
+        Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
+    )
+    return rows
+
+
+def _simple_one(instance: Instance) -> bool:
+    return len(closed_classes(to_float(instance.A))) == 1
+
+
+def _contains_something(instance: Instance) -> bool:
+    return instance.X0 is None or any(map(any, instance.X0))
+
+
+CLAIM = Claim(
+    name="T4e",
+    statement="For EVERY X_0 the pairs with E_i X_0 E_j^T != 0 decide: with rho_C(X_0), "
+    "rho_Q(X_0) the largest moduli present, HFC/LFC -> 0 if rho_C(X_0) > rho_Q(X_0), liminf "
+    "HFC/LFC >= 1/(sqrt n delta) if <. The matching of the present dominant pairs bounds the "
+    "asymptotic rank from above only: a rank-1 X_0 with all pairs present keeps rank 1. In "
+    "floating point, rounding brings an absent dominant mode back after about "
+    "log(1/eps)/log(rho/rho') layers, except where a symmetry of the rounded operations forbids "
+    "it.",
+    latex=r"S(X_0)=\{(i,j):E_iX_0E_j^\top\ne0\}:\quad \rho_C(X_0)>\rho_Q(X_0)\Rightarrow "
+    r"\tfrac{\|HFC\|}{\|LFC\|}\to0",
+    source="ours; that the rank law becomes an inequality corrects an earlier wording",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        STOCHASTIC,
+        Hypothesis("the eigenvalue 1 of A is simple", _simple_one),
+        Hypothesis("X_0 is not 0", _contains_something),
+    ),
+    evidence=(
+        Written("blocks evolve alone", _STEPS),
+        Searched("two tokens, blocks of X_0 switched on and off", _special(), _law),
+        Simulated("re-injection by rounding, and its absence", _reinjection),
+    ),
+    further="the re-injection depth is an estimate: a theorem about a rounding model would settle "
+    "it",
+)

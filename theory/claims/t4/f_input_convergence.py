@@ -1,0 +1,160 @@
+"""T4f: tokens approach each other exactly if rho_Q < 1, which HFC/LFC -> 0 neither implies nor
+follows from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import assume
+
+from theory import rates_measured as measured
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Status
+from theory.claims.evidence import ForAllReals, Mutation, Searched, Step, Symbolic, Written
+from theory.claims.query import Query
+from theory.claims.t4._shared import (
+    AA,
+    BITS,
+    GENERIC,
+    SEVERAL,
+    STOCHASTIC,
+    contains_both_radii,
+    matrix,
+    radii,
+    step,
+)
+from theory.exact import exact_dominance
+from theory.rational import Matrix
+from theory.trajectory import squared_norms
+
+_BOTH = Query(
+    "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",
+    ("h", "a"),
+    ("0 <= a", "a < 1"),
+    "Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, h*a < 0 and h*a > -2 and h*(1+a) < -2)",
+)
+
+
+def _pairs_and_hfc() -> sp.Expr:
+    """The sum over pairs of ||x_i - x_k||^2 is n ||HFC||^2 (n = 4, one feature)."""
+    x = sp.symbols("x0:4", real=True)
+    pairs = sum((x[i] - x[k]) ** 2 for i in range(4) for k in range(i))
+    mean = sum(x) / 4
+    return sp.expand(pairs - 4 * sum((v - mean) ** 2 for v in x))
+
+
+def _differs(h: str, difference: Fraction, ratio: Fraction) -> None:
+    """On Aa from (1, 2): x_1 - x_2 and HFC/LFC are multiplied by these every layer."""
+    X = matrix("1", "2")
+    for _ in range(8):
+        before = squared_norms(X)
+        gap = X[0][0] - X[1][0]
+        X = step(AA, matrix(h), X)
+        after = squared_norms(X)
+        assert X[0][0] - X[1][0] == difference * gap
+        assert after[0] * before[1] == ratio**2 * before[0] * after[1]
+
+
+def _vanishing_ratio() -> None:
+    _differs("1/2", Fraction(5, 4), Fraction(5, 6))
+
+
+def _vanishing_difference() -> None:
+    _differs("-1/2", Fraction(3, 4), Fraction(3, 2))
+
+
+def _both() -> None:
+    _differs("-3/2", Fraction(1, 4), Fraction(1, 2))
+
+
+def _neither() -> None:
+    """A = [[1/8, 7/8], [7/8, 1/8]], h = -4: |1 + 3| = 4 > |1 - 4| = 3."""
+    X = matrix("1", "2")
+    A = matrix("1/8 7/8", "7/8 1/8")
+    for _ in range(6):
+        gap, before = X[0][0] - X[1][0], squared_norms(X)
+        X = step(A, matrix("-4"), X)
+        after = squared_norms(X)
+        assert X[0][0] - X[1][0] == 4 * gap
+        assert after[0] * before[1] == Fraction(16, 9) * before[0] * after[1]
+
+
+_STEPS = (
+    Step(
+        "All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n "
+        "||HFC||^2.",
+    ),
+    Step(
+        "HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q (T1c). "
+        "rho_Q < 1: T^L -> 0, so every X_0 converges.",
+    ),
+    Step(
+        "rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for a "
+        "repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does not "
+        "tend to 0 unless w^T X_0 z = 0, a proper subspace.",
+    ),
+    Step(
+        "Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4.", _vanishing_ratio
+    ),
+    Step(
+        "Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2.",
+        _vanishing_difference,
+    ),
+    Step("Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does.", _both),
+    Step("the last case executed: differences grow by 4, the ratio by 4/3.", _neither),
+)
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+    A, H, X0 = case
+    assume(len(A) > 1 and contains_both_radii(A, H, X0))
+    rho = radii(exact_dominance(A, H))[1]
+    assume(rho > 0 and abs(rho - 1) > 0.02)
+    depths = [300, 600] if rho > 0.3 else [30, 60]
+    found = measured.states(A, H, X0, depths, 2 * BITS)
+    gaps = [measured.log(measured.hfc_norm(X, 2 * BITS)) for X in found.values()]
+    assert (gaps[1] < gaps[0]) == (rho < 1), f"rho_Q = {rho}, log ||HFC|| = {gaps}"
+
+
+CLAIM = Claim(
+    name="T4f",
+    statement="Input convergence (x_i - x_k -> 0 for all pairs) holds for every X_0 if rho_Q < 1 "
+    "and for no generic X_0 (off a proper subspace) otherwise. HFC/LFC -> 0 neither implies it "
+    "nor follows from it: all four combinations occur.",
+    latex=r"\forall i,k:\;x_i-x_k\to0 \iff \rho_Q<1",
+    source="ours, on the input convergence of arXiv 2401.04301; an earlier 'stricter than "
+    "HFC/LFC -> 0' was wrong: Aa, h = -1/2, X_0 = (1, 2)",
+    on_record=Status.WRITTEN,
+    hypotheses=(STOCHASTIC, SEVERAL, GENERIC),
+    evidence=(
+        Written("the quotient alone decides", _STEPS),
+        Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
+        ForAllReals(
+            _BOTH,
+            (
+                Mutation(
+                    "input convergence alone suffices",
+                    Query(
+                        "mutated",
+                        _BOTH.variables,
+                        (*_BOTH.hypotheses, "(1+h*a)**2 < 1"),
+                        "(1+h*a)**2 < (1+h)**2",
+                    ),
+                ),
+                Mutation(
+                    "smoothing alone suffices",
+                    Query(
+                        "mutated",
+                        _BOTH.variables,
+                        (*_BOTH.hypotheses, "(1+h*a)**2 < (1+h)**2"),
+                        "(1+h*a)**2 < 1",
+                    ),
+                ),
+            ),
+            {"h": "-3/2", "a": "1/2"},
+            complete=False,
+        ),
+        Searched("growth of differences against rho_Q", draw.exact_cases(3, 2), _law),
+    ),
+)

@@ -1,0 +1,173 @@
+"""T5a: the rate of HFC/LFC per layer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import assume
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import (
+    Certified,
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from theory.claims.t4._shared import (
+    A3,
+    GENERIC,
+    ROTATING,
+    SEVERAL,
+    STOCHASTIC,
+    contains_both_radii,
+    matrix,
+    radii,
+    stationary,
+)
+from theory.exact import exact_dominance
+from theory.rational import Matrix
+from theory.trajectory import ball_ratios
+from theory.verdict import verdict
+
+_FAR = 20_000
+
+
+def _two_sided() -> sp.Expr:
+    """LFC/HFC = 1/t + k and 1/t - k bound it (T1e): their product with t is 1 +- k t."""
+    t, k = sp.symbols("t k", positive=True)
+    return sp.expand((1 / t + k) * t - (1 + k * t))
+
+
+# a = 1/2 twice (A = I/2 + 1 pi^T/2, not doubly stochastic) and a non-normal complex pair of h.
+_DOUBLE = matrix("3/4 1/8 1/8", "1/4 5/8 1/8", "1/4 1/8 5/8")
+_SPIRAL = matrix("-1/2 -1", "1/4 -1/2")
+_START = matrix("1 2", "3 5", "-2 1")
+
+
+def _repeated_real_a_oscillates() -> None:
+    """mu = 3/4 +- i/4, mu^2/|mu|^2 = (4 + 3i)/5, no root of unity: the ratio never settles."""
+    mu = sp.Rational(3, 4) + sp.I / 4
+    assert sp.expand(mu**2 / (sp.Rational(5, 8)) - sp.Rational(4, 5) - 3 * sp.I / 5) == 0
+    found = verdict(A=_DOUBLE, H=_SPIRAL, X0=_START)
+    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "oscillates")
+    logs = [
+        ball_ratios(_DOUBLE, _SPIRAL, _START, stationary(_DOUBLE), range(9000, 9020))[d].log
+        for d in range(9000, 9020)
+    ]
+    present = [x for x in logs if x is not None]
+    assert max(present) - min(present) > 0.1
+
+
+def _one_real_a_does_not() -> None:
+    """A3 with a complex pair of h: every real mode is v g_L^T, the ratio is that of v alone."""
+    H = matrix("-1/2 -1", "1/16 -1/2")
+    found = verdict(A=A3, H=H, X0=_START)
+    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "constant")
+    assert found.limit is not None and abs(found.limit - 8 * math.sqrt(2) / 5) < 1e-9
+
+
+_STEPS = (
+    Step(
+        "Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0 z|/(||w|| "
+        "||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C (T4a step 2). L-th "
+        "roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So t_L^(1/L) -> r, whichever "
+        "verdict.",
+    ),
+    Step(
+        "SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)] -> 1: "
+        "HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some layer on.",
+    ),
+    Step(
+        "Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict "
+        "(> 1 if NON_SMOOTHING; infinite from some layer on if rho_C = 0).",
+    ),
+    Step(
+        "NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt n "
+        "delta).",
+    ),
+    Step(
+        "NON_SMOOTHING, all dominant pairs on one simple real a (h real or complex, semisimple): "
+        "X_L/rho^L = v g_L^T + o(1) with ||g_L|| bounded below, so the ratio tends to "
+        "||Pv||/(sqrt n |mean v|), whatever X_0; infinite iff 1^T v = 0.",
+        _one_real_a_does_not,
+    ),
+    Step(
+        "NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive (T4b), "
+        "X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).",
+    ),
+    Step(
+        "A repeated real a with a complex pair of h is covered by neither: there the ratio may "
+        "oscillate.",
+        _repeated_real_a_oscillates,
+    ),
+)
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+    A, H, X0 = case
+    assume(len(A) > 1)
+    found = exact_dominance(A, H)
+    assume(found.comparison == 1 and contains_both_radii(A, H, X0))
+    rho_c, rho_q = radii(found)
+    assume(rho_q > 0)
+    ratio = ball_ratios(A, H, X0, stationary(A), [_FAR])[_FAR]
+    assume(ratio.log is not None)
+    assert ratio.log is not None
+    # Jordan blocks and phases leave a factor L^m: log(L)/L = 5e-4 a layer each.
+    assert abs(ratio.log / _FAR - math.log(rho_q / rho_c)) < 4e-3, "the rate is not rho_Q/rho_C"
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    rows = []
+    thirds = matrix("1/2 3/10 1/5", "3/10 2/5 3/10", "1/5 3/10 1/2")
+    cases = (
+        ("SMOOTHING, A3, h = 1/2", A3, matrix("1/2"), matrix("1", "2", "4"), 1.25 / 1.5),
+        ("doubly stochastic, h = -1/2", thirds, matrix("-1/2"), matrix("1", "2", "4"), None),
+    )
+    for name, A, H, X0, expected in cases:
+        if expected is None:
+            rho_c, rho_q = radii(exact_dominance(A, H))
+            expected = rho_q / rho_c
+        found = ball_ratios(A, H, X0, stationary(A), [600, 1200])
+        first, second = found[600].log, found[1200].log
+        assert first is not None and second is not None
+        rows.append(Measurement(name, expected, math.exp((second - first) / 600), 1e-9))
+    return rows
+
+
+def _floor(effort: Effort) -> tuple[int, int, str | None]:
+    """A complex dominant a: over 2000 layers the ratio never falls below the floor, and swings."""
+    pi = stationary(ROTATING)
+    floor = 1 / math.sqrt(3 * float(sum((p - Fraction(1, 3)) ** 2 for p in pi)))
+    found = ball_ratios(ROTATING, matrix("-9/10"), matrix("1", "2", "4"), pi, range(60, 2060))
+    values = [r.value for r in found.values() if r.value is not None]
+    if min(values) < floor:
+        return 0, 0, f"ROTATING, h = -9/10: ratio {min(values)} below the floor {floor}"
+    return (1, 0, None) if max(values) > 10 * min(values) else (0, 1, None)
+
+
+CLAIM = Claim(
+    name="T5a",
+    statement="Generic X_0: t = ||HFC||/(sqrt n ||c||) has t_L^(1/L) -> r = rho_Q/rho_C. "
+    "SMOOTHING: (HFC/LFC)^(1/L) -> r. Doubly stochastic A: the same in every verdict. "
+    "NON_SMOOTHING: liminf HFC/LFC >= 1/(sqrt n delta); the ratio converges if all dominant pairs "
+    "are real, or share one simple real a (then to ||Pv||/(sqrt n |mean v|), whatever X_0). It "
+    "may oscillate for complex a, and for a repeated real a with a complex pair of h.",
+    latex=r"\lim_{L\to\infty}\left(\tfrac{\|HFC_L\|}{\|LFC_L\|}\right)^{1/L}=r=\rho_Q/\rho_C",
+    source="ours; the case of a repeated real a corrects an earlier 'dominant a real: constant'",
+    on_record=Status.WRITTEN,
+    hypotheses=(STOCHASTIC, SEVERAL, GENERIC),
+    evidence=(
+        Written("two-sided bounds and L-th roots", _STEPS),
+        Symbolic("the two-sided bound times t", _two_sided, complete=False),
+        Searched(f"log ratio per layer at {_FAR} layers, in balls", draw.exact_cases(3, 2), _law),
+        Simulated("slopes between 600 and 1200 layers", _measure),
+        Certified("the floor under a rotating mode", _floor),
+    ),
+)

@@ -1,0 +1,229 @@
+"""T5d: depths from which smoothing is certain, and floors that hold at every depth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.evidence import Certified, ForAllReals, Mutation, Searched, Step, Written
+from theory.claims.query import Query
+from theory.claims.t4._shared import (
+    A3,
+    GENERIC,
+    SEVERAL,
+    SMOOTHING,
+    STOCHASTIC,
+    is_zero,
+    matrix,
+    stationary,
+)
+from theory.depth_bounds import (
+    certified_depth,
+    certified_depth_in_balls,
+    power_depth,
+    ratio_floor,
+)
+from theory.exact import factors
+from theory.rates_measured import random_case
+from theory.rational import Matrix, to_float
+from theory.trajectory import ball_ratios
+
+_EPS = Fraction(1, 1000)
+
+_STEP = Query(
+    "t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through ratio (1/t - k) <= 1",
+    ("t", "k", "eps", "ratio"),
+    ("t > 0", "k >= 0", "eps > 0", "t*(1 + k*eps) <= eps", "ratio >= 0", "ratio*(1 - k*t) <= t"),
+    "ratio <= eps",
+)
+
+
+def _left_eigenvector_bound() -> None:
+    """w^T (X + A X W) z = (1 + h a) w^T X z when w^T A = a w^T and z^T H = h z^T (W = H^T)."""
+    a, h = sp.symbols("a h", real=True)
+    p, q = sp.symbols("p q", real=True)
+    # A = S diag(1, a) S^-1 with S = [[1, p], [1, p - 1]]: rows of S^-1 are left eigenvectors.
+    S, U = sp.Matrix([[1, p], [1, p - 1]]), sp.Matrix([[1, q], [0, 1]])
+    A, H = S * sp.diag(1, a) * S.inv(), U * sp.diag(h, 3 * h) * U.inv()
+    X = sp.Matrix(2, 2, sp.symbols("x0:4", real=True))
+    w, z = S.inv()[1, :], U.inv()[0, :]
+    assert is_zero(w * sp.ones(2, 1))
+    assert is_zero(w * (X + A * X * H.T) * z.T - (1 + h * a) * (w * X * z.T))
+    assert is_zero(sp.ones(1, 2).T - S[:, 0])
+
+
+def _kappa_multiplies() -> None:
+    """The 2-norm of a Kronecker product is the product: (V (x) U)* (V (x) U) = V*V (x) U*U."""
+    V, U = (
+        sp.Matrix(2, 2, sp.symbols("v0:4", real=True)),
+        sp.Matrix(2, 2, sp.symbols("u0:4", real=True)),
+    )
+    left = sp.kronecker_product(V, U)
+    assert is_zero((left.T * left - sp.kronecker_product(V.T * V, U.T * U)).applyfunc(sp.expand))
+
+
+_STEPS = (
+    Step(
+        "||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a), "
+        "diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is taken.",
+    ),
+    Step(
+        "vec(Y_L) = (I + H (x) B)^L vec(Y_0) and the eigenvector matrix is V_H (x) V_B, of "
+        "condition number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B) "
+        "rho_Q^L ||HFC_0||_F. Q orthonormal is used in the first equality.",
+        _kappa_multiplies,
+    ),
+    Step(
+        "So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T c_0^T|). By "
+        "T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) (query): K r^L (1 + "
+        "k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and then for all larger L. r = 0: "
+        "T = 0 (diagonalisable), so one layer suffices.",
+    ),
+    Step(
+        "Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z = "
+        "mu_ij^L w^T X_0 z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||.",
+        _left_eigenvector_bound,
+    ),
+    Step(
+        "||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left side "
+        "gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.",
+    ),
+    Step(
+        "Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K' "
+        "s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for the "
+        "kappas.",
+    ),
+)
+
+
+@st.composite
+def _drawn(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix, Fraction]:
+    A = draw_(draw.attention(2, 4))
+    values = draw_(st.lists(draw.fractions(-3, 2, 6), min_size=1, max_size=3, unique=True))
+    H = draw_(draw.with_jordan_blocks([(v, 1) for v in values]))
+    eps = draw_(
+        st.sampled_from([Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000), Fraction(1, 10**9)])
+    )
+    return A, H, draw_(draw.states(len(A), len(H))), eps
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix, Fraction]) -> None:
+    A, H, X0, eps = case
+    found = certified_depth_in_balls(A, H, X0, eps)
+    assume(found is not None)
+    assert found is not None
+    assume(found.depth < 5000)
+    depths = [found.depth + k for k in (0, 1, 2, 7, 40)]
+    for ratio in ball_ratios(A, H, X0, stationary(A), depths).values():
+        assert ratio.value is not None and ratio.value <= float(eps) * (1 + 1e-12), "not smoothed"
+
+
+def _floor_law(case: tuple[Matrix, Matrix, Matrix, Fraction]) -> None:
+    A, H, X0, _ = case
+    assume(any(row != X0[0] for row in X0))
+    depths = [0, 1, 2, 5, 20, 60]
+    bounds = ratio_floor(to_float(A), to_float(H), to_float(X0), depths)
+    for (depth, ratio), bound in zip(
+        ball_ratios(A, H, X0, stationary(A), depths).items(), bounds, strict=True
+    ):
+        assume(ratio.value is not None)
+        assert ratio.value is not None
+        assert ratio.value >= bound * (1 - 1e-6) - 1e-13, f"below the floor at layer {depth}"
+
+
+def _certify(effort: Effort) -> tuple[int, int, str | None]:
+    """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
+    holding = undecided = 0
+    for seed in range(12):
+        A, H, X0 = random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
+        found = certified_depth_in_balls(A, H, X0, _EPS)
+        if found is None:
+            undecided += 1
+            continue
+        floats = certified_depth(to_float(A), to_float(H), to_float(X0), float(_EPS))
+        powers = power_depth(to_float(A), to_float(H), to_float(X0), float(_EPS))
+        ratios = ball_ratios(A, H, X0, stationary(A), range(found.depth + 60))
+        above = [L for L, r in ratios.items() if r.value is None or r.value > _EPS]
+        actual = max(above, default=-1) + 1
+        for other in (found, floats, powers):
+            if other is not None and other.depth < actual:
+                return 0, 0, f"seed {seed}: certified {other.depth}, actual {actual}"
+        holding += 1
+    return holding, undecided, None
+
+
+def _defective(effort: Effort) -> tuple[int, int, str | None]:
+    """A defective H: no kappa, but powers certify; the transient is real."""
+    H, X0 = matrix("1/2 2", "0 1/2"), matrix("1 2", "3 5", "-2 1")
+    if certified_depth(to_float(A3), to_float(H), to_float(X0), 1e-3) is not None:
+        return 0, 0, "a defective H was given a condition number"
+    found = power_depth(to_float(A3), to_float(H), to_float(X0), 1e-3)
+    if found is None:
+        return 0, 1, None
+    ratios = ball_ratios(A3, H, X0, stationary(A3), range(found.depth, found.depth + 40))
+    bad = [L for L, r in ratios.items() if r.value is None or r.value > 1e-3]
+    return (0, 0, f"HFC/LFC > 1/1000 at layer {bad[0]} >= {found.depth}") if bad else (1, 0, None)
+
+
+def _diagonalisable(instance: Instance) -> bool:
+    return all(f.jordan[0] == 1 for M in (instance.A, instance.H) for f in factors(M))
+
+
+CLAIM = Claim(
+    name="T5d",
+    statement="A, H diagonalisable, SMOOTHING, z^T c_0^T != 0 for a left eigenvector z of H at a "
+    "dominant h (or at any h with |1+h| > rho_Q, r = rho_Q/|1+h| then): HFC/LFC <= eps for ALL L "
+    ">= L* = ceil(log(K(1 + k eps)/eps)/log(1/r)), K = kappa(V_H) kappa(V_B) ||HFC_0|| "
+    "||z||/(sqrt n |z^T c_0^T|), k = sqrt n delta, B = Q^T A Q with orthonormal Q; L* = 1 if r = "
+    "0, never below 0. In either verdict ||HFC_L|| >= |mu_ij|^L |w_i^T X_0 z_j|/(||w_i|| "
+    "||z_j||). Defective A or H: the same with powers of I + H (x) B in place of the kappas.",
+    latex=r"L^*(\varepsilon)=\left\lceil\frac{\log\big(K(1+k\varepsilon)/\varepsilon\big)}"
+    r"{\log(1/r)}\right\rceil\;\Rightarrow\;\frac{\|HFC_L\|}{\|LFC_L\|}\le\varepsilon\;\;"
+    r"\forall L\ge L^*",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        STOCHASTIC,
+        SEVERAL,
+        SMOOTHING,
+        GENERIC,
+        Hypothesis("A and H are diagonalisable", _diagonalisable),
+    ),
+    evidence=(
+        Written("left eigenvectors below, condition numbers above", _STEPS),
+        ForAllReals(
+            _STEP,
+            (
+                Mutation(
+                    "the factor 1 + k eps dropped",
+                    Query(
+                        "mutated",
+                        _STEP.variables,
+                        (*_STEP.hypotheses[:3], "t <= eps", *_STEP.hypotheses[4:]),
+                        _STEP.conclusion,
+                    ),
+                ),
+                Mutation(
+                    "1 - k eps instead",
+                    Query(
+                        "mutated",
+                        _STEP.variables,
+                        (*_STEP.hypotheses[:3], "t*(1 - k*eps) <= eps", *_STEP.hypotheses[4:]),
+                        _STEP.conclusion,
+                    ),
+                ),
+            ),
+            {"t": "1/10", "k": "1", "eps": "1/2", "ratio": "1/10"},
+        ),
+        Searched("L* in balls against ratios in balls", _drawn(), _law),
+        Searched("floors at every depth", _drawn(), _floor_law),
+        Certified("twelve seeded systems, in balls, float64 and by powers", _certify),
+        Certified("a defective H", _defective),
+    ),
+    further="K is usually large by the kappas: a smaller one from the numerical range of H (x) B",
+)

@@ -1,0 +1,1 @@
+"""T6: defective H or A."""

@@ -1,0 +1,180 @@
+"""T6a: the Jordan structure of I + H (x) A from that of H and of A."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product as pairs
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import Certified, Searched, Step, Written
+from theory.claims.t4._shared import identity, plus
+from theory.exact import factors
+from theory.rates import block_sizes, jordan_type, kronecker_jordan_sizes
+from theory.rational import Matrix, from_flint, to_flint
+
+
+def jordan_block(size: int, value: Fraction) -> Matrix:
+    return [
+        [value if i == j else Fraction(int(j == i + 1)) for j in range(size)] for i in range(size)
+    ]
+
+
+def kronecker(H: Matrix, A: Matrix) -> Matrix:
+    return [[h * a for h in row for a in other] for row in H for other in A]
+
+
+def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
+    """Jordan block sizes at an eigenvalue from the ranks of (M - value)^k, in fractions."""
+    shifted = to_flint(plus(M, identity(len(M)), -value))
+    ranks, power = [len(M)], shifted
+    while len(ranks) < 2 or ranks[-1] != ranks[-2]:
+        ranks.append(int(power.rank()))
+        power = power * shifted
+    at_least = [ranks[k] - ranks[k + 1] for k in range(len(ranks) - 1)]
+    sizes: list[int] = []
+    for k in range(len(at_least) - 1):
+        sizes += [k + 1] * (at_least[k] - at_least[k + 1])
+    return sorted(sizes, reverse=True)
+
+
+def _character() -> None:
+    """[p][q] = [p+q-1] + [p-1][q-1], [m] = (t^m - t^-m)/(t - 1/t), for any p, q: P = t^p, Q = t^q."""
+    P, Q, t = sp.symbols("P Q t", positive=True)
+    unit = t - 1 / t
+    left = (P - 1 / P) * (Q - 1 / Q) / unit**2
+    right = (P * Q / t - t / (P * Q)) / unit + (P / t - t / P) * (Q / t - t / Q) / unit**2
+    assert sp.simplify(sp.together(left - right)) == 0
+
+
+def _exponential() -> None:
+    """J_p(h)/h (x) J_q(a)/a = exp(N' (x) I + I (x) N''), N' = log(I + N/h): p = 3, q = 2."""
+    h, a = sp.symbols("h a", nonzero=True)
+    N, M = (sp.Matrix(k, k, lambda i, j: int(j == i + 1)) for k in (3, 2))
+    log_h = N / h - (N / h) ** 2 / 2
+    log_a = M / a
+    Z = sp.kronecker_product(log_h, sp.eye(2)) + sp.kronecker_product(sp.eye(3), log_a)
+    series, power = sp.eye(6), sp.eye(6)
+    for k in range(1, 6):
+        power = power * Z
+        series += power / sp.factorial(k)
+    target = sp.kronecker_product(sp.eye(3) + N / h, sp.eye(2) + M / a)
+    assert (series - target).applyfunc(sp.simplify) == sp.zeros(6, 6)
+
+
+def _nilpotent_ranks() -> None:
+    """Blocks of size >= k of N_p (x) N_q: (p-k+1)(q-k+1) - (p-k)(q-k) = p + q - 2k + 1."""
+    p, q, k = sp.symbols("p q k")
+    assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
+    assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
+
+
+def _sizes_add_up() -> None:
+    for p, q in pairs(range(1, 9), range(1, 9)):
+        for h_zero, a_zero in pairs((False, True), repeat=2):
+            assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
+
+
+def _growth() -> None:
+    """The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12."""
+    mu = Fraction(3, 2)
+    J, power = to_flint(jordan_block(3, mu)), to_flint(identity(3))
+    for L in range(1, 13):
+        power = power * J
+        assert from_flint(power)[0][2] == (
+            Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0
+        )
+
+
+_STEPS = (
+    Step(
+        "In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) J_q(a), and "
+        "I + H (x) A shifts each by 1: blocks of all pairs are united, those with equal 1 + h a at "
+        "one eigenvalue.",
+    ),
+    Step(
+        "h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one nilpotent "
+        "block of size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z = N' "
+        "(x) I + I (x) N'', and exp(Z) - I = Z (unit) has the Jordan type of Z.",
+        _exponential,
+    ),
+    Step(
+        "Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is, in a "
+        "suitable basis, the raising operator of the irreducible V_p). By complete reducibility "
+        "V_p (x) V_q is a sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + "
+        "[p-1][q-1], so by induction [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of "
+        "these sizes.",
+        _character,
+    ),
+    Step(
+        "a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p blocks of "
+        "size q. h = 0, a != 0: q blocks of size p.",
+    ),
+    Step(
+        "h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks of size "
+        "at least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q).",
+        _nilpotent_ranks,
+    ),
+    Step("The sizes add up to p q in all cases.", _sizes_add_up),
+    Step(
+        "J_s(mu)^L has entries C(L, k) mu^(L-k), k < s: norm of order L^(s-1) |mu|^L for mu != 0. "
+        "So ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho > 0; "
+        "blocks at mu = 0 are gone after s layers.",
+        _growth,
+    ),
+)
+
+
+def _table(effort: Effort) -> tuple[int, int, str | None]:
+    """All p, q <= 4 with h, a zero or not, by ranks in fractions."""
+    checked = 0
+    for p, q in pairs(range(1, 5), range(1, 5)):
+        for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
+            M = kronecker(jordan_block(p, h), jordan_block(q, a))
+            found, expected = sizes_by_rank(M, h * a), kronecker_jordan_sizes(p, h == 0, q, a == 0)
+            if found != sorted(expected, reverse=True):
+                return checked, 0, f"J_{p}({h}) (x) J_{q}({a}): {found}, predicted {expected}"
+            checked += 1
+    return checked, 0, None
+
+
+@st.composite
+def _defective(draw_: st.DrawFn) -> tuple[Matrix, Matrix]:
+    values = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
+    blocks = st.lists(st.tuples(values, st.integers(1, 3)), min_size=1, max_size=2)
+    return draw_(blocks.flatmap(draw.with_jordan_blocks)), draw_(
+        blocks.flatmap(draw.with_jordan_blocks)
+    )
+
+
+def _law(case: tuple[Matrix, Matrix]) -> None:
+    """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
+    A, H = case
+    predicted = block_sizes(jordan_type(A, H))
+    dense = plus(kronecker(H, A), identity(len(A) * len(H)))
+    found: Counter[int] = Counter()
+    for factor in factors(dense):
+        for size in factor.jordan:
+            found[size] += factor.degree
+    assert dict(sorted(found.items())) == predicted, f"{dict(found)} is not {predicted}"
+
+
+CLAIM = Claim(
+    name="T6a",
+    statement="J_p(h) (x) J_q(a) has Jordan blocks p+q-1, p+q-3, ..., |p-q|+1 if h, a != 0; p "
+    "copies of size q if a = 0 != h; q copies of size p if h = 0 != a; |p-q|+1 of size min(p, q) "
+    "and 2 of each smaller size if h = a = 0. ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s "
+    "the largest block at modulus rho > 0.",
+    latex=r"J_p(h)\otimes J_q(a)\sim\bigoplus_{k=0}^{\min(p,q)-1}J_{p+q-1-2k}(ha)\quad(ha\ne0)",
+    source="classical (Aitken, Roth, Littlewood; Clebsch-Gordan); its use here is ours",
+    on_record=Status.WRITTEN,
+    evidence=(
+        Written("sl_2 characters, and ranks of powers", _STEPS),
+        Certified("all p, q <= 4 by ranks in fractions", _table),
+        Searched("the whole Jordan type of I + H (x) A", _defective(), _law),
+    ),
+)

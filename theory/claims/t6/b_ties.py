@@ -1,0 +1,192 @@
+"""T6b: Jordan blocks decide a tie in modulus, polynomially."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import Measurement, Searched, Simulated, Step, Symbolic, Written
+from theory.claims.t4._shared import (
+    AA,
+    GENERIC,
+    J2,
+    SEVERAL,
+    STOCHASTIC,
+    matrix,
+    radii,
+    stationary,
+    step,
+)
+from theory.exact import exact_dominance, jordan_size
+from theory.rational import Matrix, to_flint
+from theory.trajectory import ball_ratios, squared_norms
+from theory.verdict import verdict
+
+# Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
+DEFECTIVE = matrix("13/24 7/24 1/6", "5/24 11/24 1/3", "1/4 1/4 1/2")
+# Not doubly stochastic, a = 1/4 in a block of size 2 too: I/4 + (3/4) 1 pi^T + u w^T.
+SKEW = matrix("5/8 17/48 1/48", "3/8 13/48 17/48", "3/8 1/48 29/48")
+
+
+def _linear_in_l() -> None:
+    """H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...)."""
+    X = matrix("1 2", "3 5")
+    for L in range(1, 30):
+        X = step(J2, matrix("0 1", "0 0"), X)
+        hfc, lfc = squared_norms(X)
+        mean = Fraction(2) + L * Fraction(7, 2), Fraction(7, 2)
+        assert hfc == Fraction(13, 2) and lfc == 2 * (mean[0] ** 2 + mean[1] ** 2)
+
+
+def _sizes_of_the_examples() -> None:
+    for A in (DEFECTIVE, SKEW):
+        assert all(x > 0 for row in A for x in row) and all(sum(row) == 1 for row in A)
+        found = exact_dominance(A, [[Fraction(-8, 5)]])
+        assert found.comparison == 0
+        assert max(map(jordan_size, found.consensus)) == 1
+        assert max(map(jordan_size, found.quotient)) == 2
+    assert all(sum(column) == 1 for column in zip(*DEFECTIVE, strict=True))
+    assert any(sum(column) != 1 for column in zip(*SKEW, strict=True))
+
+
+def _residual() -> object:
+    """(1+h)^2 - (1+ha)^2 = 0 at h = -8/5, a = 1/4."""
+    h, a = Fraction(-8, 5), Fraction(1, 4)
+    return int(((1 + h) ** 2 - (1 + h * a) ** 2) * 100)
+
+
+def _minus_one_zero() -> None:
+    """h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not."""
+    H = matrix("-1/2 1 0", "0 -1/2 1", "0 0 -1/2")
+    assert exact_dominance(AA, H).comparison == -1
+    found = verdict(A=AA, H=H)
+    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "infinity")
+
+
+_STEPS = (
+    Step(
+        "c_L = (I+H)^L c_0. Let s_C be the largest Jordan block of H over |1+h| = rho_C > 0. Then "
+        "c_L = L^(s_C-1) rho_C^L (sum over those h of e^(i theta_h (L-s_C+1)) v_h + o(1)), v_h "
+        "proportional to (H-h)^(s_C-1) E_h c_0, not all 0 for c_0 outside a proper subspace. The "
+        "v_h lie in independent spaces: the sum is bounded below for every L, no phase can cancel "
+        "it. So ||c_L|| = Theta(L^(s_C-1) rho_C^L), two-sided. (a = 1 is simple, so consensus "
+        "adds no block of A.)",
+    ),
+    Step(
+        "vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D of "
+        "I + H (x) A on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = "
+        "Theta(L^(s_Q-1) rho_Q^L).",
+        _sizes_of_the_examples,
+    ),
+    Step(
+        "Hence t_L = Theta(L^(s_Q-s_C) r^L): to 0, bounded both ways, or to infinity as (rho_C, "
+        "s_C) is lexicographically larger, equal or smaller than (rho_Q, s_Q).",
+    ),
+    Step(
+        "T1e: 1/(k + 1/t) <= HFC/LFC <= 1/(1/t - k). t -> 0: HFC/LFC = Theta(t). k = 0 (doubly "
+        "stochastic): HFC/LFC = t. t -> infinity otherwise: liminf HFC/LFC >= 1/(sqrt n delta), no "
+        "growth in general. t bounded both ways: HFC/LFC is bounded below by a positive constant.",
+    ),
+    Step(
+        "rho_C = 0 (H = -I + nilpotent): c_L = 0 after s_C layers, rho_Q > 0 as a != 1; "
+        "t = infinity from there on.",
+    ),
+    Step("H = [[0, 1], [0, 0]], A = J2: HFC/LFC ~ C/L with all h in [-1, 0].", _linear_in_l),
+    Step(
+        "All h in [-1, 0): rho_C < rho_Q strictly (T3d), so no block size matters.",
+        _minus_one_zero,
+    ),
+)
+
+
+@st.composite
+def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
+    """A diagonal tie h = -2/(1+a), or h = 0, with Jordan blocks of H drawn; two tokens."""
+    A, a = draw_(draw.two_token_attention())
+    tied = draw_(st.sampled_from([Fraction(0), -2 / (1 + a)]))
+    blocks = [(tied, draw_(st.integers(1, 3)))]
+    if draw_(st.booleans()):
+        blocks.append((Fraction(-1, 2), 1))
+    H = draw_(draw.with_jordan_blocks(blocks))
+    rng = np.random.default_rng(draw_(draw.SEEDS))
+    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-999, 1000, (2, len(H)))]
+    return A, H, X0
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+    """d log t / d log L between 10^4 and 10^6 layers is s_Q - s_C (t from HFC and c, in balls)."""
+    A, H, X0 = case
+    found = exact_dominance(A, H)
+    rho_c, rho_q = radii(found)
+    assume(found.comparison == 0 and rho_c > 1e-3)
+    predicted = max(map(jordan_size, found.quotient)) - max(map(jordan_size, found.consensus))
+    doubly = A[0][1] == A[1][0]
+    ratios = ball_ratios(A, H, X0, stationary(A), [10**4, 10**6])
+    near, far = ratios[10**4].log, ratios[10**6].log
+    assume(near is not None and far is not None)
+    assert near is not None and far is not None
+    order = (far - near) / math.log(100)
+    if predicted < 0 or doubly:
+        assert abs(order - predicted) < 0.05, f"order {order:.4f}, predicted {predicted}"
+    else:
+        assert order > -0.05, f"HFC/LFC decays like L^{order:.4f}"
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    h = [[Fraction(-8, 5)]]
+    start = matrix("1", "2", "5")
+    cases = (
+        ("H = [[0,1],[0,0]], A = J2", J2, matrix("0 1", "0 0"), matrix("1 2", "3 5"), -1.0),
+        (
+            "H = J_3(0), A = J2",
+            J2,
+            matrix("0 1 0", "0 0 1", "0 0 0"),
+            matrix("1 2 1", "3 5 -2"),
+            -2.0,
+        ),
+        (
+            "H = J_2(-4/3), a = 1/2: sizes 2 and 2",
+            AA,
+            matrix("-4/3 1", "0 -4/3"),
+            matrix("1 2", "3 5"),
+            0.0,
+        ),
+        ("A defective, doubly stochastic, h = -8/5", DEFECTIVE, h, start, 1.0),
+        ("A defective, not doubly stochastic: saturates", SKEW, h, start, 0.0),
+    )
+    rows = []
+    for name, A, H, X0, order in cases:
+        found = ball_ratios(A, H, X0, stationary(A), [10**5, 10**7])
+        near, far = found[10**5].log, found[10**7].log
+        assert near is not None and far is not None
+        rows.append(Measurement(f"{name}: power of L", order, (far - near) / math.log(100), 1e-3))
+    assert to_flint(DEFECTIVE).rank() == 3
+    return rows
+
+
+CLAIM = Claim(
+    name="T6b",
+    statement="Generic X_0, rho_C > 0: t = ||HFC||/(sqrt n ||c||) is between two positive "
+    "multiples of L^(s_Q - s_C) r^L, s_C and s_Q the largest Jordan blocks at rho_C and rho_Q. So "
+    "(rho_C, s_C) against (rho_Q, s_Q), lexicographically, decides, and a tie in modulus smooths "
+    "like L^(s_Q-s_C) if s_C > s_Q. HFC/LFC has the same order where t -> 0 or A is doubly "
+    "stochastic; where t -> infinity otherwise it stays above 1/(sqrt n delta) and need not grow. "
+    "With all h in [-1, 0) defectiveness is irrelevant.",
+    latex=r"\frac{\|HFC_L\|}{\sqrt n\,\|c_L\|}=\Theta\big(L^{s_Q-s_C}\,r^L\big)",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(STOCHASTIC, SEVERAL, GENERIC),
+    evidence=(
+        Written("leading Jordan chains in independent spaces", _STEPS),
+        Symbolic("the tie at h = -8/5, a = 1/4", _residual, complete=False),
+        Searched("power of L at a tie, two tokens", _ties(), _law),
+        Simulated("powers of L between 10^5 and 10^7 layers", _measure),
+    ),
+    further="in floating point neither a tie nor a defective matrix can be decided",
+)

@@ -1,0 +1,138 @@
+"""T9a: without a residual connection HFC/LFC falls like |lambda_2|^L, whatever H is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath as mp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import Measurement, Searched, Simulated, Step, Written
+from theory.claims.t1._common import (
+    A3,
+    AA,
+    NOT_NILPOTENT,
+    POSITIVE,
+    TWO_TOKENS,
+    diagonal,
+    matrix,
+    pi_mean,
+    stationary,
+)
+from theory.claims.t9._common import DEPTH, JORDAN, ROUNDING, SYSTEMS, log_hfc_lfc, slope
+from theory.quotient import rational_quotient
+from theory.rational import Matrix, from_flint, to_flint
+from theory.trajectory import squared_norms
+
+
+def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
+    """A^L X W^L in fractions."""
+    W = to_flint(H).transpose()
+    return from_flint(to_flint(A) ** depth * to_flint(X) * W**depth)
+
+
+def _differences(X: Matrix) -> Matrix:
+    return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
+
+
+def _decoupled() -> None:
+    A, H, X = A3, matrix("1 2; -1/2 1/3"), matrix("1 2; 3 5; 0 -1")
+    moved, W = _bare_layers(A, H, X, 5), to_flint(H).transpose() ** 5
+    y = to_flint(rational_quotient(A)) ** 5 * to_flint(_differences(X)) * W
+    assert from_flint(y) == _differences(moved)
+    pi = stationary(A)
+    assert from_flint(to_flint([pi_mean(pi, X)]) * W) == [pi_mean(pi, moved)]
+
+
+def _special_state() -> None:
+    """A = AA (lambda_2 = 1/2), H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]]: the ratio is 2^L."""
+    for depth in (1, 2, 7):
+        X = _bare_layers(AA, diagonal(1, "1/4"), matrix("1 1; -1 1"), depth)
+        hfc, lfc = squared_norms(X)
+        assert hfc / lfc == 4**depth
+
+
+def _nilpotent() -> None:
+    assert _bare_layers(AA, matrix("0 1; 0 0"), matrix("1 2; 3 5"), 2) == matrix("0 0; 0 0")
+
+
+def _two_token_law(drawn: tuple[tuple[Matrix, Fraction], Fraction, Matrix, int]) -> None:
+    """n = 2, H = h I: t_L = |a|^L t_0 for every X_0, t = HFC/(sqrt n |c|), exactly."""
+    (A, a), h, X, depth = drawn
+    assume(h != 0)
+    pi = stationary(A)
+    moved = _bare_layers(A, diagonal(h, h), X, depth)
+    c, c_moved = (sum(x * x for x in pi_mean(pi, state)) for state in (X, moved))
+    assume(c != 0)
+    assert squared_norms(moved)[0] * c == a ** (2 * depth) * squared_norms(X)[0] * c_moved
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    rows = []
+    for name, (A, H, second, _, block) in SYSTEMS.items():
+        # The Jordan block adds the same power of L to HFC and to LFC.
+        tolerance = JORDAN if block > 1 else ROUNDING
+        rows.append(
+            Measurement(name, float(mp.log(second)), float(slope(log_hfc_lfc, A, H)), tolerance)
+        )
+    return rows
+
+
+CLAIM = Claim(
+    name="T9a",
+    statement="Without a residual connection, X' = A X W with A > 0, n >= 2 and H not nilpotent: "
+    "for generic X_0, (HFC/LFC)^{1/L} -> |lambda_2|, the largest |a_i| other than a = 1, whatever H "
+    "is (complex, repeated or defective; A too). So consensus always dominates. Generic is needed: "
+    "for X_0 whose pi-mean misses the largest h the ratio can even diverge.",
+    latex=r"X_L = A^LX_0W^L:\qquad \lim_{L\to\infty}\Bigl(\frac{\|\mathrm{HFC}_L\|}"
+    r"{\|\mathrm{LFC}_L\|}\Bigr)^{1/L} = |\lambda_2(A)|",
+    source="ours; cf. arXiv 2103.03404, where attention without skip connections loses rank",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT),
+    evidence=(
+        Written(
+            "two spectral radii",
+            (
+                Step(
+                    "As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and "
+                    "c_L = c_0 W^L, the powers of H (x) B on vec Y_0 and of H on c_0^T.",
+                    _decoupled,
+                ),
+                Step(
+                    "Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
+                    "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, "
+                    "and w^T v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
+                ),
+                Step(
+                    "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> "
+                    "rho(H) |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If "
+                    "lambda_2 = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
+                ),
+                Step(
+                    "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is "
+                    "t (1 + O(t)): the same rate.",
+                ),
+                Step(
+                    "Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), "
+                    "X_0 = [[1, 1], [-1, 1]] has HFC/LFC = 2^L exactly, though lambda_2 = 1/2.",
+                    _special_state,
+                ),
+                Step("For a nilpotent H, X_L = 0 from L = d on: nothing is defined.", _nilpotent),
+            ),
+        ),
+        Searched(
+            "two tokens, H = h I: t falls by exactly |lambda_2| a layer for every X_0",
+            st.tuples(
+                draw.two_token_attention(),
+                draw.fractions(-2, 2),
+                draw.states(2, 2),
+                st.integers(0, 6),
+            ),
+            _two_token_law,
+        ),
+        Simulated(f"slope of log HFC/LFC from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure),
+    ),
+)

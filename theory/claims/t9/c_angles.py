@@ -1,0 +1,140 @@
+"""T9c: without a residual connection 1 - |cos| falls at the square of the rate of sigma_2/sigma_1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from theory import symbolic
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Hypothesis, Status
+from theory.claims.evidence import (
+    ForAllReals,
+    Measurement,
+    Mutation,
+    Searched,
+    Simulated,
+    Step,
+    Written,
+)
+from theory.claims.query import Query
+from theory.claims.t1._common import NOT_NILPOTENT, POSITIVE, TWO_TOKENS, vanishes
+from theory.claims.t9._common import C3, DEPTH, JORDAN, ROUNDING, SYSTEMS, log_angle, slope
+from theory.claims.t9.b_rank import compound
+from theory.rational import Matrix
+
+_GAP = Query(
+    "(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",
+    ("k",),
+    ("0 <= k", "k <= 1"),
+    "(1 - k**2)/2 <= 1 - k and 1 - k <= 1 - k**2",
+)
+
+
+def _lagrange() -> sp.Expr:
+    """|x|^2 |y|^2 (1 - cos^2) = the sum of the squared minors of the rows x, y (Lagrange)."""
+    X = symbolic.symbolic_matrix(2, 3, "x")
+    x, y = X.row(0), X.row(1)
+    return sp.expand(x.dot(x) * y.dot(y) - x.dot(y) ** 2 - sum(m * m for m in compound(X)))
+
+
+def _law(X: Matrix) -> None:
+    """max over pairs of |x_i ^ x_k|^2 against the sum over pairs, exactly; each by Lagrange."""
+    squares = []
+    for i, x in enumerate(X):
+        for y in X[:i]:
+            inner = [
+                sum(a * b for a, b in zip(p, q, strict=True)) for p, q in ((x, x), (y, y), (x, y))
+            ]
+            squares.append(inner[0] * inner[1] - inner[2] ** 2)
+    total = sum(m * m for m in compound(sp.Matrix(X)))
+    assert sum(squares) == total
+    assert max(squares) <= total <= len(squares) * max(squares)
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    rows = []
+    for name, (A, H, second, ratio, block) in SYSTEMS.items():
+        # Twice the slope of T9b, with the same polynomial and bounded factors.
+        predicted = 2 * (mp.log(second * ratio) - 2 * (block - 1) * mp.log(2) / DEPTH)
+        tolerance = 2 * JORDAN if block > 1 else ROUNDING
+        if A is C3:
+            # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
+            tolerance = float(mp.log(3)) / DEPTH
+        rows.append(Measurement(name, float(predicted), float(slope(log_angle, A, H)), tolerance))
+    return rows
+
+
+def _parallel() -> list[Any]:
+    """A part of x_i - x_k along the common direction does not change the angle: minors ignore it."""
+    X = symbolic.symbolic_matrix(2, 2, "x")
+    s = sp.Symbol("s")
+    moved = sp.Matrix.vstack(X.row(0), X.row(1) + s * X.row(0))
+    return [sp.expand(compound(moved)[0] - compound(X)[0])]
+
+
+CLAIM = Claim(
+    name="T9c",
+    statement="X' = A X W as in T9b: for generic X_0 the maximum over pairs of tokens of 1 - |cos| "
+    "has the rate (|lambda_2| |h_2/h_1|)^2, the square of that of sigma_2/sigma_1, and every "
+    "cosine tends to +1. No gap and no diagonalisability is assumed; if |h_1| = |h_2| the rate is "
+    "|lambda_2|^2. For d = 1 every |cos| is 1.",
+    latex=r"\lim_{L\to\infty}\Bigl(\max_{i\ne k}\,1-|\cos(x_i,x_k)|\Bigr)^{1/L} = "
+    r"\Bigl(|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}\Bigr)^2",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        POSITIVE,
+        TWO_TOKENS,
+        NOT_NILPOTENT,
+        Hypothesis("there are at least two features", lambda instance: len(instance.H) >= 2),
+    ),
+    evidence=(
+        Written(
+            "minors of two rows",
+            (
+                Step(
+                    "|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two "
+                    "rows. Summed over pairs it is ||C_2(X_L)||_F^2.",
+                    vanishes(_lagrange),
+                ),
+                Step(
+                    "t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms "
+                    "are ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = "
+                    "(1 - cos^2)/(1 + cos) = (1 - cos^2)(1/2 + o(1)).",
+                ),
+                Step(
+                    "So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
+                    "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the "
+                    "rate |lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
+                ),
+                Step(
+                    "Why the square: what x_k has along x_i leaves the minors, hence the angle, as "
+                    "they are; the sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2.",
+                    vanishes(_parallel),
+                ),
+            ),
+        ),
+        ForAllReals(
+            _GAP,
+            (
+                Mutation(
+                    "1 - k <= (1 - k^2)/2",
+                    Query("mutated", ("k",), _GAP.hypotheses, "1 - k <= (1 - k**2)/2"),
+                    {"k": "1/2"},
+                ),
+            ),
+            {"k": "1/2"},
+        ),
+        Searched(
+            "rows and minors in fractions: the maximum over pairs against C_2",
+            draw.states(4, 2),
+            _law,
+        ),
+        Simulated(
+            f"slope of log max (1 - |cos|) from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
+        ),
+    ),
+)
