@@ -184,6 +184,31 @@ def describe(report: Report) -> str:
     )
 
 
+def _add_certify_arguments(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="folder of a Hugging Face vision model (safetensors)")
+    add("--images", metavar="DIR", help="image files (default: scikit-learn's photographs)")
+    add("--count", type=int, default=5, help="images (default %(default)s)")
+    add("--out", metavar="DIR", help="write certified_attention.csv there")
+
+
+def _certify_model(arguments: Namespace) -> int:
+    from experiments.certified_attention import certified_attention, summary
+    from experiments.pretrained import load_vit, photographs
+    from theory.files import write_atomically
+
+    if arguments.count < 1:
+        raise InputError(f"--count is {arguments.count}: it must be at least 1")
+    vit = load_vit(arguments.model)
+    images = photographs(arguments.images, arguments.count)
+    table = certified_attention(vit, vit.prepare(images))
+    print(summary(table))
+    if arguments.out is not None:
+        path = Path(arguments.out) / "certified_attention.csv"
+        print(f"wrote {write_atomically(path, table.to_csv(index=False))}")
+    return 0
+
+
 COMMANDS = [
     Command(
         "train",
@@ -196,5 +221,11 @@ COMMANDS = [
         "does a trained model smooth, where, and by which sublayer",
         _add_inspect_arguments,
         _inspect,
+    ),
+    Command(
+        "certify-model",
+        "certified verdicts on the attention of a trained vision model",
+        _add_certify_arguments,
+        _certify_model,
     ),
 ]

@@ -1,0 +1,108 @@
+"""Pretrained vision transformers: read by what their modules can do, and certified head by head."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers import ViTConfig, ViTModel
+
+import oversmoothing
+from experiments.certified_attention import certified_attention, summary
+from experiments.pretrained import load_vit, photographs
+from theory.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny ViT with random weights, saved as the library saves models."""
+    torch.manual_seed(0)
+    config = ViTConfig(
+        hidden_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=32,
+        image_size=32,
+        patch_size=8,
+        initializer_range=0.3,
+    )
+    path = tmp_path_factory.mktemp("vit")
+    ViTModel(config, add_pooling_layer=False).save_pretrained(path)
+    return path
+
+
+def test_attention_is_row_stochastic_and_heads_compose_the_layer(folder):
+    vit = load_vit(folder)
+    pixels = vit.prepare(photographs(None, 3))
+    assert pixels.shape == (3, 3, 32, 32)
+    attention = vit.attention(pixels)
+    assert len(attention) == 2 and attention[0].shape == (3, 3, 17, 17)
+    # The library takes the softmax in float32, whatever the dtype of the model.
+    assert np.abs(attention[1].sum(axis=-1) - 1).max() < 17 * np.finfo(np.float32).eps
+    (W_V, W_proj), *rest = vit.layers()
+    assert W_V.shape == W_proj.shape == (24, 24) and len(rest) == 1
+
+
+def test_attention_times_value_is_what_the_module_computes(folder):
+    """A X W_V W_proj summed over heads, with the biases, against the module's own output."""
+    vit = load_vit(folder)
+    seen = {}
+    first = next(m for m in vit.model.modules() if hasattr(m, "v_proj") or hasattr(m, "attention"))
+    first = next(m for m in vit.model.modules() if type(m).__name__ == "ViTAttention")
+    first.register_forward_hook(
+        lambda m, args, kwargs, out: seen.update(
+            x=(args[0] if args else kwargs["hidden_states"]).detach(), out=out[0].detach()
+        ),
+        with_kwargs=True,
+    )
+    A = vit.attention(vit.prepare(photographs(None, 1)))[0][0]
+    W_V, W_proj = next(vit.layers())
+    x = seen["x"][0].numpy()
+    parts = [slice(8 * h, 8 * h + 8) for h in range(3)]
+    expected = sum(A[h] @ x @ W_V[:, p] @ W_proj[p, :] for h, p in enumerate(parts))
+    found = seen["out"].numpy().reshape(expected.shape)
+    constant = (found - expected)[0]
+    # What is left are the biases, and the float32 rounding of the softmax.
+    assert np.abs(found - expected - constant).max() < 1e-5 * np.abs(expected).max()
+
+
+def test_every_case_is_certified_or_says_why(folder):
+    vit = load_vit(folder)
+    table = certified_attention(vit, vit.prepare(photographs(None, 2)))
+    assert len(table) == 2 * 3 * 2
+    assert set(table["verdict"]) <= {"SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"}
+    decided = table[table["verdict"] == "SMOOTHING"]
+    assert (decided["margin_low"] > 0).all()
+    assert "certified" in summary(table)
+
+
+def test_the_command_prints_the_share(folder, tmp_path, capsys):
+    assert (
+        oversmoothing.main(["certify-model", str(folder), "--count", "1", "--out", str(tmp_path)])
+        == 0
+    )
+    assert "6 cases" in capsys.readouterr().out
+    assert (tmp_path / "certified_attention.csv").exists()
+
+
+def test_unusable_models_are_refused_with_advice(folder, tmp_path):
+    with pytest.raises(InputError, match="no model folder"):
+        load_vit(tmp_path)
+    (tmp_path / "config.json").write_text((folder / "config.json").read_text())
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04")
+    with pytest.raises(InputError, match="pickled checkpoints are refused"):
+        load_vit(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"\x00" * 100)
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_vit(tmp_path)
+
+
+def test_folders_of_images_are_checked(tmp_path):
+    with pytest.raises(InputError, match="holds no files"):
+        photographs(tmp_path, 2)
+    Image.new("RGB", (10, 12)).save(tmp_path / "a.png")
+    assert len(photographs(tmp_path, 5)) == 1
+    (tmp_path / "b.png").write_text("no image")
+    with pytest.raises(InputError, match="not an image"):
+        photographs(tmp_path, 5)
