@@ -85,5 +85,6 @@ COMMANDS = [
     lazy_command(
         "certify", "a rigorous verdict on a case, as a file", "theory.certificates.certify_command"
     ),
+    lazy_command("rates", "rates and depths, predicted against measured", "theory.rates_command"),
     lazy_command("check", "recompute a certificate by other means", "theory.check_command"),
 ]

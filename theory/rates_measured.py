@@ -17,7 +17,7 @@ import numpy as np
 from theory.exact import at_precision
 from theory.rational import Matrix, normalised_rows, to_flint
 
-# 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand.
+# 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.
 BITS = 4096
 
 
@@ -60,19 +60,20 @@ def singular_values(X: flint.arb_mat, bits: int = BITS) -> list[flint.arb]:
             values = []
         if not values or not all(v > 0 and v.rel_accuracy_bits() > 64 for v in values):
             values = _by_mpmath(gram, bits)
-        return sorted((v.sqrt() for v in values), key=lambda s: s.mid(), reverse=True)
+        return sorted((_root(v) for v in values), key=lambda s: s.mid(), reverse=True)
 
 
 def _by_mpmath(gram: flint.arb_mat, bits: int) -> list[flint.arb]:
-    size = gram.nrows()
+    size, digits = gram.nrows(), bits // 3
     with mp.workprec(bits):
         dense = mp.matrix(size, size)
         for i in range(size):
             for j in range(size):
-                dense[i, j] = mp.mpf(gram[i, j].mid().str(bits // 3, radius=False))
-        found = mp.eigsy(dense, eigvals_only=True)
-        digits = bits // 3
-        return [flint.arb(mp.nstr(abs(v), digits)) for v in found]
+                dense[i, j] = mp.mpf(gram[i, j].mid().str(digits, radius=False))
+        found = [flint.arb(mp.nstr(abs(v), digits)) for v in mp.eigsy(dense, eigvals_only=True)]
+    # What is lost in rounding is anything from 0 to that size, never a number.
+    lost = max(found, key=lambda v: v.mid()) * flint.arb(2) ** (-bits * 9 // 10)
+    return [v if v > lost else flint.arb(0).union(lost) for v in found]
 
 
 def second_compound(X: flint.arb_mat, bits: int = BITS) -> flint.arb:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import flint
@@ -109,7 +109,8 @@ def ball_ratios(
             result |= _try(A, H, X0, pi, [depth for depth in wanted if depth not in result])
         wanted = [depth for depth in wanted if depth not in result]
         bits *= 2
-    return result | {depth: Ratio(None, None) for depth in wanted}
+    result |= {depth: Ratio(None, None) for depth in wanted}
+    return dict(sorted(result.items()))
 
 
 def _try(
@@ -133,6 +134,10 @@ def _try(
     y_power = None if block is None else _Powers(block, [row[0] for row in y_start])
     centred = not any(eta)
     for depth in depths:
+        if depth == 0:
+            hfc, lfc = squared_norms(X0)
+            found[depth] = replace(ratio_of_squares(hfc, lfc), squared=None)
+            continue
         c_dead = c_death is not None and depth >= c_death
         y_dead = y_death is not None and depth >= y_death
         if y_dead or y_power is None:

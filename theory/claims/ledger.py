@@ -7,6 +7,7 @@ simulations) is registered here by the packages above, under the claim's name.
 from __future__ import annotations
 
 import pkgutil
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,11 +47,10 @@ def claims() -> dict[str, Claim]:
     return {claim.name: claim for claim in sorted(found, key=_order)}
 
 
-def _order(claim: Claim) -> tuple[int, int, str]:
-    if claim.name.startswith("T") and claim.name[1:2].isdigit():
-        digits = "".join(c for c in claim.name[1:3] if c.isdigit())
-        return 0, int(digits), claim.name
-    return 1, 0, claim.name
+def _order(claim: Claim) -> tuple[object, ...]:
+    """T2 before T11, T11.2 before T11.10; the theory's own before those of papers."""
+    parts = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", claim.name)]
+    return (not claim.name.startswith("T"), *parts)
 
 
 def evidence_of(claim: Claim) -> list[Evidence]:
@@ -93,7 +93,9 @@ def select(names: Iterable[str] = ()) -> list[Claim]:
 
 
 def _is_part(key: str, name: str) -> bool:
-    return key.startswith(name) and not key[len(name) : len(name) + 1].isdigit()
+    # "T1" has the parts T1a ..., not T11; "P-" has all of the first paper's.
+    cut = name[-1:].isdigit() and key[len(name) : len(name) + 1].isdigit()
+    return key.startswith(name) and not cut
 
 
 def run_claim(claim: Claim, effort: Effort, kinds: frozenset[Kind] | None = None) -> Entry:

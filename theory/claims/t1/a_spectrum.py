@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from theory import symbolic
 from theory.claims import strategies as draw
 from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Certified, Searched, Step, Symbolic, Written
+from theory.claims.evidence import Certified, Searched, Step, Symbolic, Written, show
 from theory.claims.t1._common import (
     DEFECTIVE,
     ROW_STOCHASTIC,
@@ -106,7 +106,7 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
                 continue
             meets = [[ball.overlaps(pair) for pair in pairs] for ball in dense]
         if any(not any(row) for row in meets):
-            return holding, undecided, f"A = {A}, H = {H}"
+            return holding, undecided, f"A = {show(A)}, H = {show(H)}"
         # One to one: the enclosures of n d different eigenvalues match the n d pairs.
         single = all(sum(row) == 1 for row in meets) and all(
             sum(column) == 1 for column in zip(*meets, strict=True)

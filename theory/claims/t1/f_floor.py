@@ -22,6 +22,7 @@ from theory.claims.evidence import (
     Simulated,
     Step,
     Written,
+    show,
 )
 from theory.claims.query import Query
 from theory.claims.t1._common import (
@@ -162,7 +163,7 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
                 continue
             gaps = [_gap(right, j, n, ball) for j, a in enumerate(values) if not a.overlaps(1)]
         if any(gap < 0 for gap in gaps):
-            return holding, undecided, f"A = {A}"
+            return holding, undecided, f"A = {show(A)}"
         sure = len(gaps) == n - 1 and all(gap > 0 for gap in gaps)
         holding, undecided = holding + sure, undecided + (not sure)
     return holding, undecided, None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
-
-import math
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -43,7 +42,7 @@ def _doubly_stochastic() -> None:
 
 def _other() -> None:
     X = layers(A3, matrix("-1"), matrix("1; 2; 4"), 3)
-    assert X == matrix("-51/250; -79/1000; 1203/1000")
+    assert matrix("-51/250; -79/1000; 1203/1000") == X
     found = verdict(A=A3, H=matrix("-1"), X0=matrix("1; 2; 4"), depth=[3])
     assert found.hfc_lfc[3].squared == Fraction(1819399, 423200)
     hfc, lfc = squared_norms(X)

@@ -9,9 +9,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
 from theory.claims.evidence import (
-    Certified,
     ForAllReals,
     Mutation,
     Searched,
@@ -27,7 +26,6 @@ from theory.claims.t1._common import (
     uniform_mix,
 )
 from theory.exact import at_precision
-from theory.rational import Matrix
 from theory.trajectory import squared_norms
 from theory.verdict import verdict
 
@@ -64,25 +62,19 @@ def _dobrushin() -> None:
     """tau(A) = half the largest distance of two rows in the 1-norm = 1 - share."""
     for n in (2, 3, 5):
         A = uniform_mix(n, Fraction(1, 7))
-        distance = max(
-            sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 for p in A for q in A
-        )
+        distance = max(sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 for p in A for q in A)
         assert distance == Fraction(6, 7)
 
 
-def _depths(effort: Effort) -> tuple[int, int, str | None]:
-    """r^L <= 1/1000 < r^(L-1) for the three depths, by logarithms in balls."""
+def _depths() -> None:
+    """r^L <= 1/1000 < r^(L-1) for the three depths, and both bounds, by logarithms in balls."""
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
             log = _ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
-            goal = -flint.arb(1000).log()
-            if not (depth * log < goal < (depth - 1) * log):
-                return 0, 0, f"share 10^-{exponent}: {depth} is not the first depth"
-            # x log 1000/(...): the bounds (1/x - 1) log 1000 <= L <= log 1000/x + 1.
+            goal = flint.arb(1000).log()
+            assert depth * log < -goal < (depth - 1) * log, exponent
             x = _ball(Fraction(1, 3) / 10**exponent)
-            if not ((1 / x - 1) * -goal <= depth and depth <= -goal / x + 1):
-                return 0, 0, f"share 10^-{exponent}: {depth} is outside of the bounds"
-    return len(_DEPTHS), 0, None
+            assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
 
 
 def _law(drawn: tuple[int, Fraction, Fraction, list[list[int]], int]) -> None:
@@ -113,7 +105,8 @@ CLAIM = Claim(
     "x = h s/(1 + h). The first depth with r^L <= eps lies between (1/x - 1) log(1/eps) and "
     "log(1/eps)/x + 1: for h = 1/2, eps = 1/1000 it is 2069, 207230, 20723263 at s = 1e-2, 1e-4, "
     "1e-6. Dobrushin's coefficient is tau = 1 - s: certificates that use it fade as s -> 0.",
-    latex=r"r = \frac{1+h(1-s)}{1+h},\qquad L(\varepsilon)\approx\frac{1+h}{hs}\log\frac1\varepsilon",
+    latex=r"r = \frac{1+h(1-s)}{1+h},\qquad "
+    r"L(\varepsilon)\approx\frac{1+h}{hs}\log\frac1\varepsilon",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
@@ -134,7 +127,8 @@ CLAIM = Claim(
                 Step(
                     "x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are "
                     "1 <= 1/(1-x) <= 1/(1-x)^2. The first L with r^L <= eps is "
-                    "ceil(log(1/eps)/-log(1-x)).",
+                    "ceil(log(1/eps)/-log(1-x)). Executed in balls for the three depths.",
+                    _depths,
                 ),
                 Step(
                     "Rows i and k of A differ in two places by 1-s each: tau = (1-s).",
@@ -158,7 +152,6 @@ CLAIM = Claim(
             ),
             {"x": "1/2", "y": "2"},
         ),
-        Certified("the three depths, by logarithms in balls", _depths, complete=True),
         Searched(
             "the ratio of every X_0 in fractions",
             st.tuples(

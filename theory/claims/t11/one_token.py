@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from hypothesis import strategies as st
 
 from theory.claims import strategies as draw
@@ -30,7 +32,7 @@ def _undefined() -> None:
 
 def _law(drawn: tuple[tuple[Matrix, object], list[int], int]) -> None:
     (H, _), entries, depth = drawn
-    X = [[draw.Fraction(entry) for entry in entries[: len(H)]]]
+    X = [[Fraction(entry) for entry in entries[: len(H)]]]
     hfc, lfc = squared_norms(layers(_ONE, H, X, depth))
     found = verdict(A=_ONE, H=H, X0=X, depth=[depth])
     assert hfc == 0
@@ -40,9 +42,9 @@ def _law(drawn: tuple[tuple[Matrix, object], list[int], int]) -> None:
 
 CLAIM = Claim(
     name="T11.1",
-    statement="For n = 1, A = [1], HFC = 0 at every layer and the verdict is TRIVIAL, not SMOOTHING: "
-    "there are no differences to lose. HFC/LFC is 0 while X_L != 0 and undefined (0/0) once "
-    "X_L = 0, which happens iff (I + H)^L x_0^T = 0: with h = -1 after one layer.",
+    statement="For n = 1, A = [1], HFC = 0 at every layer and the verdict is TRIVIAL, not "
+    "SMOOTHING: there are no differences to lose. HFC/LFC is 0 while X_L != 0 and undefined (0/0) "
+    "once X_L = 0, which happens iff (I + H)^L x_0^T = 0: with h = -1 after one layer.",
     latex=r"n=1:\quad A=(1),\quad \mathrm{HFC}_L = 0,\quad x_L^\top = (I+H)^L x_0^\top",
     source="ours",
     on_record=Status.WRITTEN,
@@ -57,7 +59,8 @@ CLAIM = Claim(
                     _trivial,
                 ),
                 Step(
-                    "If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 = 0.",
+                    "If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 = "
+                    "0.",
                     _undefined,
                 ),
             ),

@@ -16,8 +16,8 @@ from theory.trajectory import squared_norms
 from theory.verdict import verdict
 
 _DEPTH = 10**6
-# log(1/3) + 10^6 log(3/4), to the last digit of a float.
-_PREDICTED = -287683.17106406955
+# log(1/3) + 10^6 log(3/4) = -287683.171064069595549, rounded once.
+_PREDICTED = -287683.1710640696
 
 
 def _closed_form() -> None:
@@ -59,11 +59,11 @@ def _grows(instance: Instance) -> bool:
 
 CLAIM = Claim(
     name="T11.5",
-    statement="Where |mu| > 1, X_L overflows binary64 after about 710/log|mu| layers, though HFC/LFC "
-    "is harmless: h = 1, a = 1/2, X_0 = (1, 2) is infinite from layer 1024 on, while "
-    "log(HFC/LFC) = L log(3/4) - log 3, -287683.17106406955 at L = 10^6. So Y and c are iterated "
-    "with powers of two split off, or propagated in balls, and the logarithm of the ratio is "
-    "returned.",
+    statement="Where |mu| > 1, X_L overflows binary64 after about 710/log|mu| layers, though "
+    "HFC/LFC is harmless: h = 1, a = 1/2, X_0 = (1, 2) is infinite from layer 1024 on, while "
+    "log(HFC/LFC) = L log(3/4) - log 3, -287683.1710640695955 at L = 10^6. So Y and c are "
+    "iterated with powers of two split off, or propagated in balls, and the logarithm of the "
+    "ratio is returned.",
     latex=r"h=1,\ a=\tfrac12,\ X_0=(1,2):\quad \log\frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} = "
     r"L\log\tfrac34 - \log 3",
     source="ours",
@@ -74,8 +74,8 @@ CLAIM = Claim(
             "two scales",
             (
                 Step(
-                    "A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L LFC_0, "
-                    "and HFC_0/LFC_0 = 1/3.",
+                    "A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L "
+                    "LFC_0, and HFC_0/LFC_0 = 1/3.",
                     _closed_form,
                 ),
                 Step("The state itself leaves the range at layer 1024.", _naive),

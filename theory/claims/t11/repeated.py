@@ -25,7 +25,7 @@ def _high(X: Matrix) -> Matrix:
 
 
 def _golden() -> None:
-    """A = .4 I + .15 11^T, H = -1/2 I_5: rank 3 = min(n - 1, d) in the limit; distinct h: rank 1."""
+    """A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1."""
     assert _A[0][:2] == [Fraction(11, 20), Fraction(3, 20)]
     five = verdict(A=_A, H=diagonal(*["-1/2"] * 5))
     two = verdict(A=_A, H=diagonal("-1/2", "-1/2"))
@@ -41,7 +41,7 @@ def _multiplicity() -> None:
 
 
 def _balls_refuse() -> None:
-    """Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, they can."""
+    """Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes."""
     with at_precision(128):
         matrix = flint.acb_mat(to_flint(_A))
         try:
@@ -78,12 +78,12 @@ def _repeats(instance: Instance) -> bool:
 
 CLAIM = Claim(
     name="T11.3",
-    statement="Repeated semisimple eigenvalues need no special case: exact verdicts stay exact, and "
-    "the asymptotic rank is that of T4c with eigenvalues counted with multiplicity. For "
-    "A = a I + (1-a) 11^T/n and H = h I, P X_L = (1 + h a)^L P X_0: if NON_SMOOTHING the limit of "
-    "X_L has the rank of P X_0, min(n-1, d) for generic X_0. Ball arithmetic for simple "
-    "eigenvalues refuses such matrices; exact arithmetic, or balls that allow multiple "
-    "eigenvalues, must be asked.",
+    statement="Repeated semisimple eigenvalues need no special case: exact verdicts stay exact, "
+    "and the asymptotic rank is that of T4c with eigenvalues counted with multiplicity. For A = a "
+    "I + (1-a) 11^T/n and H = h I, P X_L = (1 + h a)^L P X_0: if NON_SMOOTHING the limit of X_L "
+    "has the rank of P X_0, min(n-1, d) for generic X_0. Ball arithmetic for simple eigenvalues "
+    "refuses such matrices; exact arithmetic, or balls that allow multiple eigenvalues, must be "
+    "asked.",
     latex=r"A = aI + (1-a)\tfrac{1}{n}\mathbf 1\mathbf 1^\top,\; H = hI:\quad "
     r"PX_L = (1+ha)^L PX_0",
     source="ours",

@@ -8,9 +8,9 @@ from fractions import Fraction
 import flint
 
 from theory.claims.claim import Hypothesis, Instance
-from theory.exact import Eigenvalue, Mode, at_precision, compare, eigenvalues, factors
+from theory.exact import Eigenvalue, Factor, Mode, at_precision, compare, eigenvalues, factors
 from theory.quotient import rational_quotient
-from theory.rational import Matrix
+from theory.rational import Matrix, from_flint, to_flint
 
 # A complex number in fractions.
 Gaussian = tuple[Fraction, Fraction]
@@ -86,6 +86,24 @@ def attention_values(A: Matrix) -> list[Eigenvalue]:
 
 def is_real(M: Matrix) -> bool:
     return all(value.is_real for value in spectrum(M))
+
+
+def spectral_projector(M: Matrix, factor: Factor) -> Matrix:
+    """The projector onto the generalised eigenspaces of the roots of one factor, along the rest."""
+    here, others = flint.fmpq_poly([1]), flint.fmpq_poly([1])
+    for other in factors(M):
+        power = flint.fmpq_poly(other.polynomial) ** max(other.jordan)
+        if other.polynomial == factor.polynomial:
+            here = power
+        else:
+            others = others * power
+    # others s + here t = 1: others s is 1 modulo here and 0 modulo the rest.
+    _, s, _ = others.xgcd(here)
+    coefficients = (others * s).coeffs()
+    value, unit = flint.fmpq_mat(len(M), len(M)), to_flint(identity(len(M)))
+    for coefficient in reversed(coefficients):
+        value = value * to_flint(M) + unit * coefficient
+    return from_flint(value)
 
 
 def sign_beside(value: Eigenvalue, at: Fraction) -> int:

@@ -50,7 +50,7 @@ def _distance(h: Gaussian, a: Gaussian) -> Fraction:
 
 def _law(drawn: tuple[Gaussian, list[Gaussian], list[int]]) -> None:
     h, points, weights = drawn
-    assume(h != (0, 0) and sum(weights[: len(points)]) > 0)
+    assume(any(h) and sum(weights[: len(points)]) > 0)
     values = [squared_modulus(h, a) for a in points]
     assert values == [_distance(h, a) for a in points]
     # A mixture of the points is never farther, and strictly nearer unless it is one of them.

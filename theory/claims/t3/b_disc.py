@@ -80,8 +80,8 @@ def _matrix_law(
 CLAIM = Claim(
     name="T3b",
     statement="For |a| < 1: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0 iff h lies in "
-    "the open disc D(a) of centre -(1 - conj a)/(1-|a|^2) and radius |1-a|/(1-|a|^2), with 0 on its "
-    "boundary; equality holds exactly on the circle. D(a) is the interval (-2/(1+a), 0) for "
+    "the open disc D(a) of centre -(1 - conj a)/(1-|a|^2) and radius |1-a|/(1-|a|^2), with 0 on "
+    "its boundary; equality holds exactly on the circle. D(a) is the interval (-2/(1+a), 0) for "
     "real a and h, and (-2(1-Re a)/(1-|a|^2), 0) for real h. Consensus loses for h iff h lies in "
     "the union of D(a_i), i < n; the verdict compares rho_C and rho_Q over all n d pairs.",
     latex=r"|1+h|<|1+ha| \iff "

@@ -130,7 +130,7 @@ def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
 
 def in_universal_disc_exact(x: Fraction, y: Fraction) -> bool:
     """|h + 1/2| <= 1/2, h != 0."""
-    return (x, y) != (0, 0) and x * x + y * y + x <= 0
+    return bool(x or y) and x * x + y * y + x <= 0
 
 
 def _code_law(drawn: Gaussian) -> None:

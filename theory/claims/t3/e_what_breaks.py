@@ -27,7 +27,8 @@ from theory.verdict import verdict
 _GT8 = matrix("-1/2 -2", "2 -1/2")
 C3 = matrix("1/10 4/5 1/10", "1/10 1/10 4/5", "4/5 1/10 1/10")
 # Order 4, weights (3/10, 9/20, 1/5, 1/20): eigenvalues 1, 0, 1/10 +- 2i/5.
-C4 = [[Fraction(w, 20) for w in row] for row in ((6, 9, 4, 1), (1, 6, 9, 4), (4, 1, 6, 9), (9, 4, 1, 6))]  # fmt: skip
+_WEIGHTS = (6, 9, 4, 1)
+C4 = [[Fraction(_WEIGHTS[(j - i) % 4], 20) for j in range(4)] for i in range(4)]
 C4_VALUES: list[Gaussian] = [
     (Fraction(1, 10), Fraction(2, 5)),
     (Fraction(1, 10), Fraction(-2, 5)),

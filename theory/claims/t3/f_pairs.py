@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import sympy as sp
@@ -52,8 +52,9 @@ def _conjugate_pairs() -> Any:
 
 
 def _complex_vector(name: str, size: int) -> Any:
-    return sp.Matrix([sp.Symbol(f"{name}{k}", real=True) + sp.I * sp.Symbol(f"{name}{k}i", real=True)
-                      for k in range(size)])  # fmt: skip
+    real = sp.symbols(f"{name}:{size}", real=True)
+    imaginary = sp.symbols(f"{name}i:{size}", real=True)
+    return sp.Matrix([x + sp.I * y for x, y in zip(real, imaginary, strict=True)])
 
 
 def _squares(v: Any) -> tuple[Any, Any]:
@@ -104,7 +105,7 @@ def _third_minors_vanish(X: Matrix) -> bool:
 _H_PAIR = matrix("-1/2 -2 0", "1 -5/2 0", "0 0 -1/10")
 _H_NORMAL = matrix("-3/2 -1 0", "1 -3/2 0", "0 0 -1/10")
 _A_NORMAL = C4
-# 1 pi^T + N with pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0 and spec N = {(1 +- 3i)/16, 0}: not normal.
+# A = 1 pi^T + N: pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0, spec N = {(1 +- 3i)/16, 0}; not normal.
 _S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
 
 
@@ -141,7 +142,8 @@ def _plane_modulus(first: Matrix, second: Matrix, third: Matrix) -> Fraction:
     for (a, b, c), (d, e, f) in combinations(points, 2):
         determinant = b * d - a * e
         if determinant != 0:
-            twice, size = (c * d - a * f) / determinant, (c * e - b * f) / determinant
+            twice: Fraction = (c * d - a * f) / determinant
+            size: Fraction = (c * e - b * f) / determinant
             assert all(z == twice * y - size * x for x, y, z in points)
             return size
     raise AssertionError("the three states are parallel")
@@ -186,7 +188,7 @@ def _real_feature() -> None:
     # n delta^2 = n |pi|^2 - 1 = 1/8 for pi = (1/2, 1/4, 1/4).
     floor = 1 / Fraction(1, 8)
     assert min(ratios) > floor * (1 - Fraction(1, 10**6))
-    rises = [b > a for a, b in zip(ratios, ratios[1:], strict=False)]
+    rises = [b > a for a, b in pairwise(ratios)]
     assert True in rises and False in rises
 
 
@@ -303,7 +305,7 @@ _PROOF = Written(
 
 CLAIM = Claim(
     name="T3f",
-    statement="(h, a) and (conj h, conj a) always tie; |1+ha|^2 - |1+h conj a|^2 = -4 Im h Im a, so "
+    statement="(h, a) and (conj h, conj a) tie; |1+ha|^2 - |1+h conj a|^2 = -4 Im h Im a, so "
     "of the other two the dominant one has Im h Im a < 0. With one dominant pair up to "
     "conjugation, of simple eigenvalues, and generic X_0: h or a real gives a limit of rank 1 "
     "(rotating token pattern if a is not real, with HFC/LFC oscillating in [1/(sqrt n delta), "

@@ -43,7 +43,7 @@ def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
 
 
 def _character() -> None:
-    """[p][q] = [p+q-1] + [p-1][q-1], [m] = (t^m - t^-m)/(t - 1/t), for any p, q: P = t^p, Q = t^q."""
+    """[p][q] = [p+q-1] + [p-1][q-1], [m] = (t^m - t^-m)/(t - 1/t): P = t^p, Q = t^q."""
     P, Q, t = sp.symbols("P Q t", positive=True)
     unit = t - 1 / t
     left = (P - 1 / P) * (Q - 1 / Q) / unit**2

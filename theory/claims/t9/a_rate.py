@@ -84,9 +84,9 @@ def _measure(effort: Effort) -> list[Measurement]:
 CLAIM = Claim(
     name="T9a",
     statement="Without a residual connection, X' = A X W with A > 0, n >= 2 and H not nilpotent: "
-    "for generic X_0, (HFC/LFC)^{1/L} -> |lambda_2|, the largest |a_i| other than a = 1, whatever H "
-    "is (complex, repeated or defective; A too). So consensus always dominates. Generic is needed: "
-    "for X_0 whose pi-mean misses the largest h the ratio can even diverge.",
+    "for generic X_0, (HFC/LFC)^{1/L} -> |lambda_2|, the largest |a_i| other than a = 1, whatever "
+    "H is (complex, repeated or defective; A too). So consensus always dominates. Generic is "
+    "needed: for X_0 whose pi-mean misses the largest h the ratio can even diverge.",
     latex=r"X_L = A^LX_0W^L:\qquad \lim_{L\to\infty}\Bigl(\frac{\|\mathrm{HFC}_L\|}"
     r"{\|\mathrm{LFC}_L\|}\Bigr)^{1/L} = |\lambda_2(A)|",
     source="ours; cf. arXiv 2103.03404, where attention without skip connections loses rank",
@@ -108,8 +108,8 @@ CLAIM = Claim(
                 ),
                 Step(
                     "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> "
-                    "rho(H) |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If "
-                    "lambda_2 = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
+                    "rho(H) |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. "
+                    "If lambda_2 = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
                 ),
                 Step(
                     "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is "

@@ -77,7 +77,7 @@ def _special_state() -> None:
     A, W = to_flint(matrix("3/4 1/4; 1/4 3/4")), to_flint(diagonal(1, "1/4"))
     X = from_flint(A**6 * to_flint(matrix("1 1; -1 1")) * W**6)
     # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
-    assert X == matrix("1/64 1/4096; -1/64 1/4096")
+    assert matrix("1/64 1/4096; -1/64 1/4096") == X
 
 
 def _law(drawn: tuple[tuple[Matrix, Fraction], tuple[Matrix, list[Fraction]], Matrix, int]) -> None:
@@ -115,9 +115,9 @@ def _measure(effort: Effort) -> list[Measurement]:
 CLAIM = Claim(
     name="T9b",
     statement="X' = A X W with A > 0, n, d >= 2, H not nilpotent, |h_1| >= |h_2| >= ... its "
-    "eigenvalues with multiplicity: for generic X_0 (sigma_2/sigma_1)^{1/L} -> |lambda_2| |h_2/h_1|. "
-    "No diagonalisability and no gap is assumed; if |h_1| = |h_2| the rate is |lambda_2|. "
-    "Jordan blocks at h_1 add powers of L.",
+    "eigenvalues with multiplicity: for generic X_0 (sigma_2/sigma_1)^{1/L} -> |lambda_2| "
+    "|h_2/h_1|. No diagonalisability and no gap is assumed; if |h_1| = |h_2| the rate is "
+    "|lambda_2|. Jordan blocks at h_1 add powers of L.",
     latex=r"\lim_{L\to\infty}\Bigl(\frac{\sigma_2(X_L)}{\sigma_1(X_L)}\Bigr)^{1/L} = "
     r"|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}",
     source="ours",
@@ -185,6 +185,6 @@ CLAIM = Claim(
             f"slope of log sigma_2/sigma_1 from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
         ),
     ),
-    further="When |h_2/h_1| is near 1 the limit sets in slowly, like (|h_2|/|h_1|)^{2L} or worse: a "
-    "near-tie needs a warning wherever rates are measured.",
+    further="When |h_2/h_1| is near 1 the limit sets in slowly, like (|h_2|/|h_1|)^{2L} or worse: "
+    "a near-tie needs a warning wherever rates are measured.",
 )

@@ -1,4 +1,4 @@
-"""T9c: without a residual connection 1 - |cos| falls at the square of the rate of sigma_2/sigma_1."""
+"""T9c: without a residual connection 1 - |cos| falls like (sigma_2/sigma_1)^2."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _measure(effort: Effort) -> list[Measurement]:
 
 
 def _parallel() -> list[Any]:
-    """A part of x_i - x_k along the common direction does not change the angle: minors ignore it."""
+    """What x_k gains along x_i changes no minor of the two rows."""
     X = symbolic.symbolic_matrix(2, 2, "x")
     s = sp.Symbol("s")
     moved = sp.Matrix.vstack(X.row(0), X.row(1) + s * X.row(0))

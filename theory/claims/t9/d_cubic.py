@@ -9,7 +9,6 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sympy.polys.rings import PolyElement, ring
 
 from theory.claims.claim import Claim, Effort, Hypothesis, Status
 from theory.claims.evidence import (
@@ -26,6 +25,7 @@ from theory.claims.query import Query
 from theory.claims.strategies import SEEDS
 from theory.claims.t1._common import TWO_TOKENS, vanishes
 from theory.claims.t9._common import attention, centred, norm
+from theory.claims.t9._series import series
 
 Array = NDArray[np.float64]
 
@@ -44,56 +44,9 @@ _DIAMETER = Query(
 )
 
 
-def _series(n: int, d: int) -> tuple[list[list[PolyElement]], list[list[PolyElement]]]:
-    """E' W^-1 to third order in E, and E M E^T E/n, as polynomials in c, E, M (k = 1)."""
-    free = (n - 1) * d
-    names = [f"e{k}" for k in range(free)] + [f"c{j}" for j in range(d)]
-    _, *gens = ring([*names, *(f"m{k}" for k in range(d * d))], sp.QQ)
-    e = [list(gens[i * d : (i + 1) * d]) for i in range(n - 1)]
-    e.append([-sum((row[j] for row in e[1:]), e[0][j]) for j in range(d)])
-    c, m = gens[free : free + d], gens[free + d :]
-
-    def cut(p: PolyElement, order: int = 3) -> PolyElement:
-        """p without the terms of more than this degree in E."""
-        kept = {k: v for k, v in p.items() if sum(k[:free]) <= order}
-        result: PolyElement = p.ring.from_dict(kept)
-        return result
-
-    def form(x: list[PolyElement], y: list[PolyElement]) -> PolyElement:
-        return sum((x[a] * m[a * d + b] * y[b] for a in range(d) for b in range(d)), 0 * gens[0])
-
-    moved = []
-    for i in range(n):
-        logits = [form([x + y for x, y in zip(c, e[i], strict=True)], e[j]) for j in range(n)]
-        weights = [cut(1 + z + cut(z**2) / 2 + cut(cut(z**2) * z) / 6) for z in map(cut, logits)]
-        z = sum(weights[1:], weights[0]) / n - 1
-        inverse = cut(1 - z + cut(z * z) - cut(cut(z * z) * z))
-        moved.append(
-            [
-                cut(
-                    cut(sum((w * row[j] for w, row in zip(weights, e, strict=True)), 0 * z))
-                    * inverse
-                )
-                / n
-                for j in range(d)
-            ]
-        )
-    mean = [sum((row[j] for row in moved[1:]), moved[0][j]) / n for j in range(d)]
-    centre = [[x - y for x, y in zip(row, mean, strict=True)] for row in moved]
-    gram = [[form(x, y) for y in e] for x in e]
-    leading = [
-        [
-            sum((g * row[j] for g, row in zip(line, e, strict=True)), 0 * gens[0]) / n
-            for j in range(d)
-        ]
-        for line in gram
-    ]
-    return centre, leading
-
-
 def _leading_orders() -> None:
     for n, d in ((2, 1), (2, 2), (3, 1), (3, 2)):
-        found, expected = _series(n, d)
+        found, expected = series(n, d)
         assert found == expected, (n, d)
 
 
@@ -242,13 +195,13 @@ def _covariance(E: mp.matrix, c: list[Any], M: mp.matrix) -> mp.matrix:
 CLAIM = Claim(
     name="T9d",
     statement="X' = A X W with A = softmax(X M X^T/sqrt k) by rows, E = HFC. For EVERY X: "
-    "||E'||_F <= q ||E||_F^3, q = ||M||_2 ||W||_2/(2 sqrt k); so sqrt(q) ||E_L|| <= "
-    "(sqrt(q) ||E_0||)^{3^L}, doubly exponential once sqrt(q) ||E|| < 1. To leading order "
-    "E' = E M Sigma_a W/sqrt k, Sigma_a the covariance of the rows of E under a = "
-    "softmax(m M E^T/sqrt k), m the mean; the remainder is at most (sqrt 2/k) ||W|| ||M||^2 "
-    "||E||^5. If M + M^T is definite, W nonsingular and E_0 != 0 small enough, log||E_{L+1}||/"
-    "log||E_L|| -> 3. Without definiteness HFC may fall faster: for antisymmetric M and E_0 of "
-    "rank 1 it is 0 after one layer.",
+    "||E'||_F <= q ||E||_F^3, q = ||M||_2 ||W||_2/(2 sqrt k); so sqrt(q) ||E_L|| <= (sqrt(q) "
+    "||E_0||)^{3^L}, doubly exponential once sqrt(q) ||E|| < 1. To leading order E' = E M Sigma_a "
+    "W/sqrt k, Sigma_a the covariance of the rows of E under a = softmax(m M E^T/sqrt k), m the "
+    "mean; the remainder is at most (sqrt 2/k) ||W|| ||M||^2 ||E||^5. If M + M^T is definite, W "
+    "nonsingular and E_0 != 0 small enough (for the given m_0), log||E_{L+1}||/log||E_L|| -> 3. "
+    "Without definiteness HFC may fall faster: for antisymmetric M and E_0 of rank 1 it is 0 "
+    "after one layer.",
     latex=r"\|E'\|_F \le \frac{\|M\|\,\|W\|}{2\sqrt k}\,\|E\|_F^3,\qquad "
     r"E' = \frac{1}{\sqrt k}EM\Sigma_aW + O(\|E\|^5)",
     source="ours, sharpening the doubly exponential bound of arXiv 2103.03404",
@@ -263,8 +216,8 @@ CLAIM = Claim(
             (
                 Step(
                     "Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does "
-                    "not depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/"
-                    "sqrt k): the weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all "
+                    "not depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt "
+                    "k): the weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all "
                     "rows.",
                 ),
                 Step(
@@ -273,17 +226,17 @@ CLAIM = Claim(
                     "[0, 1] of C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
                 ),
                 Step(
-                    "||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each direction), "
-                    "and D^2 <= 2 ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt k, and "
-                    "||E'|| <= ||R|| ||W|| <= ||M|| ||W|| ||E||^3/(2 sqrt k). For n = 2, d = 1 "
-                    "E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3 at m = 0: the "
-                    "constant q is sharp.",
+                    "||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each "
+                    "direction), and D^2 <= 2 ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt "
+                    "k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W|| ||E||^3/(2 sqrt k). For n = 2, d "
+                    "= 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3 at m = 0: "
+                    "the constant q is sharp.",
                     vanishes(_two_tokens_closed),
                 ),
                 Step("By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}."),
                 Step(
-                    "C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= "
-                    "D E<v_i, e - g>^2 <= D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and "
+                    "C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D "
+                    "E<v_i, e - g>^2 <= D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and "
                     "summed over rows ||R - E M Sigma_a/sqrt k|| <= D^3 ||M||^2 ||E||^2/(2k) <= "
                     "sqrt 2 ||M||^2 ||E||^5/k. P E = E. With Sigma_a = E^T E/n + O(||E||^3) the "
                     "cubic term is E M E^T E W/(n sqrt k). Executed: all terms to third order for "

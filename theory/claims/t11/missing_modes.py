@@ -1,0 +1,128 @@
+"""T11.8: a state without the dominant mode follows the modes it contains."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Written
+from theory.claims.t1._common import AA, ROW_STOCHASTIC, diagonal, layers, matrix, stationary
+from theory.exact import exact_dominance
+from theory.modes import mode_content
+from theory.rational import Matrix
+from theory.trajectory import squared_norms
+from theory.verdict import verdict
+
+
+def _golden() -> None:
+    """All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L."""
+    A, H, X = AA, diagonal(0, -1), matrix("1 1; 1 -1")
+    found = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
+    assert (found.verdict, found.verdict_x0, found.tends_to) == ("TIE", "SMOOTHING", "zero")
+    for depth in (1, 2, 10):
+        assert found.hfc_lfc[depth].squared == Fraction(1, 4**depth)
+
+
+def _opposite() -> None:
+    """h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all."""
+    found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[64])
+    assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
+    assert found.tends_to == "infinity"
+
+
+def _blocks() -> None:
+    """X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2)."""
+    H, X = diagonal(1, "-1/2"), matrix("1 2; 3 5")
+    plus, minus = matrix("1/2 1/2; 1/2 1/2"), matrix("1/2 -1/2; -1/2 1/2")
+    total = [[Fraction(0)] * 2 for _ in range(2)]
+    for a, E in ((Fraction(1), plus), (Fraction(1, 2), minus)):
+        part = draw.product(E, X)
+        for i in range(2):
+            for j in range(2):
+                total[i][j] += (1 + H[j][j] * a) ** 7 * part[i][j]
+    assert total == layers(AA, H, X, 7)
+
+
+@st.composite
+def _cases(pick: Any) -> tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]:
+    """A with a known mode v = (p, -q), H diagonal, X_0 = 1 c^T + v y^T with drawn zeros."""
+    A, a = pick(draw.two_token_attention())
+    values = pick(st.lists(draw.fractions(-3, 2, 4), min_size=1, max_size=2))
+    entries = st.lists(st.integers(-2, 2), min_size=len(values), max_size=len(values))
+    return A, a, values, pick(entries), pick(entries)
+
+
+def _law(case: tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]) -> None:
+    A, a, values, c, y = case
+    v = (A[0][1], -A[1][0])
+    X = [[x + side * z for x, z in zip(c, y, strict=True)] for side in v]
+    consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
+    quotient = [abs(1 + h * a) for h, z in zip(values, y, strict=True) if z]
+    found = verdict(A=A, H=diagonal(*values), X0=X, depth=[6])
+    if not any(consensus) and not any(quotient):
+        expected = "UNDEFINED"
+    elif not any(y):
+        expected = "TRIVIAL"
+    elif not consensus or max(quotient) > max(consensus):
+        expected = "NON_SMOOTHING"
+    else:
+        expected = "TIE" if max(quotient) == max(consensus) else "SMOOTHING"
+    assert found.verdict_x0 == expected
+    hfc, lfc = squared_norms(layers(A, diagonal(*values), X, 6))
+    assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
+
+
+def _misses(instance: Instance) -> bool:
+    """Whether X_0 lacks the modes that dominate for generic states."""
+    X = instance.X0
+    if X is None or not any(map(any, X)):
+        return False
+    content = mode_content(instance.A, instance.H, X, stationary(instance.A))
+    generic = exact_dominance(instance.A, instance.H)
+    tops = [x for x in (content.consensus, content.quotient) if x is not None]
+    largest = max(float(generic.radius(side).mid()) for side in (True, False))
+    return content.vanishes or content.comparison != generic.comparison or max(tops) < largest
+
+
+CLAIM = Claim(
+    name="T11.8",
+    statement="X_L is the sum over pairs of eigenvalues of blocks that start at E_i X_0 E_j^T (E "
+    "the spectral projectors) and never mix. So for a given X_0 every statement on dominance "
+    "holds with the spectrum replaced by the pairs with E_i X_0 E_j^T != 0, and the verdict for "
+    "that X_0 may differ from the generic one: all h in [-1, 0] and HFC/LFC = 2^-L, or h > 0 and "
+    "HFC/LFC = infinity.",
+    latex=r"X_L = \sum_{i,j} (1+h_ja_i+D)^L\,E_iX_0E_j^\top,\qquad D \text{ nilpotent}",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        ROW_STOCHASTIC,
+        Hypothesis("X_0 is given and lacks the dominant modes", _misses),
+    ),
+    evidence=(
+        Written(
+            "spectral projectors commute with the layer",
+            (
+                Step(
+                    "E_i (A X W) E_j^T = A (E_i X E_j^T) W, as E_i commutes with A and E_j with H: "
+                    "each block is invariant, and on it the layer is 1 + h_j a_i plus a nilpotent "
+                    "map. The projectors add up to the identity.",
+                    _blocks,
+                ),
+                Step(
+                    "A block that starts at 0 stays 0, so the arguments on moduli apply to the "
+                    "others. GT14: the pairs present are (h, a) = (0, 1) and (-1, 1/2), with "
+                    "multipliers 1 and 1/2.",
+                    _golden,
+                ),
+                Step("The other way round: 1^T X_0 = 0 for symmetric A and h > 0.", _opposite),
+            ),
+        ),
+        Searched("verdict_x0 over the modes put into X_0, exactly", _cases(), _law),
+    ),
+    further="In floating point rounding puts the missing mode back after about log(1/eps) over the "
+    "gap of the logarithms of the radii (T4e): an observation, no theorem.",
+)

@@ -1,0 +1,140 @@
+"""T11.6: states shrink below the range of floats, but I + H (x) A is never nilpotent for n >= 2."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Status
+from theory.claims.evidence import (
+    ForAllReals,
+    Measurement,
+    Mutation,
+    Searched,
+    Simulated,
+    Step,
+    Written,
+)
+from theory.claims.query import Query
+from theory.claims.t1._common import (
+    AA,
+    POSITIVE,
+    TWO_TOKENS,
+    diagonal,
+    is_zero,
+    kronecker,
+    matrix,
+    plus_identity,
+    power,
+)
+from theory.claims.t11._common import naive_layers, scaled_log_ratio
+from theory.rational import Matrix
+from theory.verdict import verdict
+
+_BOTH = Query(
+    "1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",
+    ("p", "q", "x", "y"),
+    ("1 + p == 0", "q == 0", "1 + p*x - q*y == 0", "p*y + q*x == 0"),
+    "x == 1 and y == 0",
+)
+
+
+def _naive() -> None:
+    """(3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on."""
+    states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
+    assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
+    found = verdict(A=AA, H=matrix("-1/2"), X0=matrix("1; 2"), depth=[10**6])
+    exact = 10**6 * math.log(1.5) - math.log(3)
+    log = found.hfc_lfc[10**6].log
+    # math.log rounds once, 10^6 times it once more.
+    assert log is not None and abs(log - exact) <= 4 * 2.0**-52 * exact
+
+
+def _identity_is_the_exception() -> None:
+    """A = I (or n = 1) and H = -I + nilpotent: M is nilpotent."""
+    H = matrix("-1 1; 0 -1")
+    M = plus_identity(kronecker(H, diagonal(1, 1)))
+    assert not is_zero(M) and is_zero(power(M, 2))
+
+
+def _special() -> None:
+    """X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that."""
+    M = plus_identity(kronecker(matrix("-2"), AA))
+    assert matrix("-1/2 -1/2; -1/2 -1/2") == M
+    found = verdict(A=AA, H=matrix("-2"), X0=matrix("1; -1"), depth=[1])
+    assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
+
+
+@st.composite
+def _cases(pick: Any) -> tuple[Matrix, Matrix]:
+    A = pick(draw.attention(2, 3))
+    values = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
+    blocks = pick(st.lists(st.tuples(values, st.integers(1, 2)), min_size=1, max_size=2))
+    return A, pick(draw.with_jordan_blocks(blocks))
+
+
+def _law(case: tuple[Matrix, Matrix]) -> None:
+    A, H = case
+    assert not is_zero(power(plus_identity(kronecker(H, A)), len(A) * len(H)))
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    depth = 20000
+    exact = depth * math.log(1.5) - math.log(3)
+    measured = scaled_log_ratio(a=0.5, h=-0.5, y=1.0, c=1.5, depth=depth)
+    # One rounding a layer in y (3/4 y), none in c (c/2); then those of the logarithm.
+    tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
+    return [Measurement(f"log HFC/LFC at L = {depth}", exact, measured, tolerance)]
+
+
+CLAIM = Claim(
+    name="T11.6",
+    statement="Where all |mu| < 1 the state underflows, and the same scaling keeps the ratio. For "
+    "A > 0 and n >= 2, M = I + H (x) A is never nilpotent, so X_L = 0 only for X_0 in a proper "
+    "subspace (Lebesgue-null). Among row-stochastic A with n >= 2 the only exception is A = I with "
+    "H + I nilpotent.",
+    latex=r"A>0,\ n\ge 2\implies (I+H\otimes A)^L\ne 0\quad\text{for all }L",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TWO_TOKENS),
+    evidence=(
+        Written(
+            "two multipliers cannot both vanish",
+            (
+                Step(
+                    "M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, "
+                    "so h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the "
+                    "eigenvalue 1 is simple, which leaves n = 1.",
+                ),
+                Step(
+                    "A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all "
+                    "a_i = 1 means A = I, and M = I + H (x) I.",
+                    _identity_is_the_exception,
+                ),
+                Step(
+                    "M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a = 1/2.",
+                    _special,
+                ),
+                Step("Scaling by powers of two is exact (T11.5). Executed: h = -1/2.", _naive),
+            ),
+        ),
+        ForAllReals(
+            _BOTH,
+            (
+                Mutation(
+                    "without 1 + h = 0",
+                    Query("mutated", _BOTH.variables, _BOTH.hypotheses[1:], _BOTH.conclusion),
+                    {"p": "-2", "q": "0", "x": "1/2", "y": "0"},
+                ),
+            ),
+            {"p": "-1", "q": "0", "x": "1", "y": "0"},
+        ),
+        Searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _cases(), _law),
+        Simulated("scaled iteration in float64", _measure),
+    ),
+)

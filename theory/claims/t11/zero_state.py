@@ -1,0 +1,103 @@
+"""T11.7: zeros in the state: X = 0 is UNDEFINED, LFC = 0 is +infinity, a zero row has no angle."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Written
+from theory.claims.t1._common import AA, ROW_STOCHASTIC, layers, matrix
+from theory.rational import Matrix
+from theory.trajectory import ratio_of_squares, squared_norms
+from theory.verdict import verdict
+
+
+def _zero() -> None:
+    for A in (AA, matrix("1")):
+        X = [row[:1] for row in matrix("0 0; 0 0")[: len(A)]]
+        found = verdict(A=A, H=matrix("1"), X0=X, depth=[0, 3, 100])
+        assert found.verdict == found.verdict_x0 == "UNDEFINED"
+        assert found.tends_to is None
+        assert all(ratio.value is None for ratio in found.hfc_lfc.values())
+
+
+def _infinite() -> None:
+    found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[0, 1, 100])
+    assert found.verdict == "SMOOTHING" and found.verdict_x0 == "NON_SMOOTHING"
+    assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
+
+
+def _rows() -> None:
+    """A zero row does not stay zero, and a row may pass through zero."""
+    assert layers(AA, matrix("1"), matrix("0; 4")) == matrix("1; 7")
+    assert layers(AA, matrix("1"), matrix("1; -7")) == matrix("0; -12")
+
+
+@st.composite
+def _cases(pick: Any) -> tuple[Matrix, Matrix, Matrix]:
+    """Small states, zero and zero-mean ones among them."""
+    A = pick(draw.attention(1, 3))
+    n = len(A)
+    X = pick(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=1), min_size=n, max_size=n))
+    H = [[pick(draw.fractions(-2, 2, 3))]]
+    return A, H, [[Fraction(x) for x in row] for row in X]
+
+
+def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+    A, H, X = case
+    found = verdict(A=A, H=H, X0=X, depth=[0, 2])
+    assert (found.verdict == "UNDEFINED") == (not any(map(any, X)))
+    for depth in (0, 2):
+        hfc, lfc = squared_norms(layers(A, H, X, depth))
+        value = found.hfc_lfc[depth].value
+        assert value == ratio_of_squares(hfc, lfc).value
+        assert (value is None) == (hfc == lfc == 0)
+        assert (value == math.inf) == (lfc == 0 < hfc)
+
+
+def _has_zero(instance: Instance) -> bool:
+    X = instance.X0
+    return X is not None and (
+        any(not any(row) for row in X) or not any(map(sum, zip(*X, strict=True)))
+    )
+
+
+CLAIM = Claim(
+    name="T11.7",
+    statement="X_0 = 0 stays 0: every metric is 0/0 and the verdict UNDEFINED, which is checked "
+    "first, before n = 1. If 1^T X = 0 and X != 0, then LFC = 0 < HFC and HFC/LFC = +infinity, a "
+    "value. A zero row has no direction, so its cosines are undefined and must be masked; rows can "
+    "become zero, and zero rows become non-zero, from one layer to the next.",
+    latex=r"X=0:\ \tfrac00\ \text{undefined};\qquad \mathbf 1^\top X = 0\ne X:\ "
+    r"\frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}=+\infty",
+    source="ours",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        ROW_STOCHASTIC,
+        Hypothesis("X_0 is zero, has a zero row, or has mean zero", _has_zero),
+    ),
+    evidence=(
+        Written(
+            "what vanishes",
+            (
+                Step("The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio.", _zero),
+                Step(
+                    "||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a "
+                    "symmetric A such states stay free of LFC.",
+                    _infinite,
+                ),
+                Step(
+                    "cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0 in "
+                    "general: (0, 4) -> (1, 7), (1, -7) -> (0, -12) for h = 1.",
+                    _rows,
+                ),
+            ),
+        ),
+        Searched("value, infinity or nothing, as the exact norms say", _cases(), _law),
+    ),
+)

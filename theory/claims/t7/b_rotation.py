@@ -1,0 +1,349 @@
+"""T7b: weights that change by layer smooth although every single layer sharpens."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import mpmath
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
+from theory.claims.evidence import Certified, Measurement, Searched, Simulated, Step, Written
+from theory.claims.query import Query
+from theory.claims.t2._queries import altered, proved
+from theory.claims.t2._spectra import matrix, real_between
+from theory.claims.t7._oscillation import diagonal, plus, times, transposed
+from theory.rational import Matrix
+from theory.trajectory import squared_norms
+from theory.verdict import verdict
+
+A = matrix("3/4 1/4", "1/4 3/4")
+R = matrix("4/5 -3/5", "3/5 4/5")
+X0 = matrix("1 2", "3 5")
+_HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
+
+# k the cosine of the angle; T, D trace and determinant of the rotating frame of mode a.
+_TRACE, _DETERMINANT = "k*(2-a-a*p)", "(1-a)*(1-a*p)"
+_DOMAIN = ("0 < a", "a < 1", "0 <= p", "p < 1", "0 < k", "k <= 1")
+_NECESSARY = Query(
+    "p >= a/(2-a): half the trace of the mode is at least the radius of consensus",
+    ("a", "p", "k"),
+    (*_DOMAIN, "p*(2-a) >= a"),
+    "k*(1-p) <= k*(2-a-a*p)/2",
+)
+_SUFFICIENT = Query(
+    "p < a/(2-a): at k^2 (2-a-ap)^2 = 4(1-a)(1-ap), k <= 1 and consensus beats the mode",
+    ("a", "p", "k"),
+    (*_DOMAIN[:4], "0 < k", "p*(2-a) < a", "(k*(2-a-a*p))**2 == 4*(1-a)*(1-a*p)"),
+    "k <= 1 and k*(1-p) > k*(2-a-a*p)/2",
+)
+_RADIUS = Query(
+    "the radius of the mode is at least half its trace",
+    ("T", "D", "m"),
+    (
+        "T >= 0",
+        "D >= 0",
+        "m >= 0",
+        # m is the larger root where the roots are real, and sqrt(D) where they are not.
+        "(T*T >= 4*D and m*m - T*m + D == 0 and 2*m >= T) or (T*T < 4*D and m*m == D)",
+    ),
+    "2*m >= T",
+)
+
+
+def rotated(values: tuple[Fraction, Fraction], rotation: Matrix, layer: int) -> Matrix:
+    """W_l = R^l diag(values) R^-l: symmetric, with the same spectrum in every layer."""
+    W = diagonal(*values)
+    for _ in range(layer):
+        W = times(rotation, W, transposed(rotation))
+    return W
+
+
+def states(values: tuple[Fraction, Fraction], depth: int) -> list[Matrix]:
+    """X_0, ..., X_depth under A and the rotating weights."""
+    X, W, found = X0, diagonal(*values), [X0]
+    for _ in range(depth):
+        X = plus(X, times(A, X, W))
+        W = times(R, W, transposed(R))
+        found.append(X)
+    return found
+
+
+def _squared_ratio(X: Matrix) -> Fraction:
+    hfc, lfc = squared_norms(X)
+    return hfc / lfc
+
+
+def _frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
+    """(I + a W_0) R: what one layer does in the rotating frame to mode a (a = 1: consensus)."""
+    return times(diagonal(*(1 + a * value for value in values)), R)
+
+
+def _each_layer() -> None:
+    """Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}."""
+    for layer in range(6):
+        for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
+            W = rotated((Fraction(-1), low), R, layer)
+            assert transposed(W) == W and verdict(A=A, W=W).verdict == expected
+
+
+def _first_ratios() -> None:
+    found = [_squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
+    assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
+    found = [_squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
+    assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
+
+
+def _frame_identity() -> None:
+    """x_(l+1) R^(l+1) = (x_l R^l)(I + aW_0) R for the mode and for consensus."""
+    for low in (Fraction(0), Fraction(-1, 20)):
+        values = (Fraction(-1), low)
+        turn = diagonal(Fraction(1), Fraction(1))
+        frames = []
+        for X in states(values, 5):
+            mode = [[x - y for x, y in zip(X[0], X[1], strict=True)]]
+            total = [[x + y for x, y in zip(X[0], X[1], strict=True)]]
+            frames.append((times(mode, turn), times(total, turn)))
+            turn = times(turn, R)
+        for (mode, total), (next_mode, next_total) in pairwise(frames):
+            assert next_mode == times(mode, _frame(values, _HALF))
+            assert next_total == times(total, _frame(values, Fraction(1)))
+
+
+def _consensus_exactly() -> None:
+    """||c_L|| = |c_02| (1-p)^L (4/5)^(L-1), in squares, for every L >= 1."""
+    for low in (Fraction(0), Fraction(-1, 20)):
+        for depth, X in enumerate(states((Fraction(-1), low), 30)):
+            if depth == 0:
+                continue
+            lfc = squared_norms(X)[1]
+            # LFC^2 = n ||m||^2 with m_0 = (2, 7/2).
+            expected = 2 * Fraction(49, 4) * (1 + low) ** (2 * depth) * _COSINE ** (2 * depth - 2)
+            assert lfc == expected
+
+
+def _mode_quadratic() -> None:
+    """N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues."""
+    for low, trace, determinant in (
+        (Fraction(0), Fraction(6, 5), Fraction(1, 2)),
+        (Fraction(-1, 20), Fraction(59, 50), Fraction(39, 80)),
+    ):
+        N = _frame((Fraction(-1), low), _HALF)
+        assert N[0][0] + N[1][1] == trace
+        assert N[0][0] * N[1][1] - N[0][1] * N[1][0] == determinant
+        assert trace**2 < 4 * determinant
+        # HFC^2 <= K D^L with the conserved form Q: N Q N^T = D Q, positive definite.
+        Q = _conserved(N)
+        assert Q[0][0] > 0 and Q[0][0] * Q[1][1] > Q[0][1] ** 2
+        assert times(N, Q, transposed(N)) == [[determinant * x for x in row] for row in Q]
+        # The rate: D < ((1-p) 4/5)^2.
+        assert determinant < ((1 + low) * _COSINE) ** 2
+
+
+def _conserved(N: Matrix) -> Matrix:
+    """Q symmetric with N Q N^T = det(N) Q: exists for complex eigenvalues, unique up to scale."""
+    a, b, c = sp.symbols("a b c")
+    form = sp.Matrix([[a, b], [b, c]])
+    n = sp.Matrix(2, 2, lambda i, j: sp.Rational(N[i][j].numerator, N[i][j].denominator))
+    equations = list(n * form * n.T - n.det() * form)
+    (solution,) = sp.solve([e.subs(a, 1) for e in equations], [b, c], dict=True)
+    values = form.subs(a, 1).subs(solution)
+    return [[Fraction(int(values[i, j].p), int(values[i, j].q)) for j in (0, 1)] for i in (0, 1)]
+
+
+def _deep_bound() -> None:
+    """HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60."""
+    for low in (Fraction(0), Fraction(-1, 20)):
+        N = _frame((Fraction(-1), low), _HALF)
+        determinant = N[0][0] * N[1][1] - N[0][1] * N[1][0]
+        Q = _conserved(N)
+        start = [x - y for x, y in zip(*X0, strict=True)]
+        energy = sum(
+            (start[i] * Q[i][j] * start[j] for i in range(2) for j in range(2)), Fraction(0)
+        )
+        # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
+        smallest = (Q[0][0] * Q[1][1] - Q[0][1] ** 2) / (Q[0][0] + Q[1][1])
+        for depth, X in enumerate(states((Fraction(-1), low), 60)):
+            assert squared_norms(X)[0] <= energy * determinant**depth / smallest / 2
+
+
+def _general_residual() -> None:
+    """Trace and determinant of (I + aW_0)R for W_0 = -diag(1, p), and of consensus."""
+    a, p, t = sp.symbols("a p t", real=True)
+    turn = sp.Matrix([[sp.cos(t), -sp.sin(t)], [sp.sin(t), sp.cos(t)]])
+    mode = sp.diag(1 - a, 1 - a * p) * turn
+    assert sp.simplify(mode.trace() - sp.cos(t) * (2 - a - a * p)) == 0
+    assert sp.simplify(mode.det() - (1 - a) * (1 - a * p)) == 0
+    consensus = sp.diag(0, 1 - p) * turn
+    assert sp.simplify(consensus.trace() - sp.cos(t) * (1 - p)) == 0 and consensus.det() == 0
+
+
+def _threshold_law(drawn: tuple[Fraction, Fraction, Fraction]) -> None:
+    """A rational angle: smoothing, decided from trace and determinant, needs p < a/(2-a)."""
+    a, p, k = drawn
+    consensus, trace, determinant = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
+    if trace**2 < 4 * determinant:
+        smooths = consensus**2 > determinant
+    else:
+        smooths = 2 * consensus > trace and consensus**2 - trace * consensus + determinant > 0
+    assert not smooths or p * (2 - a) < a
+
+
+def _certify(effort: Effort) -> tuple[int, int, str | None]:
+    """The spectral radius of the rotating frame is below that of consensus, in fractions."""
+    holding = 0
+    for low in (Fraction(0), Fraction(-1, 20), Fraction(-1, 10), Fraction(-1, 5)):
+        N = _frame((Fraction(-1), low), _HALF)
+        trace, determinant = N[0][0] + N[1][1], N[0][0] * N[1][1] - N[0][1] * N[1][0]
+        consensus = (1 + low) * _COSINE
+        complex_pair = trace**2 < 4 * determinant
+        if not complex_pair or (determinant < consensus**2) != (low > Fraction(-1, 7)):
+            return holding, 0, f"p = {-low}"
+        holding += 1
+    return holding, 0, None
+
+
+def _measure(effort: Effort) -> list[Measurement]:
+    """Ratios at depths 10, 20, 40, and the rate from depths 200 and 1000, in 40 digits."""
+    rows = []
+    recorded = {10: 0.08168, 20: 0.03307, 40: 0.003428}
+    deep = states((Fraction(-1), Fraction(0)), 40)
+    for depth, value in recorded.items():
+        measured = float(_squared_ratio(deep[depth])) ** 0.5
+        rows.append(Measurement(f"HFC/LFC at L = {depth}", value, measured, 2e-4 * value))
+    with mpmath.workdps(40):
+        for low, rate in ((0, mpmath.sqrt(0.5) / 0.8), ("-1/20", mpmath.sqrt("0.4875") / 0.76)):
+            logs = _logarithms(Fraction(low), 1200)
+            slope = float(mpmath.exp((logs[1200] - logs[200]) / 1000))
+            rows.append(
+                Measurement(
+                    f"rate per layer, W_0 = -diag(1, p), -p = {low}", float(rate), slope, 2e-3
+                )
+            )
+    return rows
+
+
+def _logarithms(low: Fraction, depth: int) -> dict[int, Any]:
+    """log HFC/LFC at depths 200 and `depth`, mode and consensus each in its rotating frame."""
+    frames = [
+        mpmath.matrix([[mpmath.mpf(x.numerator) / x.denominator for x in row] for row in frame])
+        for frame in (_frame((Fraction(-1), low), _HALF), _frame((Fraction(-1), low), Fraction(1)))
+    ]
+    vectors = [mpmath.matrix([[-2, -3]]), mpmath.matrix([[4, 7]])]
+    found = {}
+    for layer in range(1, depth + 1):
+        vectors = [x * frame for x, frame in zip(vectors, frames, strict=True)]
+        if layer in (200, depth):
+            sizes = [mpmath.log(mpmath.norm(x)) for x in vectors]
+            found[layer] = sizes[0] - sizes[1]
+    return found
+
+
+def _in_interval(instance: Instance) -> bool:
+    return real_between(instance.H, -1, 0, open_high=False)
+
+
+CLAIM = Claim(
+    name="T7b-rotation",
+    statement="Eigenvalues in [-1, 0] layer by layer do not exclude smoothing: with one fixed A = "
+    "[[3/4, 1/4], [1/4, 3/4]] (tau = 1/2) and W_l = R^l diag(-1, -p) R^-l, R the rotation with "
+    "cosine 4/5, every layer alone is TIE (p = 0) or NON_SMOOTHING (p = 1/20), yet HFC/LFC -> 0 "
+    "for every X_0 whose mean has a non-zero second entry: geometrically at sqrt(1/2)/(4/5) = "
+    ".8839 per layer, and at sqrt(.4875)/.76 = .9187. From X_0 = [[1, 2], [3, 5]] and p = 0, "
+    "(HFC/LFC)^2 = 10/49, 493/3136 at L = 1, 2. In this family with q = 1 and a mode "
+    "0 < a < 1, some angle smooths iff p < a/(2-a).",
+    latex=r"W_l=-R^l\operatorname{diag}(1,p)R^{-l}:\quad \frac{\|HFC_L\|}{\|LFC_L\|}\le"
+    r"K\Big(\frac{\sqrt{(1-a)(1-ap)}}{(1-p)\cos\theta}\Big)^{L}\to0",
+    source="ours; limits the clip of arXiv 2401.04301 v3 to tied weights",
+    on_record=Status.WRITTEN,
+    hypotheses=(
+        Hypothesis("every layer has a symmetric W", lambda i: transposed(i.H) == i.H),
+        Hypothesis("every layer has spec(W) in [-1, 0]", _in_interval),
+    ),
+    evidence=(
+        Written(
+            "smoothing by rotation",
+            (
+                Step("Every layer alone does not smooth.", _each_layer),
+                Step("The first two ratios, in fractions.", _first_ratios),
+                Step(
+                    "A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, "
+                    "x' = x (I + aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, "
+                    "as R^-l W_l R^l = W_0.",
+                    _frame_identity,
+                ),
+                Step(
+                    "Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so "
+                    "||c_L|| = |c_02| (1-p)^L cos^(L-1) exactly.",
+                    _consensus_exactly,
+                ),
+                Step(
+                    "The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D "
+                    "= (1-a)(1-ap), and conserves a positive definite form up to D: N Q N^T = D Q. "
+                    "D < ((1-p) 4/5)^2.",
+                    _mode_quadratic,
+                ),
+                Step(
+                    "So HFC_L^2 <= K D^L for every L, and HFC/LFC <= K' (sqrt D/((1-p) 4/5))^L -> "
+                    "0 whenever c_02 != 0.",
+                    _deep_bound,
+                ),
+                Step(
+                    "Any angle, q = 1, mode a: consensus has radius k(1-p), k = |cos|, the mode "
+                    "has trace k(2-a-ap) and determinant (1-a)(1-ap).",
+                    _general_residual,
+                ),
+                Step(
+                    "Its radius is at least half its trace, so smoothing needs k(1-p) > "
+                    "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
+                    "eigenvalues coincide smooths, since its radius is half the trace (queries).",
+                ),
+            ),
+        ),
+        proved(
+            _NECESSARY,
+            {"a": "1/2", "p": "1/2", "k": "1"},
+            altered(
+                _NECESSARY,
+                "p >= a/2 suffices",
+                hypotheses=(*_DOMAIN, "2*p >= a"),
+            ),
+        ),
+        proved(
+            _SUFFICIENT,
+            {"a": "3/4", "p": "0", "k": "4/5"},
+            altered(
+                _SUFFICIENT,
+                "p < a",
+                hypotheses=(*_DOMAIN[:4], "0 < k", "p < a", _SUFFICIENT.hypotheses[-1]),
+                witness={"a": "1/2", "p": "7/16", "k": "40/41"},
+            ),
+        ),
+        proved(
+            _RADIUS,
+            {"T": "2", "D": "1", "m": "1"},
+            altered(
+                _RADIUS,
+                "the smaller root",
+                hypotheses=(*_RADIUS.hypotheses[:3], "m*m - T*m + D == 0"),
+            ),
+        ),
+        Certified("radii of the rotating frame, p = 0, 1/20, 1/10, 1/5", _certify),
+        Simulated("ratios and rates on record", _measure),
+        Searched(
+            "the threshold on trace and determinant",
+            st.tuples(
+                draw.fractions(0, 1).filter(lambda a: 0 < a < 1),
+                draw.fractions(0, 1).filter(lambda p: p < 1),
+                draw.fractions(0, 1, 40).filter(bool),
+            ),
+            _threshold_law,
+        ),
+    ),
+    further="Rotations with one fixed angle are one family: for p between a/(2-a) and tau, and "
+    "generic X_0, see T7b-volume; p > tau q suffices by T7b-certificate.",
+)

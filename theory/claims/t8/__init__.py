@@ -1,0 +1,1 @@
+"""T8: input-dependent attention at consensus, LayerNorm, feed-forward blocks."""

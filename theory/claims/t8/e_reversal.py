@@ -1,0 +1,243 @@
+"""T8e: when gamma -> -gamma turns the verdict of a Pre-LN layer with frozen attention."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from theory.claims import strategies as draw
+from theory.claims.claim import Claim, Hypothesis, Instance, Status
+from theory.claims.evidence import Searched, Step, Symbolic, Written
+from theory.claims.query import Query
+from theory.claims.t2._queries import EIGENVALUE, altered, proved
+from theory.claims.t2._spectra import (
+    POSITIVE,
+    TWO_TOKENS,
+    ZERO,
+    Gaussian,
+    by_squared_moduli,
+    by_squares,
+    matrix,
+    spectrum,
+)
+from theory.dominance import real_verdict
+from theory.rational import Matrix
+from theory.verdict import verdict
+
+_HA = ("h", "a")
+_POSITIVE_H = (*EIGENVALUE, "h > 0")
+_BARE = Query(
+    "Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
+    _HA,
+    _POSITIVE_H,
+    "(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
+)
+# With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
+_CENTRED = Query(
+    "Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
+    _HA,
+    _POSITIVE_H,
+    "(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and "
+    "Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
+)
+_SIDE = Query(
+    "with C the side -h is a tie if a >= 0 and h <= 2",
+    _HA,
+    (*_POSITIVE_H, "a >= 0", "h <= 2"),
+    "(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
+)
+_STRICT_SIDE = Query(
+    "with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
+    _HA,
+    _POSITIVE_H,
+    "Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
+)
+_COMPLEX = Query(
+    "complex a: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
+    ("h", "u", "v"),
+    ("u*u + v*v < 1", "h > 0"),
+    "(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and "
+    "Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
+)
+
+
+def reach(a_values: list[Gaussian]) -> Fraction:
+    """max 2 (1 - Re a_i)/(1 - |a_i|^2): -h, h > 0, does not beat some a_i iff h is at most that."""
+    return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
+
+
+def _centring_residual() -> Any:
+    """diag(gamma) C 1 = 0, so 0 is an eigenvalue of W^T diag(gamma) C/s; shown for d = 4."""
+    gamma = sp.symbols("g0:4", real=True)
+    W = sp.Matrix(4, 4, sp.symbols("w0:16", real=True))
+    C = sp.eye(4) - sp.ones(4, 4) / 4
+    return list(W.T * sp.diag(*gamma) * C * sp.ones(4, 1))
+
+
+def _real_law(drawn: tuple[Fraction, list[Fraction]]) -> None:
+    size, a_values = drawn
+    a = min(a_values)
+    for h in (size, -size):
+        bare = by_squares([h], a_values) != by_squares([-h], a_values)
+        centred = by_squares([h, ZERO], a_values) != by_squares([-h, ZERO], a_values)
+        assert bare == (0 < abs(h) <= 2 / (1 + a))
+        assert centred == (0 < abs(h) <= max(Fraction(2), 2 / (1 + a)))
+        q, p = sorted((h, ZERO))
+        assert by_squares([h, ZERO], a_values) == real_verdict(q, p, a)
+
+
+def _complex_law(drawn: tuple[Fraction, Gaussian, Fraction]) -> None:
+    h, (u, v), w = drawn
+    a_values = [(u, v), (u, -v), (w, ZERO)]
+    s = reach(a_values)
+    for size in (h, s, s + Fraction(1, 50)):
+        plus, minus = (size, ZERO), (-size, ZERO)
+        bare = [by_squared_moduli([x], a_values) for x in (plus, minus)]
+        centred = [by_squared_moduli([x, (ZERO, ZERO)], a_values) for x in (plus, minus)]
+        assert (bare[0] != bare[1]) == (0 < size <= s)
+        assert (centred[0] != centred[1]) == (0 < size <= max(Fraction(2), s))
+
+
+def _matrix_law(drawn: tuple[tuple[Matrix, list[Gaussian]], Fraction]) -> None:
+    """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
+    (A, a_values), h = drawn
+    H = [[h, -h], [ZERO, ZERO]]
+    opposite = [[-x for x in row] for row in H]
+    differ = verdict(A=A, H=H).verdict != verdict(A=A, H=opposite).verdict
+    assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
+
+
+def _symmetric_spectrum() -> None:
+    """q = -p: T2d sees the same q and p for H and -H."""
+    A = matrix("1/8 7/8", "7/8 1/8")
+    for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
+        H = [[p, ZERO], [ZERO, -p]]
+        opposite = [[-p, ZERO], [ZERO, p]]
+        assert verdict(A=A, H=H).verdict == verdict(A=A, H=opposite).verdict
+
+
+def _examples() -> None:
+    """a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie."""
+    A, h = matrix("3/4 1/4", "1/4 3/4"), Fraction(3, 2)
+    assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[h, -h], [ZERO, ZERO]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[-h, h], [ZERO, ZERO]]).verdict == "TIE"
+
+
+def _one_real_value(instance: Instance) -> bool:
+    values = [value for value in spectrum(instance.H) if not value.is_zero]
+    return len(values) == 1 and values[0].is_real
+
+
+CLAIM = Claim(
+    name="T8e-reversal",
+    statement="Pre-LN with frozen A and one scale s: H_eff = W^T diag(gamma) C/s, C = I - 11^T/d, "
+    "and gamma -> -gamma turns H_eff into -H_eff. Let h be its one non-zero eigenvalue, real, and "
+    "s_A = max over i < n of 2(1 - Re a_i)/(1-|a_i|^2), which is 2/(1+a_1) for real spec(A). "
+    "Without C (a bare h) the verdicts of h and -h differ iff 0 < |h| <= s_A; with C, which adds "
+    "the eigenvalue 0, iff 0 < |h| <= max(2, s_A). The side |h| smooths, and beyond "
+    "these ranges both do; with C, real spec(A), a_1 >= 0 and |h| <= 2, the side -|h| is a TIE. A "
+    "spectrum with p = -q (real) never turns.",
+    latex=r"\mathrm{verdict}(h)\ne\mathrm{verdict}(-h)\iff "
+    r"0<|h|\le\max\Big(2,\tfrac{2}{1+a_1}\Big)",
+    source="ours",
+    on_record=Status.PROVED,
+    hypotheses=(
+        POSITIVE,
+        TWO_TOKENS,
+        Hypothesis("H has exactly one non-zero eigenvalue, and it is real", _one_real_value),
+    ),
+    evidence=(
+        proved(
+            _BARE,
+            {"h": "1", "a": "1/2"},
+            altered(
+                _BARE,
+                "up to h = 2 for every a",
+                conclusion="Iff((1-h)**2 <= (1-h*a)**2, h <= 2)",
+                witness={"h": "3/2", "a": "1/2"},
+            ),
+            altered(
+                _BARE,
+                "open at the end",
+                conclusion="Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) < 2)",
+                witness={"h": "4/3", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _CENTRED,
+            {"h": "1", "a": "1/2"},
+            altered(
+                _CENTRED,
+                "as without C",
+                conclusion="Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h*(1+a) <= 2)",
+                witness={"h": "3/2", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _SIDE,
+            {"h": "1", "a": "1/2"},
+            altered(_SIDE, "a >= -1/2", hypotheses=(*_POSITIVE_H, "a >= -1/2", "h <= 2")),
+        ),
+        proved(
+            _STRICT_SIDE,
+            {"h": "1", "a": "-1/2"},
+            altered(
+                _STRICT_SIDE,
+                "whatever the sign of a",
+                conclusion="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
+                witness={"h": "1", "a": "1/2"},
+            ),
+        ),
+        proved(
+            _COMPLEX,
+            {"h": "1", "u": "0", "v": "1/2"},
+            altered(
+                _COMPLEX,
+                "by the real part of a alone",
+                conclusion="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
+                witness={"h": "9/4", "u": "0", "v": "1/2"},
+            ),
+        ),
+        Symbolic("C gives H_eff the eigenvalue 0", _centring_residual, complete=False),
+        Written(
+            "from pairs to layers",
+            (
+                Step(
+                    "The multiplier 1 + 0 a = 1 belongs to consensus and to the quotient alike, "
+                    "so with C: rho_C = max(|1+h|, 1), rho_Q = max(|1+h a_i|, 1).",
+                    _examples,
+                ),
+                Step(
+                    "max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real "
+                    "a that bound is 2/(1+a), largest at a_1.",
+                ),
+                Step("A spectrum with q = -p: T2d depends on p and q only.", _symmetric_spectrum),
+            ),
+            complete=False,
+        ),
+        Searched(
+            "real spectra in fractions",
+            st.tuples(draw.fractions(0, 8), draw.attention_spectra()),
+            _real_law,
+        ),
+        Searched(
+            "complex spectra in fractions, the boundary among them",
+            st.tuples(
+                draw.fractions(0, 8),
+                draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
+                draw.fractions(-1, 1).filter(lambda a: -1 < a < 1),
+            ),
+            _complex_law,
+        ),
+        Searched(
+            "the exact verdict on matrices with H 1 = 0",
+            st.tuples(draw.circulant_attention(), draw.fractions(-6, 6)),
+            _matrix_law,
+        ),
+    ),
+    further="Several non-zero eigenvalues: compare the two verdicts by T2d or T3.",
+)
