@@ -54,14 +54,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--list", action="store_true", help="name the claims and stop")
     add("--json", action="store_true", help="print a JSON list instead of the table")
     add("--html", metavar="FILE", help="write the ledger as a page too")
-    add("--examples", type=int, default=_EXAMPLES, help="for each search (default %(default)s)")
+    add(
+        "--examples",
+        type=int,
+        default=_EXAMPLES,
+        help="for each search (default %(default)s); thorough: for each claim",
+    )
     add("--seed", type=int, default=0, help="of the searches (default %(default)s)")
     add("--limit", type=float, default=60.0, metavar="SECONDS", help="for one query of one solver")
     add("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="worker processes")
     add(
         "--thorough",
         action="store_true",
-        help=f"searches of {_THOROUGH_EXAMPLES} examples in chunks, resumed where they stopped",
+        help=f"{_THOROUGH_EXAMPLES} examples for each claim, in chunks, resumed where they stopped",
     )
     add("--minutes", type=float, metavar="M", help="thorough: stop after the chunk in work then")
     add("--out", default="results", metavar="DIR", help="folder of thorough.json")

@@ -21,6 +21,8 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     identity has n.
     """
     positive = A > 0
+    if positive.all():
+        return [np.arange(len(A))]
     _, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
     classes = []
     for k in range(int(label.max()) + 1):

@@ -6,7 +6,9 @@ spectrum (and the Jordan structure) of what they build is known without any comp
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,21 @@ Matrix = list[list[Fraction]]
 Array = NDArray[np.float64]
 
 
+@cache
 def fractions(
     low: int | Fraction, high: int | Fraction, denominator: int = 12
 ) -> SearchStrategy[Fraction]:
-    """Fractions in [low, high] with small denominators."""
-    return st.fractions(min_value=low, max_value=high, max_denominator=denominator)
+    """Fractions in [low, high] with small denominators; shrinks to the simplest.
+
+    Drawn from the finite list of them: one choice, many times cheaper than numerator after
+    denominator.
+    """
+    found = {
+        Fraction(k, q)
+        for q in range(1, denominator + 1)
+        for k in range(math.ceil(low * q), math.floor(high * q) + 1)
+    }
+    return st.sampled_from(sorted(found, key=lambda x: (x.denominator, abs(x), x < 0)))
 
 
 # ------------------------------------------------------------------------------------- spectra
@@ -108,18 +120,36 @@ def value_projections(draw: Any, max_size: int = 4) -> tuple[Matrix, list[Fracti
     return draw(with_jordan_blocks([(value, 1) for value in values])), values
 
 
+# Strategies are built once for each size: building them costs more than drawing from them.
+
+
+@cache
+def _sizes(low: int, high: int) -> SearchStrategy[int]:
+    return st.integers(low, high)
+
+
+@cache
+def _row_weights(n: int, lowest: int) -> SearchStrategy[list[list[int]]]:
+    row = st.lists(st.integers(lowest, 9), min_size=n, max_size=n).filter(any)
+    return st.lists(row, min_size=n, max_size=n)
+
+
+@cache
+def _integers(n: int, d: int) -> SearchStrategy[list[list[int]]]:
+    row = st.lists(st.integers(-9, 9), min_size=d, max_size=d)
+    return st.lists(row, min_size=n, max_size=n)
+
+
+@cache
+def _small_entries(d: int) -> SearchStrategy[Matrix]:
+    row = st.lists(fractions(-3, 2, 6), min_size=d, max_size=d)
+    return st.lists(row, min_size=d, max_size=d)
+
+
 @st.composite
 def attention(draw: Any, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
     """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
-    n = draw(st.integers(min_size, max_size))
-    lowest = 0 if zeros else 1
-    rows = draw(
-        st.lists(
-            st.lists(st.integers(lowest, 9), min_size=n, max_size=n).filter(any),
-            min_size=n,
-            max_size=n,
-        )
-    )
+    rows = draw(_row_weights(draw(_sizes(min_size, max_size)), 0 if zeros else 1))
     return [[Fraction(entry, sum(row)) for entry in row] for row in rows]
 
 
@@ -139,19 +169,15 @@ def two_token_attention(draw: Any) -> tuple[Matrix, Fraction]:
 @st.composite
 def states(draw: Any, n: int, d: int) -> Matrix:
     """X_0 in small integers, possibly zero."""
-    entries = st.lists(st.integers(-9, 9).map(Fraction), min_size=d, max_size=d)
-    X: Matrix = draw(st.lists(entries, min_size=n, max_size=n))
-    return X
+    return [[Fraction(entry) for entry in row] for row in draw(_integers(n, d))]
 
 
 @st.composite
 def exact_cases(draw: Any, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
     """(A, H, X0) in fractions: positive A, any H with small entries."""
     A = draw(attention(1, max_n))
-    d = draw(st.integers(1, max_d))
-    row = st.lists(fractions(-3, 2, 6), min_size=d, max_size=d)
-    H = draw(st.lists(row, min_size=d, max_size=d))
-    return A, H, draw(states(len(A), d))
+    d = draw(_sizes(1, max_d))
+    return A, draw(_small_entries(d)), draw(states(len(A), d))
 
 
 def floating(matrix: Matrix) -> Array:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,17 +99,19 @@ def searches(claims: Iterable[Claim]) -> list[tuple[Claim, Searched]]:
 
 
 def pending(claims: Iterable[Claim], examples: int, coverage: Coverage) -> list[Chunk]:
-    """Chunks still to do so that every search reaches that many examples, round by round.
+    """Chunks still to do so that every claim reaches that many examples, round by round.
 
-    Round by round: an unfinished run has covered all searches alike, not the first ones only.
+    The searches of a claim share them alike. Round by round: an unfinished run has covered all
+    claims alike, not the first ones only.
     """
-    rounds = -(-examples // CHUNK)
     chosen = searches(claims)
-    wanted = (
+    shares = Counter(claim.name for claim, _ in chosen)
+    wanted = [
         Chunk(claim.name, evidence.title, index)
-        for index in range(rounds)
+        for index in range(-(-examples // CHUNK))
         for claim, evidence in chosen
-    )
+        if index < -(-examples // (CHUNK * shares[claim.name]))
+    ]
     return [chunk for chunk in wanted if chunk.key not in coverage.chunks]
 
 
@@ -123,13 +126,3 @@ def run_chunk(chunk: Chunk, claims: dict[str, Claim]) -> dict[str, Any]:
         "violation": outcome.counterexample,
         "detail": outcome.detail,
     }
-
-
-def run_pending(
-    chunks: Iterable[Chunk], claims: dict[str, Claim], coverage: Coverage
-) -> Iterator[tuple[Chunk, dict[str, Any]]]:
-    """Run chunks one after the other, recording each as it ends."""
-    for chunk in chunks:
-        found = run_chunk(chunk, claims)
-        coverage.add(chunk, found)
-        yield chunk, found
