@@ -143,10 +143,10 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     """
     attention, value = check_attention(A), check_square(H)
     start = check_states(X0, len(attention), len(value))
-    a, V, _ = eigenbasis(quotient(attention))
-    h, U, _ = eigenbasis(value)
-    Q = complement_basis(len(attention))
-    w, z = np.linalg.inv(V) @ Q.T, np.linalg.inv(U)
+    # Left eigenvectors are eigenvectors of the transpose: they exist for defective matrices too.
+    a, left_a, _ = eigenbasis(quotient(attention).T)
+    h, left_h, _ = eigenbasis(value.T)
+    w, z = left_a.T @ complement_basis(len(attention)).T, left_h.T
     scale = np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(z, axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         content = np.log(np.abs(w @ start @ z.T) / scale)

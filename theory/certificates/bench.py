@@ -114,3 +114,21 @@ def rows(repeats: int = 5) -> list[Row]:
         1,
     )
     return found
+
+
+def main() -> None:
+    """Print the table; one BLAS thread, so that the two sides compare."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        found = rows()
+    for row in found:
+        target = "" if row.target is None else f"  (target {row.target:g}: {row.holds})"
+        print(
+            f"{row.name:46s} {1e3 * row.seconds:9.2f} ms {1e3 * row.yardstick:9.2f} ms  "
+            f"ratio {row.ratio:.2f}{target}"
+        )
+
+
+if __name__ == "__main__":
+    main()

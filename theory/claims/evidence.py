@@ -45,6 +45,11 @@ class Written:
 
     def run(self, effort: Effort) -> Outcome:
         executed = 0
+        data: dict[str, object] = {
+            "steps": [
+                {"words": step.words, "executed": step.check is not None} for step in self.steps
+            ]
+        }
         for number, step in enumerate(self.steps, 1):
             if step.check is None:
                 continue
@@ -52,9 +57,10 @@ class Written:
                 step.check()
             except Exception as error:  # any failure of a step is the finding
                 reason = f"{type(error).__name__}: {error}".strip().rstrip(":")
-                return Outcome(False, f"step {number} fails ({step.words}): {reason}")
+                words = f"step {number} fails ({step.words}): {reason}"
+                return Outcome(False, words, None, data)
             executed += 1
-        return Outcome(True, f"{len(self.steps)} steps, {executed} executed")
+        return Outcome(True, f"{len(self.steps)} steps, {executed} executed", None, data)
 
 
 @dataclass(frozen=True)

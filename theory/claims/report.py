@@ -11,6 +11,19 @@ from theory.claims.claim import Kind
 from theory.claims.ledger import Entry
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
+_CODES = {
+    Kind.WRITTEN: "W",
+    Kind.SYMBOLIC: "Y",
+    Kind.REALS: "R",
+    Kind.CERTIFIED: "C",
+    Kind.SEARCHED: "S",
+    Kind.SIMULATED: "M",
+    Kind.COUNTEREXAMPLE: "X",
+}
+_LEGEND = (
+    "evidence: W written proof, Y symbolic, R for all reals (z3, cvc5), C certified instances, "
+    "S searched, M simulated, X counterexample"
+)
 
 
 def table(entries: Sequence[Entry], width: int = 118) -> str:
@@ -23,12 +36,12 @@ def table(entries: Sequence[Entry], width: int = 118) -> str:
         cells = [cell.ljust(size) for cell, size in zip(row, sizes, strict=False)]
         lines.append("  ".join([*cells, textwrap.shorten(row[-1], room, placeholder=" ...")]))
     lines.insert(1, "-" * min(width, max(len(line) for line in lines)))
-    return "\n".join(lines)
+    return "\n".join([*lines, _LEGEND])
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    kinds = Counter(str(finding.evidence.kind) for finding in entry.findings)
-    evidence = ", ".join(f"{kind} {n}" if n > 1 else kind for kind, n in kinds.items())
+    kinds = Counter(_CODES[finding.evidence.kind] for finding in entry.findings)
+    evidence = " ".join(f"{code}{n}" if n > 1 else code for code, n in kinds.items())
     mark = "" if entry.as_recorded else f" (on record: {entry.claim.on_record})"
     return (
         entry.claim.name,
@@ -57,6 +70,8 @@ def details(entry: Entry, width: int = 100) -> str:
         if "query" in outcome.data:
             lines += _wrapped(str(outcome.data["query"]), width, 6)
         lines += _wrapped(outcome.detail, width, 6)
+        for number, step in enumerate(_steps(outcome.data), 1):
+            lines += _wrapped(f"{number}. {step}", width, 6)
         if outcome.counterexample is not None:
             lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
     if claim.repaired_by:
@@ -139,6 +154,14 @@ def without_second_opinion(entries: Sequence[Entry]) -> list[str]:
                 times = {name: data[name] for name in ("z3", "cvc5") if name in data}
                 lines.append(f"{entry.claim.name}, {finding.evidence.title}: {times}")
     return lines
+
+
+def _steps(data: dict[str, object]) -> list[str]:
+    """The steps of a written proof, each with a mark where a machine executed it."""
+    steps = data.get("steps")
+    if not isinstance(steps, list):
+        return []
+    return [f"{step['words']}{' [executed]' if step['executed'] else ''}" for step in steps]
 
 
 def _answer(data: dict[str, object], solver: str) -> object:

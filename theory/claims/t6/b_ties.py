@@ -120,14 +120,17 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
-    """d log t / d log L between 10^4 and 10^6 layers is s_Q - s_C (t from HFC and c, in balls)."""
+    """d log t / d log L between 10^8 and 10^10 layers is s_Q - s_C (t from HFC and c, in balls).
+
+    That deep, because a small leading coefficient of X_0 delays the power of L by its inverse.
+    """
     A, H, X0 = case
     found = exact_dominance(A, H)
     assume(found.comparison == 0 and radii(found)[0] > 1e-3)
     predicted = max(map(jordan_size, found.quotient)) - max(map(jordan_size, found.consensus))
     doubly = A[0][1] == A[1][0]
-    ratios = ball_ratios(A, H, X0, stationary(A), [10**4, 10**6])
-    near, far = ratios[10**4].log, ratios[10**6].log
+    ratios = ball_ratios(A, H, X0, stationary(A), [10**8, 10**10])
+    near, far = ratios[10**8].log, ratios[10**10].log
     assume(near is not None and far is not None)
     assert near is not None and far is not None
     order = (far - near) / math.log(100)
