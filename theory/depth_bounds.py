@@ -26,6 +26,9 @@ from theory.rational import Matrix, exact_stationary, to_flint
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+# Share of ||X_0|| below which a mode counts as absent.
+_PRESENT = 1e-10
+
 
 @dataclass(frozen=True)
 class CertifiedDepth:
@@ -139,7 +142,8 @@ def power_depth(
 
 def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) -> Array:
     """log of a lower bound of ||HFC_L||_F at each depth, [len(depths)]: the largest over i < n of
-    |mu_ij|^L |w_i^T X_0 z_j| / (||w_i|| ||z_j||), w and z left eigenvectors (T5d). -inf where 0.
+    |mu_ij|^L |w_i^T X_0 z_j| / (||w_i|| ||z_j||), w and z left eigenvectors (T5d). -inf where 0;
+    content below 1e-10 of ||X_0|| counts as 0.
     """
     attention, value = check_attention(A), check_square(H)
     start = check_states(X0, len(attention), len(value))
@@ -148,8 +152,11 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     h, left_h, _ = eigenbasis(value.T)
     w, z = left_a.T @ complement_basis(len(attention)).T, left_h.T
     scale = np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(z, axis=1))
+    part = np.abs(w @ start @ z.T) / scale
+    # A mode that X_0 does not contain shows up as rounding, and would outgrow what it does contain.
+    part[part < _PRESENT * float(np.linalg.norm(start))] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        content = np.log(np.abs(w @ start @ z.T) / scale)
+        content = np.log(part)
         growth = np.log(np.abs(1 + np.outer(a, h)))
         bounds = [
             np.where(L * growth > -np.inf, L * growth + content, -np.inf) if L else content

@@ -174,7 +174,9 @@ def _law(case: tuple[Matrix, Matrix, int]) -> None:
     v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
     assume(np.abs(v).min() > 1e-3)
     rng = np.random.default_rng(seed)
-    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-999, 1000, (len(A), len(H)))]
+    X0 = [
+        [Fraction(int(x)) for x in row] for row in rng.integers(-(10**9), 10**9, (len(A), len(H)))
+    ]
     second = np.sort(moduli.ravel())[-2] / radii(found)[1]
     X = far_state(A, H, X0, float(second), 14)
     found_cosines = cosines(X)

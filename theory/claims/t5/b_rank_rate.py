@@ -132,7 +132,9 @@ def _slope_law(case: tuple[Matrix, Matrix, list[Fraction], int]) -> None:
     A, H, values, seed = case
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
     rng = np.random.default_rng(seed)
-    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-999, 1000, (len(A), len(H)))]
+    X0 = [
+        [Fraction(int(x)) for x in row] for row in rng.integers(-(10**9), 10**9, (len(A), len(H)))
+    ]
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
     found = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
     logs = [measured.log(s) / L for s, L in zip(found, depths, strict=True) if s > 0]

@@ -115,7 +115,7 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
         blocks.append((Fraction(-1, 2), 1))
     H = draw_(draw.with_jordan_blocks(blocks))
     rng = np.random.default_rng(draw_(draw.SEEDS))
-    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-999, 1000, (2, len(H)))]
+    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-(10**9), 10**9, (2, len(H)))]
     return A, H, X0
 
 
