@@ -57,7 +57,7 @@ def test_every_claim_says_what_where_from_and_how(name):
         assert any(e.kind is Kind.COUNTEREXAMPLE for e in evidence_of(claim))
     if claim.repaired_by:
         for word in claim.repaired_by.replace(",", " ").split():
-            if word[:1] in "TPN" and any(c.isdigit() for c in word):
+            if word[:1] in "TPN" and any(c.isdigit() for c in word) and "(" not in word:
                 assert word in LEDGER, f"{claim.name} points to {word}"
     for evidence in evidence_of(claim):
         if isinstance(evidence, ForAllReals):
@@ -211,7 +211,7 @@ def test_hypotheses_are_predicates_on_an_instance():
 
     half = Fraction(1, 2)
     instance = Instance([[half, half], [half, half]], [[half, half], [half, half]])
-    assert LEDGER["T2b"].unmet(instance) == ["H has one eigenvalue (d = 1)"]
+    assert LEDGER["T2b"].unmet(instance) == ["H has a single eigenvalue h"]
 
 
 def test_thorough_chunks_resume_and_give_the_same_record(tmp_path):
@@ -219,7 +219,7 @@ def test_thorough_chunks_resume_and_give_the_same_record(tmp_path):
     path = tmp_path / "thorough.json"
     first = Coverage(path)
     todo = pending(chosen, 4000, first)
-    assert len(todo) == 2 and len({chunk.seed for chunk in todo}) == 2
+    assert len({chunk.seed for chunk in todo}) == len(todo) == 2
     small = [dataclasses.replace(chunk, examples=30) for chunk in todo]
     first.add(small[0], run_chunk(small[0], LEDGER))
     resumed = Coverage(path)
@@ -236,7 +236,8 @@ def test_thorough_chunks_resume_and_give_the_same_record(tmp_path):
         }
 
     assert without_time(resumed) == without_time(unbroken)
-    assert resumed.totals()[0]["examples"] == sum(c["examples"] for c in resumed.chunks.values())
+    counted = sum(row["examples"] for row in resumed.totals())
+    assert counted == sum(c["examples"] for c in resumed.chunks.values()) > 0
 
 
 def test_a_damaged_record_of_chunks_is_refused(tmp_path):

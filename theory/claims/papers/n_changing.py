@@ -73,7 +73,7 @@ CLAIM = Claim(
             ),
         ),
     ),
-    repaired_by="T7a",
+    repaired_by="N-2312.06182-changing-bound",
     further="What bounds a product is Dobrushin's tau(A_l), osc(A x) <= tau osc(x), or a norm of "
     "the quotient, not the eigenvalues.",
 )
