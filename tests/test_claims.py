@@ -290,3 +290,12 @@ def test_an_outcome_without_evidence_is_no_proof():
     assert nothing.run(Effort()).holds is None
     assert Outcome(None, "open").holds is None
     assert run_claim(claim_with(nothing), Effort()).status is Status.UNDECIDED
+
+
+def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, capsys):
+    import simulations.prove as prove
+
+    misfiled = dataclasses.replace(LEDGER["T1b"], on_record=Status.REFUTED)
+    monkeypatch.setattr(prove, "select", lambda names: [misfiled])
+    assert oversmoothing.main(["prove", "--jobs", "1", "--examples", "20"]) == 1
+    assert "T1b is proved (written), on record as refuted" in capsys.readouterr().err

@@ -245,3 +245,24 @@ def test_ratios_in_balls_come_in_the_order_of_depth():
     found = ball_ratios(A, [[Fraction(1)]], X0, pi, [60, 0, 5])
     assert list(found) == [0, 5, 60]
     assert found[0].value == np.inf and found[5].value == pytest.approx(0.5301596485531742)
+
+
+@given(own.attention(2, 4), own.value_projections(3))
+@settings(max_examples=60)
+def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projection):
+    """The generic rank is decided from the dominant pairs; drawn states must reach it."""
+    from theory.exact import generic_rank
+    from theory.limits import limits
+    from theory.modes import mode_content
+
+    found = exact_dominance(A, projection[0])
+    rank = generic_rank(found)
+    assume(rank is not None)
+    n, d = len(A), len(projection[0])
+    start = [
+        [Fraction((7919 * i + 104729 * j + 31 * i * j) % 1009 - 500) for j in range(1, d + 1)]
+        for i in range(1, n + 1)
+    ]
+    content = mode_content(A, projection[0], start, exact_stationary(A, [list(range(n))]))
+    drawn = limits(content.terms, (n, d)).limit_rank
+    assert drawn is not None and drawn <= rank

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,14 @@ from theory import numerical
 from theory.case import Case
 from theory.decide_numerically import numerical_for_x0
 from theory.depths import ratios_at
-from theory.exact import ExactDominance, Mode, at_precision, exact_dominance, jordan_size
+from theory.exact import (
+    ExactDominance,
+    Mode,
+    at_precision,
+    exact_dominance,
+    generic_rank,
+    jordan_size,
+)
 from theory.limits import Limits, agreed, limits
 from theory.modes import mode_content
 from theory.perron import closed_classes
@@ -44,6 +52,9 @@ def decide_exactly(case: Case, depths: list[int]) -> Verdict:
     classes = [list(map(int, members)) for members in closed_classes(case.A)]
     pi = exact_stationary(A, classes)
     generic = _generic_limits(case, A, H, pi)
+    rank = generic_rank(found)
+    if rank is not None:
+        generic = replace(generic, limit_rank=rank)
     reason = _exact_reason(found, name)
     if case.n == 1:
         name, rho_q = "TRIVIAL", None

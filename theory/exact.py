@@ -16,6 +16,9 @@ from math import ceil, log2, prod
 from typing import Any
 
 import flint
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from theory.quotient import rational_quotient
 from theory.rational import Matrix, to_flint
@@ -334,3 +337,30 @@ def exact_dominance(A: Matrix, H: Matrix) -> ExactDominance:
     if comparison == 0 and not (sure_c and sure_q):
         comparison = None
     return ExactDominance(consensus, quotient, comparison, max(bits, bits_c, bits_q))
+
+
+def generic_rank(found: ExactDominance) -> int | None:
+    """Asymptotic rank for generic X_0: the maximum matching of the dominant pairs (T4c).
+
+    Eigenvalues count with multiplicity, consensus as one eigenvalue of A. None where the dominance
+    is undecided or a dominant pair sits in a Jordan block, which T4c does not cover.
+    """
+    dominant = found.dominant()
+    if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
+        return None
+    rows: dict[tuple[int, int, int], int] = {}
+    columns: dict[tuple[int, int, int], int] = {}
+    edges = []
+    for mode in dominant:
+        a, h = mode.attention, mode.value
+        tokens = 1 if a is None else a.factor.multiplicity
+        key = (0, 0) if a is None else (id(a.factor), a.index)
+        for i in range(tokens):
+            row = rows.setdefault((*key, i), len(rows))
+            for j in range(h.factor.multiplicity):
+                column = columns.setdefault((id(h.factor), h.index, j), len(columns))
+                edges.append((row, column))
+    graph = np.zeros((len(rows), len(columns)), dtype=bool)
+    graph[tuple(zip(*edges, strict=True))] = True
+    matching = maximum_bipartite_matching(csr_matrix(graph), perm_type="column")
+    return int(np.count_nonzero(matching >= 0))
