@@ -6,6 +6,7 @@ theory/ states the claims and knows no torch; `register_all` adds what only a si
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -13,8 +14,9 @@ import torch
 from simulations.attention import ATTENTION
 from simulations.evolve import evolve
 from simulations.value_projection import VALUE_PROJECTION
+from theory.certificates.dominance import certified_dominance
 from theory.claims.claim import Effort
-from theory.claims.evidence import Measurement, Simulated
+from theory.claims.evidence import Certified, Measurement, Simulated
 from theory.claims.ledger import register
 from theory.closed_form import closed_form
 from theory.spectrum import attention_spectrum, value_projection_spectrum
@@ -99,10 +101,50 @@ def drift(effort: Effort) -> list[Measurement]:
     return [Measurement("log HFC/LFC at layer 2000", state.log_hfc_lfc, measured, tolerance)]
 
 
+def contractions_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+    """T3c at n = 197, d = 64: H = -(I - K)/2 with ||K||_2 < 1 is certified NON_SMOOTHING."""
+    return _certify_all(effort, lambda rng, d: _contraction(rng, d), "NON_SMOOTHING")
+
+
+def negative_spectra_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+    """T3d at n = 197, d = 64: symmetric H with spectrum in [-0.95, -0.05]."""
+    return _certify_all(
+        effort,
+        lambda rng, d: VALUE_PROJECTION["spectrum"](
+            d, rng=rng, eigenvalues=list(rng.uniform(-0.95, -0.05, d)), basis="orthogonal"
+        ),
+        "NON_SMOOTHING",
+    )
+
+
+def _contraction(rng: np.random.Generator, d: int) -> np.ndarray:
+    K = rng.standard_normal((d, d))
+    return -(np.eye(d) - 0.9 * K / np.linalg.norm(K, 2)) / 2
+
+
+def _certify_all(
+    effort: Effort, make: Callable[[np.random.Generator, int], np.ndarray], expected: str
+) -> tuple[int, int, str | None]:
+    holding = undecided = 0
+    for k, temperature in enumerate((0.3, 1.0, 3.0)):
+        rng = np.random.default_rng([197, 64, effort.seed, k])
+        A = ATTENTION["softmax"](197, rng=rng, temperature=temperature)
+        found = certified_dominance(A, make(rng, 64))
+        if found.verdict == "UNDECIDED":
+            undecided += 1
+        elif found.verdict == expected:
+            holding += 1
+        else:
+            return holding, undecided, f"seed {effort.seed}, case {k}: {found.reason}"
+    return holding, undecided, None
+
+
 def register_all() -> None:
     """Register every simulation with its claim."""
     register("T4a", Simulated("torch iteration: ratio, cosines, rank", smoothing))
     register("T4b", Simulated("torch iteration: limits of ratio, cosines, rank", non_smoothing))
     register("T5a", Simulated("torch iteration: rate of HFC/LFC", rate))
     register("T11.5", Simulated("torch iteration of many layers", a_million_layers))
+    register("T3c", Certified("contractions at n = 197, d = 64", contractions_at_real_size))
+    register("T3d", Certified("negative spectra at n = 197, d = 64", negative_spectra_at_real_size))
     register("T11.9", Simulated("torch iteration in float32", drift))

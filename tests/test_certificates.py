@@ -220,7 +220,19 @@ def changed(body: dict, **claim) -> str:
 SMOOTHING = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]]))
 TIE = certify(make_case([["1/2", "1/2"], ["1/2", "1/2"]], [[0, 1], [0, 0]]))
 
+FOR_X0 = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]], [[1], [2]]))
+SPECIAL = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]], [[1, 1], [1, -1]]))
+
 FORGED = {
+    "a depth that is too small": changed(FOR_X0, depth=3),
+    "a depth for a smaller eps": changed(FOR_X0, eps="1/100000"),
+    "a flipped verdict for X_0": changed(FOR_X0, verdict_x0="NON_SMOOTHING"),
+    "the generic verdict for a special X_0": changed(SPECIAL, verdict_x0="TIE"),
+    "a depth for a state that does not smooth": changed(
+        certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["-1/2"]], [[1], [2]])),
+        depth=5,
+        eps="1/2",
+    ),
     "a flipped verdict": changed(SMOOTHING, verdict="NON_SMOOTHING"),
     "a flipped verdict with a flipped margin": changed(
         SMOOTHING, verdict="NON_SMOOTHING", margin=[(-0.3).hex(), (-0.2).hex()]
@@ -336,3 +348,18 @@ def test_exact_discs_are_points():
     assert (found.radii == 0).all() and len(set(found.component)) == 2
     assert quotient_radius(found, exact_discs(np.array([0.0]))) == Radius(1.0, 1.0)
     assert 1.5 <= quotient_radius(found, exact_discs(np.array([1.0]))).high < 1.5 + 1e-14
+
+
+@given(own.exact_cases(max_n=3, max_d=2))
+@settings(max_examples=40)
+def test_claims_about_X0_are_confirmed_by_krylov_vectors_and_powers(case):
+    A, H, X0 = case
+    assume(len(A) > 1)
+    body = certify(make_case(A, H, X0), Fraction(1, 10))
+    found = check_certificate(json.dumps(body))
+    if not found.accepted:
+        # What the checker cannot reach it refuses; it never refuses by contradicting the truth.
+        assert "could not" in found.words or "bits" in found.words or "no power" in found.words
+    if "depth" in body["claim"]:
+        ratios = verdict(A=A, H=H, X0=X0, depth=range(body["claim"]["depth"], 40)).hfc_lfc
+        assert all(r.value is None or r.value <= 0.1 for r in ratios.values())

@@ -22,6 +22,9 @@ import numpy as np
 POLYNOMIAL_SIZE = 40
 # Side of the largest operator whose minimal polynomial is computed.
 JORDAN_SIDE = 100
+# Longest power of the quotient block tried, and layers checked one by one, for a certified depth.
+LONGEST_PERIOD = 512
+LONGEST_CHECK = 20000
 # Bits spent on the proof of a tie.
 TIE_BITS = 2**19
 
@@ -55,6 +58,23 @@ def check_certificate(text: str) -> Check:
         verdict = str(claim["verdict"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise NotACertificate(f"the claim or the input is malformed ({error})") from error
+    found = _check_verdict(A, H, claim, verdict, (stated_c, stated_q), margin)
+    if not found.accepted or not {"verdict_x0", "depth", "eps"} & claim.keys():
+        return found
+    more = _check_x0(A, H, given, claim)
+    return Check(more.accepted, f"{found.words}; {more.words}" if more.accepted else more.words)
+
+
+def _check_verdict(
+    A: list[list[Fraction]],
+    H: list[list[Fraction]],
+    claim: dict[str, Any],
+    verdict: str,
+    stated: tuple[tuple[Fraction, Fraction] | None, tuple[Fraction, Fraction] | None],
+    margin: tuple[Fraction, Fraction] | None,
+) -> Check:
+    """The claim about generic X_0."""
+    stated_c, stated_q = stated
     if len(A) == 1:
         fits = verdict == "TRIVIAL" and stated_q is None
         return Check(fits, "n = 1: there is no quotient" if fits else "n = 1 must be TRIVIAL")
@@ -283,11 +303,7 @@ def _check_tie(A: list[list[Fraction]], H: list[list[Fraction]], claim: dict[str
     integer, so a non-zero difference is at least 1 / (q (q S)^(N-1)), S a bound on the eigenvalues.
     """
     n, d = len(A), len(H)
-    side = d * d * (n * d) ** 2
-    size = 1 + max(sum((abs(x) for x in row), Fraction(0)) for row in H)
-    q = lcm(*(x.denominator for row in H for x in row)) ** 2
-    q *= lcm(*(x.denominator for row in A for x in row)) ** 2
-    needed = log2(q) + (side - 1) * (log2(q) + float(2 * _log2(size) + 1)) + 8
+    needed = _tie_bits(A, H)
     if needed > TIE_BITS:
         return Check(False, f"the tie would take {needed:.0f} bits to confirm, more than are spent")
     enclosed = _radii(A, H, int(needed) + 256)
@@ -310,6 +326,16 @@ def _check_tie(A: list[list[Fraction]], H: list[list[Fraction]], claim: dict[str
     if found != stated:
         return Check(False, f"the largest Jordan blocks at the tie are {found}, not {stated}")
     return Check(True, f"{words}; largest Jordan blocks {found[0]} and {found[1]}")
+
+
+def _tie_bits(A: list[list[Fraction]], H: list[list[Fraction]]) -> float:
+    """Bits at which two different squared moduli of modes must have separated (_check_tie)."""
+    n, d = len(A), len(H)
+    side = d * d * (n * d) ** 2
+    size = 1 + max(sum((abs(x) for x in row), Fraction(0)) for row in H)
+    q = lcm(*(x.denominator for row in H for x in row)) ** 2
+    q *= lcm(*(x.denominator for row in A for x in row)) ** 2
+    return log2(q) + (side - 1) * (log2(q) + float(2 * _log2(size) + 1)) + 8
 
 
 def _jordan_sizes(A: list[list[Fraction]], H: list[list[Fraction]]) -> tuple[int, int]:
@@ -339,6 +365,260 @@ def _largest_block(M: list[list[Fraction]]) -> int:
         roots: list[Any] = _exact(M).minpoly().numer().complex_roots()
         top = _maximum([abs(root) for root, _ in roots])
         return max(int(count) for root, count in roots if abs(root).overlaps(top))
+
+
+# ----------------------------------------------------------------------------------- about X_0
+
+
+def _check_x0(
+    A: list[list[Fraction]], H: list[list[Fraction]], given: dict[str, Any], claim: dict[str, Any]
+) -> Check:
+    """The verdict over the modes of X_0, and the depth from which HFC/LFC <= eps.
+
+    The modes that a start contains are the roots of its minimal polynomial under the operator:
+    computed exactly from its Krylov vectors, without eigenvectors.
+    """
+    try:
+        kind = given["numbers"]
+        X = [
+            [Fraction(x) if kind == "fractions" else Fraction(float.fromhex(x)) for x in row]
+            for row in given["X0"]
+        ]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise NotACertificate(f"X0 is malformed ({error})") from error
+    if len(X) != len(A) or any(len(row) != len(H) for row in X):
+        raise NotACertificate("X0 has the wrong shape")
+    found = _verdict_of(A, H, X)
+    if found is None or found != claim.get("verdict_x0"):
+        return Check(False, f"for this X_0 the verdict is {found}, not {claim.get('verdict_x0')}")
+    if "depth" not in claim:
+        return Check(True, f"{found} for this X_0")
+    try:
+        depth, eps = int(claim["depth"]), Fraction(str(claim["eps"]))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise NotACertificate(f"depth or eps is malformed ({error})") from error
+    if depth < 0 or eps <= 0 or found not in ("SMOOTHING", "TRIVIAL"):
+        return Check(False, "a certified depth needs a smoothing X_0, depth >= 0 and eps > 0")
+    return _check_depth(A, H, X, depth, eps)
+
+
+def _stationary(A: list[list[Fraction]]) -> list[Fraction] | None:
+    """pi with pi^T A = pi^T and sum 1, None where it is not unique."""
+    n = len(A)
+    system = [[A[j][i] - (i == j) for j in range(n)] for i in range(n - 1)] + [[Fraction(1)] * n]
+    right = flint.fmpq_mat(n, 1, [0] * (n - 1) + [1])
+    try:
+        solution = _exact(system).solve(right)
+    except ZeroDivisionError:
+        return None
+    return [Fraction(int(x.p), int(x.q)) for x in solution.entries()]
+
+
+def _operators(
+    A: list[list[Fraction]], H: list[list[Fraction]], X: list[list[Fraction]]
+) -> tuple[Any, Any, Any, Any] | None:
+    """(I + H, c_0, I + B (x) H on row-major differences to the first token, y_0), exact."""
+    pi = _stationary(A)
+    if pi is None:
+        return None
+    n, d = len(A), len(H)
+    consensus = _exact([[x + (i == j) for j, x in enumerate(row)] for i, row in enumerate(H)])
+    c = [sum((p * row[j] for p, row in zip(pi, X, strict=True)), Fraction(0)) for j in range(d)]
+    B = [[A[i][j] - A[0][j] for j in range(1, n)] for i in range(1, n)]
+    block = [
+        [B[i][j] * H[p][q] + (i == j and p == q) for j in range(n - 1) for q in range(d)]
+        for i in range(n - 1)
+        for p in range(d)
+    ]
+    y = [X[i][p] - X[0][p] for i in range(1, n) for p in range(d)]
+    return consensus, _column(c), _exact(block) if block else None, _column(y)
+
+
+def _column(values: list[Fraction]) -> Any:
+    return flint.fmpq_mat(len(values), 1, [_fmpq(x) for x in values])
+
+
+def _moduli_of_start(operator: Any, start: Any, bits: int) -> list[Any]:
+    """|root| of the minimal polynomial of a vector under an operator (none for the zero vector)."""
+    vectors = [start]
+    rank = 0
+    while True:
+        table = flint.fmpq_mat([[v.entries()[i] for v in vectors] for i in range(start.nrows())])
+        if table.rank() == rank:
+            break
+        rank += 1
+        vectors.append(operator * vectors[-1])
+    if rank == 0:
+        return []
+    # v_rank = sum of x_k v_k, from the normal equations of the independent columns.
+    left = flint.fmpq_mat([[v.entries()[i] for v in vectors[:-1]] for i in range(start.nrows())])
+    x = (left.transpose() * left).solve(left.transpose() * vectors[-1]).entries()
+    polynomial = flint.fmpq_poly([-entry for entry in x] + [1])
+    with flint.ctx.workprec(bits):
+        roots: list[Any] = polynomial.numer().complex_roots()
+        return [abs(root) for root, _ in roots]
+
+
+def _verdict_of(
+    A: list[list[Fraction]], H: list[list[Fraction]], X: list[list[Fraction]]
+) -> str | None:
+    """The verdict over the modes that X_0 contains; None where balls of 2560 bits cannot tell."""
+    if not any(map(any, X)):
+        return "UNDEFINED"
+    parts = _operators(A, H, X)
+    if parts is None:
+        return None
+    consensus, c, block, y = parts
+    needed = _tie_bits(A, H)
+    tie_bits = int(needed) + 256 if needed <= TIE_BITS else 2560
+    for bits in (160, 2560, tie_bits):
+        on_c = _moduli_of_start(consensus, c, bits)
+        on_q = [] if block is None else _moduli_of_start(block, y, bits)
+        with flint.ctx.workprec(bits):
+            alive = [m for m in (*on_c, *on_q) if not m.contains(0)]
+            if not alive:
+                return "UNDEFINED"
+            if not on_q:
+                return "TRIVIAL"
+            if not on_c:
+                return "NON_SMOOTHING"
+            top_c, top_q = _maximum(on_c), _maximum(on_q)
+            if top_c > top_q:
+                return "SMOOTHING"
+            if top_c < top_q:
+                return "NON_SMOOTHING"
+    # The moduli agree to the bits at which two of them that differ would have shown it.
+    return "TIE" if tie_bits > needed else None
+
+
+def _check_depth(
+    A: list[list[Fraction]],
+    H: list[list[Fraction]],
+    X: list[list[Fraction]],
+    depth: int,
+    eps: Fraction,
+) -> Check:
+    """HFC/LFC <= eps at every L >= depth, by powers of the operator in place of eigenvectors.
+
+    |z^T c_L| = |1 + h|^L |z^T c_0| for a left eigenvector z = e^T g(H), g = charpoly / (x - h);
+    ||y_L|| <= ||T^p||^q ||T^r|| ||y_0|| for L = p q + r. From some depth on that proves the bound
+    for good; the layers before are checked one by one.
+    """
+    parts, pi = _operators(A, H, X), _stationary(A)
+    if parts is None or pi is None:
+        return Check(False, "the stationary distribution of A is not unique")
+    _, c, block, y = parts
+    n = len(A)
+    if block is None or not any(y.entries()):
+        return Check(True, f"HFC = 0 at every depth, so HFC/LFC <= {eps} from {depth} on")
+    bits = 512
+    with flint.ctx.workprec(bits):
+        growth, weight = _consensus_growth(H, c)
+        if growth is None:
+            return Check(False, "no left eigenvector of H was found that X_0 contains")
+        start = _norm(flint.arb_mat(y).entries())
+        k = (n * sum(_ball((p - Fraction(1, n)) ** 2) for p in pi)).sqrt()
+        bound = _ball(eps)
+        norms = [flint.arb(1)]
+        power = flint.arb_mat(block)
+        period = None
+        for p in range(1, LONGEST_PERIOD + 1):
+            norms.append(_norm(power.entries()))
+            if norms[p] < growth**p:
+                period = p
+                break
+            power = power * flint.arb_mat(block)
+        if period is None:
+            return Check(
+                False, "no power of the quotient block is seen to be smaller than consensus"
+            )
+        # t_L = ||HFC|| / (sqrt n ||c||) <= C s^(L // period), s < 1; T1e: t (1 + k eps) <= eps.
+        s = norms[period] / growth**period
+        early = [norms[r] / growth**r for r in range(period)]
+        largest = early[0]
+        for value in early[1:]:
+            largest = largest.max(value)
+        constant = largest * start / (flint.arb(n).sqrt() * weight)
+        target = bound / (1 + k * bound)
+        last = depth
+        while not constant * s ** (last // period) <= target:
+            last += period
+            if last > depth + LONGEST_CHECK:
+                return Check(False, "the depth could not be confirmed within the layers checked")
+        wrong = _first_above(A, H, X, depth, last, eps)
+    if wrong is not None:
+        return Check(False, f"HFC/LFC exceeds {eps} at layer {wrong}, after the stated {depth}")
+    return Check(True, f"HFC/LFC <= {eps} at every depth from {depth} on")
+
+
+def _ball(x: Fraction) -> Any:
+    return flint.arb(_fmpq(x))
+
+
+def _norm(entries: list[Any]) -> Any:
+    """Frobenius norm, which bounds the 2-norm of a matrix."""
+    return sum((x * x for x in entries), flint.arb(0)).sqrt()
+
+
+def _consensus_growth(H: list[list[Fraction]], c: Any) -> tuple[Any, Any]:
+    """(|1 + h|, |z^T c_0| / ||z||) for the largest |1 + h| whose left eigenvector sees c_0."""
+    d = len(H)
+    matrix = flint.acb_mat(_exact(H))
+    identity = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
+    roots: list[Any] = _exact(H).charpoly().numer().complex_roots()
+    best: tuple[Any, Any] = (None, None)
+    for k, (h, multiplicity) in enumerate(roots):
+        if multiplicity > 1:
+            continue
+        g = identity
+        for j, (other, count) in enumerate(roots):
+            for _ in range(count if j != k else 0):
+                g = g * (matrix - identity * other)
+        for i in range(d):
+            z = [g[i, j] for j in range(d)]
+            content = abs(
+                sum((x * flint.acb(v) for x, v in zip(z, c.entries(), strict=True)), flint.acb(0))
+            )
+            length = sum((x.real * x.real + x.imag * x.imag for x in z), flint.arb(0)).sqrt()
+            if content > 0 and length > 0:
+                modulus = abs(1 + h)
+                if best[0] is None or modulus.lower() > best[0].lower():
+                    best = (modulus, content / length)
+                break
+    return best
+
+
+def _first_above(
+    A: list[list[Fraction]],
+    H: list[list[Fraction]],
+    X: list[list[Fraction]],
+    first: int,
+    last: int,
+    eps: Fraction,
+) -> int | None:
+    """The first layer in [first, last) where HFC/LFC <= eps is not seen, in balls, decoupled."""
+    parts, pi = _operators(A, H, X), _stationary(A)
+    assert parts is not None and pi is not None
+    n, d = len(A), len(H)
+    consensus, block = flint.arb_mat(parts[0]), flint.arb_mat(parts[2])
+    c, y = flint.arb_mat(parts[1]), flint.arb_mat(parts[3])
+    for layer in range(last):
+        if layer >= first:
+            hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
+            for p in range(d):
+                tokens = [flint.arb(0)] + [y[(i - 1) * d + p, 0] for i in range(1, n)]
+                mean = sum(tokens, flint.arb(0)) / n
+                centred = [x - mean for x in tokens]
+                shift = sum(
+                    (_ball(Fraction(1, n) - q) * x for q, x in zip(pi, centred, strict=True)),
+                    flint.arb(0),
+                )
+                hfc_squared += sum((x * x for x in centred), flint.arb(0))
+                lfc_squared += n * (c[p, 0] + shift) * (c[p, 0] + shift)
+            if not hfc_squared <= _ball(eps) ** 2 * lfc_squared:
+                return layer
+        c, y = consensus * c, block * y
+    return None
 
 
 def _log2(x: Fraction) -> float:

@@ -17,25 +17,36 @@ import numpy as np
 
 from theory.case import Case
 from theory.certificates.dominance import CertifiedDominance, Radius, certified_dominance
+from theory.depth_bounds import certified_depth_in_balls
 from theory.exact import EXACT_BITS, ExactDominance, at_precision, exact_dominance, jordan_size
+from theory.modes import mode_content
 from theory.perron import closed_classes
 from theory.provenance import provenance
+from theory.rational import exact_stationary
 
 SCHEMA_VERSION = 1
 KIND = "oversmoothing certificate"
 # Up to this n and d, what float64 cannot separate is decided on the exact values of the input.
 EXACT_FALLBACK_SIZE = 24
+# Up to this n and d, claims about one X_0 are made.
+MODES_SIZE = 8
 _BITS = 160
+DEFAULT_EPS = Fraction(1, 1000)
 
 
-def certify(case: Case) -> dict[str, Any]:
+def certify(case: Case, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
     """The certificate of a case, as a JSON object.
+
+    With X_0 it also states the verdict over the modes that X_0 contains (T4e) and a depth L*(eps)
+    with HFC/LFC <= eps at every L >= L* (T5d), where these can be certified.
 
     Fractions: decided exactly (ties and Jordan blocks too). Binary64: the fast path, then, up to
     EXACT_FALLBACK_SIZE, exact arithmetic on the binary values (rows of A divided by their sums),
     then UNDECIDED.
     """
     claim, method = _claim(case)
+    if case.X0 is not None:
+        claim |= _of_x0(case, claim["verdict"], eps)
     body = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
@@ -87,6 +98,29 @@ def _claim(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
         "limit_bits": EXACT_BITS,
     }
     return _from_exact(exact, case), method
+
+
+def _of_x0(case: Case, verdict: str, eps: Fraction) -> dict[str, Any]:
+    """Claims about this X_0, for n and d up to MODES_SIZE (beyond: none)."""
+    A, H, X0 = case.rational_A, case.rational_H, case.rational_X0
+    if X0 is None or max(case.n, case.d) > MODES_SIZE:
+        return {}
+    if not any(map(any, X0)):
+        return {"verdict_x0": "UNDEFINED"}
+    classes = closed_classes(case.A)
+    pi = exact_stationary(A, [list(map(int, members)) for members in classes])
+    content = mode_content(A, H, X0, pi)
+    if content.vanishes:
+        return {"verdict_x0": "UNDEFINED"}
+    if all(row == X0[0] for row in X0):
+        return {"verdict_x0": "TRIVIAL"}
+    names = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: "UNDECIDED"}
+    claim: dict[str, Any] = {"verdict_x0": names[content.comparison]}
+    if verdict == "SMOOTHING" and len(classes) == 1:
+        depth = certified_depth_in_balls(A, H, X0, eps)
+        if depth is not None:
+            claim |= {"eps": str(eps), "depth": depth.depth}
+    return claim
 
 
 def _interval(radius: Radius | None) -> list[str] | None:

@@ -9,12 +9,16 @@ from theory.certificates.certificate import certify
 from theory.errors import InputError
 from theory.files import to_json, write_atomically
 from theory.golden import golden_case
+from theory.rational import to_fraction
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `certify`."""
     parser.add_argument("case", nargs="?", metavar="CASE.json", help="as for `verdict`")
     parser.add_argument("--example", metavar="NAME", help="a golden case instead, e.g. GT4")
+    parser.add_argument(
+        "--eps", default="1/1000", help="of the depth L*(eps) (default %(default)s)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
 
 
@@ -27,10 +31,19 @@ def run(arguments: Namespace) -> int:
     else:
         golden = golden_case(arguments.example)
         case = make_case(golden.A, golden.H, golden.X0)
-    body = certify(case)
+    eps = to_fraction(arguments.eps, "--eps")
+    if eps <= 0:
+        raise InputError(f"--eps is {eps}: it must be positive")
+    body = certify(case, eps)
     if arguments.output is None:
         print(to_json(body), end="")
         return 0
     path = write_atomically(arguments.output, to_json(body))
-    print(f"{body['claim']['verdict']} ({body['claim']['reason']})\nwrote {path}")
+    claim = body["claim"]
+    print(f"{claim['verdict']} ({claim['reason']})")
+    if "verdict_x0" in claim:
+        print(f"for this X_0: {claim['verdict_x0']}")
+    if "depth" in claim:
+        print(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
+    print(f"wrote {path}")
     return 0
