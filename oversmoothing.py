@@ -90,9 +90,8 @@ def _parser(offered: Sequence[Command], chosen: str | None) -> ArgumentParser:
     parser.add_argument("--version", action="version", version=f"oversmoothing {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in offered:
-        sub = subparsers.add_parser(
-            command.name, help=command.summary, description=command.summary.capitalize() + "."
-        )
+        described = f"{command.summary[0].upper()}{command.summary[1:]}."
+        sub = subparsers.add_parser(command.name, help=command.summary, description=described)
         if command.name == chosen:
             command.add_arguments(sub)
         sub.set_defaults(run=command.run)
