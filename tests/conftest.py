@@ -1,4 +1,4 @@
-"""How property tests run: without a deadline (machines are shared), and in CI the same each time."""
+"""How property tests run: without a deadline (machines are shared); in CI the same each time."""
 
 from __future__ import annotations
 
