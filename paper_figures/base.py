@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from theory.files import output_folder, write_atomically
 
 FULL_WIDTH = 7.0  # inches: the text width of a two-column page
-HALF_WIDTH = 3.4  # inches: one column
 PNG_DPI = 150
 
 # Okabe and Ito (2008): told apart under every common form of colour blindness and in grey.

@@ -27,12 +27,6 @@ def sigma2_sigma1(X: Tensor | SplitState) -> Tensor:
     return scale(_first(ratio), exponent, 0)
 
 
-def log_sigma2_sigma1(X: Tensor | SplitState) -> Tensor:
-    """Natural logarithm of `sigma2_sigma1`, finite where that underflows; -inf for rank one."""
-    ratio, exponent = singular_value_ratios(X)
-    return torch.log(_first(ratio)) + log_of_two_to(exponent)
-
-
 def effective_rank(X: Tensor | SplitState) -> Tensor:
     """exp of the entropy of sigma / sum(sigma), [...] (Roy and Vetterli 2007). NaN for X = 0."""
     return 1.0 + effective_rank_excess(X)

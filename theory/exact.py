@@ -164,10 +164,6 @@ class Mode:
     attention: Eigenvalue | None
     value: Eigenvalue
 
-    @property
-    def is_consensus(self) -> bool:
-        return self.attention is None
-
     def multiplier(self, bits: int) -> flint.acb:
         """Ball around 1 + h a."""
         with at_precision(bits):

@@ -45,10 +45,3 @@ def upper_sum(P: Array, axis: int = -1) -> Array:
 def upper_modulus(real: Array, imaginary: Array) -> Array:
     """An upper bound on |real + i imaginary|."""
     return inflated(np.hypot(real, imaginary), 4)
-
-
-def lower_modulus(real: Array, imaginary: Array) -> Array:
-    """A lower bound (>= 0) on |real + i imaginary|."""
-    value = np.hypot(real, imaginary)
-    result: Array = np.maximum(0.0, value * (1 - 8 * UNIT) - 4 * TINY)
-    return result

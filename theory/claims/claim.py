@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fractions import Fraction
 from typing import Protocol
 
 from theory.rational import Matrix
@@ -164,8 +163,3 @@ def status_of(findings: Sequence[Finding]) -> Status:
     return (
         Status.CERTIFIED if kinds <= machine | {Kind.WRITTEN, Kind.CERTIFIED} else Status.UNDECIDED
     )
-
-
-def fraction(value: int | str | Fraction) -> Fraction:
-    """A fraction from "3/4" and the like, for readable instances."""
-    return Fraction(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pkgutil
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -109,15 +109,3 @@ def run_claim(claim: Claim, effort: Effort, kinds: frozenset[Kind] | None = None
         outcome = evidence.run(effort)
         findings.append(Finding(evidence, outcome, time.perf_counter() - start))
     return Entry(claim, status_of(findings), findings, time.perf_counter() - begin)
-
-
-def run_ledger(
-    chosen: Iterable[Claim],
-    effort: Effort,
-    kinds: frozenset[Kind] | None = None,
-    started: Callable[[Claim], None] = lambda claim: None,
-) -> Iterator[Entry]:
-    """Run claims one after the other; `started` is told of each before it runs."""
-    for claim in chosen:
-        started(claim)
-        yield run_claim(claim, effort, kinds)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SOLVERS = ("z3", "cvc5")
 TIME_LIMIT = 60.0
 
 

@@ -10,8 +10,6 @@ import flint
 import sympy as sp
 
 from theory.claims.claim import Hypothesis, Instance
-from theory.claims.query import Query
-from theory.claims.solver import solve
 from theory.exact import eigenvalues, factors
 from theory.perron import closed_classes
 from theory.quotient import rational_quotient
@@ -132,7 +130,6 @@ def all_real(M: Matrix) -> bool:
 
 ROW_STOCHASTIC = Hypothesis("A is row-stochastic: A >= 0 and A 1 = 1", _row_stochastic)
 POSITIVE = Hypothesis("A is row-stochastic with all entries positive", _positive)
-SIMPLE_ONE = Hypothesis("the eigenvalue 1 of A is simple", simple_one)
 TWO_TOKENS = Hypothesis("there are at least two tokens", lambda instance: len(instance.A) >= 2)
 NOT_FLAT = Hypothesis("X_0 is given and not all of its rows are equal", _not_flat)
 NOT_NILPOTENT = Hypothesis("H is not nilpotent", _not_nilpotent)
@@ -150,17 +147,6 @@ def vanishes(residual: Callable[[], Any]) -> Callable[[], None]:
         entries = list(found) if isinstance(found, sp.MatrixBase | list | tuple) else [found]
         for entry in entries:
             assert sp.expand(entry) == 0 or sp.simplify(entry) == 0, f"the residual is {entry}"
-
-    return check
-
-
-def unsat(*queries: Query) -> Callable[[], None]:
-    """A check that z3 finds no counterexample to any of the queries."""
-
-    def check() -> None:
-        for query in queries:
-            answer = solve(query.to_smtlib(), "z3", 20.0)
-            assert answer.result == "unsat", f"{query.name}: {answer.result} {answer.model}"
 
     return check
 
