@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 import sympy as sp
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oversmoothing
@@ -299,3 +299,8 @@ def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, c
     monkeypatch.setattr(prove, "select", lambda names: [misfiled])
     assert oversmoothing.main(["prove", "--jobs", "1", "--examples", "20"]) == 1
     assert "T1b is proved (written), on record as refuted" in capsys.readouterr().err
+
+
+def test_a_search_that_filters_everything_away_shows_nothing():
+    outcome = Searched("law", st.integers(), lambda x: assume(False)).run(Effort())
+    assert outcome.holds is None

@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as with_seed
-from hypothesis.errors import UnsatisfiedAssumption
+from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
 from theory.claims.claim import Effort, Kind, Outcome
@@ -248,13 +248,18 @@ class Searched:
                 raise
             tried += 1
 
+        nothing = Outcome(None, "every drawn example was filtered out: nothing was searched")
         try:
             attempt()
+        except Unsatisfiable:
+            return nothing
         except Exception as error:  # whatever the law raises is the violation
             if not worst:
                 raise
             shown = f"{show(worst[0])}: {str(error).splitlines()[0] if str(error) else 'violated'}"
             return Outcome(False, f"violated after {tried} examples: {shown}", shown)
+        if tried == 0:
+            return nothing
         return Outcome(True, f"{tried} examples, none violates it", None, {"examples": tried})
 
 
