@@ -1,0 +1,1 @@
+"""The bridge: trained models as the theory sees them, predicted and observed smoothing."""
