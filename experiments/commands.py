@@ -1,4 +1,4 @@
-"""`train` and `inspect`: train the digits models, and ask of a trained model whether it smooths."""
+"""What `experiments` offers to the command line: train, inspect, certify and measure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theory.command import Command
+from theory.command import Command, lazy_command
 from theory.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.inspect import Report
     from experiments.train import TrainedModel
 
 TRAINABLE = ("vit", "vit+", "vit-")
@@ -22,17 +21,6 @@ def _add_train_arguments(parser: ArgumentParser) -> None:
     add("config", nargs="?", metavar="CONFIG.json", help="an object of configuration fields")
     add("--variant", choices=[*TRAINABLE, "all"], help="form of H (default: CONFIG's, or all)")
     add("--seed", type=int, help="of weights, order and augmentation (default: CONFIG's, or 0)")
-    _add_common_arguments(parser)
-
-
-def _add_inspect_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="vit, vit+, vit-, vit-random, or the folder of a run")
-    add("--images", metavar="DIR", help="8-bit image files (default: the digits validation images)")
-    add("--text", metavar="FILE", help="text, for models that read text")
-    add("--data-dir", metavar="DIR", help="where external models and data lie")
-    add("--json", action="store_true", help="print one JSON object")
-    add("--seed", type=int, default=0, help="of the run named by vit, vit+, vit-, vit-random")
     _add_common_arguments(parser)
 
 
@@ -110,80 +98,6 @@ def _training_table(models: list[tuple[TrainedModel, bool]]) -> str:
     return pd.DataFrame(rows).to_string(index=False)
 
 
-def _inspect(arguments: Namespace) -> int:
-    from experiments.digits import digits
-    from experiments.images import load_images
-    from experiments.inspect import inspect
-    from simulations.inputs import choose_device
-    from theory.files import to_json
-
-    if arguments.text is not None:
-        raise InputError(
-            f"the model '{arguments.model}' reads images, not text: leave --text out, or give "
-            "--images DIR"
-        )
-    found = _find_model(arguments, choose_device(arguments.device))
-    if arguments.images is None:
-        pixels = digits().validation.pixels
-    else:
-        pixels = load_images(Path(arguments.images), found.model.shape.image_size)
-    report = inspect(found.model, pixels, name=arguments.model)
-    print(to_json(report.to_json_object()) if arguments.json else describe(report), end="")
-    return 0
-
-
-def _find_model(arguments: Namespace, device: Any) -> TrainedModel:
-    from experiments.config import VARIANTS, default_config
-    from experiments.train import load_model, trained
-
-    name, results = arguments.model, Path(arguments.out)
-    if name not in VARIANTS:
-        if Path(name).is_dir():
-            return load_model(Path(name), device=device)
-        raise InputError(
-            f"there is no model '{name}': give one of {', '.join(VARIANTS)} or the folder of a run"
-        )
-    config = default_config(name, arguments.seed)
-    folder = results / config.folder_name()
-    if name != "vit-random" and not folder.exists():
-        raise InputError(
-            f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
-            f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
-        )
-    return trained(config, results, device=device)
-
-
-def describe(report: Report) -> str:
-    """The report as a table, a row a layer, and its summary."""
-    import pandas as pd
-
-    frame = report.to_frame()
-    table = pd.DataFrame(
-        {
-            "layer": frame["layer"],
-            "log HFC/LFC": frame["log_hfc_lfc"],
-            "by attention": frame["log_change_attention"],
-            "by FFN": frame["log_change_ffn"],
-            "cos mean": frame["cos_mean"],
-            "cos min": frame["cos_min"],
-            "eff. rank": frame["effective_rank"],
-            "consensus %": 100 * frame["consensus_share"],
-            "rho_C": frame["rho_consensus"],
-            "rho_Q": frame["rho_quotient_median"],
-            "Re h min": frame["h_real_min"],
-            "Re h max": frame["h_real_max"],
-            "safe s": frame["safe_interval_min"],
-        }
-    )
-    text = table.to_string(index=False, float_format=lambda x: f"{x:.3f}", na_rep="-")
-    return (
-        f"{text}\n\nMeans over {report.images} images, {report.tokens} tokens with CLS; natural "
-        "logarithms; cosines signed, over pairs of\ndistinct tokens. rho_Q: median over images. A "
-        "real h loses at consensus iff -s < h < 0; s: minimum over images.\n"
-        f"{report.summary()}\n"
-    )
-
-
 def _add_certify_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="folder of a Hugging Face vision model (safetensors)")
@@ -216,16 +130,20 @@ COMMANDS = [
         _add_train_arguments,
         _train,
     ),
-    Command(
+    lazy_command(
         "inspect",
-        "does a trained model smooth, where, and by which sublayer",
-        _add_inspect_arguments,
-        _inspect,
+        "does a trained model smooth, where, by which sublayer, and why",
+        "experiments.inspect_command",
     ),
     Command(
         "certify-model",
         "certified verdicts on the attention of a trained vision model",
         _add_certify_arguments,
         _certify_model,
+    ),
+    lazy_command(
+        "bench",
+        "speed and accuracy against their targets, as ratios in one run",
+        "experiments.bench_command",
     ),
 ]

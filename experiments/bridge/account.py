@@ -28,13 +28,19 @@ SUBLAYERS = ("attention", "ffn")
 class LayerAccount:
     """Natural logs, float64 [b]: log HFC/LFC before and after the layer, and the parts.
 
-    parts: {'attention_body', 'attention_scales', ..., 'ffn_gains'}. Their sum is after - before up
-    to rounding: the last step of each sublayer is the measured stream itself.
+    parts: {'attention_body', 'attention_scales', ..., 'ffn_gains'}. With verify each is computed
+    from the weights, so that their sum is the measured after - before only where the model was read
+    rightly: `error` is what is left. Without, the last step of a sublayer is the measured stream.
     """
 
     before: Tensor
     after: Tensor
     parts: dict[str, Tensor]
+
+    @property
+    def error(self) -> Tensor:
+        """|sum of the parts - measured change|, [b]."""
+        return (self.of("attention") + self.of("ffn") - self.change).abs()
 
     @property
     def change(self) -> Tensor:
@@ -68,15 +74,22 @@ def scaled(norm: Norm, X: Tensor) -> Tensor:
 
 def mix(A: Tensor, heads: Heads, N: Tensor) -> Tensor:
     """sum_h A_h N W_V,h W_O,h + biases for A [b, heads, n, n] and N [b, n, d]: [b, n, d]."""
-    values = torch.einsum("bnd,hdr->bhnr", N, heads.W_V)
+    h, d, r = heads.W_V.shape
+    b, n, _ = N.shape
+    values = (N @ heads.W_V.transpose(0, 1).reshape(d, h * r)).view(b, n, h, r).transpose(1, 2)
     if heads.b_V is not None:
         values = values + heads.b_V.unsqueeze(-2)
-    out = torch.einsum("bhnr,hrd->bnd", A @ values, heads.W_O)
+    out: Tensor = (A @ values).transpose(1, 2).flatten(-2) @ heads.W_O.reshape(h * r, -1)
     return out if heads.b_O is None else out + heads.b_O
 
 
 def layer_account(
-    layer: Layer, trace: Trace, log_ratio: Callable[[Tensor], Tensor], keep: Tensor | None = None
+    layer: Layer,
+    trace: Trace,
+    log_ratio: Callable[[Tensor], Tensor],
+    keep: Tensor | None = None,
+    *,
+    verify: bool = True,
 ) -> LayerAccount:
     """Account for one traced layer. log_ratio maps a stream [b, n, d] to log HFC/LFC [b], over the
     kept tokens; keep [b, n] bool or None for all.
@@ -85,45 +98,51 @@ def layer_account(
     assert A is not None
     A = A.to(trace.before.dtype)
 
-    def attention(N: Tensor) -> Tensor:
-        return mix(A, layer.heads, N)
-
     start = log_ratio(trace.before)
     middle = log_ratio(trace.after_attention)
     end = log_ratio(trace.after_ffn)
-    parts = _sublayer(
-        "attention", layer.norm_attention, attention, trace.before, start, middle, layer,
-        log_ratio, keep,
-    )  # fmt: skip
+    weights = layer.heads.to(A.device, A.dtype)
+    sublayer = _Sublayer(layer.placement, log_ratio, keep)
+    norm = _moved(layer.norm_attention, A)
+    known = (None, None) if verify else (middle, end)
+    parts = sublayer.parts(
+        "attention", norm, lambda N: mix(A, weights, N), trace.before, start, known[0]
+    )
     if layer.ffn is None:
         parts |= {f"ffn_{part}": torch.zeros_like(start) for part in PARTS}
     else:
-        parts |= _sublayer(
-            "ffn", layer.norm_ffn, layer.ffn, trace.after_attention, middle, end, layer,
-            log_ratio, keep,
-        )  # fmt: skip
+        norm = _moved(layer.norm_ffn, A)
+        parts |= sublayer.parts("ffn", norm, layer.ffn, trace.after_attention, middle, known[1])
     return LayerAccount(start, end, parts)
 
 
-def _sublayer(
-    name: str,
-    norm: Norm,
-    f: Callable[[Tensor], Tensor],
-    X: Tensor,
-    start: Tensor,
-    end: Tensor,
-    layer: Layer,
-    log_ratio: Callable[[Tensor], Tensor],
-    keep: Tensor | None,
-) -> dict[str, Tensor]:
-    if layer.placement == "pre":
-        body = log_ratio(X + f(bare(norm, X, keep)))
-        own_scales = log_ratio(X + f(scaled(norm, X)))
-    else:
-        added = X + f(X)
-        body, own_scales = log_ratio(added), log_ratio(scaled(norm, added))
-    return {
-        f"{name}_body": body - start,
-        f"{name}_scales": own_scales - body,
-        f"{name}_gains": end - own_scales,
-    }
+def _moved(norm: Norm, like: Tensor) -> Norm:
+    shift = None if norm.shift is None else norm.shift.to(like)
+    return Norm(norm.kind, norm.gain.to(like), shift, norm.eps)
+
+
+@dataclass(frozen=True)
+class _Sublayer:
+    placement: str
+    log_ratio: Callable[[Tensor], Tensor]
+    keep: Tensor | None
+
+    def parts(
+        self,
+        name: str,
+        norm: Norm,
+        f: Callable[[Tensor], Tensor],
+        X: Tensor,
+        start: Tensor,
+        end: Tensor | None,
+    ) -> dict[str, Tensor]:
+        """end: log HFC/LFC after the sublayer where it is taken from the measured stream."""
+        if self.placement == "pre":
+            logs = [start, self.log_ratio(X + f(bare(norm, X, self.keep)))]
+            logs.append(self.log_ratio(X + f(scaled(norm, X))))
+            logs.append(self.log_ratio(X + f(norm(X))) if end is None else end)
+        else:
+            added = X + f(X)
+            logs = [start, self.log_ratio(added), self.log_ratio(scaled(norm, added))]
+            logs.append(self.log_ratio(norm(added)) if end is None else end)
+        return {f"{name}_{part}": logs[k + 1] - logs[k] for k, part in enumerate(PARTS)}

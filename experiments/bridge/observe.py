@@ -15,8 +15,7 @@ from torch import Tensor
 
 from experiments.bridge.account import PARTS, SUBLAYERS, layer_account
 from experiments.bridge.model import Extraction, Model
-from experiments.bridge.stream_metrics import stream_metrics
-from simulations.metrics import log_hfc_lfc_ratio
+from experiments.bridge.stream_metrics import stream_log_ratio, stream_metrics
 
 Array = NDArray[np.float64]
 
@@ -49,28 +48,27 @@ def join(parts: list[Observed]) -> Observed:
 def log_ratio(X: Tensor, keep: Tensor | None = None) -> Tensor:
     """log HFC/LFC [b] over the kept tokens of X [b, n, d], float64. Padding counts for nothing."""
     if keep is None:
-        return log_hfc_lfc_ratio(X)
-    return torch.stack([log_hfc_lfc_ratio(x[k]) for x, k in zip(X, keep, strict=True)])
+        return stream_log_ratio(X)
+    each = [stream_log_ratio(x[k].unsqueeze(0)) for x, k in zip(X, keep, strict=True)]
+    return torch.cat(each)
 
 
-def observe(model: Model, batch: Extraction, *, account: bool = True) -> Observed:
-    """Metrics of every stream, with and without CLS where the model has one, and the account."""
+def observe(model: Model, batch: Extraction, *, verify: bool = True) -> Observed:
+    """Metrics of every stream, with and without CLS where the model has one, and the account.
+
+    verify: compute every part of the account from the weights (see `layer_account`).
+    """
     keep = None if bool(batch.keep.all()) else batch.keep
     streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
     rows = [_metrics(X, keep, model.cls) for X in streams]
     middle, parts = [], []
     for layer, trace in zip(model.layers, batch.traces, strict=True):
-        if account:
-            found = layer_account(layer, trace, lambda X: log_ratio(X, keep), keep)
-            parts.append(found.parts)
-            middle.append(found.before + found.of("attention"))
-        else:
-            middle.append(log_ratio(trace.after_attention, keep))
+        found = layer_account(layer, trace, lambda X: log_ratio(X, keep), keep, verify=verify)
+        parts.append(found.parts)
+        middle.append(log_ratio(trace.after_attention, keep))
     return Observed(
         {name: np.stack([row[name].cpu().numpy() for row in rows]) for name in rows[0]},
-        {name: np.stack([part[name].cpu().numpy() for part in parts]) for name in PART_NAMES}
-        if account
-        else {},
+        {name: np.stack([part[name].cpu().numpy() for part in parts]) for name in PART_NAMES},
         torch.stack(middle).cpu().numpy(),
         _drift(batch, keep),
     )

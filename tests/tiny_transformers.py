@@ -1,0 +1,133 @@
+"""Tiny Transformers of every family that the bridge reads, with weights far from trivial."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from transformers import (
+    BertConfig,
+    BertModel,
+    DeiTConfig,
+    DeiTModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    ViTConfig,
+    ViTForImageClassification,
+)
+
+VISION = {
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 32,
+    "image_size": 32,
+    "patch_size": 8,
+}
+WORDS = 40
+FAMILIES = ("vit", "deit", "bert", "gpt2", "llama")
+TEXT = ("bert", "gpt2", "llama")
+
+
+def tiny(family: str, implementation: str = "sdpa", seed: int = 0, **settings: object) -> nn.Module:
+    """A random model in evaluation mode; norm gains and biases are random as well."""
+    torch.manual_seed(seed)
+    if family == "vit":
+        config = ViTConfig(**VISION, num_labels=5)
+        kind = ViTForImageClassification
+    elif family == "deit":
+        config, kind = DeiTConfig(**VISION), DeiTModel
+    elif family == "bert":
+        config = BertConfig(
+            vocab_size=WORDS, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+            intermediate_size=32, max_position_embeddings=16,
+        )  # fmt: skip
+        kind = BertModel
+    elif family == "gpt2":
+        config = GPT2Config(
+            vocab_size=WORDS, n_embd=24, n_layer=2, n_head=3, n_positions=16,
+            bos_token_id=1, eos_token_id=2,
+        )  # fmt: skip
+        kind = GPT2LMHeadModel
+    else:
+        config = LlamaConfig(
+            vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, intermediate_size=48, max_position_embeddings=16,
+            bos_token_id=1, eos_token_id=2,
+        )  # fmt: skip
+        kind = LlamaForCausalLM
+    for name, value in settings.items():
+        setattr(config, name, value)
+    config._attn_implementation = implementation
+    model = kind(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model
+
+
+def tokens(lengths: tuple[int, ...] = (7, 4), seed: int = 0) -> dict[str, Tensor]:
+    """Random token ids, padded on the right."""
+    generator = torch.Generator().manual_seed(seed)
+    shape = (len(lengths), max(lengths))
+    ids = torch.randint(3, WORDS, shape, generator=generator)
+    mask = (torch.arange(shape[1]) < torch.tensor(lengths)[:, None]).long()
+    return {"input_ids": ids * mask, "attention_mask": mask}
+
+
+def pixels(count: int = 2, seed: int = 0) -> Tensor:
+    return torch.randn(count, 3, 32, 32, generator=torch.Generator().manual_seed(seed))
+
+
+def batch(family: str) -> Tensor | dict[str, Tensor]:
+    """Inputs that the family reads; texts of different lengths."""
+    return tokens() if family in TEXT else pixels()
+
+
+class Mixer(nn.Module):
+    """Attention that works in place, with its own names and query, key, value head by head."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.all_three = nn.Linear(width, 3 * width)
+        self.join = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, n, d = x.shape
+        parts = self.all_three(x).view(b, n, self.heads, 3, -1).permute(3, 0, 2, 1, 4)
+        mixed = nn.functional.scaled_dot_product_attention(*parts)
+        answer: Tensor = self.join(mixed.transpose(1, 2).reshape(b, n, d))
+        return answer
+
+
+class Own(nn.Module):
+    """A Pre-LN block nobody knows; the residual is added in place."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(width), nn.RMSNorm(width)
+        self.mix = Mixer(width, heads)
+        self.think = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+
+    def forward(self, x: Tensor) -> Tensor:
+        x += self.mix(self.first(x))
+        x += self.think(self.second(x))
+        return x
+
+
+class Stack(nn.Module):
+    """A whole model of such blocks on inputs [b, n, 6]."""
+
+    def __init__(self, width: int = 12, heads: int = 3, depth: int = 2, seed: int = 0) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.embed = nn.Linear(6, width)
+        self.floors = nn.ModuleList(Own(width, heads) for _ in range(depth))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x)
+        for floor in self.floors:
+            x = floor(x)
+        return x
