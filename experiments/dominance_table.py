@@ -1,8 +1,9 @@
 """Table 1 of arXiv 2401.04301 on the digits models: which eigenvalue dominates, and how often.
 
 What one case is and how complex spectra count is not stated in the paper; reading E2 is in
-`experiments.layer_dominance`. Further readings (one case a head; the exact many-head operator; one
-case an eigenvalue of H) are further functions with the type `Reading`, entered in READINGS.
+`experiments.layer_dominance`, with what this table says of H besides. The other readings (one case
+a head; the exact many-head operator; one case an eigenvalue of H), for these models and any
+described one, are `experiments.readings`.
 Two lines are theorems and are demanded of every run: ViT+ has 100 % consensus (T2d, all h_j > 0),
 and no case is won by consensus in a layer whose h_j all lie in [-1, 0) (T3d).
 """

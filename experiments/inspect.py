@@ -28,6 +28,9 @@ from theory.errors import InputError
 __all__ = ["CONVENTIONS", "METRICS", "Report", "inspect"]
 
 BATCH = 32
+# Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes
+# through every sublayer.
+ACCOUNT = 32
 
 
 @one_thread()
@@ -37,6 +40,7 @@ def inspect(
     *,
     name: str | None = None,
     spectra: int | None = None,
+    account: int | None = ACCOUNT,
     batch_size: int | None = None,
     progress: bool = False,
 ) -> Report:
@@ -44,14 +48,17 @@ def inspect(
 
     model: a described model, a module the adapters know, a folder or a hub name. spectra: how many
     of the inputs, from the first, have the spectra of their attention taken: 0 for none, by default
-    as many as cost no more than ten images of a ViT on 224 x 224 pixels. progress: a bar on stderr.
+    as many as cost no more than ten images of a ViT on 224 x 224 pixels. account: on how many, in
+    whole batches, the share of the norms in each sublayer's change is measured (None: all, 0:
+    none); the sublayers' changes themselves are measured on all. progress: a bar on stderr.
 
     Raises `InputError` for models that no adapter knows and inputs of another shape.
     """
     described = model if isinstance(model, Model) else open_model(model)
     described = described if name is None else described.renamed(name)
-    if spectra is not None and spectra < 0:
-        raise InputError(f"spectra is {spectra}: give 0 for none, or a number of inputs")
+    for word, number in (("spectra", spectra), ("account", account)):
+        if number is not None and number < 0:
+            raise InputError(f"{word} is {number}: give 0 for none, or a number of inputs")
     found: list[Observed] = []
     kept: list[Extraction] = []
     lengths: set[int] = set()
@@ -60,7 +67,8 @@ def inspect(
         described, inputs, batch_size=batch_size or BATCH, attention=True, progress=progress
     )
     for batch in batches:
-        found.append(observe(described, batch, verify=not found))
+        wants = account is None or seen < account
+        found.append(observe(described, batch, account=wants, verify=not found))
         av_error = max(av_error, *batch.av_error)
         lengths |= {int(number) for number in batch.keep.sum(-1)}
         if wanted is None:
@@ -78,7 +86,9 @@ def _report(
 ) -> Report:
     logs = observed.metrics["log_hfc_lfc"]
     by_attention, by_ffn = observed.middle - logs[:-1], logs[1:] - observed.middle
-    total = np.sum([observed.parts[name] for name in PART_NAMES], axis=0)
+    taken = observed.parts[PART_NAMES[0]].shape[1] if observed.parts else 0
+    total = sum((observed.parts[name] for name in observed.parts), np.zeros((model.depth, taken)))
+    change = (logs[1:] - logs[:-1])[:, :taken]
     rows: list[dict[str, Any]] = [
         {"layer": number, **_statistics({k: v[number] for k, v in observed.metrics.items()})}
         for number in range(model.depth + 1)
@@ -87,8 +97,8 @@ def _report(
     for number, (row, layer) in enumerate(zip(rows[1:], model.layers, strict=True)):
         row |= _interval("log_change_attention", by_attention[number])
         row |= _interval("log_change_ffn", by_ffn[number])
-        for name in PART_NAMES:
-            row |= _interval(f"log_change_{name}", observed.parts[name][number])
+        for name, part in observed.parts.items():
+            row |= _interval(f"log_change_{name}", part[number])
         row |= weights_why(layer.heads) | spectral[number] | _gains(layer)
         row |= _interval("attention_drift", observed.drift[number])
     return Report(
@@ -102,7 +112,8 @@ def _report(
         modality=model.modality,
         cls=model.cls,
         spectra=sum(len(batch.keep) for batch in kept),
-        account_error=float(np.abs(total - (logs[1:] - logs[:-1])).max()),
+        accounted=taken,
+        account_error=float(np.abs(total - change).max(initial=0.0)),
         av_error=av_error,
         notes=model.run_notes,
     )

@@ -25,9 +25,9 @@ PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PA
 @dataclass(frozen=True)
 class Observed:
     """metrics {name: [layers + 1, b]} (row 0: in front of layer 1); parts {PART_NAMES: [layers,
-    b]}, of the change of log HFC/LFC; middle [layers, b]: log HFC/LFC after each attention
-    sublayer; drift [layers, b]: ||A_l - A_{l-1}||_F / ||A_l||_F of the mean over heads (NaN for
-    l = 1). All float64."""
+    k]}, of the change of log HFC/LFC, over the k inputs whose account was taken; middle [layers,
+    b]: log HFC/LFC after each attention sublayer; drift [layers, b]: ||A_l - A_{l-1}||_F /
+    ||A_l||_F of the mean over heads (NaN for l = 1). All float64."""
 
     metrics: dict[str, Array]
     parts: dict[str, Array]
@@ -39,7 +39,11 @@ def join(parts: list[Observed]) -> Observed:
     """Batches one after the other."""
     return Observed(
         {k: np.concatenate([p.metrics[k] for p in parts], axis=1) for k in parts[0].metrics},
-        {k: np.concatenate([p.parts[k] for p in parts], axis=1) for k in parts[0].parts},
+        {
+            k: np.concatenate([p.parts[k] for p in parts if p.parts[k].size], axis=1)
+            for k in parts[0].parts
+            if parts[0].parts[k].size
+        },
         np.concatenate([p.middle for p in parts], axis=1),
         np.concatenate([p.drift for p in parts], axis=1),
     )
@@ -53,25 +57,36 @@ def log_ratio(X: Tensor, keep: Tensor | None = None) -> Tensor:
     return torch.cat(each)
 
 
-def observe(model: Model, batch: Extraction, *, verify: bool = True) -> Observed:
+def observe(
+    model: Model, batch: Extraction, *, account: bool = True, verify: bool = True
+) -> Observed:
     """Metrics of every stream, with and without CLS where the model has one, and the account.
 
-    verify: compute every part of the account from the weights (see `layer_account`).
+    account: split each sublayer's change by what its norm adds. verify: compute every part of that
+    from the weights (see `layer_account`).
     """
     keep = None if bool(batch.keep.all()) else batch.keep
     streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
     rows = [_metrics(X, keep, model.cls) for X in streams]
     middle, parts = [], []
     for layer, trace in zip(model.layers, batch.traces, strict=True):
-        found = layer_account(layer, trace, lambda X: log_ratio(X, keep), keep, verify=verify)
-        parts.append(found.parts)
+        if account:
+            found = layer_account(layer, trace, lambda X: log_ratio(X, keep), keep, verify=verify)
+            parts.append(found.parts)
         middle.append(log_ratio(trace.after_attention, keep))
     return Observed(
         {name: np.stack([row[name].cpu().numpy() for row in rows]) for name in rows[0]},
-        {name: np.stack([part[name].cpu().numpy() for part in parts]) for name in PART_NAMES},
+        {name: _rows(parts, name, len(batch.keep) if account else 0) for name in PART_NAMES},
         torch.stack(middle).cpu().numpy(),
         _drift(batch, keep),
     )
+
+
+def _rows(parts: list[dict[str, Tensor]], name: str, inputs: int) -> Array:
+    """[layers, inputs] of one part; no column where no account was taken."""
+    if not inputs:
+        return np.zeros((1, 0))
+    return np.stack([part[name].cpu().numpy() for part in parts])
 
 
 def _metrics(X: Tensor, keep: Tensor | None, cls: bool) -> dict[str, Tensor]:
@@ -92,13 +107,15 @@ def _drift(batch: Extraction, keep: Tensor | None) -> Array:
         if trace.attention is None:
             found.append(torch.full((len(trace.before),), torch.nan, dtype=torch.float64))
             continue
-        A = trace.attention.double().mean(1)
+        A = trace.attention.mean(1)
         if keep is not None:
             A = A * keep.unsqueeze(-1)
-        size = torch.linalg.vector_norm(A, dim=(-2, -1))
+        size = torch.linalg.vector_norm(A, dim=(-2, -1), dtype=torch.float64)
         if before is None:
             found.append(torch.full_like(size, torch.nan))
         else:
-            found.append(torch.linalg.vector_norm(A - before, dim=(-2, -1)) / size)
+            found.append(
+                torch.linalg.vector_norm(A - before, dim=(-2, -1), dtype=torch.float64) / size
+            )
         before = A
     return torch.stack(found).cpu().numpy()

@@ -35,7 +35,7 @@ CONVENTIONS = {
     "bands": "_p05 and _p95: 5th and 95th percentile of the inputs",
     "log_change": "of log HFC/LFC over a sublayer. _body: with one scale for all tokens and unit "
     "gains in its norm; _scales: what each token's own scale adds; _gains: what the norm's gain "
-    "and shift add; the three sum to the sublayer's change",
+    "and shift add; the three sum to the sublayer's change over the inputs accounted for",
     "dominance": "reading E2: a case is an (input, layer); A the mean over heads, H whole, the "
     "maximum over all pairs (j, i); norm and FFN are not in it",
     "predicted_log_rate": "log(rho_quotient / rho_consensus), median over inputs",
@@ -60,8 +60,9 @@ class Report:
     tokens: 0 where inputs differ in length. images: number of inputs. change [images]: of log
     HFC/LFC over the whole stack; by_attention, by_ffn [layers, images]: its parts. modality:
     'vision' or 'text'. cls: whether token 0 is CLS. spectra: inputs whose spectra were taken.
-    account_error: largest |sum of parts - whole change| over layers and the inputs of the first
-    batch, whose parts are all computed from the weights. av_error: largest
+    accounted: inputs on which the norms' shares were measured. account_error: largest |sum of parts
+    - whole change| over their layers; the parts of the first batch are all computed from the
+    weights. av_error: largest
     relative difference between sum_h A_h N(X) W_V W_O and the module's own output. notes: what the
     reader must know.
     """
@@ -76,6 +77,7 @@ class Report:
     modality: str = "vision"
     cls: bool = True
     spectra: int = 0
+    accounted: int = 0
     account_error: float = 0.0
     av_error: float = 0.0
     notes: tuple[str, ...] = field(default=())
@@ -148,6 +150,7 @@ class Report:
             "tokens": self.tokens,
             "images": self.images,
             "spectra": self.spectra,
+            "accounted": self.accounted,
             "account_error": json_number(self.account_error),
             "av_error": json_number(self.av_error),
             "notes": list(self.notes),

@@ -40,7 +40,7 @@ _REGION_COLOUR = {
 
 
 def draw(report: Report) -> Figure:
-    """Eight panels (six without spectra of attention), on the Agg canvas and no pyplot state."""
+    """Eight panels, on the Agg canvas and with no pyplot state."""
     table = report.table
     inner = table.iloc[1:]
     with style():
@@ -141,6 +141,9 @@ def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
         "tilt_residual": "toward largest |1 + h|",
         "tilt_modulus": "toward largest |h|",
     }
+    if "tilt_residual" not in inner:
+        _absent(axis)
+        return
     _lines(axis, inner, names)
     for k, name in enumerate(names):
         axis.plot(
@@ -159,6 +162,10 @@ def _attention(axis: Axes, inner: pd.DataFrame) -> None:
     }
     _lines(axis, inner, names)
     axis.set_ylabel("attention, mean over heads")
+
+
+def _absent(axis: Axes) -> None:
+    axis.text(0.5, 0.5, "no spectra were taken", ha="center", transform=axis.transAxes)
 
 
 def _weights(axis: Axes, inner: pd.DataFrame) -> None:

@@ -58,10 +58,10 @@ def stream_log_ratio(X: Tensor) -> Tensor:
     ||HFC||^2 = sum |x_i|^2 - n |m|^2 in float64, which keeps 1e-11 at a spread of 1e-2; inputs
     outside the plain range go to `simulations.metrics`.
     """
-    Y = X.detach().to(torch.float64)
+    Y = X.detach()
     n = Y.shape[1]
-    square = torch.linalg.vector_norm(Y, dim=(1, 2)).square()
-    lfc = n * Y.mean(1).square().sum(-1)
+    square = torch.linalg.vector_norm(Y, dim=(1, 2), dtype=torch.float64).square()
+    lfc = n * Y.mean(1, dtype=torch.float64).square().sum(-1)
     ratio = (square - lfc) / lfc
     plain = (square > 1 / SCALE) & (square < SCALE) & (ratio > SPREAD**2) & (ratio < SPREAD**-2)
     found: Tensor = ratio.clamp_min(0.0).log() / 2

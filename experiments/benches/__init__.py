@@ -1,0 +1,1 @@
+"""What `experiments` measures: the cost of inspecting a model."""
