@@ -6,11 +6,13 @@ PIP_ARGS ?=
 # Where results go, and further arguments for the main job.
 OUT ?= results
 JOBS ?= 2
+# For example: make mutants MUTANTS='--all theory/limits.py'
+MUTANTS ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce test lint types env clean
+.PHONY: reproduce test mutants lint types env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -18,6 +20,10 @@ reproduce: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Resumable: what is known of an unchanged module is kept in .mutants/.
+mutants: $(VENV)/.mutants
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -34,5 +40,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev]'
 	touch $@
 
+$(VENV)/.mutants: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[mutants]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mutants build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

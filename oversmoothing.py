@@ -3,6 +3,7 @@
     import oversmoothing
     oversmoothing.verdict(A=..., H=...)                        # does it oversmooth, and why
     oversmoothing.evolve(X0=..., A=..., W=..., depth=1000)     # simulate it, on CPU or GPU
+    oversmoothing.evolve_heads(X0=..., attention=..., weights=..., depth=50)  # many heads
     oversmoothing.inspect(model, images)                       # ask it of a trained model
 
 This module is the public interface; `theory`, `simulations`, `experiments` and `paper_figures` are
@@ -21,22 +22,33 @@ from theory.command import Command
 from theory.errors import InputError, RequirementError
 
 if TYPE_CHECKING:
+    from experiments.bridge.adapters import describe, open_model
     from experiments.inspect import Report, inspect
     from simulations.evolve import evolve
+    from simulations.heads import Drawn, Fixed, FromState, PerLayer, evolve_heads
     from simulations.metrics import metrics
     from simulations.trajectory import Trajectory
     from theory.golden import golden_case
+    from theory.heads_spectrum import heads_verdict
     from theory.update import Update
     from theory.verdict import Verdict, verdict
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Drawn": "simulations.heads",
+    "Fixed": "simulations.heads",
+    "FromState": "simulations.heads",
+    "PerLayer": "simulations.heads",
     "Report": "experiments.inspect",
+    "describe": "experiments.bridge.adapters",
     "inspect": "experiments.inspect",
     "Trajectory": "simulations.trajectory",
     "evolve": "simulations.evolve",
+    "evolve_heads": "simulations.heads",
+    "heads_verdict": "theory.heads_spectrum",
     "metrics": "simulations.metrics",
+    "open_model": "experiments.bridge.adapters",
     "golden_case": "theory.golden",
     "Update": "theory.update",
     "Verdict": "theory.verdict",
@@ -44,15 +56,23 @@ _HOME = {
 }
 
 __all__ = [
+    "Drawn",
+    "Fixed",
+    "FromState",
     "InputError",
+    "PerLayer",
     "Report",
     "Trajectory",
     "Update",
     "Verdict",
+    "describe",
     "evolve",
+    "evolve_heads",
     "golden_case",
+    "heads_verdict",
     "inspect",
     "metrics",
+    "open_model",
     "verdict",
 ]
 

@@ -4,6 +4,8 @@
 FIGURES = {
     "metrics_against_depth": "paper_figures.metrics_against_depth",
     "lambda_plane": "paper_figures.lambda_plane",
+    "phase_diagram": "paper_figures.phase_diagram",
+    "scaling": "paper_figures.scaling",
     "dominance_table": "paper_figures.dominance_table",
     "observed_smoothing": "paper_figures.observed_smoothing",
 }

@@ -101,8 +101,8 @@ def _windows(
         if not real:  # [[x, y], [-y, x]] has the eigenvalues x +- iy
             H[:, 1, 1], H[:, 0, 1], H[:, 1, 0] = h.real, h.imag, -h.imag
         trajectory = evolve(
-            A=A, H=H, X0=rng.standard_normal((TOKENS, d)), depth=depths, device=context.device,
-            progress=context.progress,
+            A=A, H=H, X0=rng.standard_normal((TOKENS, d)), depth=depths, method="plain",
+            device=context.device, progress=context.progress,
         )  # fmt: skip
         logs = torch.stack([log_hfc_lfc_ratio(trajectory.state(i)) for i in range(len(depths))])
         values = logs.cpu().numpy()

@@ -129,7 +129,7 @@ def data(context: Context) -> pd.DataFrame:
         every = range(case.depth + 1)
         some = sorted({round(x) for x in np.linspace(0, case.depth, MARKERS)})
         run = evolve(
-            A=case.A, H=case.H, X0=case.X0, depth=some, device=context.device,
+            A=case.A, H=case.H, X0=case.X0, depth=some, method="plain", device=context.device,
             progress=context.progress,
         ).metrics()  # fmt: skip
         run.insert(0, "source", "simulation")

@@ -87,6 +87,7 @@ def _a_million_layers(context: Context) -> Check:
         A=[[0.75, 0.25], [0.25, 0.75]],
         H=[[1.0]],
         depth=10**6,
+        method="plain",
         device="cpu",
         progress=context.progress,
     )

@@ -11,8 +11,18 @@ COMMANDS: list[Command] = [
         "simulations.simulate_command",
     ),
     lazy_command(
+        "heads",
+        "run many heads and changing layers beside what the theory says",
+        "simulations.heads_command",
+    ),
+    lazy_command(
         "prove",
         "run the ledger of claims: proofs, counterexamples, searches, simulations",
         "simulations.prove",
+    ),
+    lazy_command(
+        "sweep",
+        "the outcome of every point of a grid of parameters, as a table",
+        "simulations.sweep.command",
     ),
 ]

@@ -35,7 +35,7 @@ def smoothing(effort: Effort) -> list[Measurement]:
     rows = []
     for k in range(3):
         A, H, X0 = _case(effort.seed + k, [0.6, 0.2])
-        table = evolve(X0=X0, A=A, H=H, depth=[300, 600]).metrics()
+        table = evolve(X0=X0, A=A, H=H, depth=[300, 600], method="plain").metrics()
         states = closed_form(A=A, H=H, X0=X0, depths=[300, 600])
         for measured, state in zip(table["log_hfc_lfc"], states, strict=True):
             # Each layer rounds once; the sum of 600 roundings stays below this.
@@ -55,7 +55,7 @@ def non_smoothing(effort: Effort) -> list[Measurement]:
     for k in range(3):
         A, H, X0 = _case(effort.seed + k, [-0.9, -0.4])
         found = verdict(A=A, H=H, X0=X0)
-        last = evolve(X0=X0, A=A, H=H, depth=4000).metrics().iloc[-1]
+        last = evolve(X0=X0, A=A, H=H, depth=4000, method="plain").metrics().iloc[-1]
         if found.limit is None or not math.isfinite(found.limit):
             raise AssertionError(f"case {k} has no finite limit: {found.reason}")
         limit = found.limit
@@ -74,7 +74,7 @@ def rate(effort: Effort) -> list[Measurement]:
         A, H, X0 = _case(effort.seed + k, [0.5, 0.3, -0.2])
         a, h = attention_spectrum(A).values, value_projection_spectrum(H).values
         predicted = math.log(np.abs(1 + np.outer(a, h)).max() / np.abs(1 + h).max())
-        logs = evolve(X0=X0, A=A, H=H, depth=[2000, 4000]).metrics()["log_hfc_lfc"]
+        logs = evolve(X0=X0, A=A, H=H, depth=[2000, 4000], method="plain").metrics()["log_hfc_lfc"]
         slope = float(logs.iloc[-1] - logs.iloc[-2]) / 2000
         rows.append(Measurement(f"log rate per layer, case {k}", predicted, slope, 1e-6))
     return rows
@@ -84,7 +84,7 @@ def a_million_layers(effort: Effort) -> list[Measurement]:
     """T11.5: h = 1, a = 1/2, X_0 = (1, 2): -log 3 + L log(3/4), without overflow."""
     layers = 200_000
     A = [[0.75, 0.25], [0.25, 0.75]]
-    table = evolve(X0=[[1.0], [2.0]], A=A, H=[[1.0]], depth=layers).metrics()
+    table = evolve(X0=[[1.0], [2.0]], A=A, H=[[1.0]], depth=layers, method="plain").metrics()
     exact = -math.log(3) + layers * math.log(0.75)
     measured = float(table["log_hfc_lfc"].iloc[-1])
     return [Measurement(f"log HFC/LFC after {layers} layers", exact, measured, 1e-9 * -exact)]
@@ -93,7 +93,7 @@ def a_million_layers(effort: Effort) -> list[Measurement]:
 def drift(effort: Effort) -> list[Measurement]:
     """T11.9: (Y, c) in float32 follows the closed form where X itself has saturated near eps."""
     A, H, X0 = _case(effort.seed, [0.6, 0.2])
-    table = evolve(X0=X0, A=A, H=H, depth=2000, dtype=torch.float32).metrics()
+    table = evolve(X0=X0, A=A, H=H, depth=2000, method="plain", dtype=torch.float32).metrics()
     state = closed_form(A=A, H=H, X0=X0, depths=[2000])[0]
     measured = float(table["log_hfc_lfc"].iloc[-1])
     # 2000 layers, each with a relative error of a few eps in float32.

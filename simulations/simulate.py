@@ -122,7 +122,14 @@ def simulate(
     # In float32 the run is of the rounded X_0; so is the prediction.
     X0 = X0.astype(c.dtype).astype(np.float64)
     trajectory = evolve(
-        X0=X0, A=A, H=H, depth=depths, dtype=DTYPES[c.dtype], device=device, progress=progress
+        X0=X0,
+        A=A,
+        H=H,
+        depth=depths,
+        method="plain",
+        dtype=DTYPES[c.dtype],
+        device=device,
+        progress=progress,
     )
     table = trajectory.metrics()
     found = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)

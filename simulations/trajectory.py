@@ -22,7 +22,9 @@ class Trajectory:
 
     depths: L of each state. batch: the batch shape. states [len(depths), N, n, d]: the rows of y
     and then c, N the flattened batch; exponents [len(depths), N, 2]: their powers of two.
-    offset [N, n]: 1/n - pi, so that mean = c + offset^T HFC.
+    offset [N, n]: 1/n - pi, so that mean = c + offset^T HFC. method: how the states were computed
+    (see `evolve`), reason: why so, in a sentence; error: at each depth a first-order estimate of
+    the relative error of HFC and of the pi-mean, the worst of the two and of the batch.
     """
 
     depths: tuple[int, ...]
@@ -30,6 +32,9 @@ class Trajectory:
     states: Tensor
     exponents: Tensor
     offset: Tensor
+    method: str
+    reason: str
+    error: tuple[float, ...]
 
     def __len__(self) -> int:
         return len(self.depths)

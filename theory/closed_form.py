@@ -1,12 +1,13 @@
-"""X_L at any depth from the eigenbases of B and H: no iteration at all (T1a, T4).
+"""X_L at any depth from the eigenbases of B and H: no iteration at all (T1a, T4, T9).
 
 With B = V a V^-1 and H = U h U^-1, Y_L = V ((1 + a_i h_j)^L o C) U^T and likewise for the pi-mean.
-Powers are taken through log1p, so that depth 1e9 costs what depth 1 costs and nothing overflows.
+A head W = P Q of rank r needs the basis of its r x r core G = Q P alone:
+    X_L = X_0 + A (sum_l Z_l) Q,   Z_0 = X_0 P,   a sum_{l<L} (1 + a g)^l = ((1 + a g)^L - 1) / g.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.checks import check_attention, check_square, check_states
+from theory.eigenbasis import EPS
 from theory.errors import InputError
-from theory.perron import stationary_distribution
-from theory.quotient import complement_basis, quotient
+from theory.multipliers import DEEP, Multipliers, log_multiplier, within_reach
+from theory.residuals import FeatureModes, TokenModes, from_quotient, to_quotient
+
+__all__ = ["CONDITION_LIMIT", "ClosedForm", "ScaledState", "closed_form", "log_multiplier"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
+Indices = NDArray[np.intp]
+# C, and to which eigenvalues of B (None: the eigenvalue 1) and of H its rows and columns belong.
+_Coefficients = tuple[Complex, Indices | None, Indices]
 
 # Condition number of an eigenbasis beyond which its expansion has lost half of the digits.
 CONDITION_LIMIT = 1e8
+
+_GONE = 100.0
+_MOVED = 64 * EPS
+_LOG2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True)
@@ -49,38 +60,161 @@ class ScaledState:
         return float(np.log(hfc) - np.log(lfc) + scale)
 
 
-def log_multiplier(x: Complex) -> Complex:
-    """log(1 + x), accurate for small x and for |1 + x| near 1 (-inf at x = -1)."""
-    with np.errstate(divide="ignore"):
-        modulus = np.log1p(2 * x.real + np.abs(x) ** 2) / 2
-    return np.asarray(modulus + 1j * np.arctan2(x.imag, 1 + x.real), dtype=np.complex128)
+@dataclass(frozen=True)
+class Parts:
+    """HFC = 2^hfc_exponent hfc [n, d] and c = pi^T X = 2^c_exponent c [d], and their error.
+
+    error: first-order estimate of the relative error of the larger of the two errors.
+    """
+
+    hfc: Array
+    hfc_exponent: int
+    c: Array
+    c_exponent: int
+    error: float
 
 
-def _eigenbasis(M: Array, name: str) -> tuple[Complex, Complex]:
-    values, vectors = np.linalg.eig(M)
-    condition = np.linalg.cond(vectors) if len(M) else 1.0
-    if not condition < CONDITION_LIMIT:
-        raise InputError(
-            f"{name} is defective or nearly so (its eigenvectors have condition {condition:.1e}): "
-            "the closed form would lose its digits, iterate instead"
+class ClosedForm:
+    """The powers of X -> X + A X W (X -> A X W without the residual), from two eigenbases.
+
+    Raises `InputError` where the quotient of A, H or the core of a head has no eigenbasis of
+    condition below CONDITION_LIMIT.
+    """
+
+    def __init__(
+        self, tokens: TokenModes, features: FeatureModes, *, residual: bool = True
+    ) -> None:
+        for name, condition in (
+            ("the quotient of A", tokens.basis.condition),
+            (features.name, features.basis.condition),
+        ):
+            if not condition < CONDITION_LIMIT:
+                raise InputError(
+                    f"{name} is defective or nearly so (its eigenvectors have condition "
+                    f"{condition:.1e}): the closed form would lose its digits, iterate instead"
+                )
+        self.tokens, self.features, self.residual = tokens, features, residual
+        self.condition = tokens.basis.condition * features.basis.condition
+        self._known: dict[bool, Multipliers] = {}
+
+    def states(self, hfc: Array, c: Array, depths: Sequence[int]) -> list[Parts]:
+        """HFC and pi-mean at each depth, from those of X_0: hfc [n, d] centred, c [d]."""
+        tokens, features = self.tokens.basis, self.features.basis
+        P, Q = self.features.P, self.features.Q
+        z, k = (hfc, c) if P is None else (hfc @ P, c @ P)
+        z = to_quotient(z)
+        coefficients = self._coefficients(z, k)
+        found = []
+        for depth in depths:
+            if depth == 0:
+                found.append(Parts(hfc, 0, c, 0, 0.0))
+                continue
+            if depth >= DEEP and self._refine(coefficients, depth):
+                coefficients = self._coefficients(z, k)
+            F, y_exponent, y_error = self._powers(*coefficients[0], depth)
+            f, c_exponent, c_error = self._powers(*coefficients[1], depth)
+            new_hfc = from_quotient(tokens.combine(F @ features.full_vectors().T))
+            new_c = features.combine(f.T)[:, 0]
+            if Q is not None:
+                new_hfc, new_c = new_hfc @ Q, new_c @ Q
+                if self.residual:
+                    new_hfc, y_error = _add_start(new_hfc, y_exponent, y_error, hfc)
+                    new_c, c_error = _add_start(new_c, c_exponent, c_error, c)
+            found.append(Parts(new_hfc, y_exponent, new_c, c_exponent, max(y_error, c_error)))
+        return found
+
+    def _coefficients(self, z: Array, k: Array) -> tuple[_Coefficients, _Coefficients]:
+        """Of the quotient and of consensus, at the representatives of the conjugate pairs."""
+        tokens, features = self.tokens.basis, self.features.basis
+        C = tokens.coordinates(z) @ features.full_inverse().T
+        return (
+            (C, tokens.representatives, np.arange(len(features))),
+            (features.coordinates(k[:, None]).T, None, features.representatives),
         )
-    return values.astype(np.complex128), vectors.astype(np.complex128)
 
+    def _refine(self, coefficients: tuple[_Coefficients, _Coefficients], depth: int) -> bool:
+        """Refine the eigenpairs of the modes within reach at this depth.
 
-def _powers(start: Complex, log_mu: Complex, depth: int) -> tuple[Complex, float]:
-    """start o mu^depth, divided by 2^scale with the largest |entry| of order 1."""
-    if depth == 0:
-        return start, 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = depth * log_mu.real + np.log(np.abs(start))
-    top = float(size.max(initial=-np.inf))
-    if top == -np.inf:
-        return np.zeros_like(start), 0.0
-    scale = float(np.ceil(top / np.log(2.0)))
-    # The phase is reduced before the exponential; the modulus is at most 1.
-    phase = np.remainder(depth * log_mu.imag, 2 * np.pi) + np.angle(start)
-    modulus = np.where(np.isfinite(size), np.exp(size - scale * np.log(2.0)), 0.0)
-    return modulus * np.exp(1j * phase), scale
+        True where the coefficients change by more than the rounding that they carry.
+        """
+        tokens: list[Indices] = []
+        features: list[Indices] = []
+        for C, rows, columns in coefficients:
+            if not C.any():
+                continue
+            near = within_reach(
+                depth * _finite(self._multipliers(rows, columns).log).real + _log_size(C)
+            )
+            features.append(columns[near.any(axis=0)])
+            if rows is not None:
+                tokens.append(rows[near.any(axis=1)])
+        moved = [
+            basis.refine(np.concatenate(wanted))
+            for basis, wanted in ((self.tokens.basis, tokens), (self.features.basis, features))
+            if wanted
+        ]
+        return max(moved, default=0.0) > _MOVED
+
+    def _powers(
+        self, C: Complex, rows: Indices | None, columns: Indices, depth: int
+    ) -> tuple[Complex, int, float]:
+        """C o (what the depth makes of each mode), divided by 2^exponent; exponent; its error.
+
+        rows: indices of the modes of the quotient, None for consensus (a = 1, exactly).
+        """
+        if not C.any():
+            return np.zeros_like(C), 0, 0.0
+        weight = _log_size(C)
+        multipliers = self._multipliers(rows, columns)
+        head = self.features.P is not None
+        steps = depth - 1 if head and not self.residual else depth
+        modulus, phase = multipliers.log_powers(steps, weight)
+        if head and not self.residual:
+            # X_L = A Z_{L-1} Q.
+            with np.errstate(divide="ignore"):
+                log_a = np.log(multipliers.a + multipliers.a_shift)[:, None]
+            modulus, phase = modulus + log_a.real, phase + log_a.imag
+        size = modulus + weight
+        top = float(size.max(initial=-np.inf))
+        grows = head and self.residual
+        if top == -np.inf and not grows:
+            return np.zeros_like(C), 0, multipliers.uncertainty(steps, weight, top)
+        exponent = int(np.ceil(max(top, 0.0) / _LOG2 if grows else top / _LOG2))
+        # What is e^-100 of the largest is 0: subnormal numbers would slow each product down.
+        left = size > top - _GONE
+        powers = np.zeros_like(C)
+        powers[left] = np.exp(size[left] - exponent * _LOG2 + 1j * phase[left])
+        powers[left] *= C[left] / np.abs(C[left])
+        if grows:
+            powers = self._sums(multipliers, C, powers, depth, exponent)
+        noise = float(modulus[np.isfinite(weight)].max(initial=-np.inf) + weight.max() - top)
+        error = 4 * EPS * self.condition * float(np.exp(min(noise, 50.0)))
+        return powers, exponent, error + multipliers.uncertainty(steps, weight, top)
+
+    def _sums(
+        self, multipliers: Multipliers, C: Complex, powers: Complex, depth: int, exponent: int
+    ) -> Complex:
+        """C o ((1 + a g)^L - 1) / g over 2^exponent, from powers = C o (1 + a g)^L / 2^exponent."""
+        a = (multipliers.a + multipliers.a_shift)[:, None]
+        g = (multipliers.h + multipliers.h_shift)[None, :]
+        scaled = C * (2.0**-exponent if exponent < 1000 else 0.0)
+        t = depth * _finite(multipliers.log)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (powers - scaled) / g
+        i, j = np.nonzero((np.abs(t) < 0.5) & (g != 0))
+        found[i, j] = scaled[i, j] * np.expm1(t[i, j]) / g[0, j]
+        return np.where(g == 0, scaled * (a * depth), found)
+
+    def _multipliers(self, rows: Indices | None, columns: Indices) -> Multipliers:
+        basis, h = self.tokens.basis, self.features.basis
+        consensus = rows is None
+        a_shift = np.zeros(1, dtype=np.complex128) if rows is None else basis.shift[rows]
+        a_error = np.zeros(1) if rows is None else basis.error[rows]
+        changing = (a_shift, h.shift[columns], a_error, h.error[columns])
+        if consensus not in self._known:
+            a = np.ones(1, dtype=np.complex128) if rows is None else basis.values[rows]
+            self._known[consensus] = Multipliers(a, h.values[columns], self.residual, *changing)
+        return self._known[consensus].shifted(*changing)
 
 
 def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[ScaledState]:
@@ -91,25 +225,40 @@ def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[Scale
     attention, value = check_attention(A), check_square(H)
     n, d = len(attention), len(value)
     start = check_states(X0, n, d)
-    Q, pi = complement_basis(n), stationary_distribution(attention)
-    a, V = _eigenbasis(quotient(attention), "the quotient of A")
-    h, U = _eigenbasis(value, "H")
-    y0, c0 = Q.T @ start, pi @ start
-    in_basis = np.linalg.solve(V, y0.astype(np.complex128)) if n > 1 else y0.astype(np.complex128)
-    C = np.linalg.solve(U, in_basis.T).T.astype(np.complex128)
-    k = np.linalg.solve(U, c0.astype(np.complex128)).astype(np.complex128)
-    log_quotient, log_consensus = log_multiplier(a[:, None] * h[None, :]), log_multiplier(h)
-    eta = Q.T @ (1.0 / n - pi)
+    tokens = TokenModes(attention)
+    form = ClosedForm(tokens, FeatureModes(H=value))
+    mean = start.mean(axis=0)
+    hfc = start - mean
+    left = hfc.mean(axis=0)
+    hfc -= left
+    asked = [int(depth) for depth in depths]
     states = []
-    for depth in depths:
-        powers, y_scale = _powers(C, log_quotient, depth)
-        y = np.real(V @ powers @ U.T) if n > 1 else np.zeros((0, d))
-        c_powers, c_scale = _powers(k, log_consensus, depth)
-        c = np.real(c_powers @ U.T)
+    for depth, found in zip(
+        asked, form.states(hfc, mean + left - tokens.offset @ hfc, asked), strict=True
+    ):
         # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
-        part = eta @ y
-        scale = max(c_scale if c.any() else -np.inf, y_scale if part.any() else -np.inf)
-        scale = scale if np.isfinite(scale) else 0.0
-        mean = c * 2.0 ** max(c_scale - scale, -1074) + part * 2.0 ** max(y_scale - scale, -1074)
-        states.append(ScaledState(int(depth), Q @ y, mean, y_scale, scale))
+        part = tokens.offset @ found.hfc
+        scales = [(found.c, found.c_exponent), (part, found.hfc_exponent)]
+        scale = max((e for x, e in scales if x.any()), default=0)
+        mean = sum(np.ldexp(x, max(e - scale, -2000)) for x, e in scales)
+        states.append(ScaledState(depth, found.hfc, mean, float(found.hfc_exponent), float(scale)))
     return states
+
+
+def _finite(log: Complex) -> Complex:
+    """log with -inf replaced by a number whose multiples are still far below any other."""
+    return np.where(np.isfinite(log.real), log, -1e6)
+
+
+def _log_size(C: Complex) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(np.abs(C))
+
+
+def _add_start(moved: Array, exponent: int, error: float, start: Array) -> tuple[Array, float]:
+    """moved + start / 2^exponent, and the relative error of that sum."""
+    scale = 2.0**-exponent if exponent < 1000 else 0.0
+    total = moved + scale * start if scale else moved
+    top = float(np.linalg.norm(total))
+    error = error * float(np.linalg.norm(moved)) + EPS * scale * float(np.linalg.norm(start))
+    return total, (error / top if top else (float("inf") if error else 0.0))

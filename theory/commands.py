@@ -17,8 +17,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "case",
         nargs="?",
         metavar="CASE.json",
-        help='"A", "H" and optionally "X0" as nested lists, for X\' = X + A X H^T; '
-        'strings ("3/4") are exact',
+        help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head) and optionally '
+        '"X0" as nested lists, for X\' = X + A X H^T; strings ("3/4") are exact',
     )
     parser.add_argument("--example", metavar="NAME", help="a golden case instead, e.g. GT4")
     parser.add_argument(

@@ -56,13 +56,17 @@ class Factor:
     def leading(self) -> int:
         return abs(int(self.polynomial[self.degree]))
 
+    @property
+    def rational_root(self) -> flint.fmpq:
+        """The root of a factor of degree 1."""
+        return flint.fmpq(-int(self.polynomial[0]), int(self.polynomial[1]))
+
     def roots(self, bits: int) -> list[flint.acb]:
         """Disjoint balls around the roots, in an order that does not depend on `bits`."""
         if bits not in self._roots:
             with at_precision(bits):
                 if self.degree == 1:
-                    c = self.polynomial
-                    found = [flint.acb(flint.fmpq(-int(c[0]), int(c[1])))]
+                    found = [flint.acb(self.rational_root)]
                 else:
                     roots: list[Any] = self.polynomial.complex_roots()
                     found = [root for root, _ in roots]
@@ -170,7 +174,13 @@ class Mode:
             h = self.value.ball(bits)
             if self.value.is_zero:
                 return flint.acb(1)
-            return 1 + h if self.attention is None else 1 + h * self.attention.ball(bits)
+            if self.attention is None:
+                return 1 + h
+            if self.value.factor.degree == self.attention.factor.degree == 1:
+                # Rounded once, at the end: 1 + h a = 0 has to be exactly that.
+                a = self.attention.factor.rational_root
+                return flint.acb(1 + self.value.factor.rational_root * a)
+            return 1 + h * self.attention.ball(bits)
 
     def squared_modulus(self, bits: int) -> flint.arb:
         """Ball around |1 + h a|^2."""

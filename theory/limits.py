@@ -139,7 +139,7 @@ def limits(terms: Sequence[Term], shape: tuple[int, int]) -> Limits:
 def agreed(first: Limits, second: Limits) -> Limits:
     """What two draws of X_0 have in common: None where they differ."""
     a, b = first.limit, second.limit
-    same = a is not None and b is not None and (a == b or abs(a - b) <= 1e-8 * a)
+    same = a is not None and b is not None and (a == b or abs(a - b) <= 1e-8 * min(a, b))
     return Limits(
         first.tends_to if first.tends_to == second.tends_to else None,
         a if same else None,

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dtrsm
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 Array = NDArray[np.float64]
+
+_BLOCK = 32
 
 
 def closed_classes(A: Array) -> list[NDArray[np.intp]]:
@@ -40,9 +43,25 @@ def _irreducible_stationary(A: Array) -> Array:
     """
     P = A.copy()
     n = len(P)
-    for k in range(n - 1, 0, -1):
-        P[:k, k] /= P[k, :k].sum()
-        P[:k, :k] += np.outer(P[:k, k], P[k, :k])
+    for high in range(n, 1, -_BLOCK):
+        low = max(1, high - _BLOCK)
+        # Within the block all states before it count as one, the first column of `inner`.
+        inner = np.empty((high - low, high - low + 1))
+        inner[:, 0] = P[low:high, :low].sum(axis=1)
+        inner[:, 1:] = P[low:high, low:high]
+        totals = np.empty(high - low)
+        for k in range(high - low - 1, -1, -1):
+            row, column = inner[k, : k + 1], inner[:k, k + 1]
+            totals[k] = total = np.add.reduce(row)
+            column /= total
+            inner[:k, : k + 1] += column[:, None] * row
+        P[low:high, low:high] = inner[:, 1:]
+        # Then the other rows and columns, by triangular systems that only ever add.
+        upper = np.eye(high - low) - np.triu(inner[:, 1:], 1)
+        lower = np.diag(totals) - np.tril(inner[:, 1:], -1)
+        P[low:high, :low] = dtrsm(1.0, upper, P[low:high, :low])
+        P[:low, low:high] = dtrsm(1.0, lower, P[:low, low:high], side=1, lower=1)
+        P[:low, :low] += P[:low, low:high] @ P[low:high, :low]
     pi = np.zeros(n)
     pi[0] = 1.0
     for k in range(1, n):

@@ -92,11 +92,14 @@ def eigenvalues(M: Array, rounding: float = 0.0) -> Spectrum:
 
 
 def _cluster_error(values: Complex, value: complex, backward: float, scale: float) -> float:
-    """Radius scale (backward/scale)^(1/m) for the smallest m eigenvalues that it encloses."""
+    """Radius scale (backward/scale)^(1/m) for the smallest m such that it encloses just m of them.
+
+    Fewer are no cluster of m: a triple that rounding has split lies outside the radius of a pair.
+    """
     distance = np.abs(values - value)
     for m in range(2, len(values) + 1):
         radius = scale * float((backward / scale) ** (1.0 / m))
-        if np.count_nonzero(distance <= 2 * radius) <= m:
+        if np.count_nonzero(distance <= 2 * radius) == m:
             return 2 * radius
     return 2 * scale
 

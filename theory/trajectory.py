@@ -26,8 +26,9 @@ EXACT_DEPTH = 64
 BALL_SIZE = 64
 _MAX_BITS = 2**15
 _GOOD_BITS = 60
-# 2^61 - 1: it divides no denominator that comes from a power of two or from a small fraction.
-_PRIME = 2**61 - 1
+# The first prime after pi 2^59, far from every power of two: rows of binary64 attention sum to
+# fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
+_PRIME = 1_811_004_864_519_280_733
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,8 @@ def numerical_ratios(
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
     n = len(A)
     Q, B, pi = complement_basis(n), quotient(A), stationary_distribution(A)
-    y, c = Q.T @ X0, pi @ X0
+    # Q^T 1 = 0: a state at consensus has y = 0 exactly.
+    y, c = Q.T @ (X0 - X0[0]), pi @ X0
     # m = c + (1/n - pi)^T Q Y.
     eta = Q.T @ (1.0 / n - pi)
     y_exponent = c_exponent = 0
@@ -269,10 +271,11 @@ def _numerical_ratio(
 ) -> Ratio:
     hfc = float(np.linalg.norm(y))
     # The smaller of the two summands of the mean may underflow beside the larger: it is then far
-    # below rounding.
-    exponent = max(y_exponent if hfc else -(10**9), c_exponent if c.any() else -(10**9))
+    # below rounding. One that is 0 (eta = 0: A is doubly stochastic) must not make the other do so.
+    part = eta @ y
+    exponent = max(y_exponent if part.any() else -(10**9), c_exponent if c.any() else -(10**9))
     gap_c, gap_y = max(c_exponent - exponent, -2000), max(y_exponent - exponent, -2000)
-    mean = np.ldexp(c, gap_c) + np.ldexp(eta @ y, gap_y)
+    mean = np.ldexp(c, gap_c) + np.ldexp(part, gap_y)
     lfc = math.sqrt(n) * float(np.linalg.norm(mean))
     if hfc == 0:
         return Ratio(None, None) if lfc == 0 else Ratio(0.0, -math.inf)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from theory.case import Case, make_case
-from theory.certificates.verdicts import certify_case, certify_head
-from theory.checks import check_square, one_of
+from theory.certificates.verdicts import certify_case
+from theory.checks import one_of
 from theory.decide_exactly import EXACT_SIZE, decide_exactly
 from theory.decide_numerically import decide_numerically
 from theory.errors import InputError
@@ -26,28 +26,29 @@ __all__ = ["Verdict", "case_verdict", "check_depths", "verdict"]
 
 def verdict(
     *,
-    A: Any,
+    A: Any = None,
+    logits: Any = None,
     H: Any = None,
     W: Any = None,
     X0: Any = None,
     depth: int | Iterable[int] = (),
     certified: bool = False,
 ) -> Verdict:
-    """Does X' = X + A X W oversmooth? Exactly one of H = W^T and W; matrices by keyword only.
+    """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
 
-    A [n, n] row-stochastic; H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the
-    factors of one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths
-    (layer counts) are optional. Entries that are all strings, integers or Fractions are decided
-    exactly, others in binary64. certified: enclose the radii rigorously (status "certified"; a
-    verdict in fractions stays "exact"); what cannot be enclosed is UNDECIDED. Raises `InputError`
-    on illegal input.
+    Matrices go by keyword only: A [n, n] row-stochastic, or the logits [n, n] whose softmax it is
+    (-inf masks); H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the factors of
+    one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
+    counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
+    (except logits), others in binary64. certified: enclose the radii rigorously (status
+    "certified"; a verdict in fractions stays "exact"); what cannot be enclosed is UNDECIDED.
+    Raises `InputError` on illegal input.
     """
     depths = check_depths(depth)
-    given = one_of(H, W)
-    if given == "W" and isinstance(W, tuple) and len(W) == 2:
-        return _head_verdict(A, W[0], W[1], X0, depths, certified)
-    transposed = H if given == "H" else _transpose(W)
-    return case_verdict(make_case(A, transposed, X0), depths, certified)
+    if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
+        return case_verdict(make_case(A, None, X0, logits=logits, factors=W), depths, certified)
+    transposed = H if W is None else _transpose(W)
+    return case_verdict(make_case(A, transposed, X0, logits=logits), depths, certified)
 
 
 def _transpose(W: Any) -> Any:
@@ -63,24 +64,11 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def _head_verdict(
-    A: Any, W_V: Any, W_proj: Any, X0: Any, depths: list[int], certified: bool
-) -> Verdict:
-    first, second = np.asarray(W_V, dtype=np.float64), np.asarray(W_proj, dtype=np.float64)
-    if first.ndim != 2 or second.shape != first.shape[::-1]:
-        raise InputError(
-            f"W = (W_V, W_proj) has shapes {list(first.shape)} and {list(second.shape)}; a head "
-            "needs [d, r] and [r, d]"
-        )
-    H = check_square((first @ second).T, name="(W_V W_proj)^T")
-    case = make_case(np.asarray(A, dtype=np.float64), H, X0)
-    found = decide_numerically(case, depths, head_spectrum(first, second))
-    return certify_head(case, found, (first, second)) if certified else found
-
-
 def case_verdict(case: Case, depths: list[int], certified: bool = False) -> Verdict:
     """The verdict on a validated case, exactly where the input is exact and not too large."""
     if case.exact and max(case.n, case.d) <= EXACT_SIZE:
         return decide_exactly(case, depths)
-    found = decide_numerically(case, depths, value_projection_spectrum(case.H))
+    known = case.factors
+    value = value_projection_spectrum(case.H) if known is None else head_spectrum(*known)
+    found = decide_numerically(case, depths, value)
     return certify_case(case, found) if certified else found

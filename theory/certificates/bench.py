@@ -1,134 +1,151 @@
 """What a certified spectrum costs, as ratios measured in one process, variants interleaved.
 
-n = 197 is the attention of a ViT on 224 x 224 images, d = 768 its width, r = 64 a head.
+n = 197 is the attention of a ViT on 224 x 224 images, d = 768 its width, r = 64 a head. One BLAS
+thread, so that the two sides compare.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from statistics import median
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from theory.benchmark import Measurement, Row, interleaved_medians
+from theory.certificates.balls import BITS, enclose_in_balls
 from theory.certificates.dominance import (
     attention_discs,
+    attention_discs_all,
     certified_dominance,
     head_discs,
     value_discs,
 )
+from theory.certificates.softmax import softmax_enclosure, softmax_in_floats
 from theory.exact import at_precision
 from theory.quotient import quotient
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: seconds of ours and of the yardstick (medians), and their ratio.
-
-    target: the ratio that is aimed at, None where the line is for comparison only.
-    """
-
-    name: str
-    seconds: float
-    yardstick: float
-    target: float | None
-
-    @property
-    def ratio(self) -> float:
-        return self.seconds / self.yardstick
-
-    @property
-    def holds(self) -> bool | None:
-        return None if self.target is None else self.ratio <= self.target
-
-
-def _medians(runs: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median seconds of each, in turn A B A B ..., after one warm-up of each."""
-    times: list[list[float]] = [[] for _ in runs]
-    for repeat in range(repeats + 1):
-        for k, run in enumerate(runs):
-            start = time.perf_counter()
-            run()
-            if repeat:
-                times[k].append(time.perf_counter() - start)
-    return [median(each) for each in times]
-
-
-def _attention(n: int, rng: np.random.Generator) -> Array:
-    logits = rng.standard_normal((n, n))
-    weights = np.exp(logits)
-    A: Array = weights / weights.sum(axis=1, keepdims=True)
+def _attention(rng: np.random.Generator, *shape: int) -> Array:
+    weights = np.exp(rng.standard_normal(shape))
+    A: Array = weights / weights.sum(axis=-1, keepdims=True)
     return A
 
 
-def ball_spectrum(M: Array, bits: int = 128) -> object:
-    """The comparison: Gershgorin in balls after a similarity with approximate eigenvectors."""
-    with at_precision(bits):
-        _, V = np.linalg.eig(M)
-        left = flint.acb_mat([[complex(x) for x in row] for row in V])
-        middle = flint.acb_mat([[float(x) for x in row] for row in M])
-        return left.solve(middle * left)
+def _row(
+    name: str,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    target: float | None,
+    note: str,
+    repeats: int = 5,
+) -> list[Row]:
+    with threadpool_limits(limits=1):
+        first, second = interleaved_medians([ours, theirs], repeats)
+    seconds = {"ours": first, "yardstick": second}
+    return [Row(name, first / second, target, True, seconds, note)]
 
 
-def rows(repeats: int = 5) -> list[Row]:
-    """The table. About a minute on two cores."""
+def _small(device: str) -> list[Row]:
     rng = np.random.default_rng(0)
-    A20, H16 = _attention(20, rng), 0.3 * rng.standard_normal((16, 16))
-    A = _attention(197, rng)
-    B, H = quotient(A), rng.standard_normal((768, 768)) * 768**-0.5
+    A, H = _attention(rng, 20, 20), 0.3 * rng.standard_normal((16, 16))
+    return _row(
+        "certified verdict n=20, d=16 / eigvals",
+        lambda: certified_dominance(A, H),
+        lambda: (np.linalg.eigvals(quotient(A)), np.linalg.eigvals(H)),
+        None,
+        "meant to stay under 0.1 s",
+    )
+
+
+def _spectrum_of_attention(device: str) -> list[Row]:
+    A = _attention(np.random.default_rng(1), 197, 197)
+    B = quotient(A)
+    return _row(
+        "spec(A) certified n=197 / eigvals",
+        lambda: attention_discs(A),
+        lambda: np.linalg.eigvals(B),
+        4.0,
+        "softmax of Gaussian logits",
+    )
+
+
+def _spectrum_of_value(device: str) -> list[Row]:
+    H = np.random.default_rng(2).standard_normal((768, 768)) * 768**-0.5
+    return _row(
+        "spec(H) certified d=768 / eigvals",
+        lambda: value_discs(H),
+        lambda: np.linalg.eigvals(H),
+        4.0,
+        "dense Gaussian H",
+        3,
+    )
+
+
+def _head(device: str) -> list[Row]:
+    rng = np.random.default_rng(3)
+    A = _attention(rng, 197, 197)
     W_V, W_proj = rng.standard_normal((768, 64)) / 28, rng.standard_normal((64, 768)) / 8
-    found = []
-
-    def add(
-        name: str,
-        run: Callable[[], object],
-        against: Callable[[], object],
-        target: float | None,
-        times: int = repeats,
-    ) -> None:
-        ours, theirs = _medians([run, against], times)
-        found.append(Row(name, ours, theirs, target))
-
-    def small() -> object:
-        return np.linalg.eigvals(quotient(A20)), np.linalg.eigvals(H16)
-
-    add("verdict n = 20, d = 16 / eigvals", lambda: certified_dominance(A20, H16), small, None)
-    add("spec(A), n = 197 / eigvals", lambda: attention_discs(A), lambda: np.linalg.eigvals(B), 4.0)
-    add("spec(H), d = 768 / eigvals", lambda: value_discs(H), lambda: np.linalg.eigvals(H), 4.0, 3)
-    add(
-        "head r = 64 by its core / spec(A) certified",
+    return _row(
+        "head r=64 by its core / spec(A) certified",
         lambda: head_discs(W_V, W_proj),
         lambda: attention_discs(A),
         1.0,
+        "n=197, d=768",
     )
-    add(
-        "balls, n = 197, 128 bits / float64 discs",
-        lambda: ball_spectrum(B),
+
+
+def _balls(device: str) -> list[Row]:
+    A = _attention(np.random.default_rng(4), 197, 197)
+    with at_precision(BITS):
+        B = flint.acb_mat(flint.arb_mat((A[:-1, :-1] - A[-1:, :-1]).tolist()))
+    return _row(
+        "balls, first step of n=197 / float64 discs",
+        lambda: next(enclose_in_balls(B)),
         lambda: attention_discs(A),
         None,
+        "128 bits; each refinement costs about as much again",
         1,
     )
-    return found
 
 
-def main() -> None:
-    """Print the table; one BLAS thread, so that the two sides compare."""
-    from threadpoolctl import threadpool_limits
+def _softmax(device: str) -> list[Row]:
+    logits = np.random.default_rng(5).standard_normal((197, 197))
+    return _row(
+        "softmax enclosed in float64 / in balls",
+        lambda: softmax_in_floats(logits),
+        lambda: softmax_enclosure(logits.tolist()),
+        None,
+        "n=197",
+        3,
+    )
 
-    with threadpool_limits(limits=1):
-        found = rows()
-    for row in found:
-        target = "" if row.target is None else f"  (target {row.target:g}: {row.holds})"
-        print(
-            f"{row.name:46s} {1e3 * row.seconds:9.2f} ms {1e3 * row.yardstick:9.2f} ms  "
-            f"ratio {row.ratio:.2f}{target}"
+
+def _batch(device: str) -> list[Row]:
+    rng = np.random.default_rng(6)
+    rows = []
+    for n in (8, 20, 65, 197):
+        A = _attention(rng, 32, n, n)
+        rows += _row(
+            f"32 attentions at once n={n} / one at a time",
+            lambda A=A: attention_discs_all(A),  # type: ignore[misc]
+            lambda A=A: [attention_discs(each) for each in A],  # type: ignore[misc]
+            None,
+            "the same discs",
+            3,
         )
+    return rows
 
 
-if __name__ == "__main__":
-    main()
+MEASUREMENTS = [
+    Measurement("certificates/small n=20", "a certified verdict on a small case", _small),
+    Measurement("certificates/attention n=197", "spec(A) with proof", _spectrum_of_attention),
+    Measurement("certificates/value d=768", "spec(H) with proof", _spectrum_of_value),
+    Measurement("certificates/head r=64", "a head through its core", _head),
+    Measurement("certificates/balls n=197", "balls where floats do not suffice", _balls),
+    Measurement("certificates/softmax n=197", "attention from logits", _softmax),
+    Measurement("certificates/batch of 32", "many attentions at once", _batch),
+]

@@ -12,41 +12,41 @@ import json
 from fractions import Fraction
 from typing import Any
 
-import flint
-import numpy as np
-
-from theory.case import Case
-from theory.certificates.dominance import CertifiedDominance, Radius, certified_dominance
+from theory.case import Case, is_masked
+from theory.certificates.dominance import CertifiedDominance, Radius
+from theory.certificates.genericity import NON_ZERO, genericity
+from theory.certificates.stages import NAMES, decide
 from theory.depth_bounds import certified_depth_in_balls
-from theory.exact import EXACT_BITS, ExactDominance, at_precision, exact_dominance, jordan_size
+from theory.exact import EXACT_BITS, ExactDominance, jordan_size
 from theory.modes import mode_content
 from theory.perron import closed_classes
 from theory.provenance import provenance
-from theory.rational import exact_stationary
+from theory.rational import Matrix, exact_stationary, fraction_text, to_fraction
 
 SCHEMA_VERSION = 1
 KIND = "oversmoothing certificate"
-# Up to this n and d, what float64 cannot separate is decided on the exact values of the input.
-EXACT_FALLBACK_SIZE = 24
-# Up to this n and d, claims about one X_0 are made.
+# Up to this n and d all modes of one X_0 are found, beyond only whether it has the dominant one.
 MODES_SIZE = 8
-_BITS = 160
 DEFAULT_EPS = Fraction(1, 1000)
 
 
 def certify(case: Case, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
     """The certificate of a case, as a JSON object.
 
-    With X_0 it also states the verdict over the modes that X_0 contains (T4e) and a depth L*(eps)
-    with HFC/LFC <= eps at every L >= L* (T5d), where these can be certified.
-
-    Fractions: decided exactly (ties and Jordan blocks too). Binary64: the fast path, then, up to
-    EXACT_FALLBACK_SIZE, exact arithmetic on the binary values (rows of A divided by their sums),
-    then UNDECIDED.
+    Its verdict comes from the first of `stages.decide` that reaches one. With X_0 it also encloses
+    the coefficient of the dominant mode in X_0 (`genericity`) and states the verdict for this X_0
+    (T4e) and a depth L*(eps) with HFC/LFC <= eps at every L >= L* (T5d), where these can be
+    certified.
     """
-    claim, method = _claim(case)
+    found, exact = decide(case)
+    claim = _claim(found)
+    method: dict[str, Any] = {"name": found.method}
+    if exact is not None:
+        method |= {"gap_bits": exact.bits_needed, "limit_bits": EXACT_BITS}
+        if found.verdict == "TIE":
+            claim |= _jordan(exact)
     if case.X0 is not None:
-        claim |= _of_x0(case, claim["verdict"], eps)
+        claim |= _of_x0(case, found.verdict, eps)
     body = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
@@ -66,47 +66,63 @@ def digest(body: dict[str, Any]) -> str:
 
 
 def _input(case: Case) -> dict[str, Any]:
-    raw: dict[str, Any] = {"numbers": "fractions" if case.exact else "binary64"}
-    if case.exact:
-        raw["A"], raw["H"] = _texts(case.rational_A), _texts(case.rational_H)
-        if case.rational_X0 is not None:
-            raw["X0"] = _texts(case.rational_X0)
-        return raw
-    raw["A"], raw["H"] = _hex(case.given_A), _hex(case.H)
-    if case.X0 is not None:
-        raw["X0"] = _hex(case.X0)
-    return raw
-
-
-def _texts(matrix: list[list[Fraction]]) -> list[list[str]]:
-    return [[str(entry) for entry in row] for row in matrix]
-
-
-def _hex(matrix: np.ndarray[Any, Any]) -> list[list[str]]:
-    return [[float(entry).hex() for entry in row] for row in matrix]
-
-
-def _claim(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
-    if not case.exact:
-        found = certified_dominance(case.given_A, case.H)
-        if found.verdict != "UNDECIDED" or max(case.n, case.d) > EXACT_FALLBACK_SIZE:
-            return _from_floats(found), {"name": found.method}
-    exact = exact_dominance(case.rational_A, case.rational_H)
-    method = {
-        "name": "isolated roots of characteristic polynomials, gap bound for equality",
-        "gap_bits": exact.bits_needed,
-        "limit_bits": EXACT_BITS,
+    return {"numbers": case.numbers} | {
+        name: [[_text(x, case.numbers) for x in row] for row in rows]
+        for name, rows in case.raw.items()
     }
-    return _from_exact(exact, case), method
+
+
+def _text(entry: Any, numbers: str) -> str:
+    if is_masked(entry):
+        return "-inf"
+    if numbers == "binary64":
+        return float(entry).hex()
+    return fraction_text(to_fraction(entry, "an entry"))
+
+
+def _interval(bounds: Radius | tuple[float, float] | None) -> list[str] | None:
+    if isinstance(bounds, Radius):
+        bounds = bounds.low, bounds.high
+    return None if bounds is None else [bounds[0].hex(), bounds[1].hex()]
+
+
+def _claim(found: CertifiedDominance) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "rho_consensus": _interval(found.consensus),
+        "rho_quotient": _interval(found.quotient),
+        "margin": _interval(found.margin),
+        "reason": found.reason,
+    }
+
+
+def _jordan(found: ExactDominance) -> dict[str, int]:
+    """The largest Jordan blocks at a tie, which decide it (T6b)."""
+    return {
+        "jordan_consensus": max(map(jordan_size, found.consensus)),
+        "jordan_quotient": max(map(jordan_size, found.quotient)),
+    }
 
 
 def _of_x0(case: Case, verdict: str, eps: Fraction) -> dict[str, Any]:
-    """Claims about this X_0, for n and d up to MODES_SIZE (beyond: none)."""
-    A, H, X0 = case.rational_A, case.rational_H, case.rational_X0
-    if X0 is None or max(case.n, case.d) > MODES_SIZE:
-        return {}
+    """Claims about this X_0: what it contains of the dominant mode, its verdict, and a depth."""
+    X0 = case.rational_X0
+    assert X0 is not None
     if not any(map(any, X0)):
         return {"verdict_x0": "UNDEFINED"}
+    claim: dict[str, Any] = {}
+    if case.n > 1:
+        claim["genericity"] = genericity(case, verdict)
+    if case.logits is None and max(case.n, case.d) <= MODES_SIZE:
+        return claim | _of_small_x0(case, X0, verdict, eps)
+    if case.n > 1 and claim["genericity"]["status"] == NON_ZERO:
+        flat = all(row == X0[0] for row in X0)
+        claim["verdict_x0"] = "TRIVIAL" if flat else verdict
+    return claim
+
+
+def _of_small_x0(case: Case, X0: Matrix, verdict: str, eps: Fraction) -> dict[str, Any]:
+    A, H = case.rational_A, case.rational_H
     classes = closed_classes(case.A)
     pi = exact_stationary(A, [list(map(int, members)) for members in classes])
     content = mode_content(A, H, X0, pi)
@@ -114,72 +130,9 @@ def _of_x0(case: Case, verdict: str, eps: Fraction) -> dict[str, Any]:
         return {"verdict_x0": "UNDEFINED"}
     if all(row == X0[0] for row in X0):
         return {"verdict_x0": "TRIVIAL"}
-    names = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: "UNDECIDED"}
-    claim: dict[str, Any] = {"verdict_x0": names[content.comparison]}
+    claim: dict[str, Any] = {"verdict_x0": NAMES[content.comparison]}
     if verdict == "SMOOTHING" and len(classes) == 1:
         depth = certified_depth_in_balls(A, H, X0, eps)
         if depth is not None:
             claim |= {"eps": str(eps), "depth": depth.depth}
     return claim
-
-
-def _interval(radius: Radius | None) -> list[str] | None:
-    return None if radius is None else [radius.low.hex(), radius.high.hex()]
-
-
-def _from_floats(found: CertifiedDominance) -> dict[str, Any]:
-    margin = found.margin
-    return {
-        "verdict": found.verdict,
-        "rho_consensus": _interval(found.consensus),
-        "rho_quotient": _interval(found.quotient),
-        "margin": None if margin is None else [margin[0].hex(), margin[1].hex()],
-        "reason": found.reason,
-    }
-
-
-def _from_exact(found: ExactDominance, case: Case) -> dict[str, Any]:
-    names = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: "UNDECIDED"}
-    verdict = "TRIVIAL" if case.n == 1 else names[found.comparison]
-    consensus, quotient = _ball(found, True), _ball(found, False) if case.n > 1 else None
-    claim: dict[str, Any] = {
-        "verdict": verdict,
-        "rho_consensus": _interval(consensus),
-        "rho_quotient": _interval(quotient),
-        "margin": None,
-        "reason": f"decided on the exact input; equality needs {found.bits_needed} bits",
-    }
-    if quotient is not None:
-        claim["margin"] = _margin(found)
-        if verdict == "TIE":
-            claim["margin"] = [(0.0).hex(), (0.0).hex()]
-            claim["jordan_consensus"] = max(map(jordan_size, found.consensus))
-            claim["jordan_quotient"] = max(map(jordan_size, found.quotient))
-    if len(closed_classes(case.A)) > 1:
-        claim["reason"] += "; the eigenvalue 1 of A repeats"
-    return claim
-
-
-def _margin(found: ExactDominance) -> list[str]:
-    """Outward rounded bounds of rho_C - rho_Q, fine enough to show its sign where there is one."""
-    bits = _BITS
-    while True:
-        with at_precision(bits):
-            gap = found.radius(True, bits) - found.radius(False, bits)
-            decided = bool(gap > 0) or bool(gap < 0) or found.comparison in (0, None)
-            if decided or bits > EXACT_BITS:
-                return [_outward(gap, -1).hex(), _outward(gap, 1).hex()]
-        bits *= 4
-
-
-def _outward(ball: flint.arb, side: int) -> float:
-    """The lower (side -1) or upper end of a ball, one float further out."""
-    end = ball.lower() if side < 0 else ball.upper()
-    return float(np.nextafter(float(end), side * np.inf))
-
-
-def _ball(found: ExactDominance, consensus: bool) -> Radius:
-    """Outward rounded bounds of a radius."""
-    ball = found.radius(consensus, _BITS)
-    with at_precision(_BITS):
-        return Radius(max(0.0, _outward(ball, -1)), _outward(ball, 1))

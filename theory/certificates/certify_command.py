@@ -41,6 +41,8 @@ def run(arguments: Namespace) -> int:
     path = write_atomically(arguments.output, to_json(body))
     claim = body["claim"]
     print(f"{claim['verdict']} ({claim['reason']})")
+    if "genericity" in claim:
+        print(f"genericity {claim['genericity']['status']}: {claim['genericity']['reason']}")
     if "verdict_x0" in claim:
         print(f"for this X_0: {claim['verdict_x0']}")
     if "depth" in claim:

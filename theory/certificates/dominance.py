@@ -1,8 +1,7 @@
 """Certified radii and verdicts from two enclosed spectra: nothing here can be wrong by rounding.
 
 The float64 path proves discs around both spectra (theory.certificates.enclosure) and compares
-moduli with outward rounding. Where it cannot separate the radii, ball arithmetic of rising
-precision tries on the same exact input; where that cannot either, the answer is UNDECIDED.
+moduli with outward rounding. What it cannot separate is left to theory.certificates.stages.
 """
 
 from __future__ import annotations
@@ -12,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.certificates.enclosure import Discs, Failure, enclose, exact_discs, with_zeros
+from theory.certificates.enclosure import (
+    Discs,
+    Failure,
+    enclose,
+    enclose_all,
+    interval_discs,
+    with_zeros,
+)
 from theory.certificates.rounding import UNIT, gamma, inflated, upper_product
 from theory.perron import closed_classes
 
@@ -31,8 +37,9 @@ class Radius:
 class CertifiedDominance:
     """A certified comparison of rho_C and rho_Q.
 
-    verdict: SMOOTHING, NON_SMOOTHING, TIE (structure only: an exact 0 in spec(H), or 1 repeated in
-    spec(A)), TRIVIAL or UNDECIDED. margin: certified bounds of rho_C - rho_Q.
+    verdict: SMOOTHING, NON_SMOOTHING, TIE (outside exact arithmetic by structure only: an exact 0
+    in spec(H), or 1 repeated in spec(A)), TRIVIAL or UNDECIDED. gap: bounds of rho_C - rho_Q where
+    they are known better than from the two radii.
     """
 
     verdict: str
@@ -40,31 +47,46 @@ class CertifiedDominance:
     quotient: Radius | None
     reason: str
     method: str
+    gap: tuple[float, float] | None = None
 
     @property
     def margin(self) -> tuple[float, float] | None:
         """(low, high) of rho_C - rho_Q, rounded outward."""
-        if self.consensus is None or self.quotient is None:
-            return None
+        if self.gap is not None or self.consensus is None or self.quotient is None:
+            return self.gap
         low = np.nextafter(self.consensus.low - self.quotient.high, -np.inf)
         high = np.nextafter(self.consensus.high - self.quotient.low, np.inf)
         return float(low), float(high)
 
 
-def attention_discs(A: Array) -> Discs | Failure:
-    """spec(A) without one copy of 1, for exactly A_ij / sum_k A_ik, A [n, n] float64 >= 0.
+def attention_discs(A: Array, error: Array | None = None) -> Discs | Failure:
+    """spec(A) without one copy of 1, A [n, n] float64 >= 0.
 
-    Through B'_ij = A_ij / s_i - A_nj / s_n, whose rounding error is bounded entrywise and enters
-    the discs.
+    Without error for exactly A_ij / sum_k A_ik; with it for every row-stochastic A' with
+    |A' - A| <= error entrywise.
     """
-    n = len(A)
-    if n == 1:
-        return exact_discs(np.zeros(0))
-    normalised = A / A.sum(axis=1, keepdims=True)
-    B = normalised[:-1, :-1] - normalised[-1:, :-1]
-    # The sum of n terms, one division, one subtraction: n + 1 roundings on entries >= 0.
-    size = np.abs(normalised[:-1, :-1]) + np.abs(normalised[-1:, :-1])
-    return enclose(B, inflated(gamma(n + 3) * size, 6))
+    return attention_discs_all(A[None], None if error is None else error[None])[0]
+
+
+def attention_discs_all(A: Array, error: Array | None = None) -> list[Discs | Failure]:
+    """`attention_discs` for each of a stack [m, n, n].
+
+    Through B'_ij = A_ij - A_nj (T1c), whose rounding error is bounded entrywise and enters the
+    discs; a causal A shows its spectrum on the diagonal (T1h).
+    """
+    if error is None:
+        # The sum of n terms and one division: n roundings on entries >= 0.
+        A = A / A.sum(axis=-1, keepdims=True)
+        error = inflated(gamma(A.shape[-1] + 2) * A, 6)
+    causal = np.asarray(~np.triu(A + error, 1).any(axis=(-2, -1)))
+    B = A[..., :-1, :-1] - A[..., -1:, :-1]
+    off = error[..., :-1, :-1] + error[..., -1:, :-1] + UNIT * np.abs(B)
+    dense = iter(enclose_all(B[~causal], inflated(off, 4)[~causal]))
+    return [
+        # T1h: the spectrum of a lower triangular A is its diagonal, and A_11 = 1.
+        interval_discs(np.diag(each)[1:], np.diag(slack)[1:]) if triangular else next(dense)
+        for each, slack, triangular in zip(A, error, causal.tolist(), strict=True)
+    ]
 
 
 def value_discs(H: Array) -> Discs | Failure:
@@ -137,17 +159,17 @@ def certify_spectra(
 ) -> CertifiedDominance:
     """Compare the radii. repeated: further copies of the eigenvalue 1 that A is known to have."""
     method = "float64 with a-priori rounding bounds"
+    consensus = None if isinstance(value, Failure) else consensus_radius(value)
+    if isinstance(attention, Discs) and len(attention) == 0:
+        return CertifiedDominance(
+            "TRIVIAL", consensus, None, "one token only (n = 1): there is no quotient", method
+        )
     for name, found in (("A", attention), ("H", value)):
         if isinstance(found, Failure):
             return CertifiedDominance(
                 "UNDECIDED", None, None, f"spec({name}) was not enclosed: {found.reason}", method
             )
-    assert isinstance(attention, Discs) and isinstance(value, Discs)
-    consensus = consensus_radius(value)
-    if len(attention) == 0:
-        return CertifiedDominance(
-            "TRIVIAL", consensus, None, "one token only (n = 1): there is no quotient", method
-        )
+    assert isinstance(attention, Discs) and isinstance(value, Discs) and consensus is not None
     quotient = quotient_radius(attention, value)
     if repeated:
         # rho_Q >= rho_C exactly: smoothing is excluded, and a tie cannot be told from enclosures.
@@ -187,11 +209,21 @@ def certified_dominance(
 
     Success and UNDECIDED are the outcomes; a wrong verdict is not one of them.
     """
-    value = head_discs(*factors) if factors is not None else value_discs(_given(H))
-    return certify_spectra(attention_discs(A), value, len(closed_classes(A)) - 1)
+    return certified_dominances(A[None], given_discs(H, factors))[0]
 
 
-def _given(H: Array | None) -> Array:
+def given_discs(H: Array | None, factors: tuple[Array, Array] | None) -> Discs | Failure:
+    """spec(H) from whichever was given."""
+    if factors is not None:
+        return head_discs(*factors)
     if H is None:
         raise ValueError("give H or the factors of the head")
-    return H
+    return value_discs(H)
+
+
+def certified_dominances(A: Array, value: Discs | Failure) -> list[CertifiedDominance]:
+    """One value projection against each attention of a stack [m, n, n], in batched products."""
+    return [
+        certify_spectra(found, value, len(closed_classes(each)) - 1)
+        for found, each in zip(attention_discs_all(A), A, strict=True)
+    ]

@@ -10,6 +10,7 @@ bounds cost matrix-vector products; the matrix products are those of R and Y V.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,10 @@ from theory.certificates.rounding import (
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
+
+
+# Entries of a stack that are worked on together: more than fits a cache is slower than one by one.
+_BLOCK = 2**14
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,12 @@ def exact_discs(values: Array) -> Discs:
     return Discs(centres, np.zeros(len(centres)), component.astype(np.intp))
 
 
+def interval_discs(middle: Array, radii: Array) -> Discs:
+    """Real eigenvalues [k] known up to radii [k]."""
+    centres = middle.astype(np.complex128)
+    return Discs(centres, radii, _components(centres, radii))
+
+
 def with_zeros(discs: Discs, count: int) -> Discs:
     """The spectrum with `count` >= 1 exact zeros added; components are found for one of them."""
     centres, radii = np.append(discs.centres, 0.0), np.append(discs.radii, 0.0)
@@ -78,88 +89,118 @@ def enclose(M: Array, error: Array | None = None) -> Discs | Failure:
     M [k, k] float64; error [k, k] >= 0, none by default. Returns a `Failure` where M is too close
     to defective for this method.
     """
-    k = len(M)
-    if k == 0:
-        return exact_discs(np.zeros(0))
-    if not np.isfinite(M).all():
-        return Failure("the matrix has entries that are not finite")
+    return enclose_all(M[None], None if error is None else error[None])[0]
+
+
+def enclose_all(M: Array, error: Array | None = None) -> list[Discs | Failure]:
+    """`enclose` for each of a stack, M [m, k, k] and error [m, k, k], in batched products."""
+    if M.shape[-1] == 0:
+        return [interval_discs(np.zeros(0), np.zeros(0)) for _ in M]
+    if error is None:
+        error = np.zeros_like(M)
+    size = max(1, _BLOCK // M.shape[-1] ** 2)
+    starts = range(0, len(M), size)
+    return [found for i in starts for found in _enclose_block(M[i : i + size], error[i : i + size])]
+
+
+def _enclose_block(M: Array, error: Array) -> list[Discs | Failure]:
+    finite = np.asarray(np.isfinite(M).all(axis=(1, 2)))
+    if not finite.all():
+        rest = iter(enclose_all(M[finite], error[finite]))
+        unusable = Failure("the matrix has entries that are not finite")
+        return [next(rest) if usable else unusable for usable in finite.tolist()]
+    found: dict[int, Discs | Failure] = {}
     try:
         values, vectors = np.linalg.eig(M)
-        inverse = np.linalg.inv(vectors)
+        rotating = np.imag(values).any(axis=-1)
+        # A real spectrum takes a quarter of the arithmetic: such matrices go together.
+        for turns, part in ((False, np.real), (True, np.asarray)):
+            chosen = np.flatnonzero(rotating == turns)
+            D, V = (np.ascontiguousarray(part(x[chosen])) for x in (values, vectors))
+            discs = _discs(M[chosen], error[chosen], D, V, np.linalg.inv(V))
+            found |= zip(chosen.tolist(), discs, strict=True)
     except np.linalg.LinAlgError as problem:
-        return Failure(f"LAPACK found no eigenvectors ({problem})")
-    if not (np.isfinite(values).all() and np.isfinite(inverse).all()):
-        return Failure("the eigenvectors are numerically dependent: M is defective or nearly so")
-    residual = _residual_row_sums(M, values, vectors, error)
-    defect = _defect_row_sums(inverse, vectors)
-    # The norm bound may be overflowed or NaN: then the comparison fails, as it should.
-    norm = float(defect.max())
-    if not norm < 0.5:
-        return Failure(
-            f"||I - V^-1 V|| <= {norm:.1e} is not small: the eigenvectors are too ill-conditioned "
-            "to prove anything in float64"
-        )
-    first = upper_product(_modulus(inverse), residual[:, None])[:, 0]
-    # (I - |E|)^-1 u <= u + rowsum(E) max(u) / (1 - ||E||).
-    radii = inflated(first + defect * float(first.max()) / (1 - norm) * (1 + 8 * UNIT), 4)
-    if not np.isfinite(radii).all():
-        return Failure("the error bounds overflow: scale the matrix")
-    centres = values.astype(np.complex128)
-    return Discs(centres, radii, _components(centres, radii))
+        if len(M) == 1:
+            return [Failure(f"LAPACK found no eigenvectors ({problem})")]
+        return [_enclose_block(M[i : i + 1], error[i : i + 1])[0] for i in range(len(M))]
+    return [found[i] for i in range(len(M))]
 
 
-def _modulus(Z: NDArray[np.complexfloating] | Array) -> Array:
+def _discs(M: Array, error: Array, values: Any, V: Any, Y: Any) -> list[Discs | Failure]:
+    """The discs of a stack with approximate eigenvalues, eigenvectors V and Y ~ V^-1."""
+    # Bounds that overflow or become NaN fail the comparisons below, as they should.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        defect = _defect_row_sums(Y, V)
+        norm = defect.max(axis=-1, initial=0.0)
+        first = _upper_apply(_modulus(Y), _residual_row_sums(M, values, V, error))
+        # (I - |E|)^-1 u <= u + rowsum(E) max(u) / (1 - ||E||).
+        spread = defect * (first.max(axis=-1, initial=0.0) / (1 - norm) * (1 + 8 * UNIT))[:, None]
+        radii = inflated(first + spread, 4)
+    found: list[Discs | Failure] = []
+    for centre, radius, size in zip(values.astype(np.complex128), radii, norm, strict=True):
+        if not size < 0.5:
+            reason = (
+                f"||I - V^-1 V|| <= {size:.1e} is not small: the eigenvectors are too "
+                "ill-conditioned to prove anything in float64"
+            )
+            found.append(Failure(reason))
+        elif not np.isfinite(radius).all():
+            found.append(Failure("the error bounds overflow: scale the matrix"))
+        else:
+            found.append(Discs(centre, radius, _components(centre, radius)))
+    return found
+
+
+def _upper_apply(P: Array, x: Array) -> Array:
+    """An upper bound on P x for a stack, P [m, k, l] and x [m, l] >= 0."""
+    return upper_product(P, x[..., None])[..., 0]
+
+
+def _modulus(Z: Any) -> Array:
     if np.iscomplexobj(Z):
         return upper_modulus(np.real(Z), np.imag(Z))
     return np.abs(np.asarray(Z, dtype=np.float64))
 
 
-def _residual_row_sums(
-    M: Array,
-    values: NDArray[np.complexfloating] | Array,
-    V: NDArray[np.complexfloating] | Array,
-    error: Array | None,
-) -> Array:
+def _parts(Z: Any) -> tuple[Array, Array]:
+    return np.ascontiguousarray(np.real(Z)), np.ascontiguousarray(np.imag(Z))
+
+
+def _residual_row_sums(M: Array, values: Any, V: Any, error: Array) -> Array:
     """An upper bound on |R| 1, R = M V - V D, with everything that rounding and M may be off by."""
-    k = len(M)
+    k = M.shape[-1]
     modulus = _modulus(V)
-    if np.iscomplexobj(V) or np.iscomplexobj(values):
-        Vr, Vi = np.ascontiguousarray(np.real(V)), np.ascontiguousarray(np.imag(V))
-        dr, di = np.real(values), np.imag(values)
+    D = values[:, None, :]
+    if np.iscomplexobj(V):
+        (Vr, Vi), (dr, di) = _parts(V), _parts(D)
         Rr = M @ Vr - (Vr * dr - Vi * di)
         Ri = M @ Vi - (Vr * di + Vi * dr)
         computed = upper_sum(upper_modulus(Rr, Ri))
     else:
-        Vr = np.asarray(V, dtype=np.float64)
-        computed = upper_sum(np.abs(M @ Vr - Vr * values))
+        computed = upper_sum(np.abs(M @ V - V * D))
     sums = upper_sum(modulus)
-    size = upper_product(np.abs(M), sums[:, None])[:, 0]
-    scaled = upper_product(modulus, _modulus(np.asarray(values))[:, None])[:, 0]
+    size = _upper_apply(np.abs(M), sums)
+    scaled = _upper_apply(modulus, _modulus(values))
     # Real and imaginary part each: a product of length k, V D by three roundings, one subtraction;
     # the two together at most double the bound (sqrt 2 would do).
     rounding = 2 * (gamma(k + 4) * size + gamma(8) * scaled) + 8 * k * k * TINY
-    total = computed * (1 + 4 * UNIT) + rounding
-    if error is not None:
-        total = total + upper_product(error, sums[:, None])[:, 0]
+    total = computed * (1 + 4 * UNIT) + rounding + _upper_apply(error, sums)
     return inflated(total, 8)
 
 
-def _defect_row_sums(
-    Y: NDArray[np.complexfloating] | Array, V: NDArray[np.complexfloating] | Array
-) -> Array:
+def _defect_row_sums(Y: Any, V: Any) -> Array:
     """An upper bound on |I - Y V| 1."""
-    k = len(Y)
+    k = V.shape[-1]
     identity = np.eye(k)
-    if np.iscomplexobj(V) or np.iscomplexobj(Y):
-        Yr, Yi = np.real(Y), np.imag(Y)
-        Vr, Vi = np.ascontiguousarray(np.real(V)), np.ascontiguousarray(np.imag(V))
-        left = np.hstack([Yr, Yi])
-        Er = identity - left @ np.vstack([Vr, -Vi])
-        Ei = left @ np.vstack([Vi, Vr])
+    if np.iscomplexobj(V):
+        (Yr, Yi), (Vr, Vi) = _parts(Y), _parts(V)
+        left = np.concatenate([Yr, Yi], axis=-1)
+        Er = identity - left @ np.concatenate([Vr, -Vi], axis=-2)
+        Ei = left @ np.concatenate([Vi, Vr], axis=-2)
         computed = upper_sum(upper_modulus(Er, Ei))
     else:
         computed = upper_sum(np.abs(identity - Y @ V))
-    size = upper_product(_modulus(Y), upper_sum(_modulus(V))[:, None])[:, 0]
+    size = _upper_apply(_modulus(Y), upper_sum(_modulus(V)))
     # Two parts, each an inner product of length 2 k of reals bounded by the moduli, twice over.
     rounding = 4 * gamma(2 * k + 2) * size + 4 * UNIT + 8 * k * k * TINY
     return inflated(computed * (1 + 4 * UNIT) + rounding, 6)
@@ -167,6 +208,8 @@ def _defect_row_sums(
 
 def _components(centres: Complex, radii: Array) -> NDArray[np.intp]:
     """Connected components of the union of discs (touching within rounding counts as joined)."""
+    if len(centres) == 0:
+        return np.zeros(0, dtype=np.intp)
     distance = np.abs(centres[:, None] - centres[None, :])
     reach = (radii[:, None] + radii[None, :]) * (1 + 8 * UNIT) + 8 * UNIT * np.abs(centres)[:, None]
     _, component = connected_components(csr_matrix(distance <= reach), directed=False)

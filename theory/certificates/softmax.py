@@ -1,35 +1,107 @@
-"""Attention from logits, enclosed: the softmax of exact binary64 logits in ball arithmetic."""
+"""Attention from logits, enclosed: float64 with a proven error of exp, or balls.
+
+The float64 exp is written out, so that its error is a theorem and not a library's promise. For
+-800 <= t <= 0 let k = rint(t log2 e) and r = t - k log 2, computed as (t - k c) - k c' with c the
+first 32 bits of log 2 (k c is exact) and c' the rest: |r| < 0.36, and with u = 2^-53 the computed r
+is off by less than 2u. The Taylor polynomial of degree 13 is off by less than 0.36^14 / 14! 1.44 <
+u / 8, and Horner's scheme by gamma_28 e^0.36, relative to e^r >= e^-0.36. Together less than 61 u,
+and 64 u pays for products of errors too; the power of two is exact, and an underflow loses at most
+2^-1074.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial
+from typing import Any
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from theory.case import is_masked
+from theory.certificates.rounding import UNIT, gamma, inflated
 from theory.exact import at_precision
+from theory.rational import to_fraction
 
 Array = NDArray[np.float64]
 
-_BITS = 96
+EXP_ERROR = 64 * UNIT
+_BITS = 128
+_LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
+_LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+_LOWEST = -800.0
 
 
-def softmax_enclosure(logits: Array) -> tuple[Array, Array]:
-    """(A, error): float64 A [n, n] and a bound with |softmax(logits) - A| <= error entrywise.
+def bounded_exp(t: Array) -> Array:
+    """exp(t) for -800 <= t <= 0, off by at most EXP_ERROR exp(t) + 2^-1074; exp(0) = 1 exactly."""
+    k = np.rint(t * np.log2(np.e))
+    r = (t - k * _LOG2_HIGH) - k * _LOG2_LOW
+    value = np.full_like(t, 1 / factorial(13))
+    for degree in range(12, -1, -1):
+        value = value * r + 1 / factorial(degree)
+    result: Array = np.ldexp(value, k.astype(np.int32))
+    return result
 
-    Logits of -inf are masked (exactly 0); each row needs a finite one. exp in balls of 96 bits.
+
+def softmax_in_floats(logits: Array) -> tuple[Array, Array]:
+    """(A, error): float64 A [..., n, n] with |softmax(logits) - A| <= error entrywise.
+
+    Logits [..., n, n] are the exact binary64 numbers; -inf is masked (exactly 0); each row needs a
+    finite one.
     """
-    n = len(logits)
-    A, error = np.zeros((n, n)), np.zeros((n, n))
-    with at_precision(_BITS):
+    masked = np.isneginf(logits)
+    with np.errstate(over="ignore"):
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+    # What lies below exp(-800) < 2^-1074 is below it still after rounding.
+    t = np.maximum(shifted, _LOWEST)
+    weights = np.where(masked, 0.0, bounded_exp(t))
+    total = weights.sum(axis=-1, keepdims=True)
+    A = weights / total
+    # The shift is rounded once: exp(t (1 + u)) / exp(t) - 1 < 1.01 u |t|, with |t| <= 800.
+    relative = inflated(EXP_ERROR + 1.01 * UNIT * np.abs(t), 4)
+    # The sum, at least 1, is off by as much as its worst term, by its additions and by underflow.
+    n = logits.shape[-1]
+    summed = relative.max(axis=-1, keepdims=True) + gamma(n + 2)
+    # (1 + y) / ((1 - x)(1 - u)) - 1 <= (x + y + u)(1 + 2y) for x + u <= y <= 1/8. The exp, the
+    # division and these products may underflow: `inflated` adds the smallest number for each.
+    error = (relative + summed + UNIT) * (1 + 2 * summed) * A
+    return A, np.where(masked, 0.0, inflated(error, 10))
+
+
+def softmax_balls(logits: Sequence[Sequence[Any]], bits: int) -> flint.arb_mat:
+    """softmax of the rows in balls; entries are floats, fractions or "-inf" (exactly 0)."""
+    with at_precision(bits):
+        found = []
         for i, row in enumerate(logits):
-            top = float(row.max())
-            weights = [
-                flint.arb(0) if np.isneginf(x) else (flint.arb(float(x)) - top).exp() for x in row
+            exact = [
+                None if is_masked(x) else to_fraction(x, f"logits[{i}, {j}]")
+                for j, x in enumerate(row)
             ]
+            top = max(x for x in exact if x is not None)
+            weights = [flint.arb(0) if x is None else _ball(x - top).exp() for x in exact]
             total = sum(weights, flint.arb(0))
-            for j, weight in enumerate(weights):
-                share = weight / total
-                A[i, j] = float(share.mid())
-                gap = abs(share - flint.arb(A[i, j])).upper()
-                error[i, j] = np.nextafter(float(gap), np.inf)
-    return A, error
+            found.append([weight / total for weight in weights])
+        return flint.arb_mat(found)
+
+
+def _ball(x: Any) -> flint.arb:
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def softmax_enclosure(logits: Sequence[Sequence[Any]]) -> tuple[Array, Array]:
+    """(A, error) as `softmax_in_floats`, of logits that may be fractions, through balls."""
+    A, error = nearest(softmax_balls(logits, _BITS))
+    masked = np.array([[is_masked(x) for x in row] for row in logits])
+    return A, np.where(masked, 0.0, error)
+
+
+def nearest(balls: flint.arb_mat) -> tuple[Array, Array]:
+    """(M, error): the midpoints in binary64 and a bound on how far the matrix is from them."""
+    with at_precision(_BITS):
+        M = np.array([[float(x.mid()) for x in row] for row in balls.tolist()])
+        gaps = [
+            [float(abs(x - float(m)).upper()) for x, m in zip(row, near, strict=True)]
+            for row, near in zip(balls.tolist(), M, strict=True)
+        ]
+    return M, np.nextafter(np.array(gaps), np.inf)

@@ -2,9 +2,10 @@
 
 This package shares no code with what makes certificates. Spectra are enclosed in ball arithmetic:
 for small matrices as roots of exact characteristic polynomials of A itself (the eigenvalue 1
-divided out), for larger ones by Gershgorin discs after a similarity with LEFT eigenvectors. Ties
-are checked by a determinant bound on Kronecker products, claims about one X_0 by its Krylov vectors
-and by powers of the operator. A digest that fits is not evidence.
+divided out), for larger ones and for softmax by Gershgorin discs after a similarity with LEFT
+eigenvectors. Ties are checked by a determinant bound on Kronecker products, claims about one X_0 by
+its Krylov vectors, by powers of the operator and by its coefficient in the dominant mode. A digest
+that fits is not evidence.
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ from typing import Any
 
 import flint
 
-from theory.checker.reading import Check, NotACertificate, digest, interval, matrices, parse
-from theory.checker.spectra import radii, show, to_fmpq
+from theory.checker.reading import (
+    Check,
+    Given,
+    NotACertificate,
+    digest,
+    interval,
+    parse,
+    read_input,
+)
+from theory.checker.spectra import precisions, radii, show, to_fmpq
 from theory.checker.start import check_x0
 from theory.checker.ties import check_tie
 
@@ -31,24 +40,23 @@ def check_certificate(text: str) -> Check:
     body = parse(text)
     if digest(body) != body["digest"]:
         return Check(False, "the digest does not fit: the file was changed after it was made")
-    claim, given = body["claim"], body["input"]
+    claim = body["claim"]
     try:
-        A, H = matrices(given)
+        given = read_input(body["input"])
         stated_c, stated_q = interval(claim["rho_consensus"]), interval(claim["rho_quotient"])
         margin = interval(claim["margin"])
         verdict = str(claim["verdict"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise NotACertificate(f"the claim or the input is malformed ({error})") from error
-    found = _check_verdict(A, H, claim, verdict, (stated_c, stated_q), margin)
-    if not found.accepted or not {"verdict_x0", "depth", "eps"} & claim.keys():
+    found = _check_verdict(given, claim, verdict, (stated_c, stated_q), margin)
+    if not found.accepted or not {"genericity", "verdict_x0", "depth", "eps"} & claim.keys():
         return found
-    more = check_x0(A, H, given, claim)
+    more = check_x0(given, claim)
     return Check(more.accepted, f"{found.words}; {more.words}" if more.accepted else more.words)
 
 
 def _check_verdict(
-    A: list[list[Fraction]],
-    H: list[list[Fraction]],
+    given: Given,
     claim: dict[str, Any],
     verdict: str,
     stated: tuple[tuple[Fraction, Fraction] | None, tuple[Fraction, Fraction] | None],
@@ -56,13 +64,13 @@ def _check_verdict(
 ) -> Check:
     """The claim about generic X_0."""
     stated_c, stated_q = stated
-    if len(A) == 1:
+    if given.n == 1:
         fits = verdict == "TRIVIAL" and stated_q is None
         return Check(fits, "n = 1: there is no quotient" if fits else "n = 1 must be TRIVIAL")
     if verdict == "UNDECIDED":
         return Check(True, "UNDECIDED claims nothing")
-    for bits in (160, 640, 2560):
-        enclosed = radii(A, H, bits)
+    for bits in precisions(given):
+        enclosed = radii(given, bits)
         if enclosed is None:
             return Check(False, "the spectra could not be enclosed by the checker's own means")
         rho_c, rho_q = enclosed
@@ -72,7 +80,10 @@ def _check_verdict(
         if _confirms(verdict, rho_c, rho_q):
             return Check(True, f"{verdict}: rho_C = {show(rho_c)}, rho_Q = {show(rho_q)}")
         if verdict == "TIE":
-            return check_tie(A, H, claim)
+            jordan = {"jordan_consensus", "jordan_quotient"} & claim.keys()
+            if (rho_c - rho_q).is_zero() and not jordan:
+                return Check(True, f"TIE by structure: both radii are {show(rho_c)} exactly")
+            return check_tie(given, claim)
     return Check(False, f"{verdict} could not be confirmed: the radii are too close to tell")
 
 

@@ -6,100 +6,117 @@ from fractions import Fraction
 from typing import Any
 
 import flint
-import numpy as np
 
-# Characteristic polynomials up to this size; discs beyond.
-POLYNOMIAL_SIZE = 40
+from theory.checker.discs import Discs, discs
+from theory.checker.reading import Given, Matrix
+
+# Characteristic polynomials up to this size, where discs do as well beyond ...
+POLYNOMIAL_SIZE = 20
+# ... and up to this one where only they will do.
+TIE_SIZE = 48
 
 
 def to_fmpq(x: Fraction) -> flint.fmpq:
     return flint.fmpq(x.numerator, x.denominator)
 
 
-def exact(M: list[list[Fraction]]) -> flint.fmpq_mat:
+def exact(M: Matrix) -> flint.fmpq_mat:
     return flint.fmpq_mat([[to_fmpq(x) for x in row] for row in M])
 
 
-def eigenvalues(M: list[list[Fraction]], stochastic: bool, bits: int) -> list[Any] | None:
-    """Balls that contain the spectrum (for stochastic M without one copy of 1), one each."""
-    if len(M) <= POLYNOMIAL_SIZE:
-        polynomial = exact(M).charpoly()
-        if stochastic:
-            polynomial, rest = divmod(polynomial, flint.fmpq_poly([-1, 1]))
-            if not rest.is_zero():
-                return None
-        with flint.ctx.workprec(bits):
-            roots: list[Any] = polynomial.numer().complex_roots()
-            return [root for root, multiplicity in roots for _ in range(multiplicity)]
-    return _by_left_eigenvectors(M, stochastic, bits)
+def precisions(given: Given) -> tuple[int, ...]:
+    """Bits to try, one after the other: discs gain nothing from more than a few hundred."""
+    by_discs = given.logits is not None or max(given.n, given.d) > POLYNOMIAL_SIZE
+    return (160, 288) if by_discs else (160, 640, 2560)
 
 
-def _by_left_eigenvectors(M: list[list[Fraction]], stochastic: bool, bits: int) -> list[Any] | None:
-    """Gershgorin discs of U M U^-1 in balls, U approximate left eigenvectors.
+def attention_balls(given: Given, bits: int) -> Any:
+    """A in balls [n, n]: as it is, or the softmax of the logits."""
+    with flint.ctx.workprec(bits + 64):
+        if given.A is not None:
+            return flint.arb_mat(exact(given.A))
+        rows = []
+        for row in given.logits or []:
+            top = max(x for x in row if x is not None)
+            weights = [0 if x is None else flint.arb(to_fmpq(x - top)).exp() for x in row]
+            share = 1 / sum(weights, flint.arb(0))
+            rows.append([x * share for x in weights])
+        return flint.arb_mat(rows)
 
-    For a stochastic M the consensus is removed first: with z_i = x_1 - x_(i+1), the first token as
-    reference, the matrix is A_(i+1)(j+1) - A_1(j+1).
+
+def attention_discs(given: Given, bits: int) -> Discs | None:
+    """spec(A) without one copy of 1: with z_i = x_1 - x_(i+1), the first token as reference, the
+    matrix is A_(i+1)(j+1) - A_1(j+1)."""
+    with flint.ctx.workprec(bits + 64):
+        first, *rest = attention_balls(given, bits).tolist()
+        table = [[x - y for x, y in zip(row[1:], first[1:], strict=True)] for row in rest]
+        matrix = flint.acb_mat(table)
+    return discs(matrix, bits)
+
+
+def value_discs(given: Given, bits: int) -> tuple[Discs | None, Any, bool]:
+    """(discs, lift, zeros): left eigenvectors z of H are lift times those of the enclosed matrix.
+
+    H itself where it is written out, else the core (W_proj W_V)^T of a head, lifted by W_V, and
+    whether exact zeros come on top.
     """
-    if stochastic:
-        first = M[0]
-        M = [[x - y for x, y in zip(row[1:], first[1:], strict=True)] for row in M[1:]]
-    k = len(M)
-    floating = np.array([[float(x) for x in row] for row in M])
-    with flint.ctx.workprec(min(bits, 256)):
-        _, left = np.linalg.eig(floating.T)
-        U = flint.acb_mat([[complex(x) for x in column] for column in left.T])
-        middle = flint.acb_mat(exact(M))
-        try:
-            # (U M) U^-1, from the transposed system U^T X = (U M)^T.
-            similar = U.transpose().solve((U * middle).transpose()).transpose()
-        except ZeroDivisionError:
+    with flint.ctx.workprec(bits + 64):
+        if given.H:
+            return discs(flint.acb_mat(exact(given.H)), bits), None, False
+        assert given.factors is not None
+        W_V, W_proj = (exact(factor) for factor in given.factors)
+        core = (W_proj * W_V).transpose()
+        return discs(flint.acb_mat(core), bits), flint.acb_mat(W_V), core.nrows() < given.d
+
+
+def eigenvalues(given: Given, bits: int, size: int) -> tuple[list[Any], list[Any]] | None:
+    """Balls that contain spec(A) without one copy of 1, and spec(H); one for each eigenvalue
+    (exact zeros of a head once)."""
+    if given.A is not None and given.n <= size:
+        polynomial, rest = divmod(exact(given.A).charpoly(), flint.fmpq_poly([-1, 1]))
+        assert rest.is_zero()
+        a = _roots(polynomial, bits)
+    elif _is_causal(given):
+        A = attention_balls(given, bits)
+        a = [flint.acb(A[i, i]) for i in range(1, given.n)]
+    else:
+        attention = attention_discs(given, bits)
+        if attention is None:
             return None
-        table = similar.tolist()
-        balls = []
-        for i in range(k):
-            radius = sum((abs(table[i][j]).upper() for j in range(k) if j != i), flint.arb(0))
-            balls.append((table[i][i], radius.upper()))
-        return _merged(balls)
+        a = attention.boxes
+    if given.H and given.d <= size:
+        return a, _roots(exact(given.H).charpoly(), bits)
+    value, _, zeros = value_discs(given, bits)
+    return None if value is None else (a, value.boxes + [flint.acb(0)] * zeros)
 
 
-def _merged(balls: list[tuple[Any, Any]]) -> list[Any]:
-    """Discs as balls; discs that meet are replaced by one box around their union, once each."""
-    boxes = []
-    for centre, radius in balls:
-        spread = flint.arb(0, radius)
-        boxes.append(flint.acb(centre.real + spread, centre.imag + spread))
-    group = list(range(len(boxes)))
-    floats = np.array([complex(b.mid()) for b in boxes])
-    widths = np.array([float(b.real.rad()) + float(b.imag.rad()) for b in boxes])
-    for i in range(len(boxes)):
-        near = np.flatnonzero(np.abs(floats - floats[i]) <= 2 * (widths + widths[i]) + 1e-300)
-        for j in near:
-            if j != i and boxes[i].overlaps(boxes[int(j)]):
-                old, new = group[int(j)], group[i]
-                group = [new if g == old else g for g in group]
-    result = []
-    for i in range(len(boxes)):
-        members = [boxes[j] for j in range(len(boxes)) if group[j] == group[i]]
-        box = members[0]
-        for other in members[1:]:
-            box = flint.acb(box.real.union(other.real), box.imag.union(other.imag))
-        result.append(box)
-    return result
+def _is_causal(given: Given) -> bool:
+    """Lower triangular: then the first token attends to itself alone, and the diagonal is spec."""
+    if given.A is not None:
+        return not any(any(row[i + 1 :]) for i, row in enumerate(given.A))
+    rows = given.logits or []
+    return all(x is None for i, row in enumerate(rows) for x in row[i + 1 :])
 
 
-def radii(A: list[list[Fraction]], H: list[list[Fraction]], bits: int) -> tuple[Any, Any] | None:
-    """Balls around rho_C and rho_Q."""
-    a, h = eigenvalues(A, True, bits), eigenvalues(H, False, bits)
-    if a is None or h is None:
+def _roots(polynomial: Any, bits: int) -> list[Any]:
+    with flint.ctx.workprec(bits):
+        roots: list[Any] = polynomial.numer().complex_roots()
+        return [root for root, multiplicity in roots for _ in range(multiplicity)]
+
+
+def radii(given: Given, bits: int, size: int = POLYNOMIAL_SIZE) -> tuple[Any, Any] | None:
+    """Balls around rho_C and rho_Q, by polynomials up to that size."""
+    found = eigenvalues(given, bits, size)
+    if found is None:
         return None
+    a, h = found
     with flint.ctx.workprec(bits):
         return maximum([abs(1 + x) for x in h]), maximum([abs(1 + x * y) for x in h for y in a])
 
 
 def maximum(values: list[Any]) -> Any:
     """A ball around the largest of several real numbers, each known by a ball."""
-    low = max((x.lower() for x in values), key=float)
-    high = max((x.upper() for x in values), key=float)
+    low, high = values[0].lower(), values[0].upper()
     for x in values:
         low, high = low.max(x.lower()), high.max(x.upper())
     return low.union(high)

@@ -8,8 +8,8 @@ from typing import Any
 
 import flint
 
-from theory.checker.reading import Check
-from theory.checker.spectra import exact, maximum, radii
+from theory.checker.reading import Check, Given, Matrix
+from theory.checker.spectra import TIE_SIZE, exact, maximum, radii
 
 # Side of the largest operator whose minimal polynomial is computed.
 JORDAN_SIDE = 100
@@ -17,7 +17,7 @@ JORDAN_SIDE = 100
 TIE_BITS = 2**19
 
 
-def check_tie(A: list[list[Fraction]], H: list[list[Fraction]], claim: dict[str, Any]) -> Check:
+def check_tie(given: Given, claim: dict[str, Any]) -> Check:
     """rho_C^2 - rho_Q^2 is an eigenvalue of a rational Kronecker matrix K.
 
     C = I + H and M = I + H (x) A: rho_C^2 and rho_Q^2 are eigenvalues of C (x) C and M (x) M, so
@@ -25,11 +25,14 @@ def check_tie(A: list[list[Fraction]], H: list[list[Fraction]], claim: dict[str,
     q the common denominator squared, the product of the non-zero eigenvalues of q K is a non-zero
     integer, so a non-zero difference is at least 1 / (q (q S)^(N-1)), S a bound on the eigenvalues.
     """
-    n, d = len(A), len(H)
+    if given.A is None or not given.H:
+        return Check(False, "a tie is confirmed for A and H in fractions or binary64 only")
+    A, H = given.A, given.H
+    n, d = given.n, given.d
     needed = tie_bits(A, H)
     if needed > TIE_BITS:
         return Check(False, f"the tie would take {needed:.0f} bits to confirm, more than are spent")
-    enclosed = radii(A, H, int(needed) + 256)
+    enclosed = radii(given, int(needed) + 256, TIE_SIZE)
     if enclosed is None:
         return Check(False, "the spectra could not be enclosed by the checker's own means")
     with flint.ctx.workprec(int(needed) + 256):
@@ -51,7 +54,7 @@ def check_tie(A: list[list[Fraction]], H: list[list[Fraction]], claim: dict[str,
     return Check(True, f"{words}; largest Jordan blocks {found[0]} and {found[1]}")
 
 
-def tie_bits(A: list[list[Fraction]], H: list[list[Fraction]]) -> float:
+def tie_bits(A: Matrix, H: Matrix) -> float:
     """Bits at which two different squared moduli of modes must have separated (_check_tie)."""
     n, d = len(A), len(H)
     side = d * d * (n * d) ** 2
@@ -61,7 +64,7 @@ def tie_bits(A: list[list[Fraction]], H: list[list[Fraction]]) -> float:
     return log2(q) + (side - 1) * (log2(q) + float(2 * _log2(size) + 1)) + 8
 
 
-def _jordan_sizes(A: list[list[Fraction]], H: list[list[Fraction]]) -> tuple[int, int]:
+def _jordan_sizes(A: Matrix, H: Matrix) -> tuple[int, int]:
     """Largest Jordan blocks of I + H and of I + H (x) B at their largest modulus.
 
     The largest block of an eigenvalue is its multiplicity in the minimal polynomial.
@@ -78,7 +81,7 @@ def _jordan_sizes(A: list[list[Fraction]], H: list[list[Fraction]]) -> tuple[int
     return _largest_block(consensus), _largest_block(quotient)
 
 
-def _largest_block(M: list[list[Fraction]]) -> int:
+def _largest_block(M: Matrix) -> int:
     """The largest multiplicity in the minimal polynomial among the roots of largest modulus.
 
     Roots whose moduli 1024 bits do not tell apart count as equal; a wrong count there can only

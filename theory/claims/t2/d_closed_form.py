@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from hypothesis import strategies as st
 
+from theory.certificates.dominance import certified_dominance
 from theory.claims import strategies as draw
+from theory.claims._real_sizes import closed_form_at_real_size
 from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched
+from theory.claims.evidence import Certified, Searched
 from theory.claims.t2._queries import altered, corners, proved
 from theory.claims.t2._spectra import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, by_squares
 from theory.claims.t2.c_corners import CLAIM as T2C
@@ -85,6 +88,45 @@ def _matrix_law(
     (A, a_values), (H, h_values) = drawn
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
     assert verdict(A=A, H=H).verdict == closed
+
+
+@st.composite
+def _dyadic_attention(pick: Any) -> tuple[Matrix, list[Fraction]]:
+    """Walsh attention in multiples of 2^-12, exact in binary64, and its eigenvalues but one 1."""
+    n = pick(st.sampled_from([2, 4, 8]))
+    counts = pick(st.lists(st.integers(1, 2**12 // n), min_size=n - 1, max_size=n - 1))
+    p = [Fraction(k, 2**12) for k in counts]
+    p.append(1 - sum(p, Fraction(0)))
+    values = [
+        sum(((-1) ** (g & k).bit_count() * p[k] for k in range(n)), Fraction(0))
+        for g in range(1, n)
+    ]
+    return [[p[g ^ h] for h in range(n)] for g in range(n)], values
+
+
+@st.composite
+def _dyadic_value(pick: Any) -> tuple[Matrix, list[Fraction]]:
+    """H with Jordan blocks at multiples of 2^-10, clustered at will, exact in binary64."""
+    centre = pick(st.integers(-4096, 3072))
+    values = pick(
+        st.lists(
+            st.one_of(st.integers(-4096, 3072), st.integers(centre - 2, centre + 2)),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    blocks = [(Fraction(k, 1024), pick(st.integers(1, 2))) for k in values]
+    return pick(draw.with_jordan_blocks(blocks)), [value for value, _ in blocks]
+
+
+def _certificate_law(
+    drawn: tuple[tuple[Matrix, list[Fraction]], tuple[Matrix, list[Fraction]]],
+) -> None:
+    """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
+    (A, a_values), (H, h_values) = drawn
+    found = certified_dominance(draw.floating(A), draw.floating(H))
+    truth = real_verdict(min(h_values), max(h_values), min(a_values))
+    assert found.verdict in (truth, "UNDECIDED")
 
 
 CLAIM = Claim(
@@ -220,6 +262,12 @@ CLAIM = Claim(
             st.tuples(draw.walsh_attention(), draw.value_projections(3)),
             _matrix_law,
         ),
+        Searched(
+            "the float64 certificate against the closed form",
+            st.tuples(_dyadic_attention(), _dyadic_value()),
+            _certificate_law,
+        ),
+        Certified("n = 197, d = 64 and a head of width 768", closed_form_at_real_size),
     ),
     further="Complex spectra need the whole convex hull of spec(A) (T3).",
 )

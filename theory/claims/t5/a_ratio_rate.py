@@ -9,6 +9,7 @@ import sympy as sp
 from hypothesis import assume
 
 from theory.claims import strategies as draw
+from theory.claims._real_sizes import rate_at_real_size
 from theory.claims.claim import Claim, Effort, Status
 from theory.claims.evidence import (
     Certified,
@@ -169,5 +170,6 @@ CLAIM = Claim(
         Searched(f"log ratio per layer at {_FAR} layers, in balls", draw.exact_cases(3, 2), _law),
         Simulated("slopes between 600 and 1200 layers", _measure),
         Certified("the floor under a rotating mode", _floor),
+        Certified("the slope within the certified log r at n = 197, d = 64", rate_at_real_size),
     ),
 )

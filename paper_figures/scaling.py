@@ -1,0 +1,110 @@
+"""Figure: how time and peak memory grow with n, d, L and the number of points of a sweep.
+
+The numbers are measured when the figure is drawn, each size in a process of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from paper_figures.base import FULL_WIDTH, PALETTE, Context, label_panels, new_figure, style
+from simulations.benches.scaling import RESOLUTION_MIB, measure
+
+NAME = "scaling"
+TITLE = "Time and memory against tokens, width, depth and points"
+
+VARIABLES = {"n": "tokens n", "d": "features d", "L": "layers L", "points": "points of a sweep"}
+QUANTITIES = {"seconds": "seconds", "MiB": "peak memory, MiB"}
+COLOURS = (PALETTE["blue"], PALETTE["vermillion"])
+
+
+def data(context: Context) -> pd.DataFrame:
+    """The table of `simulations.benches.scaling.measure`; some 20 s on a quiet machine."""
+    return measure(progress=context.progress)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Above time, below memory, a column a variable; both axes logarithmic, lines are the fits."""
+    with style():
+        figure, axes = new_figure(2, len(VARIABLES), width=FULL_WIDTH, height=4.6, sharex="col")
+        for row, (quantity, unit) in enumerate(QUANTITIES.items()):
+            for column, (variable, label) in enumerate(VARIABLES.items()):
+                chosen = (table["quantity"] == quantity) & (table["variable"] == variable)
+                _panel(axes[row, column], table[chosen])
+                if row == 1:
+                    axes[row, column].set_xlabel(label)
+                else:
+                    axes[row, column].set_title(_title(table[chosen]), fontsize=7)
+            axes[row, 0].set_ylabel(unit)
+        label_panels(axes)
+    return figure
+
+
+def _title(table: pd.DataFrame) -> str:
+    names = list(table["series"].unique())
+    return str(names[0]) if len(names) == 1 else str(names[0]).split(", ", 1)[1]
+
+
+def _panel(axis: Axes, table: pd.DataFrame) -> None:
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    lines = []
+    for (name, part), colour in zip(table.groupby("series", sort=False), COLOURS, strict=False):
+        size, value = part["size"].to_numpy(float), part["value"].to_numpy(float)
+        slope = float(part["exponent"].iloc[0])
+        seen = np.where(value > 0, value, np.nan)
+        axis.plot(size, seen, "o", color=colour)
+        if math.isfinite(slope):
+            middle = np.log(size).mean()
+            axis.plot(size, np.exp(np.log(value).mean() + slope * (np.log(size) - middle)), "-",
+                      color=colour)  # fmt: skip
+        short = f"{str(name).split(',')[0]}: " if table["series"].nunique() > 1 else ""
+        lines.append((short + _exponent(part), colour))
+    sizes = sorted(table["size"].unique())
+    axis.set_xticks([float(x) for x in sizes], [_size(int(x)) for x in sizes])
+    axis.minorticks_off()
+    low, high = axis.get_ylim()
+    # Room for the words above the points, and a decade at the least.
+    axis.set_ylim(low / 1.5, max(high, 4 * low) * 6.0)
+    for k, (text, colour) in enumerate(lines):
+        words = axis.text(
+            0.03, 0.97 - 0.09 * k, text, transform=axis.transAxes, va="top", color=colour,
+            fontsize=7,
+        )  # fmt: skip
+        words.set_in_layout(False)
+
+
+def _size(size: int) -> str:
+    return f"{size // 1000}k" if size >= 1000 else str(size)
+
+
+def _exponent(part: pd.DataFrame) -> str:
+    slope, error = float(part["exponent"].iloc[0]), float(part["exponent_error"].iloc[0])
+    if math.isfinite(slope):
+        return f"{slope:.2f} ± {error:.2f}"
+    small = part["quantity"].iloc[0] == "MiB" and part["value"].max() < RESOLUTION_MIB
+    return f"below {RESOLUTION_MIB:g} MiB" if small else "no fit"
+
+
+def caption(table: pd.DataFrame) -> str:
+    """What was measured, and every exponent beside that of theory."""
+    said = []
+    for (name, variable, quantity), part in table.groupby(
+        ["series", "variable", "quantity"], sort=False
+    ):
+        what = "time" if quantity == "seconds" else "memory"
+        expected = f"{part['expected'].iloc[0]:g}"
+        said.append(f"{what} in {variable} ({name}): {_exponent(part)}, in theory {expected}")
+    return (
+        "Time (least of some repeats, one thread, float64) and growth of the peak resident memory "
+        "(inputs included), each size in a fresh process. Exponents are slopes of least squares "
+        "lines in log-log, with their standard errors; the theory's hold for large sizes. Memory "
+        f"that grows by less than {RESOLUTION_MIB:g} MiB is below what can be seen. "
+        + "; ".join(said)
+        + "."
+    )

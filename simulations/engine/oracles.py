@@ -1,0 +1,135 @@
+"""Two slow, independent ways to the same states, for checks at small sizes (T1a).
+
+kronecker: the matrix M = I + A (x) W^T applied to X itself, layer by layer (vec by rows). It keeps
+    no coordinates apart, so a spread below eps is lost in it: what T11.9 warns of.
+squaring: the powers M^(2^k) of the two decoupled systems, I + B' (x) W^T and I + W^T, each with its
+    own scale. No eigenvector is used, so defective and ill-conditioned A and H are no trouble.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from simulations.engine.problem import Array, Exponents, Problem, normalise
+from simulations.engine.states import States, from_x, start_of
+from theory.errors import InputError
+
+KRONECKER_SIZE = 1024
+SQUARING_SIZE = 400
+
+_EPS = float(np.finfo(np.float64).eps)
+# Layers of the dense matrix between two rescalings.
+_BLOCK = 8
+
+
+def kronecker(
+    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> States:
+    """The states by the dense matrix of n d x n d. Raises `InputError` above KRONECKER_SIZE."""
+    _check_size(problem, KRONECKER_SIZE, "kronecker")
+    n, d = problem.n, problem.d
+    states = np.empty((len(depths), problem.number, n, d))
+    exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
+    for index, place in enumerate(np.ndindex(*problem.batch)):
+        A, W = _matrices(problem, place)
+        M = np.kron(A, W.T)
+        if problem.residual:
+            M += np.eye(n * d)
+        M, step = normalise(M, 2)  # entries of at most 1: a block cannot overflow
+        X = problem.X0[problem.element(problem.X0, 2, place)]
+        offset = problem.offset[problem.element(problem.offset, 1, place)]
+        x, exponent = normalise(X.ravel(), 1)
+        done, total = 0, int(exponent)
+        for row, depth in enumerate(depths):
+            while done < depth:
+                steps = min(_BLOCK, depth - done)
+                for _ in range(steps):
+                    x = M @ x
+                x, exponent = normalise(x, 1)
+                done, total = done + steps, total + steps * int(step) + int(exponent)
+            states[row, index], exponents[row, index] = from_x(x.reshape(n, d), total, offset)
+    return _finish(states, exponents, depths, n * d, device, dtype)
+
+
+def squaring(
+    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> States:
+    """The states by repeated squaring. Raises `InputError` above SQUARING_SIZE."""
+    _check_size(problem, SQUARING_SIZE, "squaring")
+    n, d = problem.n, problem.d
+    Z, start_exponents = start_of(problem, torch.device("cpu"), torch.float64)
+    states = np.empty((len(depths), problem.number, n, d))
+    exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
+    for index, place in enumerate(np.ndindex(*problem.batch)):
+        W = _matrices(problem, place)[1]
+        at = problem.element(problem.quotient, 2, place)
+        B = problem.quotient[at][: n - 1, : n - 1]
+        kept = 1.0 if problem.residual else 0.0
+        systems = (
+            _Powers(np.kron(B, W.T) + kept * np.eye((n - 1) * d)),
+            _Powers(W.T + kept * np.eye(d)),
+        )
+        x = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
+        total = [int(e) for e in start_exponents[index]]
+        done = 0
+        for row, depth in enumerate(depths):
+            for k, system in enumerate(systems):
+                x[k], more = system.apply(x[k], depth - done)
+                total[k] += more
+            done = depth
+            states[row, index] = np.concatenate((x[0].reshape(n - 1, d), x[1][None]))
+            exponents[row, index] = total
+    return _finish(states, exponents, depths, n * d, device, dtype)
+
+
+class _Powers:
+    """M^(2^k) for k = 0, 1, ..., each over a power of two."""
+
+    def __init__(self, M: Array) -> None:
+        M, exponent = normalise(M, 2)
+        self.squares = [(M, int(exponent))]
+
+    def apply(self, x: Array, depth: int) -> tuple[Array, int]:
+        """(y, e) with M^depth x = 2^e y."""
+        total = 0
+        for k, bit in enumerate(reversed(bin(depth)[2:])):
+            if k == len(self.squares):
+                M, exponent = self.squares[-1]
+                square, more = normalise(M @ M, 2)
+                self.squares.append((square, 2 * exponent + int(more)))
+            if bit == "1":
+                M, exponent = self.squares[k]
+                x, more = normalise(M @ x, 1)
+                total += exponent + int(more)
+        return x, total
+
+
+def _matrices(problem: Problem, place: tuple[int, ...]) -> tuple[Array, Array]:
+    W = problem.dense_weights
+    return problem.A[problem.element(problem.A, 2, place)], W[problem.element(W, 2, place)]
+
+
+def _check_size(problem: Problem, limit: int, method: str) -> None:
+    size = problem.n * problem.d
+    if size > limit:
+        raise InputError(
+            f"method '{method}' forms a matrix of n d = {size} rows, above its limit of {limit}: "
+            "use 'auto', 'plain', 'core' or 'closed_form'"
+        )
+
+
+def _finish(
+    states: Array,
+    exponents: Exponents,
+    depths: tuple[int, ...],
+    size: int,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> States:
+    rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
+    return States(
+        torch.as_tensor(states).to(device, dtype),
+        torch.as_tensor(exponents).to(device),
+        tuple(_EPS * size * depth + rounding for depth in depths),
+    )

@@ -1,0 +1,255 @@
+"""What `evolve` is asked, checked once: A, W (dense or a head's factors) and X_0 (T1c-d, T11.9).
+
+What every method returns are the two decoupled systems behind X,
+    y_i = x_i - x_n,  y' = y + B' y W  with B'_ij = A_ij - A_nj,   and   c = pi^T X,  c' = c + c W,
+each with its own power of two: HFC and mean never swamp one another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from simulations.inputs import as_numpy, row_tolerance
+from theory.checks import check_attention, check_square, check_states, one_of
+from theory.errors import InputError
+from theory.perron import stationary_distribution
+
+Array = NDArray[np.float64]
+Exponents = NDArray[np.int64]
+
+# Up to this size a norm is bounded by powers of the matrix, four products of its size.
+_SMALL = 256
+
+
+@dataclass(frozen=True)
+class Problem:
+    """X' = X + A X W (X' = A X W where residual is False), batched, in float64 on the CPU.
+
+    A [*a, n, n]; W [*w, d, d], or P [*w, d, r] and Q [*w, r, d] with W = P Q; X0 [*x, n, d]; the
+    batch shapes broadcast to `batch`.
+    """
+
+    A: Array
+    W: Array | None
+    P: Array | None
+    Q: Array | None
+    X0: Array
+    batch: tuple[int, ...]
+    residual: bool
+
+    @property
+    def n(self) -> int:
+        return int(self.A.shape[-1])
+
+    @property
+    def d(self) -> int:
+        return int(self.X0.shape[-1])
+
+    @property
+    def rank(self) -> int | None:
+        """r of a head, None for a dense W."""
+        return None if self.P is None else int(self.P.shape[-1])
+
+    @property
+    def number(self) -> int:
+        return math.prod(self.batch)
+
+    @cached_property
+    def dense_weights(self) -> Array:
+        """W [*w, d, d]."""
+        if self.W is not None:
+            return self.W
+        assert self.P is not None and self.Q is not None
+        return self.P @ self.Q
+
+    @cached_property
+    def pi(self) -> Array:
+        """pi [*a, n]."""
+        result = np.zeros(self.A.shape[:-1])
+        for place in np.ndindex(*self.A.shape[:-2]):
+            result[place] = stationary_distribution(self.A[place])
+        return result
+
+    @cached_property
+    def offset(self) -> Array:
+        """1/n - pi [*a, n], so that mean = c + offset^T HFC (T1d)."""
+        return 1.0 / self.n - self.pi
+
+    @cached_property
+    def quotient(self) -> Array:
+        """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""
+        n = self.n
+        extended = np.zeros_like(self.A)
+        extended[..., : n - 1, : n - 1] = (
+            self.A[..., : n - 1, : n - 1] - self.A[..., n - 1 :, : n - 1]
+        )
+        extended[..., n - 1, n - 1] = 1.0
+        return extended
+
+    @cached_property
+    def start(self) -> tuple[Array, Exponents, Array, Exponents]:
+        """HFC [*x, n, d] and its exponent [*x], c [*b, d] and its exponent [*b]."""
+        X, exponent = into_range(self.X0, 2)
+        mean = X.mean(axis=-2)
+        # Near collapse x_i - mean is exact (Sterbenz); what rounding of the mean left goes too.
+        hfc = X - mean[..., None, :]
+        left = hfc.mean(axis=-2)
+        hfc -= left[..., None, :]
+        hfc, hfc_exponent = into_range(hfc, 2)
+        mean, mean_exponent = into_range(mean + left, 1)
+        hfc_exponent, mean_exponent = hfc_exponent + exponent, mean_exponent + exponent
+        c, c_exponent = add_scaled(
+            mean, mean_exponent, -(self.offset[..., None, :] @ hfc)[..., 0, :], hfc_exponent
+        )
+        return hfc, hfc_exponent, c, c_exponent
+
+    @cached_property
+    def norm(self) -> float:
+        """An upper bound on ||B'|| ||W|| over the batch: a layer grows a state by 1 + this."""
+        if self.P is not None and self.Q is not None:
+            weights = norm_bound(self.Q @ self.P) if self.rank else 0.0
+        else:
+            weights = norm_bound(self.dense_weights)
+        return weights * norm_bound(self.quotient)
+
+    def flat(self, x: NDArray[Any], trailing: int, *to: Any) -> Tensor:
+        """x [*any, ...] as a tensor [number, ...]; what all the batch shares is stored once."""
+        shape = x.shape[x.ndim - trailing :]
+        if x.size == math.prod(shape):
+            return torch.as_tensor(x.reshape(1, *shape).copy()).to(*to).expand(self.number, *shape)
+        x = np.broadcast_to(x, self.batch + shape).reshape(self.number, *shape)
+        return torch.as_tensor(x.copy()).to(*to)
+
+    def element(self, x: NDArray[Any], trailing: int, place: tuple[int, ...]) -> tuple[int, ...]:
+        """Where in the batch dimensions of x the batch element `place` is found."""
+        own = x.shape[: x.ndim - trailing]
+        tail = place[len(place) - len(own) :]
+        return tuple(0 if size == 1 else k for size, k in zip(own, tail, strict=True))
+
+
+def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
+    """A checked problem. W may be a pair (W_V [*, d, r], W_proj [*, r, d]).
+
+    A given in float64 is taken as it is (its rows sum to 1 within n eps); in a coarser precision
+    its rows are divided by their sums. Raises `InputError`.
+    """
+    tolerance = row_tolerance(A)
+    raw = as_numpy(A)
+    attention = check_attention(raw, tolerance=tolerance)
+    if tolerance is None or getattr(raw, "dtype", None) == np.float64:
+        attention = np.asarray(raw, dtype=np.float64)
+    name = one_of(H, W)
+    dense = P = Q = None
+    if isinstance(W, tuple):
+        if len(W) != 2:
+            raise InputError(f"a tuple W must be the two factors (W_V, W_proj), not {len(W)}")
+        P, Q = _factors(as_numpy(W[0]), as_numpy(W[1]))
+        d, weight_batch = P.shape[-2], np.broadcast_shapes(P.shape[:-2], Q.shape[:-2])
+    else:
+        given = check_square(as_numpy(H if W is None else W), name=name)
+        dense = given if name == "W" else np.swapaxes(given, -1, -2)
+        d, weight_batch = dense.shape[-1], dense.shape[:-2]
+    start = check_states(as_numpy(X0), attention.shape[-1], d)
+    try:
+        batch = np.broadcast_shapes(attention.shape[:-2], weight_batch, start.shape[:-2])
+    except ValueError as error:
+        raise InputError(
+            f"the batch dimensions of A {attention.shape[:-2]}, {name} {weight_batch} and "
+            f"X0 {start.shape[:-2]} do not broadcast"
+        ) from error
+    return Problem(attention, dense, P, Q, start, batch, bool(residual))
+
+
+def _factors(P: Any, Q: Any) -> tuple[Array, Array]:
+    for name, factor in (("W_V", P), ("W_proj", Q)):
+        if np.ndim(factor) < 2 or 0 in np.shape(factor)[-2:]:
+            raise InputError(f"{name} has shape {list(np.shape(factor))}; it must be a matrix")
+    P = check_states(P, *np.shape(P)[-2:], name="W_V")
+    Q = check_states(Q, *np.shape(Q)[-2:], name="W_proj")
+    if P.shape[-1] != Q.shape[-2] or P.shape[-2] != Q.shape[-1]:
+        raise InputError(
+            f"W_V {list(P.shape)} and W_proj {list(Q.shape)} are no factors of a square W: they "
+            "must be [..., d, r] and [..., r, d]"
+        )
+    try:
+        np.broadcast_shapes(P.shape[:-2], Q.shape[:-2])
+    except ValueError as error:
+        raise InputError(
+            f"the batch dimensions of W_V {P.shape[:-2]} and W_proj {Q.shape[:-2]} do not broadcast"
+        ) from error
+    return P, Q
+
+
+def norm_bound(M: Array) -> float:
+    """An upper bound on every spectral norm in the batch: Gelfand's for small matrices (T10).
+
+    ||M||^16 = ||(M^T M)^8|| <= its Frobenius norm, within m^(1/16) of the truth.
+    """
+    top = float(np.abs(M).max(initial=0.0))
+    if top == 0.0:
+        return 0.0
+    M = M / top
+    size = np.abs(M)
+    frobenius = np.sqrt((size * size).sum(axis=(-2, -1)))
+    mixed = np.sqrt(size.sum(axis=-1).max(axis=-1) * size.sum(axis=-2).max(axis=-1))
+    bound = np.minimum(frobenius, mixed)
+    if max(M.shape[-2:]) <= _SMALL:
+        S = np.swapaxes(M, -1, -2) @ M / bound[..., None, None] ** 2
+        for _ in range(3):
+            S = S @ S
+        gelfand = np.sqrt((S * S).sum(axis=(-2, -1))) ** (1 / 16)
+        bound = np.minimum(bound, bound * gelfand * (1 + 1e-9))
+    return top * float(bound.max())
+
+
+def normalise(x: NDArray[Any], trailing: int) -> tuple[Array, Exponents]:
+    """(y, e) with x = 2^e y and the largest entry of y in [1/2, 1), over the trailing dims.
+
+    Zero x keeps e = 0. Exact, from subnormals to the largest float.
+    """
+    axes = tuple(range(x.ndim - trailing, x.ndim))
+    top = np.maximum(x.max(axis=axes, initial=0.0), -x.min(axis=axes, initial=0.0))
+    exponent = np.frexp(top)[1].astype(np.int64)
+    return scale(x, -exponent, trailing), exponent
+
+
+def into_range(x: Array, trailing: int) -> tuple[Array, Exponents]:
+    """`normalise` where the largest entry is far from 1, else (x, 0): a pass is saved."""
+    axes = tuple(range(x.ndim - trailing, x.ndim))
+    top = np.maximum(x.max(axis=axes, initial=0.0), -x.min(axis=axes, initial=0.0))
+    if ((top == 0) | ((top > 2.0**-30) & (top < 2.0**30))).all():
+        return x, np.zeros(top.shape, dtype=np.int64)
+    return normalise(x, trailing)
+
+
+def scale(x: Array, exponent: Exponents, trailing: int) -> Array:
+    """x 2^exponent, exact but for over- and underflow."""
+    exponent = np.clip(exponent, -2044, 2044)
+    first = exponent // 2
+    shape = exponent.shape + (1,) * trailing
+    if np.abs(exponent).max(initial=0) <= 1022:
+        return np.asarray(x * np.ldexp(1.0, exponent).reshape(shape))
+    one, two = np.ldexp(1.0, first), np.ldexp(1.0, exponent - first)
+    return np.asarray(x * one.reshape(shape) * two.reshape(shape))
+
+
+def add_scaled(
+    a: Array, a_exponent: Exponents, b: Array, b_exponent: Exponents, trailing: int = 1
+) -> tuple[Array, Exponents]:
+    """2^a_exponent a + 2^b_exponent b as (value, exponent), broadcasting the batch."""
+    axes = tuple(range(-trailing, 0))
+    unused = np.iinfo(np.int64).min // 4
+    a_top = np.where((a != 0).any(axis=axes), a_exponent, unused)
+    b_top = np.where((b != 0).any(axis=axes), b_exponent, unused)
+    common = np.maximum(a_top, b_top)
+    common = np.where(common == unused, 0, common)
+    total = scale(a, a_exponent - common, trailing) + scale(b, b_exponent - common, trailing)
+    return total, common

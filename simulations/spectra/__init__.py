@@ -1,0 +1,19 @@
+"""Verdicts for thousands of attention matrices against the heads that they belong to (T1, T3).
+
+`spectral_verdicts` is the front; `head_values` prepares a head. Bounds decide most pairs, Ritz
+values many of the rest, and LAPACK whatever is closer than ten times the error estimate.
+"""
+
+from simulations.spectra.heads import HeadValues, dense_values, head_values
+from simulations.spectra.steps import METHODS
+from simulations.spectra.verdicts import VERDICTS, SpectralVerdicts, spectral_verdicts
+
+__all__ = [
+    "METHODS",
+    "VERDICTS",
+    "HeadValues",
+    "SpectralVerdicts",
+    "dense_values",
+    "head_values",
+    "spectral_verdicts",
+]

@@ -1,0 +1,83 @@
+"""The reference: spec(A) by LAPACK (geev) and the decision over all pairs.
+
+Values alone first. Where the margin is not clear of what LAPACK may have lost on an ill-conditioned
+eigenvalue, condition numbers of all of them (theory.spectrum) decide, or the answer is UNDECIDED.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulations.spectra.heads import SAFETY, HeadValues
+from theory.numerical import compare
+from theory.quotient import quotient
+from theory.spectrum import EPS, attention_spectrum
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+# Values alone are trusted to an eigenvalue condition of 1e7, more than trained attention has shown.
+# Beyond it, or closer than that, condition numbers are computed.
+TRUSTED_CONDITION = 1e7
+
+
+def normalised(A: NDArray[np.floating]) -> Array:
+    """A [n, n] in float64 with each row divided by its sum."""
+    double = A.astype(np.float64)
+    result: Array = double / double.sum(axis=-1, keepdims=True)
+    return result
+
+
+def quotient_values(A: Array) -> Complex:
+    """spec(A) without one copy of 1 [n-1], by geev, for A [n, n] with rows summing to 1."""
+    return np.linalg.eigvals(quotient(A)).astype(np.complex128)
+
+
+def values_error(A: Array) -> float:
+    """The error to which `quotient_values` is trusted: k eps ||B|| times `TRUSTED_CONDITION`."""
+    size = float(np.linalg.norm(A - A.mean(axis=0))) + 4 * EPS * float(np.linalg.norm(A))
+    return len(A) * EPS * size * TRUSTED_CONDITION
+
+
+def pair_moduli(a: Complex, corners: Complex) -> tuple[float, int]:
+    """max |1 + h a| over all pairs and the index of its a; (0, -1) where there is none."""
+    if len(a) == 0 or len(corners) == 0:
+        return 0.0, -1
+    moduli = np.abs(1 + a[:, None] * corners[None, :])
+    place = int(np.argmax(moduli))
+    return float(moduli.flat[place]), place // len(corners)
+
+
+def decide(
+    consensus_low: Array, consensus_high: Array, quotient_low: Array, quotient_high: Array
+) -> NDArray[np.int8]:
+    """1 SMOOTHING, -1 NON_SMOOTHING, 0 TIE (structure alone gives equal intervals), 2 undecided."""
+    found = np.full(np.shape(quotient_low), 2, dtype=np.int8)
+    found[consensus_low > quotient_high] = 1
+    found[quotient_low > consensus_high] = -1
+    level = (consensus_low == consensus_high) & (quotient_low == quotient_high)
+    found[level & (consensus_low == quotient_low)] = 0
+    return found
+
+
+def values_interval(a: Complex, head: HeadValues, error: float) -> tuple[float, float]:
+    """(low, high) of rho_Q from computed values with that error each, `SAFETY` times over."""
+    top, _ = pair_moduli(a, head.corners)
+    size = float(np.abs(a).max(initial=0.0))
+    reach = SAFETY * (head.largest * error + (size + error) * head.error + 4 * EPS * (1 + top))
+    return max(top - reach, head.floor), max(top + reach, head.floor)
+
+
+def conditioned_interval(A: Array, head: HeadValues) -> tuple[int, float, float, Complex]:
+    """(verdict code, low, high, values) with condition numbers and the structure of A counted."""
+    attention = attention_spectrum(A)
+    name, _, found = compare(attention, head.spectrum)
+    code = {"SMOOTHING": 1, "NON_SMOOTHING": -1, "TIE": 0}.get(name, 2)
+    return code, found.low, found.high, attention.values
+
+
+def class_of(a: Complex, head: HeadValues, error: float) -> str:
+    """Which a dominates a NON_SMOOTHING pair: 'smallest' real part of spec(A), or 'other'."""
+    _, place = pair_moduli(a, head.corners)
+    return "smallest" if a[place].real <= a.real.min() + 2 * error else "other"

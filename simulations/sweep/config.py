@@ -1,0 +1,228 @@
+"""The file that says what to sweep: TOML with [fixed], [axes] and the measures wanted.
+
+    measures = ["ratio", "cosine"]
+    [fixed]
+    n = 32
+    value = "interval"
+    [axes]
+    temperature = { from = 0.1, to = 10.0, steps = 12, scale = "log" }
+    high = { from = -0.5, to = 0.5, steps = 11 }
+    seed = [0, 1, 2]
+
+An axis is a list or a range; the points are the product of the axes. A parameter that is not given
+has its default (simulations.sweep.parameters).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simulations.sweep.parameters import PARAMETERS, Parameter, Value
+from theory.errors import InputError
+from theory.files import read_text
+
+# Of the points, their seeds and the columns: another version is another sweep.
+SCHEMA_VERSION = 1
+MAX_POINTS = 2_000_000
+MEASURES = ("ratio", "cosine", "rank", "limits")
+DEFAULT_MEASURES = ("ratio", "cosine", "rank")
+
+_RANGE = ("from", "to", "steps", "scale")
+_TOP = ("title", "measures", "fixed", "axes")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A validated sweep. fixed and axes together name every parameter exactly once.
+
+    axes: name -> distinct values, in the order of the file (the last axis moves fastest). measures:
+    which outcomes are computed beside the verdict.
+    """
+
+    fixed: dict[str, Value]
+    axes: dict[str, tuple[Value, ...]]
+    measures: tuple[str, ...] = DEFAULT_MEASURES
+    title: str = ""
+
+    @property
+    def size(self) -> int:
+        """The product of the lengths of the axes."""
+        return math.prod(len(values) for values in self.axes.values())
+
+    def to_json_object(self) -> dict[str, Any]:
+        """What determines the table: schema, fixed values, axes and measures."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "fixed": dict(sorted(self.fixed.items())),
+            "axes": [[name, list(values)] for name, values in self.axes.items()],
+            "measures": list(self.measures),
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of that, in hex: equal digests are equal tables."""
+        text = json.dumps(self.to_json_object(), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def examples() -> list[str]:
+    """Names of the configurations that come with the package."""
+    folder = resources.files("simulations.sweep").joinpath("examples")
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def example(name: str) -> Config:
+    """A configuration that comes with the package. Raises `InputError` for another name."""
+    if name not in examples():
+        raise InputError(f"no example '{name}'; there are {', '.join(examples())}")
+    entry = resources.files("simulations.sweep").joinpath("examples", f"{name}.toml")
+    return parse(entry.read_text("utf-8"), f"example {name}")
+
+
+def read_config(path: str | Path) -> Config:
+    """Read and validate a TOML file. Raises `InputError` with the cause and the remedy."""
+    return parse(read_text(path), str(path))
+
+
+def parse(text: str, source: str) -> Config:
+    """A configuration from TOML text; `source` names it in errors."""
+    try:
+        return make_config(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"'{source}' is not TOML: {error}") from error
+    except InputError as error:
+        raise InputError(f"'{source}': {error}") from error
+
+
+def make_config(data: Mapping[str, Any]) -> Config:
+    """A configuration from the tables of the file. Raises `InputError`."""
+    _known(data, _TOP, "key")
+    fixed_table, axes_table = _table(data, "fixed"), _table(data, "axes")
+    twice = sorted(fixed_table.keys() & axes_table.keys())
+    if twice:
+        raise InputError(f"{', '.join(twice)} is both in [fixed] and in [axes]: give it once")
+    for table in (fixed_table, axes_table):
+        _known(table, PARAMETERS, "parameter")
+    axes = {name: _axis(PARAMETERS[name], given) for name, given in axes_table.items()}
+    fixed = {
+        name: parameter.check(fixed_table.get(name, parameter.default))
+        for name, parameter in PARAMETERS.items()
+        if name not in axes
+    }
+    title = data.get("title", "")
+    if not isinstance(title, str):
+        raise InputError("title must be a string")
+    config = Config(fixed, axes, _measures(data.get("measures", DEFAULT_MEASURES)), title)
+    if config.size > MAX_POINTS:
+        lengths = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
+        raise InputError(
+            f"{lengths} = {config.size:,} points; at most {MAX_POINTS:,} fit one sweep: shorten an "
+            "axis or split the sweep"
+        )
+    _refuse_unused(config, [*fixed_table, *axes_table])
+    return config
+
+
+def _known(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
+    names = list(known)
+    for key in given:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise InputError(f"unknown {what} '{key}'{hint}; there are {', '.join(names)}")
+
+
+def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = data.get(name, {})
+    if not isinstance(table, dict):
+        raise InputError(f"[{name}] must be a table of parameters")
+    return table
+
+
+def _measures(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+        raise InputError(f"measures must be a list of names out of {', '.join(MEASURES)}")
+    _known(dict.fromkeys(given), MEASURES, "measure")
+    return tuple(name for name in MEASURES if name in given)
+
+
+def _axis(parameter: Parameter, given: Any) -> tuple[Value, ...]:
+    name = parameter.name
+    if isinstance(given, dict):
+        return _range(parameter, given)
+    if not isinstance(given, list):
+        raise InputError(
+            f"axis {name} = {given!r} must be a list or a range like "
+            "{ from = 0.1, to = 10.0, steps = 9, scale = 'log' }; a single value goes in [fixed]"
+        )
+    if not given:
+        raise InputError(f"axis {name} is empty: give it values, or a fixed value")
+    values = [parameter.check(value) for value in given]
+    if len(set(values)) < len(values):
+        raise InputError(f"axis {name} lists a value twice: each point is computed once")
+    return tuple(values)
+
+
+def _range(parameter: Parameter, given: dict[str, Any]) -> tuple[Value, ...]:
+    """Evenly spaced values, both ends included; of an integer the distinct rounded ones."""
+    name = parameter.name
+    _known(given, _RANGE, f"key of the range of {name}:")
+    if parameter.kind is str:
+        raise InputError(f"axis {name} takes a list of names, not a range")
+    missing = [key for key in _RANGE[:3] if key not in given]
+    if missing:
+        raise InputError(f"the range of {name} lacks {', '.join(missing)}")
+    low, high = parameter.check(given["from"]), parameter.check(given["to"])
+    assert not isinstance(low, str) and not isinstance(high, str)
+    steps, scale = given["steps"], given.get("scale", "linear")
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MAX_POINTS:
+        raise InputError(
+            f"the range of {name} has steps = {steps!r}; it must be an integer from 1 to "
+            f"{MAX_POINTS:,}: the number of values"
+        )
+    if scale not in ("linear", "log"):
+        raise InputError(f"the range of {name} has scale = {scale!r}: it must be linear or log")
+    if (low != high) != (steps > 1):
+        raise InputError(f"the range of {name} from {low} to {high} does not fit {steps} steps")
+    if scale == "log" and not (low > 0 and high > 0):
+        raise InputError(f"the log range of {name} needs both ends > 0, not {low} and {high}")
+    spaced = np.geomspace(low, high, steps) if scale == "log" else np.linspace(low, high, steps)
+    # The ends as they were written; geomspace rounds them.
+    values = [float(low), *(float(x) for x in spaced[1:-1]), float(high)][:steps]
+    if parameter.kind is int:
+        return tuple(dict.fromkeys(parameter.check(round(x)) for x in values))
+    return tuple(parameter.check(x) for x in values)
+
+
+def _refuse_unused(config: Config, given: list[str]) -> None:
+    """A given parameter that no point uses is a mistake of whoever gave it."""
+
+    def kinds(name: str) -> tuple[Value, ...]:
+        return config.axes.get(name) or (config.fixed[name],)
+
+    for name in given:
+        parameter = PARAMETERS[name]
+        if not any(
+            parameter.used_by(str(a), str(v)) for a in kinds("attention") for v in kinds("value")
+        ):
+            which = "attention" if parameter.attention is not None else "value"
+            users = (parameter.attention or ()) + (parameter.value or ())
+            raise InputError(
+                f"{name} is given, but no point uses it: it belongs to {which} = "
+                f"{', '.join(users)}, and {which} is {', '.join(map(str, kinds(which)))}"
+            )

@@ -1,0 +1,216 @@
+"""What comes out at one point: the verdict of the theory and what the simulated state does.
+
+`outcome` is a function of the point alone. Whatever goes wrong at a point is its outcome, as text.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulations.sweep.draw import Drawn, draw
+from simulations.sweep.points import Point
+from simulations.sweep.states import cosine_extremes, dense, effective_rank, states_at
+from theory.numerical import (
+    Interval,
+    compare,
+    consensus_interval,
+    expand,
+    expansion_limits,
+)
+from theory.quotient import quotient
+from theory.spectrum import (
+    EPS,
+    attention_spectrum,
+    eigenvalues,
+    head_spectrum,
+    value_projection_spectrum,
+)
+
+Array = NDArray[np.float64]
+
+# Rows of the dense quotient operator of several heads: 1024 take seconds, and the time is cubic.
+OPERATOR_LIMIT = 1024
+
+# Column -> type, beside the parameters. `measure` names the group; None is always computed.
+OUTCOMES: dict[str, tuple[type, str | None]] = {
+    "verdict": (str, None),
+    "status": (str, None),
+    "note": (str, None),
+    "rho_consensus": (float, None),
+    "rho_quotient": (float, None),
+    "margin": (float, None),
+    "margin_error": (float, None),
+    "predicted_log_rate": (float, None),
+    "log_hfc_lfc": (float, "ratio"),
+    "slope": (float, "ratio"),
+    "cos_mean": (float, "cosine"),
+    "cos_min": (float, "cosine"),
+    "effective_rank": (float, "rank"),
+    "method": (str, "state"),
+    "tends_to": (str, "limits"),
+    "limit": (float, "limits"),
+    "limit_rank": (int, "limits"),
+}
+_OF_A_STATE = ("ratio", "cosine", "rank")
+
+
+def columns(measures: tuple[str, ...]) -> dict[str, type]:
+    """Name -> type of the outcome columns for these measures.
+
+    verdict: SMOOTHING, NON_SMOOTHING, TIE, TRIVIAL (n = 1) or UNDECIDED, where the margin is within
+    its error. status: 'numerical', or 'error', and then `note` is the error and the rest is null.
+    margin = rho_C - rho_Q and margin_error, how far rounding may have moved it. predicted_log_rate:
+    log(rho_Q / rho_C). log_hfc_lfc: natural log at the point's depth L. slope: its change per layer
+    from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L.
+    method: 'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this
+    X_0 (T4), null where near-ties leave them open.
+    """
+    state = any(measure in _OF_A_STATE for measure in measures)
+    return {
+        name: kind
+        for name, (kind, measure) in OUTCOMES.items()
+        if measure is None or measure in measures or (measure == "state" and state)
+    }
+
+
+def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
+    """Every column of `columns(measures)` at this point; an error is an outcome, as text."""
+    names = columns(measures)
+    try:
+        # An overflow is an error of the point, not a line on stderr.
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            found = _outcome(point, measures)
+    except MemoryError:
+        raise  # of the machine, not of the point: the chunk is tried again by the next run
+    except Exception as error:
+        found = {"status": "error", "note": f"{type(error).__name__}: {error}"}
+    return {name: found.get(name) for name in names}
+
+
+def _outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
+    drawn = draw(point)
+    found = _verdict(drawn)
+    if any(measure in _OF_A_STATE for measure in measures):
+        found |= _state(drawn, int(point["depth"]), measures)
+    if "limits" in measures:
+        found |= _limits(drawn)
+    return found
+
+
+# ------------------------------------------------------------------------------- the verdict
+
+
+@dataclass(frozen=True)
+class _Radii:
+    verdict: str
+    consensus: Interval
+    quotient: Interval
+    note: str | None = None
+
+
+def _verdict(drawn: Drawn) -> dict[str, Any]:
+    n, heads = len(drawn.X0), len(drawn.A)
+    radii = _one_head(drawn) if heads == 1 else _several_heads(drawn)
+    rho_c, rho_q = radii.consensus.middle, radii.quotient.middle
+    if radii.verdict == "TIE":
+        rho_q = rho_c
+    found: dict[str, Any] = {
+        "verdict": "TRIVIAL" if n == 1 else radii.verdict,
+        "status": "numerical",
+        "note": radii.note,
+        "rho_consensus": rho_c,
+    }
+    if n == 1 or math.isnan(rho_q):
+        return found
+    half_widths = [(r.high - r.low) / 2 for r in (radii.consensus, radii.quotient)]
+    return found | {
+        "rho_quotient": rho_q,
+        "margin": rho_c - rho_q,
+        "margin_error": sum(half_widths),
+        "predicted_log_rate": _log_ratio(rho_q, rho_c),
+    }
+
+
+def _log_ratio(rho_q: float, rho_c: float) -> float:
+    if rho_c == 0:
+        return math.inf
+    return -math.inf if rho_q == 0 else math.log(rho_q / rho_c)
+
+
+def _one_head(drawn: Drawn) -> _Radii:
+    value = (
+        value_projection_spectrum(drawn.H[0])
+        if drawn.factors is None
+        else head_spectrum(*drawn.factors)
+    )
+    return _Radii(*compare(attention_spectrum(drawn.A[0]), value))
+
+
+def _several_heads(drawn: Drawn) -> _Radii:
+    """T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h)."""
+    consensus = consensus_interval(value_projection_spectrum(drawn.H.sum(axis=0)))
+    B = quotient(drawn.A)
+    rows = B.shape[-1] * drawn.H.shape[-1]
+    if rows == 0:
+        return _Radii("TRIVIAL", consensus, Interval(0.0, 0.0, None))
+    if rows > OPERATOR_LIMIT:
+        return _Radii(
+            "UNDECIDED",
+            consensus,
+            Interval(math.nan, math.nan, None),
+            f"the quotient operator of several heads has {rows} rows, more than {OPERATOR_LIMIT}",
+        )
+    operator = sum(np.kron(H_h, B_h) for H_h, B_h in zip(drawn.H, B, strict=True))
+    norms = [float(np.linalg.norm(M)) for M in (operator, drawn.H)]
+    # Q^T A Q and the sum over the heads each round by about n eps of their size.
+    rounding = 4 * len(drawn.X0) * EPS * (norms[0] + norms[1])
+    # The quotient's multipliers are 1 + mu: "consensus" of a spectrum mu.
+    inner = consensus_interval(eigenvalues(np.asarray(operator), rounding=rounding))
+    if consensus.low > inner.high:
+        name = "SMOOTHING"
+    elif inner.low > consensus.high:
+        name = "NON_SMOOTHING"
+    else:
+        name = "UNDECIDED"
+    return _Radii(name, consensus, inner)
+
+
+# ------------------------------------------------------------------------------ the measures
+
+
+def _state(drawn: Drawn, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
+    half = depth // 2
+    (early, late), method = states_at(drawn, [half, depth])
+    found: dict[str, Any] = {"method": method}
+    if "ratio" in measures:
+        first, last = _log_hfc_lfc(early), _log_hfc_lfc(late)
+        found["log_hfc_lfc"] = last
+        # From inf to inf, or to an undefined ratio, there is no slope.
+        finite = math.isfinite(first) and math.isfinite(last)
+        found["slope"] = (last - first) / (depth - half) if finite else math.nan
+    X = dense(late)
+    if "cosine" in measures:
+        found["cos_mean"], found["cos_min"] = cosine_extremes(X)
+    if "rank" in measures:
+        found["effective_rank"] = effective_rank(X)
+    return found
+
+
+def _log_hfc_lfc(state: Any) -> float:
+    return float(state.log_hfc_lfc)
+
+
+def _limits(drawn: Drawn) -> dict[str, Any]:
+    """T4 for this X_0; no answer for several heads, whose modes do not factor."""
+    if len(drawn.A) > 1 or len(drawn.X0) == 1:
+        return {}
+    expansion = expand(drawn.A[0], drawn.H[0], drawn.X0)
+    if expansion is None:
+        return {}
+    found = expansion_limits(expansion)
+    return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}

@@ -1,0 +1,248 @@
+"""Who computes the chunks: this process, worker processes (joblib), or a Dask cluster.
+
+All run the same function on the same points with one BLAS thread, so the values do not depend on
+who did. (They do depend on the kind of processor that BLAS was made for: on a cluster of unlike
+machines the last digits may.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from simulations.sweep.config import Config
+from simulations.sweep.outcome import outcome
+from simulations.sweep.points import Point, Points
+from simulations.sweep.store import Chunk, Store
+from theory.errors import InputError, RequirementError
+
+CHUNK = 100
+# Chunks handed out ahead of each Dask worker, so that none waits for the next.
+_AHEAD = 3
+# Seconds to wait for a scheduler to answer.
+PATIENCE = 10
+
+Rows = list[dict[str, Any]]
+Work = tuple[Chunk, list[Point], tuple[str, ...]]
+Backend = Callable[[Iterable[Work]], Iterator[tuple[Chunk, Rows]]]
+
+
+def compute(work: Work) -> tuple[Chunk, Rows]:
+    """The outcomes of one chunk: the function that every worker runs."""
+    chunk, points, measures = work
+    return chunk, [outcome(point, measures) for point in points]
+
+
+def _compute_in_worker(work: Work, parent: int | None) -> tuple[Chunk, Rows]:
+    """`compute` in a process of its own: BLAS is pinned for good, the first time."""
+    _prepare(parent)
+    return compute(work)
+
+
+_prepared = False
+
+
+def _prepare(parent: int | None) -> None:
+    global _prepared
+    if not _prepared:
+        threadpool_limits(limits=1)
+        if parent is not None:
+            threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+        _prepared = True
+
+
+def _leave_with(parent: int) -> None:
+    """End this worker soon after its parent was killed: nobody would collect its results."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+# ------------------------------------------------------------------------------- backends
+
+
+def here(works: Iterable[Work]) -> Iterator[tuple[Chunk, Rows]]:
+    """One chunk after the other in this process."""
+    for work in works:
+        with threadpool_limits(limits=1):
+            found = compute(work)
+        yield found
+
+
+def processes(workers: int) -> Backend:
+    """`workers` processes on this machine. Raises `InputError` unless workers >= 1."""
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}")
+    if workers == 1:
+        return here
+
+    def run(works: Iterable[Work]) -> Iterator[tuple[Chunk, Rows]]:
+        from joblib import Parallel, delayed
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        parent = os.getpid()
+        parallel = Parallel(
+            n_jobs=workers,
+            backend="loky",
+            return_as="generator_unordered",
+            pre_dispatch=workers * _AHEAD,
+            batch_size=1,
+            max_nbytes=None,
+        )
+        results = parallel(delayed(_compute_in_worker)(work, parent) for work in works)
+        try:
+            yield from results
+        except TerminatedWorkerError as error:
+            raise RequirementError(
+                "a worker process was killed (out of memory, perhaps); the finished chunks are "
+                "kept: run the same command again, with fewer --workers if it was the memory"
+            ) from error
+        finally:
+            with warnings.catch_warnings():
+                # That interrupted work is given up is what an interrupt means.
+                warnings.simplefilter("ignore")
+                results.close()
+
+    return run
+
+
+@dataclass(frozen=True)
+class Dask:
+    """A backend on a Dask cluster: `client` is a distributed.Client.
+
+    A killed worker's chunks are given to another one, or to the one that replaces it.
+    """
+
+    client: Any
+
+    def __call__(self, works: Iterable[Work]) -> Iterator[tuple[Chunk, Rows]]:
+        distributed = _distributed()
+        waiting = iter(works)
+
+        def submit(number: int) -> list[Any]:
+            return [
+                self.client.submit(_compute_in_worker, work, None, pure=False)
+                for work in itertools.islice(waiting, number)
+            ]
+
+        # Not all at once: the scheduler need not hold the whole sweep.
+        threads = max(1, sum(self.client.nthreads().values()))
+        futures = distributed.as_completed(submit(threads * _AHEAD))
+        for future in futures:
+            try:
+                found = future.result()
+            except (distributed.KilledWorker, distributed.CancelledError, OSError) as error:
+                raise RequirementError(
+                    f"the cluster lost a chunk or itself ({type(error).__name__}: {error}); the "
+                    "finished chunks are kept: run the same command again"
+                ) from error
+            future.release()
+            for more in submit(1):
+                futures.add(more)
+            yield found
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started here ends."""
+        cluster = self.client.cluster
+        self.client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise InputError(
+            "--scheduler and --cluster need Dask: install the extra with "
+            "pip install 'oversmoothing[cluster]', or use --workers N on this machine"
+        ) from error
+    return distributed
+
+
+def connect(address: str) -> Dask:
+    """A running Dask cluster by the address of its scheduler. Raises `InputError`."""
+    distributed = _distributed()
+    try:
+        return Dask(distributed.Client(address, timeout=PATIENCE))
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at '{address}' ({error}): start one with "
+            "'dask scheduler', and give the address it prints"
+        ) from error
+
+
+def local_cluster(workers: int) -> Dask:
+    """A Dask cluster of `workers` processes on this machine."""
+    distributed = _distributed()
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}")
+    cluster = distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    return Dask(distributed.Client(cluster))
+
+
+# ------------------------------------------------------------------------------ the sweep
+
+
+def run_sweep(
+    config: Config,
+    folder: Path,
+    *,
+    backend: Backend = here,
+    chunk: int = CHUNK,
+    restart: bool = False,
+    progress: bool = False,
+    after_chunk: Callable[[Chunk], None] = lambda chunk: None,
+) -> Path:
+    """Compute every point that the folder does not hold yet. Returns the path of the table.
+
+    Killed at any moment, it loses the chunks in work; the next run computes what is missing, and
+    its table is that of an unbroken run, byte for byte. chunk: points a file. after_chunk is called
+    when a chunk has been written. Raises `InputError` where the folder holds another sweep.
+    """
+    if chunk < 1:
+        raise InputError(f"a chunk must have at least 1 point, not {chunk}")
+    points = Points(config)
+    store = Store(folder, config, len(points))
+    if store.open(restart=restart):
+        print(f"'{store.table_path}' is complete: nothing to do", file=sys.stderr)
+        return store.table_path
+    missing = store.missing(chunk)
+    for path in store.damaged:
+        print(f"damaged, computed again: {path}", file=sys.stderr)
+    left = sum(part.stop - part.start for part in missing)
+    if left < len(points):
+        print(
+            f"resumed: {len(points) - left:,} of {len(points):,} points are there", file=sys.stderr
+        )
+
+    def works() -> Iterator[Work]:
+        for part in missing:
+            yield part, [points[k] for k in range(part.start, part.stop)], config.measures
+
+    with tqdm(
+        total=len(points),
+        initial=len(points) - left,
+        disable=None if progress else True,
+        file=sys.stderr,
+        unit="point",
+        smoothing=0.05,
+    ) as bar:
+        for done, rows in backend(works()):
+            store.add(done, (points[k] for k in range(done.start, done.stop)), rows)
+            bar.update(done.stop - done.start)
+            after_chunk(done)
+    return store.assemble()

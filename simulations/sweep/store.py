@@ -1,0 +1,241 @@
+"""Where a sweep is kept: finished chunks while it runs, one Parquet table when it is done.
+
+    DIR/chunks/manifest.json                  which sweep the chunks belong to
+    DIR/chunks/0000200-0000300-<hash>.parquet points 200 to 299, hash = SHA-256 of the file
+    DIR/sweep.parquet                         every point, in order, with the provenance
+Every file is written whole. A chunk carries the hash of its bytes in its name: one that was damaged
+is seen, removed and computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy
+
+from simulations.sweep.config import Config
+from simulations.sweep.outcome import columns
+from simulations.sweep.parameters import PARAMETERS
+from simulations.sweep.points import Point
+from theory import errors as theory_errors
+from theory.errors import InputError, RequirementError
+from theory.files import output_folder, read_text, to_json, write_atomically
+from theory.provenance import provenance
+
+TABLE = "sweep.parquet"
+# One size of row group whatever the chunks were: the same table is the same bytes.
+_ROW_GROUP = 1 << 16
+_CHUNK = re.compile(r"(\d+)-(\d+)-([0-9a-f]{16})\.parquet")
+_TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+def schema(config: Config) -> pa.Schema:
+    """Column -> type of the table: point, the parameters (null where a point has none), outcomes.
+
+    The outcomes are described at `simulations.sweep.outcome.columns`.
+    """
+    fields = [pa.field("point", pa.int64(), nullable=False)]
+    fields += [pa.field(name, _TYPES[p.kind]) for name, p in PARAMETERS.items()]
+    fields += [pa.field(name, _TYPES[kind]) for name, kind in columns(config.measures).items()]
+    return pa.schema(fields)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Points start to stop - 1 of a sweep."""
+
+    start: int
+    stop: int
+
+
+class Store:
+    """The folder of one sweep. `damaged` names the chunk files that were found broken."""
+
+    def __init__(self, folder: Path, config: Config, size: int) -> None:
+        self.folder, self.config, self.size = output_folder(folder), config, size
+        self.chunks = self.folder / "chunks"
+        self.table_path = self.folder / TABLE
+        self.damaged: list[str] = []
+
+    # ------------------------------------------------------------------------- starting
+
+    def open(self, *, restart: bool = False) -> bool:
+        """Prepare the folder; True where the finished table of this very sweep is there.
+
+        Raises `InputError` where the folder holds another sweep, or chunks made by another version
+        of this code or of the numerical libraries: the whole would not be that of an unbroken run.
+        """
+        if restart:
+            shutil.rmtree(self.chunks, ignore_errors=True)
+            self.table_path.unlink(missing_ok=True)
+        if self.table_path.exists() and self._table_is_ours():
+            return True
+        manifest = self.chunks / "manifest.json"
+        wanted: dict[str, Any] = {"digest": self.config.digest, "numerics": _numerics()}
+        if manifest.exists():
+            found = self._read_manifest(manifest)
+            if found.get("digest") != wanted["digest"]:
+                raise InputError(self._other(f"'{self.chunks}' holds chunks"))
+            if found.get("numerics") != wanted["numerics"]:
+                raise InputError(
+                    f"the chunks in '{self.chunks}' were made with {_words(found['numerics'])}, "
+                    f"this is {_words(wanted['numerics'])}: their last digits may differ. Go on "
+                    "with the former versions, or start again with --restart"
+                )
+            return False
+        write_atomically(manifest, to_json(wanted | {"config": self.config.to_json_object()}))
+        return False
+
+    def _other(self, what: str) -> str:
+        return (
+            f"{what} of another configuration: choose another folder with --out, or give up what "
+            "is there with --restart"
+        )
+
+    def _read_manifest(self, path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(read_text(path))
+            return {"digest": found["digest"], "numerics": dict(found["numerics"])}
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"'{path}' is damaged, so its chunks cannot be assigned ({error}): start again "
+                "with --restart"
+            ) from error
+
+    def _table_is_ours(self) -> bool:
+        """Raises `InputError` for the table of another sweep; a damaged one is computed again."""
+        try:
+            metadata = pq.read_schema(self.table_path).metadata or {}
+            record = json.loads(metadata.get(b"oversmoothing", b"{}"))
+        except (OSError, ValueError, pa.ArrowException):
+            self.damaged.append(str(self.table_path))
+            return False
+        if record.get("digest") != self.config.digest:
+            raise InputError(self._other(f"'{self.table_path}' is the table"))
+        try:
+            rows = pq.read_table(self.table_path, page_checksum_verification=True).num_rows
+        except (OSError, pa.ArrowException):
+            rows = -1
+        if rows == self.size:
+            return True
+        self.damaged.append(str(self.table_path))
+        return False
+
+    # --------------------------------------------------------------------------- chunks
+
+    def finished(self) -> list[Chunk]:
+        """The chunks that are there, in order; damaged and overlapping files are removed."""
+        found: list[Chunk] = []
+        for path in sorted(self.chunks.iterdir()):
+            match = _CHUNK.fullmatch(path.name)
+            if match is None:
+                continue
+            chunk = Chunk(int(match[1]), int(match[2]))
+            whole = hashlib.sha256(path.read_bytes()).hexdigest()[:16] == match[3]
+            if not whole:
+                self.damaged.append(str(path))
+            if not whole or (found and chunk.start < found[-1].stop):
+                path.unlink()
+                continue
+            found.append(chunk)
+        return found
+
+    def missing(self, length: int) -> list[Chunk]:
+        """What is still to compute, in chunks of at most `length` points."""
+        chunks, place = [], 0
+        for done in [*self.finished(), Chunk(self.size, self.size)]:
+            chunks += [
+                Chunk(start, min(start + length, done.start))
+                for start in range(place, done.start, length)
+            ]
+            place = done.stop
+        return chunks
+
+    def add(self, chunk: Chunk, points: Iterable[Point], rows: list[dict[str, Any]]) -> None:
+        """Write one finished chunk."""
+        table = pa.Table.from_pylist(
+            [
+                {"point": chunk.start + k, **point, **row}
+                for k, (point, row) in enumerate(zip(points, rows, strict=True))
+            ],
+            schema=schema(self.config),
+        )
+        data = _parquet(table)
+        name = f"{chunk.start:07d}-{chunk.stop:07d}-{hashlib.sha256(data).hexdigest()[:16]}"
+        write_atomically(self.chunks / f"{name}.parquet", data)
+
+    # ---------------------------------------------------------------------------- table
+
+    def assemble(self) -> Path:
+        """Write the table, in the order of the points, and remove the chunks."""
+        if self.missing(self.size):
+            raise RequirementError(
+                "some chunks were damaged or removed while the sweep ran: run it again, and only "
+                "these are computed"
+            )
+        parts = [
+            pq.read_table(path)
+            for path in sorted(self.chunks.iterdir())
+            if _CHUNK.fullmatch(path.name)
+        ]
+        record = {
+            "digest": self.config.digest,
+            "config": self.config.to_json_object(),
+            "title": self.config.title,
+            "numerics": _numerics(),
+            **provenance(),
+        }
+        metadata = {"oversmoothing": json.dumps(record, sort_keys=True)}
+        table = pa.concat_tables(parts).replace_schema_metadata(metadata)
+        write_atomically(self.table_path, _parquet(table))
+        shutil.rmtree(self.chunks)
+        return self.table_path
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """The table of a finished sweep. Raises `InputError` for anything else."""
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"cannot read '{path}' as Parquet: {error}") from error
+    if b"oversmoothing" not in (table.schema.metadata or {}):
+        raise InputError(f"'{path}' is not the table of a sweep: it lacks the record of one")
+    return table
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, row_group_size=_ROW_GROUP, write_page_checksum=True)
+    return buffer.getvalue()
+
+
+@cache
+def _numerics() -> dict[str, str]:
+    """What the last digits depend on: the libraries, and the source of everything that computes."""
+    sweep = Path(__file__).parent
+    theory = Path(theory_errors.__file__).parent
+    files = [*sweep.glob("*.py"), *sweep.parent.glob("*.py"), *theory.glob("*.py")]
+    total = hashlib.sha256()
+    for file in sorted(files):
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+    return {
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "source": total.hexdigest()[:12],
+    }
+
+
+def _words(versions: dict[str, str]) -> str:
+    return " and ".join(f"{name} {version}" for name, version in sorted(versions.items()))

@@ -1,0 +1,221 @@
+"""`make mutants`: break the verdict, limit, rate and certificate code, and see the tests notice.
+
+Each mutant of a module (see mutations) is one forked process (see trial). Results are kept in
+.mutants/, by module and hash of its source: stopped at any time, the next run goes on where this
+one was, and an unchanged module is not done again. What survived is tried again once a test file
+changes, and what was killed once its killer's file does. Changes of other modules are not
+followed: --fresh begins anew.
+
+Exit status 1: fewer than TARGET of the mutants killed, or a survivor that survivors.json does not
+explain. A mutant on that list still counts as a survivor: no equivalent mutant is taken off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.mutants.mutations import Mutant, mutants
+from tests.mutants.trial import Baseline, Outcome, baseline, preload, trial
+from theory.files import write_atomically
+
+TARGET = 0.90
+# Without --all, so many mutants of each module: those that come first by a hash with this seed.
+SAMPLE, SEED = 40, 2401_04301
+# Examples that a property test draws (never more than it asks for itself), and with --thorough
+# once more for what survives them.
+EXAMPLES, SECOND_LOOK = 10, 100
+
+_THEORY = """dominance limits rates decide_exactly decide_numerically verdict verdict_object
+    numerical spectrum perron quotient closed_form exact modes rates_measured depth_bounds
+    trajectory"""
+_CERTIFICATES = "balls certificate dominance enclosure genericity rounding softmax stages verdicts"
+_CHECKER = "__init__ depth discs generic operators reading spectra start ties"
+MODULES = [
+    *(f"theory/{name}.py" for name in _THEORY.split()),
+    *(f"theory/certificates/{name}.py" for name in _CERTIFICATES.split()),
+    *(f"theory/checker/{name}.py" for name in _CHECKER.split()),
+]
+# The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
+_TESTS = """block_structure boundaries certificates certificates_soundness certificates_stages
+    dominance_complex dominance_real edge_cases evolve_methods golden intervals_of_radii limits
+    limits_of_terms rates rates_by_hand states_by_hand verdict_branches"""
+TESTS = [f"tests/test_{name}.py" for name in _TESTS.split()]
+WORK = Path(".mutants")
+REASONS = Path(__file__).with_name("survivors.json")
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+class Results:
+    """What became of the mutants of one module, in one file of lines that is only appended to."""
+
+    def __init__(self, file: str, source: str, tests: dict[str, str]) -> None:
+        name = file.removesuffix(".py").replace("/", ".")
+        self._path = WORK / f"{name}.{_hash(source)}.jsonl"
+        self._tests, self._all = tests, _hash(*tests.values())
+        self._known: dict[str, dict[str, Any]] = {}
+        text = self._path.read_text() if self._path.exists() else ""
+        for line in text.splitlines():
+            try:
+                one = json.loads(line)
+            except json.JSONDecodeError:
+                continue  # the run was stopped in the middle of a line
+            self._known[one["key"]] = one
+        if text and not text.endswith("\n"):
+            self._path.write_text(text + "\n")
+
+    def killer(self, mutant: Mutant) -> str:
+        """The test that killed it when it was last tried, "" if none did."""
+        return str(self._known.get(_hash(mutant.source), {}).get("by", ""))
+
+    def get(self, mutant: Mutant) -> Outcome | None:
+        """What is known and still holds."""
+        one = self._known.get(_hash(mutant.source))
+        if one is None or one["tests"] != self._state(one["status"], one["by"]):
+            return None
+        return Outcome(one["status"], one["by"])
+
+    def put(self, mutant: Mutant, outcome: Outcome) -> None:
+        one = {
+            "key": _hash(mutant.source),
+            "name": mutant.name,
+            "status": outcome.status,
+            "by": outcome.by,
+            "tests": self._state(outcome.status, outcome.by),
+        }
+        self._known[one["key"]] = one
+        with self._path.open("a") as stream:
+            stream.write(json.dumps(one) + "\n")
+
+    def _state(self, status: str, by: str) -> str:
+        return self._all if status == "survived" else self._tests.get(by.split("::")[0], "")
+
+
+class Bench:
+    """The baseline of each look at a mutant, made when first needed."""
+
+    def __init__(self, tests: list[str], looks: tuple[int, ...]) -> None:
+        self._tests, self._looks = tests, looks
+        self._made: list[Baseline] | None = None
+        self.kills: Counter[str] = Counter()
+
+    def _baselines(self) -> list[Baseline]:
+        if self._made is None:
+            self._made = [self._baseline(examples) for examples in self._looks]
+            preload(self._made[0].packages)
+        return self._made
+
+    def _baseline(self, examples: int) -> Baseline:
+        """From the last run where neither tests nor theory changed since."""
+        sources = [path.read_text() for path in sorted(Path("theory").rglob("*.py"))]
+        tests = [Path(file).read_text() for file in self._tests]
+        path = WORK / f"baseline.{examples}.{_hash(*sources, *tests)}.json"
+        if not path.exists():
+            print(f"running the tests on the unchanged code, {examples} examples", flush=True)
+            found = baseline(self._tests, examples)
+            for old in WORK.glob(f"baseline.{examples}.*"):
+                old.unlink()
+            write_atomically(path, json.dumps(asdict(found)))
+        return Baseline.from_json_object(json.loads(path.read_text()))
+
+    def outcome(self, file: str, mutant: Mutant, killer: str) -> Outcome:
+        """What the first look that kills it says, or that none does."""
+        found = Outcome("survived", "no test reaches it")
+        for examples, base in zip(self._looks, self._baselines(), strict=True):
+            tests = base.reaching(file, mutant.lines)
+            # Those that killed before, and quick ones, come first: the outcome is the same.
+            tests.sort(key=lambda t: (t != killer, base.seconds[t] / (1 + self.kills[t])))
+            found = trial(file, mutant.source, tests, examples, base)
+            if found.status != "survived":
+                self.kills[found.by] += 1
+                break
+        return found
+
+
+def _chosen(source: str, sample: int | None) -> list[Mutant]:
+    found = mutants(source)
+    if sample is None:
+        return found
+    return sorted(found, key=lambda mutant: mutant.rank(SEED))[:sample]
+
+
+def _row(name: str, count: Counter[str]) -> str:
+    killed = count["killed"] + count["timeout"]
+    total = killed + count["survived"]
+    share = f"{100 * killed / total:6.1f} %" if total else "       -"
+    return (
+        f"{name:40} {total:5} mutants: {count['killed']:5} killed, {count['timeout']:3} timed out, "
+        f"{count['survived']:4} survived {share}"
+    )
+
+
+def _explained() -> dict[str, dict[str, str]]:
+    return dict(json.loads(REASONS.read_text())) if REASONS.exists() else {}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("modules", nargs="*", help="module files (default: all on the list)")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument(
+        "--sample", type=int, metavar="N", default=SAMPLE, help=f"N mutants a module ({SAMPLE})"
+    )
+    size.add_argument("--all", action="store_const", dest="sample", const=None, help="all of them")
+    parser.add_argument("--thorough", action="store_true", help="look twice at what survives")
+    parser.add_argument("--fresh", action="store_true", help="forget the results kept")
+    options = parser.parse_args(arguments)
+    # NumPy is not imported yet; its threads would not survive the forks.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    WORK.mkdir(exist_ok=True)
+    if options.fresh:
+        for old in WORK.glob("*.jsonl"):
+            old.unlink()
+    hashes = {file: _hash(Path(file).read_text()) for file in TESTS}
+    looks = (EXAMPLES, SECOND_LOOK) if options.thorough else (EXAMPLES,)
+    bench, explained = Bench(TESTS, looks), _explained()
+    total: Counter[str] = Counter()
+    rows, complaints = [], []
+    for file in options.modules or MODULES:
+        source = Path(file).read_text()
+        results = Results(file, source, hashes)
+        count: Counter[str] = Counter()
+        reasons = explained.get(file, {})
+        for mutant in _chosen(source, options.sample):
+            outcome = results.get(mutant)
+            if outcome is None:
+                outcome = bench.outcome(file, mutant, results.killer(mutant))
+                results.put(mutant, outcome)
+            count[outcome.status] += 1
+            if outcome.status == "survived" and mutant.name not in reasons:
+                note = f" ({outcome.by})" if outcome.by else ""
+                complaints.append(f"{file}: {mutant.name}{note}")
+        total += count
+        rows.append(_row(file, count))
+        print(rows[-1], flush=True)
+    print(_report(rows, total, complaints))
+    killed = total["killed"] + total["timeout"]
+    return int(bool(complaints) or killed < TARGET * (killed + total["survived"]))
+
+
+def _report(rows: list[str], total: Counter[str], complaints: Iterable[str]) -> str:
+    lines = ["", *rows, _row("together", total)]
+    unexplained = [f"  {one}" for one in complaints]
+    if unexplained:
+        lines += ["", f"{len(unexplained)} survivors that {REASONS.name} does not explain:"]
+        lines += unexplained
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""`make mutants`: every mutant is one change of a formula, and what is known is not done again."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+
+pytest.importorskip("mutmut", reason="mutation tests need the extra `mutants`")
+
+from tests.mutants import __main__ as run
+from tests.mutants.mutations import mutants
+from tests.mutants.trial import Baseline, Outcome
+
+SOURCE = '''"""Text stays."""
+
+from math import sqrt
+
+Array = list[float]
+LIMIT = 1e-9
+
+
+def norm(x: float, y: float = 2.0) -> float:
+    """sqrt(x + y), but not really."""
+    if x > y:
+        raise ValueError(f"{x + 1} is too much")
+    parts = [
+        x * x,
+        max(x, y),
+    ]
+    return sqrt(sum(parts, start=0.0))
+'''
+
+
+def changes() -> set[str]:
+    return {mutant.name for mutant in mutants(SOURCE)}
+
+
+def test_each_mutant_compiles_differs_and_occurs_once():
+    found = mutants(SOURCE)
+    trees = {ast.dump(ast.parse(mutant.source)) for mutant in found}
+    assert len(trees) == len(found) and ast.dump(ast.parse(SOURCE)) not in trees
+
+
+def test_operators_numbers_conditions_extremes_and_keywords_are_changed():
+    assert {
+        ": LIMIT = 1e-9  ->  LIMIT = 1.000000001",
+        "norm: if x > y:  ->  if x >= y:",
+        "norm: if x > y:  ->  if not (x > y):",
+        "norm: x * x,  ->  x / x,",
+        "norm: max(x, y),  ->  min(x, y),",
+        "norm: return sqrt(sum(parts, start=0.0))  ->  return sqrt(sum(parts, start=1.0))",
+    } <= changes()
+    assert any("start" not in name.split("->")[1] for name in changes() if "sum(parts" in name)
+
+
+def test_text_annotations_aliases_imports_and_messages_stay():
+    for name in changes():
+        assert "Array" not in name and "import" not in name and "too much" not in name
+        assert "ValueError" not in name and "but not really" not in name
+    # Exchanging the arguments of max changes nothing.
+    assert not any("max(y, x)" in name for name in changes())
+
+
+def test_a_mutant_meets_the_tests_of_its_statement_and_on_import_those_of_its_module():
+    base = Baseline(
+        seconds={"slow": 2.0, "quick": 1.0, "other": 1.5},
+        lines={"norm.py": {11: ["slow", "quick"], 13: ["slow"], 14: ["quick"], 17: ["other"]}},
+    )
+    by_name = {mutant.name: mutant for mutant in mutants(SOURCE)}
+    inside = by_name["norm: max(x, y),  ->  min(x, y),"]
+    assert inside.lines == range(13, 17)
+    assert base.reaching("norm.py", inside.lines) == ["quick", "slow"]
+    constant = by_name[": LIMIT = 1e-9  ->  LIMIT = 1.000000001"]
+    assert base.reaching("norm.py", constant.lines) == ["quick", "other", "slow"]
+    assert base.reaching("elsewhere.py", constant.lines) == []
+
+
+def test_what_is_known_holds_until_the_tests_that_it_rests_on_change(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "WORK", tmp_path)
+    first, second, third = mutants(SOURCE)[:3]
+    tests = {"tests/a.py": "1", "tests/b.py": "1"}
+    known = run.Results("norm.py", SOURCE, tests)
+    known.put(first, Outcome("killed", "tests/a.py::test_x"))
+    known.put(second, Outcome("survived"))
+    (path,) = tmp_path.iterdir()
+    path.write_text(path.read_text() + '{"key": "stopped in the mid')
+    again = run.Results("norm.py", SOURCE, tests)
+    assert again.get(first) == Outcome("killed", "tests/a.py::test_x")
+    assert again.get(second) == Outcome("survived") and again.get(third) is None
+    again.put(third, Outcome("timeout", "tests/b.py::test_y"))
+    assert json.loads(path.read_text().splitlines()[-1])["status"] == "timeout"
+    changed = run.Results("norm.py", SOURCE, tests | {"tests/b.py": "2"})
+    assert changed.get(first) is not None
+    assert changed.get(second) is None and changed.get(third) is None
+    assert changed.killer(third) == "tests/b.py::test_y"
+    assert run.Results("norm.py", SOURCE + "\n", tests).get(first) is None
+
+
+def test_a_sample_is_the_same_each_time_and_part_of_every_larger_one():
+    chosen = [{mutant.name for mutant in run._chosen(SOURCE, size)} for size in (3, 5, None)]
+    assert len(chosen[0]) == 3 and chosen[0] < chosen[1] < chosen[2] == changes()
+    assert {mutant.name for mutant in run._chosen(SOURCE, 3)} == chosen[0]

@@ -1,0 +1,212 @@
+"""The stages of a certified verdict: discs in float64, exact arithmetic, balls, UNDECIDED.
+
+Input in fractions of moderate size is decided exactly at once. Otherwise the float64 discs are
+asked first; where they overlap, exact arithmetic on what is rational and small, and discs of a
+refined similarity in balls on what is larger or a softmax. The method of what comes back names the
+stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from itertools import repeat
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.case import Case
+from theory.certificates.balls import BITS, BallSpectrum, enclose_in_balls
+from theory.certificates.dominance import (
+    CertifiedDominance,
+    Radius,
+    attention_discs,
+    certify_spectra,
+    given_discs,
+)
+from theory.certificates.enclosure import Discs, Failure, enclose, with_zeros
+from theory.certificates.softmax import nearest, softmax_balls, softmax_in_floats
+from theory.exact import EXACT_BITS, ExactDominance, at_precision, exact_dominance
+from theory.perron import closed_classes
+from theory.rational import to_flint, to_fractions
+
+# Up to this n and d fractions are decided exactly ...
+EXACT_SIZE = 48
+# ... and, beyond what float64 separates, the exact values of binary64 numbers.
+EXACT_FALLBACK_SIZE = 24
+# Side of the largest matrix that goes through balls: some ten seconds for each doubling of its
+# digits. A head counts by the side r of its core.
+BALL_SIZE = 256
+_BITS = 160
+NAMES = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: "UNDECIDED"}
+
+
+def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
+    """The verdict of the first stage that reaches one; its exact form where it was exact."""
+    size = max(case.n, case.d)
+    if case.exact and size <= EXACT_SIZE:
+        return exact_stage(case)
+    found = float_stage(case)
+    if found.verdict != "UNDECIDED":
+        return found, None
+    if case.logits is None and size <= EXACT_FALLBACK_SIZE:
+        return exact_stage(case)
+    if ball_side(case) <= BALL_SIZE:
+        return ball_stage(case), None
+    return found, None
+
+
+# --------------------------------------------------------------------------------------- float64
+
+
+def float_stage(case: Case) -> CertifiedDominance:
+    """Discs in float64 around the numbers as given, or around fractions rounded once."""
+    attention: Discs | Failure
+    if case.numbers == "fractions":
+        core, zeros = value_core(case)
+        attention = attention_discs(*nearest(attention_balls(case)))
+        with at_precision(BITS):
+            value = enclose(*nearest(flint.arb_mat(core)))
+        if zeros and isinstance(value, Discs):
+            value = with_zeros(value, zeros)
+    else:
+        value = given_discs(case.H, case.factors)
+        if case.logits is None:
+            attention = attention_discs(case.given_A)
+        else:
+            attention = attention_discs(*softmax_in_floats(case.logits))
+    return certify_spectra(attention, value, _copies_of_one(case) - 1)
+
+
+def _copies_of_one(case: Case) -> int:
+    """How often the eigenvalue 1 occurs in A."""
+    return len(closed_classes(_pattern(case)))
+
+
+def _pattern(case: Case) -> NDArray[np.float64]:
+    """1 where A_ij > 0, else 0: by the input, since rounding can lose what is small."""
+    if case.logits is not None:
+        return np.isfinite(case.logits).astype(np.float64)
+    return np.array([[float(x > 0) for x in row] for row in to_fractions(case.raw["A"], "A")])
+
+
+# ----------------------------------------------------------------------------------------- exact
+
+
+def exact_stage(case: Case) -> tuple[CertifiedDominance, ExactDominance]:
+    """Roots of characteristic polynomials, and a gap bound for equality."""
+    found = exact_dominance(case.rational_A, case.rational_H)
+    trivial = case.n == 1
+    verdict = "TRIVIAL" if trivial else NAMES[found.comparison]
+    reason = f"decided on the exact input; equality needs {found.bits_needed} bits"
+    if _copies_of_one(case) > 1:
+        reason += "; the eigenvalue 1 of A repeats"
+    method = "exact: isolated roots of characteristic polynomials, gap bound for equality"
+    with at_precision(_BITS):
+        consensus = _radius(found.radius(True, _BITS))
+        quotient = None if trivial else _radius(found.radius(False, _BITS))
+    gap = None if trivial else _exact_gap(found)
+    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap), found
+
+
+def _exact_gap(found: ExactDominance) -> tuple[float, float]:
+    """Outward rounded bounds of rho_C - rho_Q, fine enough to show its sign where there is one."""
+    if found.comparison == 0:
+        return 0.0, 0.0
+    bits = _BITS
+    while True:
+        with at_precision(bits):
+            gap = found.radius(True, bits) - found.radius(False, bits)
+            if gap > 0 or gap < 0 or found.comparison is None or bits > EXACT_BITS:
+                return outward(gap, -1), outward(gap, 1)
+        bits *= 4
+
+
+def outward(ball: flint.arb, side: int) -> float:
+    """The lower (side -1) or upper (side 1) end of a ball, one float further out."""
+    end = ball.lower() if side < 0 else ball.upper()
+    return float(np.nextafter(float(end), side * np.inf))
+
+
+def _radius(ball: flint.arb) -> Radius:
+    return Radius(max(0.0, outward(ball, -1)), outward(ball, 1))
+
+
+# ----------------------------------------------------------------------------------------- balls
+
+
+def ball_side(case: Case) -> int:
+    """Side of the largest matrix that `ball_stage` works on."""
+    return max(case.n, case.d if case.factors is None else min(case.factors[0].shape))
+
+
+def attention_balls(case: Case) -> flint.arb_mat:
+    """A [n, n] in balls: the softmax of the logits, or the exact values with their row sums."""
+    with at_precision(BITS):
+        if case.logits is not None:
+            return softmax_balls(case.raw["logits"], BITS)
+        return flint.arb_mat(to_flint(case.rational_A))
+
+
+def value_core(case: Case) -> tuple[flint.fmpq_mat, int]:
+    """A matrix with the spectrum of H up to that many exact zeros: (W_proj W_V)^T for a head."""
+    if case.factors is None or case.factors[0].shape[1] >= case.d:
+        return to_flint(case.rational_H), 0
+    W_V, W_proj = (to_flint(factor) for factor in case.rational_factors)
+    return (W_proj * W_V).transpose(), case.d - W_V.ncols()
+
+
+def attention_spectra(case: Case) -> Iterator[BallSpectrum]:
+    """Finer and finer spectra of A without one copy of 1, through B'_ij = A_ij - A_nj (T1c)."""
+    with at_precision(BITS):
+        A = attention_balls(case).tolist()
+        B = [[x - y for x, y in zip(row[:-1], A[-1][:-1], strict=True)] for row in A[:-1]]
+        quotient = flint.acb_mat(B)
+    return enclose_in_balls(quotient)
+
+
+def value_spectra(case: Case) -> Iterator[BallSpectrum]:
+    """Finer and finer spectra of the core of H."""
+    with at_precision(BITS):
+        core = flint.acb_mat(value_core(case)[0])
+    return enclose_in_balls(core)
+
+
+def attention_boxes(case: Case) -> Iterator[list[flint.acb]]:
+    """The boxes of `attention_spectra`; of a causal A its diagonal without A_11 = 1 (T1h)."""
+    if not np.triu(_pattern(case), 1).any():
+        A = attention_balls(case)
+        return repeat([flint.acb(A[i, i]) for i in range(1, case.n)])
+    return (found.boxes for found in attention_spectra(case))
+
+
+def ball_stage(case: Case) -> CertifiedDominance:
+    """The radii compared in balls, as finely as it takes."""
+    method = f"balls: discs of a similarity refined in up to {BITS} bits"
+    zeros = [flint.acb(0)] * bool(value_core(case)[1])
+    reason = "no eigenvectors were proved independent, not even in balls"
+    consensus = quotient = gap = None
+    for a_boxes, value in zip(attention_boxes(case), value_spectra(case), strict=False):
+        with at_precision(BITS):
+            h_boxes = value.boxes + zeros
+            rho_c = largest([abs(1 + h) for h in h_boxes])
+            rho_q = largest([abs(1 + h * a) for a in a_boxes for h in h_boxes])
+            difference = rho_c - rho_q
+            consensus, quotient = _radius(rho_c), _radius(rho_q)
+            gap = outward(difference, -1), outward(difference, 1)
+            reason = f"rho_C - rho_Q = {difference.str(6)}, rho_C = {rho_c.str(12)}"
+            for verdict, holds in (
+                ("SMOOTHING", difference > 0),
+                ("NON_SMOOTHING", difference < 0),
+                ("TIE", difference.is_zero()),
+            ):
+                if holds:
+                    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap)
+    return CertifiedDominance("UNDECIDED", consensus, quotient, reason, method, gap)
+
+
+def largest(values: list[flint.arb]) -> flint.arb:
+    """A ball around the largest of several real numbers, each known by a ball."""
+    low = reduce(lambda x, y: x.max(y), (value.lower() for value in values))
+    return low.union(reduce(lambda x, y: x.max(y), (value.upper() for value in values)))

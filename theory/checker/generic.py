@@ -1,0 +1,108 @@
+"""Whether X_0 contains the dominant mode: its coefficient, recomputed with left eigenvectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+
+from theory.checker.discs import Discs, left_eigenvector
+from theory.checker.reading import Check, Given, NotACertificate, interval
+from theory.checker.spectra import (
+    attention_balls,
+    attention_discs,
+    exact,
+    show,
+    to_fmpq,
+    value_discs,
+)
+
+NON_ZERO = "NON_ZERO"
+
+
+def check_genericity(given: Given, claim: Any, verdict: str) -> Check:
+    """The claim that |w^T X_0 z| / (||w|| ||z|| ||X_0||) is not 0 and lies in an interval."""
+    try:
+        status, mode, stated = claim["status"], claim["mode"], interval(claim["coefficient"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotACertificate(f"the claim of genericity is malformed ({error})") from error
+    if status == "UNDECIDED":
+        return Check(True, "genericity UNDECIDED")
+    sides = {"SMOOTHING": "consensus", "NON_SMOOTHING": "quotient"}
+    if status != NON_ZERO or mode != sides.get(verdict, ""):
+        return Check(False, f"genericity '{status}' of mode '{mode}' does not go with {verdict}")
+    if stated is None or stated[0] <= 0:
+        return Check(False, "a coefficient that is not 0 must state an interval above 0")
+    for bits in (160, 288):
+        ball = coefficient(given, mode == "consensus", bits)
+        if ball is None or not ball > 0:
+            continue
+        with flint.ctx.workprec(bits):
+            low, high = (flint.arb(to_fmpq(end)) for end in stated)
+            if low > ball or high < ball:
+                words = f"the coefficient is {show(ball)}, outside the stated interval"
+                return Check(False, words)
+        return Check(True, f"X_0 contains the dominant mode with coefficient {show(ball)}")
+    return Check(False, "the coefficient of the dominant mode could not be confirmed")
+
+
+def coefficient(given: Given, consensus: bool, bits: int) -> Any:
+    """The coefficient in a ball, None where the dominant pair could not be singled out."""
+    value, lift, _ = value_discs(given, bits)
+    attention = None if consensus else attention_discs(given, bits)
+    if value is None or (attention is None and not consensus):
+        return None
+    with flint.ctx.workprec(bits):
+        pair = _dominant(attention, value)
+        if pair is None:
+            return None
+        z = left_eigenvector(value, pair[1]).transpose()
+        if lift is not None:
+            z = lift * z
+        w = _stationary(given, bits) if attention is None else None
+        if attention is not None:
+            # The differences z_i = x_1 - x_(i+1): v^T z = w^T x with w = (sum v, -v).
+            v = left_eigenvector(attention, pair[0]).entries()
+            w = [sum(v, flint.acb(0)), *(-x for x in v)]
+        if w is None:
+            return None
+        X0 = flint.acb_mat(exact(given.X0 or []))
+        found = abs((flint.acb_mat([w]) * X0 * z)[0, 0])
+        return found / (_length(w) * _length(z.entries()) * _length(X0.entries()))
+
+
+def _length(entries: list[Any]) -> Any:
+    return sum((abs(x) ** 2 for x in entries), flint.arb(0)).sqrt()
+
+
+def _dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
+    """The pair of largest |1 + h a| (a = 1 without attention), alone but for its conjugate."""
+    a_boxes = [flint.acb(1)] if attention is None else attention.boxes
+    pairs = [
+        (abs(1 + a * h), i, j) for i, a in enumerate(a_boxes) for j, h in enumerate(value.boxes)
+    ]
+    best, i, j = max(pairs, key=lambda entry: float(entry[0].mid()))
+    if not value.single[j] or not (attention is None or attention.single[i]):
+        return None
+    mirrored = (a_boxes[i].conjugate(), value.boxes[j].conjugate())
+    partner = (
+        [k for k, box in enumerate(a_boxes) if box.overlaps(mirrored[0])],
+        [k for k, box in enumerate(value.boxes) if box.overlaps(mirrored[1])],
+    )
+    if len(partner[0]) != 1 or len(partner[1]) != 1:
+        return None
+    allowed = {(i, j), (partner[0][0], partner[1][0])}
+    rivals = {(k, m) for modulus, k, m in pairs if not modulus < best}
+    return (i, j) if rivals <= allowed else None
+
+
+def _stationary(given: Given, bits: int) -> list[Any] | None:
+    """pi in balls: the first equation of pi^T (A - I) = 0 replaced by sum pi = 1."""
+    n, A = given.n, attention_balls(given, bits).tolist()
+    system = [[flint.arb(1)] * n]
+    system += [[A[j][i] - int(i == j) for j in range(n)] for i in range(1, n)]
+    try:
+        pi = flint.arb_mat(system).solve(flint.arb_mat(n, 1, [1] + [0] * (n - 1)))
+    except ZeroDivisionError:
+        return None
+    return [flint.acb(x) for x in pi.entries()]
