@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from experiments.benches import bridge
+from experiments.benches import bridge, spectra
 
-MEASUREMENTS = [*bridge.MEASUREMENTS]
+MEASUREMENTS = [*bridge.MEASUREMENTS, *spectra.MEASUREMENTS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -35,7 +36,7 @@ def measurements() -> list[Measurement]:
 
 
 def run(arguments: Namespace) -> int:
-    from experiments.data import real_inputs
+    from experiments.data import VARIABLE, real_inputs
     from simulations.inputs import choose_device
 
     chosen = select(measurements(), arguments.only)
@@ -45,6 +46,8 @@ def run(arguments: Namespace) -> int:
         return 0
     choose_device(arguments.device)
     data = real_inputs(arguments.data_dir)
+    if data is not None:
+        os.environ[VARIABLE] = str(data)  # measurements are told the device alone
     rows: list[Row] = []
     with tqdm(chosen, disable=None, file=sys.stderr, unit="measurement") as bar:
         for each in bar:

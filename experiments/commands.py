@@ -100,7 +100,7 @@ def _training_table(models: list[tuple[TrainedModel, bool]]) -> str:
 
 def _add_certify_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="folder of a Hugging Face vision model (safetensors)")
+    add("model", metavar="MODEL", help="a vision model: folder, checkpoint or hub name")
     add("--images", metavar="DIR", help="image files (default: scikit-learn's photographs)")
     add("--count", type=int, default=5, help="images (default %(default)s)")
     add("--out", metavar="DIR", help="write certified_attention.csv there")
@@ -140,6 +140,11 @@ COMMANDS = [
         "certified verdicts on the attention of a trained vision model",
         _add_certify_arguments,
         _certify_model,
+    ),
+    lazy_command(
+        "readings",
+        "which eigenvalue dominates a trained model's layers, in every reading of Table 1",
+        "experiments.readings_command",
     ),
     lazy_command(
         "bench",

@@ -7,19 +7,16 @@ conditioning met is that of the eigenvectors of A, which decides how far eigenva
 
 from __future__ import annotations
 
-import io
 import os
 import time
-from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from experiments.data import real_inputs
+from experiments.pictures import Cifar100
 from experiments.pretrained import PretrainedViT, load_vit
 from simulations.benches.spectra import FULL, plain_verdict
 from simulations.spectra import HeadValues, head_values, spectral_verdicts
@@ -27,13 +24,6 @@ from theory.benchmark import Measurement, Row
 from theory.errors import InputError
 
 MODEL = "deit-tiny-patch16-224"
-IMAGES = Path("cifar100") / "test-00000-of-00001.parquet"
-
-
-def images(folder: Path, count: int) -> list[Image.Image]:
-    """The first `count` images of the CIFAR-100 test file in that folder of real inputs."""
-    column = pq.read_table(folder / IMAGES, columns=["img"])["img"]
-    return [Image.open(io.BytesIO(column[k].as_py()["bytes"])) for k in range(count)]
 
 
 def own_heads(vit: PretrainedViT) -> list[HeadValues]:
@@ -54,7 +44,7 @@ def run(device: str) -> list[Row]:
     count = 100 if os.environ.get(FULL) else 10
     vit = load_vit(folder / MODEL)
     heads = own_heads(vit)
-    pixels = vit.prepare(images(folder, count))
+    pixels = vit.prepare(list(Cifar100.of(folder, "test", range(count))))
     naive = single = ours = 0.0
     equal = close = total = 0
     methods, verdicts, conditions = [], [], []

@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 
 STATISTICS = 5
 DIRECTIONS = 20
+VALUES = 40  # singular values
 PARTS = 100  # images at a time
 
 
@@ -103,3 +104,31 @@ def _directions(Y: Tensor, k: int) -> Tensor:
     _, V = torch.linalg.eigh((Y.T @ Y).double())
     found: Tensor = V.flip(1)[:, :k].to(Y.dtype)
     return found
+
+
+@dataclass(frozen=True)
+class StartFeatures:
+    """The blocks of P0''': principal energies and means of X_0, with and without each position's
+    calibration mean, and the logs of the leading singular values of HFC."""
+
+    content: StateFeatures
+    whole: StateFeatures
+    shape: tuple[int, int]
+
+    @classmethod
+    def fit(cls, start: Tensor) -> StartFeatures:
+        n, d = start.shape[1:]
+        return cls(StateFeatures.fit(start, content=True), StateFeatures.fit(start), (n, d))
+
+    def __call__(self, start: Tensor) -> list[Block]:
+        rows = []
+        for X in torch.split(start, PARTS):
+            sigma = torch.linalg.svdvals((X - X.mean(1, keepdim=True)).double())
+            floor = 1e-12 * sigma[:, :1] + 1e-300
+            rows.append((sigma[:, :VALUES] + floor).log())
+        return [*self.content(start), *self.whole(start), Block(torch.cat(rows).numpy())]
+
+    def cost(self) -> int:
+        n, d = self.shape
+        gram = min(n, d) * n * d + min(n, d) ** 3
+        return self.content.cost(n) + self.whole.cost(n) + gram

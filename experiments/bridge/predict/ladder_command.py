@@ -11,7 +11,7 @@ from theory.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.bridge.model import Model
-    from experiments.bridge.predict.ladder import LadderResult
+    from experiments.bridge.predict.result import LadderResult
 
 
 def add_arguments(parser: ArgumentParser) -> None:

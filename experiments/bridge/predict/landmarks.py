@@ -85,8 +85,10 @@ class Landmarks:
     state_mean: Tensor
     state_basis: Tensor
     environments: tuple[Environment, Environment]
+    whole: Environment
     start_features: StateFeatures
     state_features: StateFeatures
+    whole_features: StateFeatures
 
     @classmethod
     def fit(cls, model: Model, calibration: Recording) -> Landmarks:
@@ -119,6 +121,9 @@ class Landmarks:
         targets = [normed(k, grid.context[0]) for k in range(first)]
         one = Environment.fit(features, targets, own, RANKS[0])
         path = _follow(model, start, grid, 0, range(first), one, features)
+        after = [states[k + 1][:, grid.context[0]] for k in range(first)]
+        whole = Environment.fit(features, after, own, RANKS[0])
+        completed = _completed(whole, features, own, path, grid.prefix)
         last = path[-1]
         inner = last[:, grid.prefix :]
         state_mean = inner.mean(0)
@@ -133,39 +138,46 @@ class Landmarks:
         )
         return cls(
             model, grid, first, place_mean, place_basis, state_mean, state_basis, (one, two),
+            whole,
             StateFeatures.fit(start, content=True),
             StateFeatures.fit(last, weights=_weights(grid, 0)),
+            StateFeatures.fit(completed[-1]),
         )  # fmt: skip
 
     def features(self, start: Tensor) -> list[Block]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
         blocks: list[list[Block]] = []
         for X in torch.split(start, PARTS):
-            path, further = self._run(X)
+            path, further, completed = self._run(X)
             logs = [log_energies(X)]
             logs += [_weighted_logs(Z, _weights(self.grid, 0)) for Z in path]
             logs += [_weighted_logs(Z, _weights(self.grid, 1)) for Z in further]
+            logs += [log_energies(Z) for Z in completed]
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
             blocks.append(
                 [
                     *self.start_features(X),
                     *self.state_features(path[-1]),
+                    *self.whole_features(completed[-1]),
                     Block(ratio.numpy()),
                 ]
             )
-        weights = (START_WEIGHT, START_WEIGHT, STATE_WEIGHT, STATE_WEIGHT, PATH_WEIGHT)
+        weights = (*2 * (START_WEIGHT,), *4 * (STATE_WEIGHT,), PATH_WEIGHT)
         return [
             Block(torch.cat([torch.from_numpy(p[k].values) for p in blocks]).numpy(), weight)
             for k, weight in enumerate(weights)
         ]
 
-    def _run(self, X: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """States of the landmarks after each layer of stage 1 and of stage 2."""
+    def _run(self, X: Tensor) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """States of the landmarks after each layer of stage 1 and of stage 2, and the states of all
+        context patches of stage 1 after its layers, completed from the landmarks."""
         patches = X[:, self.grid.prefix :]
         seen = _patch_features(patches, self.place_mean, self.place_basis, self.grid)
         path = _follow(self.model, X, self.grid, 0, range(self.first), self.environments[0], seen)
+        own = _places(self.grid.context[0], self.grid.landmarks[0])
+        completed = _completed(self.whole, seen, own, path, self.grid.prefix)
         if self.first == self.model.depth:
-            return path, []
+            return path, [], completed
         inner = path[-1][:, self.grid.prefix :]
         seen = _state_features(inner, self.state_mean, self.state_basis)
         keep = _places(self.grid.landmarks[0], self.grid.landmarks[1]) + self.grid.prefix
@@ -174,7 +186,7 @@ class Landmarks:
         further = _follow(
             self.model, path[-1][:, keep], self.grid, 1, layers, self.environments[1], seen
         )
-        return path, further
+        return path, further, completed
 
     def cost(self) -> int:
         """Multiply-adds for one image, but for the final kernel sum."""
@@ -193,6 +205,9 @@ class Landmarks:
         raw = [environment.reduction.numel() for environment in self.environments]
         total += n * d * PCS[0] + 25 * n * BLURRED + len(self.grid.context[0]) * raw[0]
         total += len(self.grid.context[1]) * (d * PCS[1] + raw[1])
+        c, k = len(self.grid.context[0]), len(self.grid.landmarks[0])
+        total += self.first * c * d * (self.whole.reduction.shape[1] + k + 2)
+        total += self.whole_features.cost(c) + len(self.grid.context[0]) * raw[0]
         total += self.start_features.cost(n)
         total += self.state_features.cost(len(self.grid.landmarks[0]))
         return total
@@ -250,6 +265,15 @@ def _patch_features(patches: Tensor, mean: Tensor, basis: Tensor, grid: Grid) ->
     blurred = torch.nn.functional.avg_pool2d(padded, 5, 1).flatten(2).transpose(1, 2)
     whole = Q[..., :r].mean(1, keepdim=True).expand(-1, Q.shape[1], -1)
     return torch.cat([Q, blurred, whole], dim=-1)[:, grid.context[0] - grid.prefix]
+
+
+def _completed(
+    whole: Environment, features: Tensor, own: Tensor, path: list[Tensor], prefix: int
+) -> list[Tensor]:
+    """States [b, c, d] of all context patches of stage 1 after each of its layers: affine in the
+    features, with the landmarks' residuals interpolated."""
+    phi = whole.phi(features)
+    return [f(phi, own, Z[:, prefix:]) for f, Z in zip(whole.layers, path, strict=True)]
 
 
 def _state_features(inner: Tensor, mean: Tensor, basis: Tensor) -> Tensor:

@@ -36,6 +36,11 @@ class Recording:
     def __len__(self) -> int:
         return len(self.start)
 
+    def first(self, count: int) -> Recording:
+        """The first inputs alone."""
+        states = None if self.states is None else self.states[:, :count]
+        return Recording(self.start[:count], self.logs[:count], states)
+
 
 def log_energies(X: Tensor) -> Tensor:
     """(log ||HFC||_F, log ||LFC||_F) of X [..., n, d]: [..., 2] float64; centred first."""
