@@ -147,6 +147,11 @@ COMMANDS = [
         "experiments.readings_command",
     ),
     lazy_command(
+        "ladder",
+        "which cheap theory predicts the smoothing of a trained model, scored",
+        "experiments.bridge.predict.ladder_command",
+    ),
+    lazy_command(
         "bench",
         "speed and accuracy against their targets, as ratios in one run",
         "experiments.bench_command",

@@ -1,4 +1,4 @@
-"""`oversmoothing bench`: rows say whether a target holds, and nothing is measured that cannot be."""
+"""`oversmoothing bench`: rows say whether targets hold, and only what can be measured is."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import nn
 
 from experiments.bridge.adapters import describe, open_model
 from experiments.bridge.extract import extract
-from experiments.bridge.predict import ladder
+from experiments.bridge.predict import LadderResult, Rung, ladder, ladder_command
 from experiments.bridge.predict.copies import altered
 from experiments.bridge.predict.costs import model_cost
 from experiments.bridge.predict.environment import Environment
@@ -22,6 +23,7 @@ from experiments.bridge.predict.linear_state import LinearState
 from experiments.bridge.predict.operators import NAMES, FfnSums, jacobian, operator_changes
 from experiments.bridge.predict.recording import Recording, log_energies, log_ratio, record
 from experiments.bridge.predict.regression import ridge
+from experiments.bridge.predict.scores import score
 from experiments.bridge.predict.spectral_gap import spectral_gaps
 from simulations.metrics import log_hfc_lfc_ratio
 from tests.tiny_transformers import tiny
@@ -262,12 +264,26 @@ def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
     every = torch.arange(16)
     grid = Grid(4, 0, (every, every), (every, every), (1.0, 1.0))
     monkeypatch.setattr(Grid, "of", classmethod(lambda cls, n, c: grid))
-    monkeypatch.setattr("experiments.bridge.predict.landmarks.FIRST_LAYERS", 1)
     known = record(model, X, states=True)
-    ratio = Landmarks.fit(model, known).features(known.start)[-1].values
+    ratio = Landmarks.fit(model, known, first_layers=1).features(known.start)[-1].values
     expected = known.logs[..., 0] - known.logs[..., 1]
-    # Columns: X_0, stage 1 (layer 1), stage 2 (layer 2).
-    np.testing.assert_allclose(ratio, expected, atol=1e-3)
+    # The first columns: X_0, stage 1 (layer 1), stage 2 (layer 2).
+    np.testing.assert_allclose(ratio[:, :3], expected, atol=1e-3)
+    # The last column: stage 1 completed to all patches, which are landmarks here.
+    np.testing.assert_allclose(ratio[:, 3], expected[:, 1], atol=1e-3)
+
+
+@pytest.mark.parametrize("first", [1, 2, 7])
+def test_more_layers_on_the_finer_grid_cost_more(first):
+    model = open_model(tiny("vit"))
+    pixels = torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
+    known = record(model, pixels, states=True)
+    found = Landmarks.fit(model, known, first)
+    assert found.first == min(first, 2)
+    assert found.features(known.start)[-1].values.shape == (30, 1 + 2 + found.first)
+    assert (found.cost() > Landmarks.fit(model, known, 1).cost()) == (first > 1)
+    with pytest.raises(InputError, match="at least 1"):
+        Landmarks.fit(model, known, 0)
 
 
 def test_features_are_finite_for_states_without_spread_in_a_direction():
@@ -341,3 +357,62 @@ def test_copies_are_mirrors_first_and_repeatable():
     assert np.array_equal(np.asarray(one[0]), array[:, ::-1])
     assert np.array_equal(np.asarray(one[1]), np.asarray(two[1])) and one[1].size == (8, 8)
     assert not np.array_equal(np.asarray(one[1]), array)
+
+
+# ---------------------------------------------------------------------------- the command
+
+
+def arguments(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    ladder_command.add_arguments(parser)
+    return parser.parse_args(given)
+
+
+def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
+    tiny("vit").save_pretrained(tmp_path / "model")
+    (tmp_path / "images").mkdir()
+    random = np.random.default_rng(0)
+    for k in range(24):
+        array = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(array).save(tmp_path / "images" / f"{k:02}.png")
+    command = arguments(
+        str(tmp_path / "model"), "--images", str(tmp_path / "images"), "--calibration", "16",
+        "--standard", "12", "--held-out", "6", "--copies", "1", "--out", str(tmp_path / "out"),
+    )  # fmt: skip
+    assert ladder_command.run(command) == 0
+    said = capsys.readouterr().out
+    assert "R^2 pooled" in said and "multiply-adds" in said
+    found = json.loads((tmp_path / "out" / "ladder.json").read_text())
+    assert found["held_out"] == 6 and found["provenance"]["versions"]["torch"]
+    names = [rung["rung"] for rung in found["rungs"]]
+    assert "P6" in names and "P6, 12 inputs" in names
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        "ladder.json", "ladder.csv", "ladder_layers.csv",
+    }  # fmt: skip
+
+
+def test_the_command_refuses_what_it_cannot_use(tmp_path):
+    tiny("vit").save_pretrained(tmp_path / "model")
+    folder = str(tmp_path / "model")
+    with pytest.raises(InputError, match="held-out"):
+        ladder_command.run(arguments(folder, "--held-out", "0"))
+    with pytest.raises(InputError, match="copies"):
+        ladder_command.run(arguments(folder, "--copies", "-1"))
+    Image.new("RGB", (8, 8)).save(tmp_path / "one.png")
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "images" / "one.png")
+    with pytest.raises(InputError, match="needed"):
+        ladder_command.run(arguments(folder, "--images", str(tmp_path / "images")))
+
+
+def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
+    y = np.random.default_rng(0).standard_normal((8, 2))
+    rungs = []
+    for name, predicted in (("P0'", np.zeros((8, 2))), ("P6", -y)):
+        found = score(y, predicted, np.zeros(2), resamples=20)
+        rungs.append(Rung(name, predicted, 1, 8, 0, "", found))
+    result = LadderResult("m", 5, y, 10, tuple(rungs), {})
+    assert "No cheap rung" in ladder_command.verdict(result)
+    better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
+    result = LadderResult("m", 5, y, 10, (rungs[0], better), {})
+    assert "P6: R^2 1.000" in ladder_command.verdict(result)

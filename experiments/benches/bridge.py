@@ -13,7 +13,7 @@ from experiments.inspect import inspect
 from experiments.threads import one_thread
 from theory.benchmark import Measurement, Row, interleaved_medians
 
-IMAGES, BATCH = 96, 16
+IMAGES, BATCH = 192, 32
 
 
 def vit(width: int = 192, heads: int = 3, depth: int = 12) -> Model:

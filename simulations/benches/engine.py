@@ -103,7 +103,7 @@ def _dense() -> list[Row]:
     runs += [functools.partial(_multiply, s, k) for s, k in zip(squares, times, strict=True)]
     runs += [lambda: _naive(Z, attention, W[0], LAYERS)]
     with torch.inference_mode():
-        ours, *gemms, naive = interleaved_medians(runs, 9)
+        ours, *gemms, naive = interleaved_medians(runs, 25)
     gemms = [seconds / k for seconds, k in zip(gemms, times, strict=True)]
     peak = max(2.0 * s**3 / seconds for s, seconds in zip(SQUARES, gemms, strict=True))
     seconds = {"layer": ours / LAYERS / BATCH} | {

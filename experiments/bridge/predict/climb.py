@@ -118,8 +118,8 @@ class Climb:
         note = "with a slope and an intercept a layer from calibration"
         self.add(f"{name}, calibrated", line, None, self.few, note)
 
-    def cheap(self, known: Known) -> None:
-        """P0''', P6 and both P7, fitted on `known`."""
+    def cheap(self, known: Known, first_layers: int) -> None:
+        """P0''', P6 and both P7, fitted on `known`; first_layers: of P7's landmarks."""
         start = StartFeatures.fit(known.recording.start)
         self._kernel("P0'''", known, start, start.cost(), "kernel ridge on features of X_0")
         fixed = LinearState.fit(known.recording)
@@ -132,12 +132,12 @@ class Climb:
 
         note = "P6 with a kernel correction on X_0's features and P6's energies"
         self._kernel("P7 kernel", known, both, fixed.cost() + start.cost(), note)
-        self._landmarks(known)
+        self._landmarks(known, first_layers)
 
-    def _landmarks(self, known: Known) -> None:
+    def _landmarks(self, known: Known, first_layers: int) -> None:
         """P7 with landmark tokens; skipped, with the reason, where it does not apply."""
         try:
-            found = Landmarks.fit(self.model, known.recording)
+            found = Landmarks.fit(self.model, known.recording, first_layers)
         except InputError as error:
             self._skipped[f"P7 landmarks{known.label}"] = str(error)
             return

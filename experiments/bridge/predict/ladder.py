@@ -33,6 +33,7 @@ from experiments.bridge.extract import stream
 from experiments.bridge.model import Model
 from experiments.bridge.predict.climb import Climb, Known
 from experiments.bridge.predict.copies import altered
+from experiments.bridge.predict.landmarks import FIRST_LAYERS
 from experiments.bridge.predict.operators import (
     Affine,
     FfnSums,
@@ -59,6 +60,7 @@ def ladder(
     *,
     standard: int = STANDARD,
     copies: int = 0,
+    first_layers: int = FIRST_LAYERS,
     batch_size: int = 10,
     seed: int = 0,
 ) -> LadderResult:
@@ -66,7 +68,8 @@ def ladder(
 
     calibration: inputs as `model.prepare` reads them. The first `standard` serve P0 to P5; P0''',
     P6 and P7 are fitted to these (where there are more) and to all. copies: altered copies of each
-    calibration image for the kernel rungs fitted to all (PIL images only).
+    calibration image for the kernel rungs fitted to all (PIL images only). first_layers: how many
+    P7's finer grid of landmarks follows: the exchange of cost for score.
 
     Raises `InputError` for Post-LN models, fewer than 10 calibration or 2 held-out inputs, inputs
     of different lengths, and copies of what is no image.
@@ -90,13 +93,14 @@ def ladder(
     for name, values in live.items():
         climb.operator(name, values, trained[name])
     if few < len(known):
-        climb.cheap(Known(known.first(few), label=f", {few} inputs"))
-    climb.cheap(Known(known, extra))
+        climb.cheap(Known(known.first(few), label=f", {few} inputs"), first_layers)
+    climb.cheap(Known(known, extra), first_layers)
     return climb.result(
         {
             "calibration": len(known),
             "standard_calibration": few,
             "copies": copies,
+            "first_layers": first_layers,
             "seed": seed,
             "dtype": str(model.dtype).removeprefix("torch."),
         }

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "model", metavar="MODEL", help="a Hugging Face folder or hub name, a timm-named checkpoint,"
-    )
+    add("model", metavar="MODEL", help="as for inspect, or a folder in --data-dir")
     add("--images", metavar="DIR", help="image files (default: CIFAR-100 in --data-dir)")
     add("--text", metavar="FILE", help="one text a line, for models that read text")
     add("--tokens", type=int, default=64, metavar="N", help="texts are cut to N tokens; shorter "
         "ones are left out (default %(default)s)")  # fmt: skip
     add("--data-dir", metavar="DIR", help="external models and data (or $OVERSMOOTHING_DATA)")
-    add("--calibration", type=int, default=100, metavar="N", help="inputs of P0'''', P6 and P7 "
-        "(default %(default)s)".replace("''''", "'''"))  # fmt: skip
+    add("--calibration", type=int, default=100, metavar="N", help="inputs of P0''', P6 and P7 "
+        "(default %(default)s)")  # fmt: skip
     add("--standard", type=int, default=100, metavar="N", help="of those, inputs of P0 to P5 "
         "(default %(default)s)")  # fmt: skip
     add("--held-out", type=int, default=200, metavar="N", help="default %(default)s")
     add("--copies", type=int, default=0, metavar="N", help="altered copies of each calibration "
         "image for the kernel rungs (default %(default)s)")  # fmt: skip
+    add("--first-layers", type=int, default=3, metavar="N", help="layers that P7's finer grid "
+        "follows: cost against score (default %(default)s)")  # fmt: skip
     add("--seed", type=int, default=0, help="of the split, the copies and the bootstrap")
     add("--json", action="store_true", help="print one JSON object")
     add("--out", metavar="DIR", help="write ladder.json, ladder.csv, ladder_layers.csv there")
@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
     from theory.files import to_json
     from theory.provenance import provenance
 
-    for name in ("calibration", "standard", "held_out"):
+    for name in ("calibration", "standard", "held_out", "first_layers"):
         if getattr(arguments, name) < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1")
     if arguments.copies < 0:
@@ -60,6 +60,7 @@ def run(arguments: Namespace) -> int:
         held_out,
         standard=arguments.standard,
         copies=arguments.copies,
+        first_layers=arguments.first_layers,
         seed=arguments.seed,
     )
     found = {
@@ -159,7 +160,7 @@ def describe(result: LadderResult) -> str:
 
 
 def verdict(result: LadderResult) -> str:
-    """In a sentence: the best rung that needs no run of the model, and whether it beats P0'."""
+    """In a sentence: the best rung without a full run of the model, and whether it beats P0'."""
     free = [rung for rung in result.rungs if rung.cost is not None]
     if not free:
         return "No rung could be scored."
@@ -170,7 +171,7 @@ def verdict(result: LadderResult) -> str:
     assert best.cost is not None
     share = 100 * best.cost / result.model_cost
     return (
-        f"The best rung without a run of the model is {best.name}: R^2 {best.score.r2:.3f}, and "
+        f"The best rung without a full run of the model is {best.name}: R^2 {best.score.r2:.3f}, "
         f"{100 * best.score.r2_within:.0f} % of what the layers' means leave, at {share:.1f} % of "
         "the model's multiply-adds."
     )

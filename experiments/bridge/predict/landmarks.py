@@ -91,8 +91,12 @@ class Landmarks:
     whole_features: StateFeatures
 
     @classmethod
-    def fit(cls, model: Model, calibration: Recording) -> Landmarks:
+    def fit(
+        cls, model: Model, calibration: Recording, first_layers: int = FIRST_LAYERS
+    ) -> Landmarks:
         """Fit environments and features to calibration images.
+
+        first_layers: of stage 1; more cost more and predict better.
 
         Raises `InputError` for states that were not kept, Post-LN or causal models, and tokens that
         are no grid of patches.
@@ -108,7 +112,9 @@ class Landmarks:
         _check_layers(model, states[:, :2])
         start = calibration.start
         grid = Grid.of(start.shape[1], model.cls)
-        first = min(FIRST_LAYERS, model.depth - 1) if model.depth > 1 else 1
+        if first_layers < 1:
+            raise InputError(f"first_layers is {first_layers}: it must be at least 1")
+        first = min(first_layers, model.depth)
         patches = start[:, grid.prefix :]
         place_mean = patches.mean(0)
         place_basis = _scaled_directions((patches - place_mean).flatten(0, 1), PCS[0])
