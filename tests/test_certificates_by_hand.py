@@ -226,3 +226,13 @@ def test_an_end_of_a_wide_ball_is_its_own():
     with at_precision(64):
         wide = flint.arb(1, 0.5)
         assert 0.49 < outward(wide, -1) <= 0.5 and 1.5 <= outward(wide, 1) < 1.51
+
+
+def test_T10_a_defective_H_too_large_to_be_exact_is_decided_numerically_but_not_certified():
+    """One Jordan block of 26: a triangular matrix shows its spectrum, but has no eigenbasis."""
+    H = 0.5 * np.eye(26) + np.eye(26, k=1)
+    assert verdict(A=FLOAT, H=H).verdict == "SMOOTHING"
+    found = verdict(A=FLOAT, H=H, certified=True)
+    assert (found.verdict, found.status) == ("UNDECIDED", "numerical")
+    one = verdict(A=[[1.0]], H=H, certified=True)
+    assert one.verdict == "TRIVIAL" and one.rho_consensus is None and one.rho_quotient is None

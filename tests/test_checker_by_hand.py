@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 
+import flint
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from theory.checker.depth import check_depth
 from theory.checker.generic import coefficient
 from theory.checker.operators import operators, stationary
 from theory.checker.reading import read_input
+from theory.checker.spectra import maximum
 from theory.checker.ties import _jordan_sizes, check_tie, tie_bits
 from theory.rational import from_flint
 from theory.trajectory import exact_state, squared_norms
@@ -260,3 +262,28 @@ def test_negative_entries_and_wrong_row_sums_are_no_attention():
             check_certificate(json.dumps(copy))
     causal = certify(make_case([[1, 0], ["1/2", "1/2"]], [["1/2"]]))
     assert check_certificate(json.dumps(causal)).accepted
+
+
+def test_T11_1_one_token_has_no_block_of_differences():
+    assert operators(matrix([[1]]), matrix([["1/2"]]), matrix([[3]]))[2] is None
+    for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
+        body = certify(make_case([[1]], [[h]], X0))
+        assert check_certificate(json.dumps(body)).accepted
+        assert not check_certificate(forged(body, verdict="SMOOTHING")).accepted
+    assert not check_certificate(forged(body, verdict_x0="SMOOTHING")).accepted
+
+
+def test_row_sums_in_binary64_may_be_off_by_rounding_alone():
+    body = certify(make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]]))
+    assert check_certificate(json.dumps(body)).accepted
+    body["input"]["A"][0][0] = (0.74).hex()
+    body["digest"] = digest(body)
+    with pytest.raises(NotACertificate, match="not row-stochastic"):
+        check_certificate(json.dumps(body))
+
+
+def test_the_largest_of_balls_reaches_from_its_lower_to_its_upper_end():
+    found = maximum([flint.arb(1, 0.5)])
+    assert float(found.lower()) <= 0.5 and float(found.upper()) >= 1.5
+    found = maximum([flint.arb(1, 0.5), flint.arb(1.25, 0.125), flint.arb(0)])
+    assert 1.12 < float(found.lower()) <= 1.125 and 1.5 <= float(found.upper()) < 1.51

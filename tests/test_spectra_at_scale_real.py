@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.benches.spectra import MODEL, images, own_heads
+from experiments.benches.spectra import MODEL, own_heads
 from experiments.data import real_inputs
+from experiments.pictures import Cifar100
 from experiments.pretrained import load_vit
 from experiments.readings import readings_of
 from simulations.benches.spectra import plain_verdict
@@ -20,7 +21,9 @@ def test_every_verdict_on_a_trained_model_is_that_of_all_pairs() -> None:
     assert FOLDER is not None
     vit = load_vit(FOLDER / MODEL)
     heads = own_heads(vit)
-    A = np.concatenate([each[0] for each in vit.attention(vit.prepare(images(FOLDER, 1)))])
+    A = np.concatenate(
+        [each[0] for each in vit.attention(vit.prepare(list(Cifar100.of(FOLDER, "test", [0]))))]
+    )
     found = spectral_verdicts(A.astype(np.float32), heads, np.arange(len(heads)))
     values = np.linalg.eigvals(A / A.sum(axis=-1, keepdims=True))
     for verdict, each, head in zip(found.verdict, values, heads, strict=True):
@@ -32,6 +35,8 @@ def test_every_verdict_on_a_trained_model_is_that_of_all_pairs() -> None:
 def test_a_head_of_a_trained_model_can_tie_by_its_zeros_in_E1() -> None:
     """Some heads exceed modulus 1 nowhere; the mean over heads with the whole H never ties."""
     assert FOLDER is not None
-    table = readings_of({"DeiT-Ti": FOLDER / MODEL}, images(FOLDER, 1), ["E1", "E2"])
+    table = readings_of(
+        {"DeiT-Ti": FOLDER / MODEL}, list(Cifar100.of(FOLDER, "test", [0])), ["E1", "E2"]
+    )
     tie = table[table["class"] == "tie"].set_index("reading")["count"]
     assert tie["E1"] > 0 and tie["E2"] == 0

@@ -224,6 +224,8 @@ def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # A background job inherits SIGINT ignored; the run must see it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while len(list((out / "chunks").glob("*.parquet") if (out / "chunks").exists() else [])) < 2:
         assert run.poll() is None, run.communicate()

@@ -8,6 +8,7 @@ first batch of a stream the sublayers are also put together again and compared w
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -65,7 +66,9 @@ def stream(
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}: it must be at least 1")
     with _session(model, device) as session:
-        bar = tqdm(total=_count(inputs), unit="input", disable=not progress)
+        bar = tqdm(
+            total=_count(inputs), unit="input", file=sys.stderr, disable=None if progress else True
+        )
         first = True
         with bar:
             for batch in batches(inputs, batch_size):
