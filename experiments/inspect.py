@@ -76,6 +76,7 @@ def inspect(
         if seen < wanted:
             kept.append(_first(batch, wanted - seen))
         seen += len(batch.keep)
+        del batch  # or two batches would be held at a time
     if not found:
         raise InputError("there are no inputs: give at least one")
     return _report(described, join(found), kept, lengths, av_error)
@@ -132,15 +133,15 @@ def _gains(layer: Layer) -> dict[str, float]:
 
 
 def _first(batch: Extraction, number: int) -> Extraction:
-    """The first inputs of a batch."""
+    """The first inputs of a batch, copied: a view would keep the whole batch alive."""
     if number >= len(batch.keep):
         return batch
     traces = tuple(
         Trace(
-            None if trace.attention is None else trace.attention[:number],
-            trace.before[:number],
-            trace.after_attention[:number],
-            trace.after_ffn[:number],
+            None if trace.attention is None else trace.attention[:number].clone(),
+            trace.before[:number].clone(),
+            trace.after_attention[:number].clone(),
+            trace.after_ffn[:number].clone(),
         )
         for trace in batch.traces
     )
