@@ -23,7 +23,9 @@ from theory.errors import InputError, RequirementError
 
 if TYPE_CHECKING:
     from experiments.bridge.adapters import describe, open_model
+    from experiments.bridge.predict.ladder import ladder
     from experiments.inspect import Report, inspect
+    from experiments.readings import readings_of
     from simulations.evolve import evolve
     from simulations.heads import Drawn, Fixed, FromState, PerLayer, evolve_heads
     from simulations.metrics import metrics
@@ -47,7 +49,9 @@ _HOME = {
     "evolve": "simulations.evolve",
     "evolve_heads": "simulations.heads",
     "heads_verdict": "theory.heads_spectrum",
+    "ladder": "experiments.bridge.predict.ladder",
     "metrics": "simulations.metrics",
+    "readings_of": "experiments.readings",
     "open_model": "experiments.bridge.adapters",
     "golden_case": "theory.golden",
     "Update": "theory.update",
@@ -71,8 +75,10 @@ __all__ = [
     "golden_case",
     "heads_verdict",
     "inspect",
+    "ladder",
     "metrics",
     "open_model",
+    "readings_of",
     "verdict",
 ]
 

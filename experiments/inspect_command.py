@@ -87,7 +87,8 @@ def find_model(arguments: Namespace) -> Model:
             f"there is no model '{name}': give one of {', '.join(VARIANTS)}, the folder of a run "
             "or of a model, or owner/model on the Hugging Face hub"
         )
-    return open_model(name, device=device)
+    found = open_model(name, device=device)
+    return found.renamed(Path(name).name) if Path(name).exists() else found
 
 
 def _own_run(arguments: Namespace, device: Any) -> Any:

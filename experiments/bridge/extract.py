@@ -43,8 +43,8 @@ def extract(
     Raises `InputError` where attention times values is not the module's own output, where the
     sublayers do not add up to the block, and where numbers are not finite.
     """
-    with _session(model, device) as session:
-        return session.extract(batch, attention, dtype, verify)
+    with _reader(model, device) as reader:
+        return reader.extract(batch, attention, dtype, verify)
 
 
 def stream(
@@ -65,14 +65,14 @@ def stream(
     """
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}: it must be at least 1")
-    with _session(model, device) as session:
+    with _reader(model, device) as reader:
         bar = tqdm(
             total=_count(inputs), unit="input", file=sys.stderr, disable=None if progress else True
         )
         first = True
         with bar:
             for batch in batches(inputs, batch_size):
-                found = session.extract(batch, attention, dtype, verify=first)
+                found = reader.extract(batch, attention, dtype, verify=first)
                 first = False
                 bar.update(len(found.keep))
                 yield found
@@ -101,7 +101,7 @@ def _count(inputs: Any) -> int | None:
 
 
 @contextmanager
-def _session(model: Model, device: torch.device | str | None) -> Iterator[Session]:
+def _reader(model: Model, device: torch.device | str | None) -> Iterator[Reader]:
     """The model in evaluation mode and on the device; as it was before on leaving."""
     home = model.device
     training = [(module, module.training) for module in model.module.modules()]
@@ -109,7 +109,7 @@ def _session(model: Model, device: torch.device | str | None) -> Iterator[Sessio
     try:
         if device is not None:
             model.module.to(device)
-        yield Session(model)
+        yield Reader(model)
     finally:
         for module, state in training:
             module.training = state
@@ -117,7 +117,7 @@ def _session(model: Model, device: torch.device | str | None) -> Iterator[Sessio
             model.module.to(home)
 
 
-class Session:
+class Reader:
     """A model ready to be watched, with its heads' weights converted once."""
 
     def __init__(self, model: Model) -> None:

@@ -18,7 +18,7 @@ from experiments.bridge.model import Extraction, Heads, Layer, Norm, Trace
 from theory.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.bridge.extract import Session
+    from experiments.bridge.extract import Reader
 
 # A check that lets a quarter of the output pass would pass anything.
 LARGEST_TOLERANCE = 0.25
@@ -28,10 +28,10 @@ class Watch:
     """Context manager around one forward pass; `found` is what came out of it."""
 
     def __init__(
-        self, session: Session, keep: Tensor | None, attention: bool, dtype: torch.dtype,
+        self, reader: Reader, keep: Tensor | None, attention: bool, dtype: torch.dtype,
         verify: bool,
     ) -> None:  # fmt: skip
-        self.session, self.keep = session, keep
+        self.reader, self.keep = reader, keep
         self.attention, self.dtype, self.verify = attention, dtype, verify
         self.traces: list[Trace] = []
         self.errors: list[float] = []
@@ -42,7 +42,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         with ExitStack() as stack:  # removes what is there if a registration fails
-            for number, layer in enumerate(self.session.model.layers):
+            for number, layer in enumerate(self.reader.model.layers):
                 for handle in self._watch(number, layer):
                     stack.callback(handle.remove)
             self.hooks = stack.pop_all()
@@ -55,7 +55,7 @@ class Watch:
 
     def found(self) -> Extraction:
         """Raises `InputError` where the forward pass did not go through every layer once."""
-        depth = len(self.session.model.layers)
+        depth = len(self.reader.model.layers)
         if len(self.traces) != depth:
             raise InputError(
                 f"the forward pass went through {len(self.traces)} of the {depth} layers described:"
@@ -145,8 +145,8 @@ class Watch:
         assert keep is not None
         X = seen.get("inputs")
         X = (seen["before"] if X is None else X).to(self.dtype)
-        heads = self.session.weights(number, self.dtype)
-        A, reach = attention(X, heads, layer, seen.get("call", {}), keep, self.session.model.causal)
+        heads = self.reader.weights(number, self.dtype)
+        A, reach = attention(X, heads, layer, seen.get("call", {}), keep, self.reader.model.causal)
         if output is None:
             return A, 0.0
         own = attention_output(A, X, heads)[keep]
