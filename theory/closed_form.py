@@ -175,7 +175,7 @@ class ClosedForm:
                 log_a = np.log(multipliers.a + multipliers.a_shift)[:, None]
             modulus, phase = modulus + log_a.real, phase + log_a.imag
         size = modulus + weight
-        top = float(size.max(initial=-np.inf))
+        top = float(size.max())
         grows = head and self.residual
         if top == -np.inf and not grows:
             return np.zeros_like(C), 0, multipliers.uncertainty(steps, weight, top)

@@ -71,7 +71,7 @@ def real_verdict(q: Any, p: Any, a: Any) -> str:
     if p > 0:
         if p > a * q or low < -2:
             return "SMOOTHING"
-        if (low >= -2 and p == a * q) or low == -2:
+        if p == a * q or low == -2:
             return "TIE"
         return "NON_SMOOTHING"
     if p == 0:

@@ -26,6 +26,8 @@ EXACT_DEPTH = 64
 BALL_SIZE = 64
 _MAX_BITS = 2**15
 _GOOD_BITS = 60
+# A little below the logarithm of the largest binary64, 709.7827.
+_LARGEST_LOG = 709.78
 # The first prime after pi 2^59, far from every power of two: rows of binary64 attention sum to
 # fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
 _PRIME = 1_811_004_864_519_280_733
@@ -89,7 +91,7 @@ def _root(squared: Fraction, log: float) -> float:
 
 def _as_float(ball: flint.arb, log: float) -> float:
     """The midpoint; 0.0 or inf only where a float cannot hold it."""
-    if log > 709:
+    if log > _LARGEST_LOG:
         return math.inf
     return float(ball.mid()) if log > -708 else math.exp(log)
 
@@ -192,18 +194,16 @@ def _death(block: flint.fmpq_mat, start: Matrix) -> int | None:
     Iterated modulo a prime, where it costs nothing: what is not zero there is not zero. What is, is
     confirmed in fractions.
     """
-    steps = block.nrows()
     modular = _modulo_prime(block)
     vector = _modulo_prime(to_flint(start))
-    for k in range(steps + 1):
+    for k in range(block.nrows() + 1):
         if not any(int(x) for x in vector.entries()):
             exact = to_flint(start)
             for _ in range(k):
                 exact = block * exact
             if not any(exact.entries()):
                 return k
-        if k < steps:
-            vector = modular * vector
+        vector = modular * vector
     return None
 
 
@@ -282,4 +282,4 @@ def _numerical_ratio(
     if lfc == 0:
         return Ratio(math.inf, math.inf)
     log = math.log(hfc) - math.log(lfc) + (y_exponent - exponent) * math.log(2)
-    return Ratio(math.exp(log) if log < 709 else math.inf, log)
+    return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)

@@ -48,10 +48,11 @@ MODULES = [
     *(f"theory/checker/{name}.py" for name in _CHECKER.split()),
 ]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
-_TESTS = """block_structure boundaries certificates certificates_by_hand certificates_soundness
-    certificates_stages checker_by_hand closed_form_by_hand dominance_complex dominance_real
-    edge_cases evolve_methods golden intervals_of_radii limits limits_of_terms rates rates_by_hand
-    states_by_hand verdict_branches"""
+_TESTS = """block_structure boundaries boundaries_of_modes certificates certificates_by_hand
+    certificates_soundness certificates_stages checker_boundaries checker_by_hand
+    closed_form_by_hand dominance_complex dominance_real edge_cases enclosure_bounds evolve_methods
+    golden intervals_of_radii limits limits_of_terms rates rates_by_hand states_by_hand
+    verdict_branches"""
 TESTS = [f"tests/test_{name}.py" for name in _TESTS.split()]
 WORK = Path(".mutants")
 NEUTRAL = ("equivalent", "performance only", "which random")

@@ -75,9 +75,10 @@ def attention_discs_all(A: Array, error: Array | None = None) -> list[Discs | Fa
     discs; a causal A shows its spectrum on the diagonal (T1h).
     """
     if error is None:
-        # The sum of n terms and one division: n roundings on entries >= 0.
+        # The sum of n terms and one division: n roundings on entries >= 0. A 0 stays one.
+        zero = A == 0
         A = A / A.sum(axis=-1, keepdims=True)
-        error = inflated(gamma(A.shape[-1] + 2) * A, 6)
+        error = np.where(zero, 0.0, inflated(gamma(A.shape[-1] + 2) * A, 6))
     causal = np.asarray(~np.triu(A + error, 1).any(axis=(-2, -1)))
     B = A[..., :-1, :-1] - A[..., -1:, :-1]
     off = error[..., :-1, :-1] + error[..., -1:, :-1] + UNIT * np.abs(B)

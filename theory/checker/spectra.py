@@ -117,7 +117,7 @@ def radii(given: Given, bits: int, size: int = POLYNOMIAL_SIZE) -> tuple[Any, An
 def maximum(values: list[Any]) -> Any:
     """A ball around the largest of several real numbers, each known by a ball."""
     low, high = values[0].lower(), values[0].upper()
-    for x in values:
+    for x in values[1:]:
         low, high = low.max(x.lower()), high.max(x.upper())
     return low.union(high)
 
