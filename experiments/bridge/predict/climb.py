@@ -16,6 +16,7 @@ from experiments.bridge.predict.features import StartFeatures, spectral_statisti
 from experiments.bridge.predict.landmarks import Landmarks
 from experiments.bridge.predict.linear_state import LinearState
 from experiments.bridge.predict.recording import Recording
+from experiments.bridge.predict.reduced_landmarks import ReducedLandmarks
 from experiments.bridge.predict.regression import Block, kernel_cost, kernel_ridge, ridge
 from experiments.bridge.predict.result import LadderResult, Rung
 from experiments.bridge.predict.scores import score
@@ -119,7 +120,7 @@ class Climb:
         self.add(f"{name}, calibrated", line, None, self.few, note)
 
     def cheap(self, known: Known, first_layers: int) -> None:
-        """P0''', P6 and both P7, fitted on `known`; first_layers: of P7's landmarks."""
+        """P0''', P6 and each P7, fitted on `known`; first_layers: of P7's landmarks."""
         start = StartFeatures.fit(known.recording.start)
         self._kernel("P0'''", known, start, start.cost(), "kernel ridge on features of X_0")
         fixed = LinearState.fit(known.recording)
@@ -133,6 +134,7 @@ class Climb:
         note = "P6 with a kernel correction on X_0's features and P6's energies"
         self._kernel("P7 kernel", known, both, fixed.cost() + start.cost(), note)
         self._landmarks(known, first_layers)
+        self._reduced(known)
 
     def _landmarks(self, known: Known, first_layers: int) -> None:
         """P7 with landmark tokens; skipped, with the reason, where it does not apply."""
@@ -147,6 +149,22 @@ class Climb:
             "kernel ridge"
         )
         self._kernel("P7 landmarks", known, found.features, found.cost(), note)
+
+    def _reduced(self, known: Known) -> None:
+        """P7 with landmark tokens and reduced FFNs; skipped likewise."""
+        name = "P7 landmarks, reduced FFN"
+        try:
+            found = ReducedLandmarks.fit(self.model, known.recording)
+        except InputError as error:
+            self._skipped[f"{name}{known.label}"] = str(error)
+            return
+        first, second, third = found.stages
+        note = (
+            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, among "
+            f"themselves to layer {second.layers.stop}, {len(third.weights)} through the others; "
+            "FFNs of few hidden units; kernel ridge"
+        )
+        self._kernel(name, known, found.features, found.cost(), note)
 
     def _kernel(self, name: str, known: Known, features: Features, cost: int, note: str) -> None:
         blocks = known.blocks(features)

@@ -12,6 +12,7 @@ layer. Every rung is fitted or chosen on calibration inputs alone and scored on 
     P6          one fixed affine operator a layer, from X_0 alone: see `linear_state`
     P7 kernel   P6's propagated energies and X_0's features in one kernel regression
     P7 landmarks  a few tokens through the model's layers: see `landmarks`
+    P7 landmarks, reduced FFN   the same with cheaper FFNs, on more tokens: `reduced_landmarks`
 
 P2 to P5 need the model's own run on the held-out image; P0 to P0''', P6 and P7 do not. A kernel
 lift of X_0 propagated by linear operators (Koopman style) is the same map as P0''', and is

@@ -27,6 +27,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--standard", type=int, default=100, metavar="N", help="of those, inputs of P0 to P5 "
         "(default %(default)s)")  # fmt: skip
     add("--held-out", type=int, default=200, metavar="N", help="default %(default)s")
+    add("--held-out-from", type=int, default=0, metavar="N", help="leave out the first N inputs "
+        "of the held-out draw: those of an earlier run (default %(default)s)")  # fmt: skip
     add("--copies", type=int, default=0, metavar="N", help="altered copies of each calibration "
         "image for the kernel rungs (default %(default)s)")  # fmt: skip
     add("--first-layers", type=int, default=3, metavar="N", help="layers that P7's finer grid "
@@ -46,8 +48,10 @@ def run(arguments: Namespace) -> int:
     for name in ("calibration", "standard", "held_out", "first_layers"):
         if getattr(arguments, name) < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1")
-    if arguments.copies < 0:
-        raise InputError(f"--copies is {arguments.copies}: it must be 0 or more")
+    for name in ("copies", "held_out_from"):
+        if getattr(arguments, name) < 0:
+            given = getattr(arguments, name)
+            raise InputError(f"--{name.replace('_', '-')} is {given}: it must be 0 or more")
     data = real_inputs(arguments.data_dir)
     source = arguments.model
     if data is not None and not Path(source).exists() and (data / source).exists():
@@ -67,6 +71,7 @@ def run(arguments: Namespace) -> int:
         **result.to_json_object(),
         "model": Path(source).name,
         "inputs": origin,
+        "held_out_from": arguments.held_out_from,
         "provenance": provenance(),
     }
     if arguments.out is not None:
@@ -83,24 +88,26 @@ def _inputs(
 
     from experiments.pictures import Cifar100, PictureFolder
 
-    wanted = arguments.calibration + arguments.held_out
+    skipped = arguments.held_out_from
+    wanted = arguments.calibration + skipped + arguments.held_out
+    first = arguments.calibration + skipped
     random = np.random.default_rng(arguments.seed)
     if model.modality == "text":
         texts = _texts(model, arguments)
         order = _drawn(random, len(texts), wanted)
         chosen = [texts[k] for k in order]
         origin = f"{Path(arguments.text).name}, cut to {arguments.tokens} tokens"
-        return chosen[: arguments.calibration], chosen[arguments.calibration :], origin
+        return chosen[: arguments.calibration], chosen[first:], origin
     if arguments.images is not None:
         folder = PictureFolder.of(arguments.images)
         order = _drawn(random, len(folder), wanted)
         pictures = [folder[k] for k in order]
         origin = f"{Path(arguments.images).name}, split by the seed"
-        return pictures[: arguments.calibration], pictures[arguments.calibration :], origin
+        return pictures[: arguments.calibration], pictures[first:], origin
     train = Cifar100.of(data, "train").indices
     known = np.sort(random.permutation(len(train))[: arguments.calibration])
     other = np.random.default_rng([arguments.seed, 1])
-    held = np.sort(other.permutation(10_000)[: arguments.held_out])
+    held = np.sort(other.permutation(10_000)[skipped : skipped + arguments.held_out])
     if len(known) < arguments.calibration or len(held) < arguments.held_out:
         raise InputError("CIFAR-100 has 50,000 train and 10,000 test images: ask for fewer")
     return (
