@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from theory import symbolic
+from theory import perron, symbolic
 from theory.claims import strategies as own
 from theory.errors import InputError
 from theory.exact import factors
@@ -140,6 +140,27 @@ def test_T1d_stationary_distribution_of_a_nearly_reducible_A_keeps_relative_accu
     A = [[1 - e, e], [f, 1 - f]]
     pi = stationary_distribution(own.floating(A))
     assert pi[0] / pi[1] == pytest.approx(1000, rel=1e-3)
+
+
+@given(st.integers(65, 110), st.floats(0.1, 3.0), st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_T1d_stationary_distribution_by_iteration_agrees_with_the_elimination(n, spread, seed):
+    A = np.exp(spread * np.random.default_rng(seed).standard_normal((n, n)))
+    A /= A.sum(axis=1, keepdims=True)
+    found, pi = perron._mixing_stationary(A), perron._irreducible_stationary(A)
+    if found is not None:
+        assert np.allclose(found, pi, rtol=64 * n * EPS, atol=0)
+    assert np.allclose(stationary_distribution(A), pi, rtol=64 * n * EPS, atol=0)
+    assert spread > 0.2 or found is not None
+
+
+def test_T1d_groups_that_hardly_meet_are_not_iterated():
+    """A step moves nothing here, though pi is three times as large on the first group."""
+    A = np.full((80, 80), 1 / 40)
+    A[:40, 40:], A[40:, :40] = 2.0**-60 / 40, 3 * 2.0**-60 / 40
+    assert perron._mixing_stationary(A) is None
+    pi = perron._irreducible_stationary(A)
+    assert np.allclose(pi[:40], 3 * pi[40:], rtol=1e-12)
 
 
 @given(own.exact_cases(max_n=3, max_d=2))

@@ -97,17 +97,26 @@ class ClosedForm:
         self.condition = tokens.basis.condition * features.basis.condition
         self._known: dict[bool, Multipliers] = {}
 
-    def states(self, hfc: Array, c: Array, depths: Sequence[int]) -> list[Parts]:
-        """HFC and pi-mean at each depth, from those of X_0: hfc [n, d] centred, c [d]."""
+    def states(
+        self, hfc: Array, c: Array, depths: Sequence[int], out: Array | None = None
+    ) -> list[Parts]:
+        """HFC and pi-mean at each depth, from those of X_0: hfc [n, d] centred, c [d].
+
+        out [depths, n, d]: where the HFC of the result are to stand; new arrays if None.
+        """
         tokens, features = self.tokens.basis, self.features.basis
         P, Q = self.features.P, self.features.Q
         z, k = (hfc, c) if P is None else (hfc @ P, c @ P)
         z = to_quotient(z)
         coefficients = self._coefficients(z, k)
         found = []
-        for depth in depths:
+        # Memory fresh from the system costs more than what is computed in it.
+        if out is None:
+            out = np.empty((len(depths), *hfc.shape))
+        for depth, place in zip(depths, out, strict=True):
             if depth == 0:
-                found.append(Parts(hfc, 0, c, 0, 0.0))
+                place[:] = hfc
+                found.append(Parts(place, 0, c, 0, 0.0))
                 continue
             if depth >= DEEP and self._refine(coefficients, depth):
                 coefficients = self._coefficients(z, k)
@@ -115,12 +124,15 @@ class ClosedForm:
             f, c_exponent, c_error = self._powers(*coefficients[1], depth)
             new_hfc = from_quotient(tokens.combine(F @ features.full_vectors().T))
             new_c = features.combine(f.T)[:, 0]
-            if Q is not None:
-                new_hfc, new_c = new_hfc @ Q, new_c @ Q
+            if Q is None:
+                place[:] = new_hfc
+            else:
+                np.matmul(new_hfc, Q, out=place)
+                new_c = new_c @ Q
                 if self.residual:
-                    new_hfc, y_error = _add_start(new_hfc, y_exponent, y_error, hfc)
-                    new_c, c_error = _add_start(new_c, c_exponent, c_error, c)
-            found.append(Parts(new_hfc, y_exponent, new_c, c_exponent, max(y_error, c_error)))
+                    y_error = _add_start(place, y_exponent, y_error, hfc)
+                    c_error = _add_start(new_c, c_exponent, c_error, c)
+            found.append(Parts(place, y_exponent, new_c, c_exponent, max(y_error, c_error)))
         return found
 
     def _coefficients(self, z: Array, k: Array) -> tuple[_Coefficients, _Coefficients]:
@@ -255,10 +267,12 @@ def _log_size(C: Complex) -> Array:
         return np.log(np.abs(C))
 
 
-def _add_start(moved: Array, exponent: int, error: float, start: Array) -> tuple[Array, float]:
-    """moved + start / 2^exponent, and the relative error of that sum."""
+def _add_start(moved: Array, exponent: int, error: float, start: Array) -> float:
+    """Add start / 2^exponent to `moved`, in place; the relative error of that sum."""
     scale = 2.0**-exponent if exponent < 1000 else 0.0
-    total = moved + scale * start if scale else moved
-    top = float(np.linalg.norm(total))
-    error = error * float(np.linalg.norm(moved)) + EPS * scale * float(np.linalg.norm(start))
-    return total, (error / top if top else (float("inf") if error else 0.0))
+    error = error * float(np.linalg.norm(moved))
+    if scale:
+        error += EPS * scale * float(np.linalg.norm(start))
+        moved += scale * start
+    top = float(np.linalg.norm(moved))
+    return error / top if top else (float("inf") if error else 0.0)

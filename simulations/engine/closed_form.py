@@ -65,9 +65,9 @@ def closed_form_states(
     for index, place in enumerate(np.ndindex(*problem.batch)):
         form = bases.form(place)
         x, k = problem.element(hfc, 2, place), problem.element(c, 1, place)
-        for row, found in enumerate(form.states(hfc[x], c[k], depths)):
-            np.subtract(found.hfc[:-1], found.hfc[-1:], out=states[row, index, :-1])
-            states[row, index, -1] = found.c
+        for row, found in enumerate(form.states(hfc[x], c[k], depths, out=states[:, index])):
+            found.hfc[:-1] -= found.hfc[-1]
+            found.hfc[-1] = found.c
             exponents[row, index, 0] = found.hfc_exponent + hfc_exponent[x]
             exponents[row, index, 1] = found.c_exponent + c_exponent[k]
             error[row] = max(error[row], found.error)
