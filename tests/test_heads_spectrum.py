@@ -14,6 +14,7 @@ from simulations.heads_lyapunov import lyapunov_exponents
 from theory.claims.strategies import SEEDS
 from theory.errors import InputError
 from theory.heads_spectrum import (
+    Radius,
     consensus_block,
     heads_verdict,
     quotient_operator,
@@ -88,6 +89,21 @@ def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
     assert abs(dense.value - matrix_free.value) <= allowed < 1e-7
     values = np.linalg.eigvals(whole(A, W, residual))
     assert np.abs(np.abs(values) - dense.value).min() <= 1e-10
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("distance", [-0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3])
+def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(seed, distance):
+    A, W = draw(seed, 25, 24, 3)
+    exact = quotient_radius(A, W, dense_size=10**4)
+    assert exact.value is not None
+    other = Radius((1 + distance) * exact.value, 0.0, "dense")
+    found = quotient_radius(A, W, beside=other)
+    assert found.method == "arnoldi" and found.value is not None
+    assert abs(found.value - exact.value) <= found.error + exact.error
+    assert np.sign(found.value - other.value) == -np.sign(distance)
+    if abs(distance) < 1e-2:
+        assert found.error < 1e-7 < 10 * abs(distance)
 
 
 @settings(max_examples=30)

@@ -35,8 +35,8 @@ _ARNOLDI_VECTORS, _WANTED = 80, 2
 _RESTARTS = 30
 # Of the residual, relative to what the heads add: what is left over is in the error.
 _TOLERANCE = 1e-9
-# The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A verdict first
-# asks for less, and takes it where the radii are a hundred times as far apart.
+# The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A comparison
+# first asks for less, and takes it where the radii are a hundred times as far apart.
 _ROUGH, _FAR = 1e-4, 1e-2
 
 
@@ -112,14 +112,15 @@ def quotient_radius(
     W: Any,
     residual: bool = True,
     dense_size: int = DENSE_SIZE,
-    tolerance: float = _TOLERANCE,
+    beside: Radius | None = None,
 ) -> Radius:
     """rho_Q, the spectral radius of `quotient_operator`; 0 for one token.
 
     Dense up to (n - 1) d = dense_size, by Arnoldi's method (ARPACK) beyond: the eigenvalue of
-    largest modulus among several, with its left eigenvector for the condition. tolerance: of its
-    residual, relative to what the heads add to the identity. The error does not see an eigenvalue
-    that Arnoldi's method has not met.
+    largest modulus among several, with its left eigenvector for the condition, to a residual of
+    1e-9 of what the heads add to the identity. beside: the radius that it is to be compared with;
+    where the two are far apart, 1e-4 is enough. The error does not see an eigenvalue that
+    Arnoldi's method has not met.
     """
     A = _attention(A)
     Q = _factors(W)[1]
@@ -129,7 +130,12 @@ def quotient_radius(
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
         return _dense_radius(_quotient_matrix(A, _dense(W), residual), "dense")
-    return _arnoldi_radius(quotient_operator(A, W, residual), residual, tolerance)
+    operator = quotient_operator(A, W, residual)
+    if beside is not None:
+        rough = _arnoldi_radius(operator, residual, _ROUGH)
+        if _far_apart(beside, rough):
+            return rough
+    return _arnoldi_radius(operator, residual, _TOLERANCE)
 
 
 def _quotient_matrix(A: Array, W: Array, residual: bool) -> Array:
@@ -232,9 +238,7 @@ def heads_verdict(
         reach = max((r.value or 0.0) + r.error for r in rest) - (other.value or 0.0)
         other = Radius(other.value, max(reach, other.error), "causal")
     else:
-        other = quotient_radius(A, W, residual, dense_size, _ROUGH)
-        if other.method == "arnoldi" and not _far_apart(consensus, other):
-            other = quotient_radius(A, W, residual, dense_size)
+        other = quotient_radius(A, W, residual, dense_size, beside=consensus)
     rho_c, rho_q = consensus.value, other.value
     assert rho_c is not None
     if rho_q is None:

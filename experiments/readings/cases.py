@@ -20,7 +20,7 @@ from simulations.spectra import HeadValues, spectral_verdicts
 from simulations.spectra.heads import SAFETY
 from simulations.spectra.lapack import normalised, quotient_values, values_error
 from theory.errors import InputError
-from theory.heads_spectrum import consensus_block, quotient_radius
+from theory.heads_spectrum import Radius, consensus_block, quotient_radius
 from theory.spectrum import eigenvalues
 
 Array = NDArray[np.float64]
@@ -69,15 +69,16 @@ def reading_e2(layer: LayerLike, attention: Attention, folding: Folding) -> NDAr
 
 def reading_e3(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
     """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
-    W = np.matmul(*factors(layer, folding))
+    W = factors(layer, folding)
     block = eigenvalues(consensus_block(W))
     rho_c, error = float(np.abs(block.values).max()), float(block.errors.max())
+    consensus = Radius(rho_c, error, "dense")
     codes = np.empty((len(attention), 1), dtype=np.int8)
     for image, A in enumerate(attention):
         if A.shape[-1] == 1:
             codes[image] = CLASSES.index("consensus")
             continue
-        found = quotient_radius(normalised(A), W)
+        found = quotient_radius(normalised(A), W, beside=consensus)
         if found.value is None:
             name = "undecided"
         elif abs(rho_c - found.value) <= SAFETY * (error + found.error):
