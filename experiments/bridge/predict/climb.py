@@ -14,6 +14,7 @@ from experiments.bridge.model import Model
 from experiments.bridge.predict.costs import model_cost
 from experiments.bridge.predict.features import StartFeatures, spectral_statistics
 from experiments.bridge.predict.landmarks import Landmarks
+from experiments.bridge.predict.lifted_state import FUNCTIONS, LiftedState
 from experiments.bridge.predict.linear_state import LinearState
 from experiments.bridge.predict.recording import Recording
 from experiments.bridge.predict.reduced_landmarks import ReducedLandmarks
@@ -120,13 +121,27 @@ class Climb:
         self.add(f"{name}, calibrated", line, None, self.few, note)
 
     def cheap(self, known: Known, first_layers: int) -> None:
-        """P0''', P6 and each P7, fitted on `known`; first_layers: of P7's landmarks."""
+        """P0''', each P6 and each P7, fitted on `known`; first_layers: of P7's landmarks."""
         start = StartFeatures.fit(known.recording.start)
         self._kernel("P0'''", known, start, start.cost(), "kernel ridge on features of X_0")
         fixed = LinearState.fit(known.recording)
         note = "one affine operator a layer from X_0, refitted on propagated states"
         predicted = fixed.predict(self.held.start)
         self.add(f"P6{known.label}", predicted, fixed.cost(), len(known.recording), note)
+        lifted = LiftedState.fit(known.recording, int(self.model.cls), seed=self.seed)
+        note = (
+            f"one affine operator a layer on X_0's tokens lifted by {FUNCTIONS} fixed random "
+            "functions"
+        )
+        predicted = lifted.predict(self.held.start)
+        name = f"P6 lifted{known.label}"
+        self.add(name, predicted, lifted.cost(), len(known.recording), note)
+
+        def propagated(X: Tensor) -> list[Block]:
+            return [Block(lifted.logs(X))]
+
+        note += ", its propagated energies read by kernel ridge"
+        self._kernel("P6 lifted, kernel reading", known, propagated, lifted.cost(), note)
 
         def both(X: Tensor) -> list[Block]:
             return [Block(fixed.logs(X), ENERGY_WEIGHT), *start(X)]

@@ -10,13 +10,15 @@ layer. Every rung is fitted or chosen on calibration inputs alone and scored on 
     P2 ... P5   operators with the image's own measured attention (and scales): see `operators`;
                 as they are, and calibrated: a slope and an intercept a layer
     P6          one fixed affine operator a layer, from X_0 alone: see `linear_state`
+    P6 lifted   the same on tokens lifted by fixed functions of each: see `lifted_state`;
+                its energies read by ridge or by kernel ridge
     P7 kernel   P6's propagated energies and X_0's features in one kernel regression
     P7 landmarks  a few tokens through the model's layers: see `landmarks`
     P7 landmarks, reduced FFN   the same with cheaper FFNs, on more tokens: `reduced_landmarks`
 
 P2 to P5 need the model's own run on the held-out image; P0 to P0''', P6 and P7 do not. A kernel
-lift of X_0 propagated by linear operators (Koopman style) is the same map as P0''', and is
-therefore no rung of its own.
+lift of X_0 as a whole, propagated by linear operators (Koopman style), is the same map as P0''',
+and is therefore no rung of its own; P6 lifted lifts each token and propagates the state.
 """
 
 from __future__ import annotations

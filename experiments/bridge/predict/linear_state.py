@@ -53,13 +53,13 @@ class LinearState:
             centre, target = X.mean(0), states[number + 1].mean(0)
             M = _fit(X, states[number + 1], centre, target)
             X = torch.cat([_step(x, centre, M, target) for x in torch.split(X, PARTS)])
-            found = _energies(X)
+            found = energies(X)
             lacking = np.maximum((truth[:, number + 1] - found).mean(0), 0.0)
             centres.append(centre)
             maps.append(M)
             means.append(target)
             missing.append(lacking)
-            logs.append(_log(found + lacking))
+            logs.append(half_logs(found + lacking))
         read = ridge(np.concatenate(logs, axis=1), calibration.change)
         return cls(
             torch.stack(means), torch.stack(centres), torch.stack(maps), np.stack(missing), read
@@ -70,10 +70,10 @@ class LinearState:
         [m, 2 (layers + 1)], from X_0 [m, n, d] alone."""
         found = []
         for X in torch.split(start, PARTS):
-            rows = [_log(_energies(X))]
+            rows = [half_logs(energies(X))]
             for number, M in enumerate(self.maps):
                 X = _step(X, self.centres[number], M, self.means[number + 1])
-                rows.append(_log(_energies(X) + self.missing[number + 1]))
+                rows.append(half_logs(energies(X) + self.missing[number + 1]))
             found.append(np.concatenate(rows, axis=1))
         return np.concatenate(found)
 
@@ -106,7 +106,7 @@ def _step(X: Tensor, centre: Tensor, M: Tensor, target: Tensor) -> Tensor:
     return target + (X - centre) @ M
 
 
-def _energies(X: Tensor) -> Array:
+def energies(X: Tensor) -> Array:
     """(||HFC||^2, ||LFC||^2) of X [m, n, d]: [m, 2]."""
     mean = X.mean(1, keepdim=True)
     hfc = (X - mean).square().sum((1, 2))
@@ -115,6 +115,6 @@ def _energies(X: Tensor) -> Array:
     return found
 
 
-def _log(energies: Array) -> Array:
+def half_logs(energies: Array) -> Array:
     found: Array = np.log(np.maximum(energies, 1e-300)) / 2
     return found
