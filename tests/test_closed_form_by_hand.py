@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from theory import closed_form as module
 from theory.closed_form import ScaledState, closed_form
 
 A2 = [[0.75, 0.25], [0.25, 0.75]]
@@ -41,3 +42,22 @@ def test_T11_5_consensus_and_differences_keep_their_own_scales():
         (state,) = closed_form(A=A2, H=[[h]], X0=X0, depths=[10**5])
         assert state.log_hfc_lfc == pytest.approx(10**5 * slope - math.log(3), rel=1e-9)
         assert 0.1 < np.linalg.norm(state.hfc) < 10 and 0.1 < np.linalg.norm(state.mean) < 10
+
+
+@pytest.mark.parametrize(
+    ("moved", "exponent", "start", "total", "error"),
+    [
+        ([[30.0, 40.0]], 0, [[0.0, 0.0]], [[30.0, 40.0]], 0.1),
+        ([[30.0, 40.0]], 1, [[60.0, 80.0]], [[60.0, 80.0]], 0.05 + 2.0**-53),
+        ([[3.0, 4.0]], 2000, [[9.0, 9.0]], [[3.0, 4.0]], 0.1),
+        ([[3.0, 4.0]], 0, [[-3.0, -4.0]], [[0.0, 0.0]], math.inf),
+        ([[0.0, 0.0]], 0, [[3.0, 4.0]], [[3.0, 4.0]], 2.0**-52),
+        ([[0.0, 0.0]], 0, [[0.0, 0.0]], [[0.0, 0.0]], 0.0),
+    ],
+)
+def test_the_error_of_a_head_s_state_is_that_of_the_sum(moved, exponent, start, total, error):
+    """X_L = X_0 + what the head added: where they cancel, the relative error has no bound."""
+    moved = np.array(moved)
+    found = module._add_start(moved, exponent, 0.1, np.array(start))
+    assert moved.tolist() == total
+    assert found == pytest.approx(error, rel=1e-12)
