@@ -44,7 +44,7 @@ from experiments.bridge.predict.regression import Block
 from theory.errors import InputError
 
 ENDS = (1 / 12, 7 / 12)  # of stages A and B, in the model's depth
-KEPT = (1 / 6, 1 / 8, 1 / 8)  # of the hidden units, by stage
+KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
 
 
 @dataclass(frozen=True)
