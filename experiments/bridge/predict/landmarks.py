@@ -101,14 +101,7 @@ class Landmarks:
         Raises `InputError` for states that were not kept, Post-LN or causal models, and tokens that
         are no grid of patches.
         """
-        states = calibration.states
-        if states is None:
-            raise InputError("P7 is fitted to calibration states: record with states=True")
-        if model.causal or model.modality != "vision":
-            raise InputError(
-                f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
-            )
-        check_pre_norm(model)
+        states = patch_states(model, calibration)
         _check_layers(model, states[:, :2])
         start = calibration.start
         grid = Grid.of(start.shape[1], model.cls)
@@ -217,6 +210,21 @@ class Landmarks:
         total += self.start_features.cost(n)
         total += self.state_features.cost(len(self.grid.landmarks[0]))
         return total
+
+
+def patch_states(model: Model, calibration: Recording) -> Tensor:
+    """The calibration states of a model that P7 applies to.
+
+    Raises `InputError` for states that were not kept and for Post-LN or causal models.
+    """
+    if calibration.states is None:
+        raise InputError("P7 is fitted to calibration states: record with states=True")
+    if model.causal or model.modality != "vision":
+        raise InputError(
+            f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
+        )
+    check_pre_norm(model)
+    return calibration.states
 
 
 def _check_layers(model: Model, states: Tensor) -> None:

@@ -36,8 +36,8 @@ from experiments.bridge.predict.landmarks import (
     _scaled_directions,
     _state_features,
     _weighted_logs,
+    patch_states,
 )
-from experiments.bridge.predict.operators import check_pre_norm
 from experiments.bridge.predict.recording import Recording, log_energies
 from experiments.bridge.predict.reduced_ffn import HiddenUnits, ReducedFfn
 from experiments.bridge.predict.regression import Block
@@ -82,14 +82,7 @@ class ReducedLandmarks:
         Raises `InputError` for states that were not kept, Post-LN or causal models, models of one
         layer, FFNs without hidden units to keep, and tokens that are no grid of patches.
         """
-        states = calibration.states
-        if states is None:
-            raise InputError("P7 is fitted to calibration states: record with states=True")
-        if model.causal or model.modality != "vision":
-            raise InputError(
-                f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
-            )
-        check_pre_norm(model)
+        states = patch_states(model, calibration)
         ranges = stage_layers(model.depth)
         start = calibration.start
         grid = _grid(start.shape[1], model.cls)
