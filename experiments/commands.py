@@ -101,20 +101,26 @@ def _training_table(models: list[tuple[TrainedModel, bool]]) -> str:
 def _add_certify_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a vision model: folder, checkpoint or hub name")
-    add("--images", metavar="DIR", help="image files (default: scikit-learn's photographs)")
+    add("--images", metavar="DIR", help="image files, or cifar100: its test images in --data-dir "
+        "(default: scikit-learn's photographs)")  # fmt: skip
     add("--count", type=int, default=5, help="images (default %(default)s)")
+    add("--data-dir", metavar="DIR", help="external models and data (or $OVERSMOOTHING_DATA)")
     add("--out", metavar="DIR", help="write certified_attention.csv there")
 
 
 def _certify_model(arguments: Namespace) -> int:
     from experiments.certified_attention import certified_attention, summary
+    from experiments.pictures import named_pictures
     from experiments.pretrained import load_vit, photographs
     from theory.files import write_atomically
 
     if arguments.count < 1:
         raise InputError(f"--count is {arguments.count}: it must be at least 1")
     vit = load_vit(arguments.model)
-    images = photographs(arguments.images, arguments.count)
+    if arguments.images is None:
+        images = photographs(arguments.count)
+    else:
+        images = list(named_pictures(arguments.images, arguments.count, arguments.data_dir))
     table = certified_attention(vit, vit.prepare(images))
     print(summary(table))
     if arguments.out is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from theory.errors import InputError
 
+CIFAR100 = "cifar100"  # what --images calls it
 VARIABLE = "OVERSMOOTHING_DATA"
 
 

@@ -7,13 +7,12 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.data import CIFAR100
 from theory.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.bridge.model import Model
     from experiments.bridge.report import Report
-
-CIFAR100 = "cifar100"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -130,26 +129,22 @@ def _texts(model: Model, arguments: Namespace) -> list[str]:
 
 def _images(model: Model, arguments: Namespace) -> Any:
     from experiments.bridge.adapters.inputs import GreyImages
-    from experiments.data import real_inputs
     from experiments.digits import digits
     from experiments.images import load_images
-    from experiments.pictures import Cifar100, PictureFolder
+    from experiments.pictures import is_cifar100, named_pictures
     from experiments.pretrained import photographs
 
     count = arguments.count
     grey = model.prepare if isinstance(model.prepare, GreyImages) else None
-    if arguments.images == CIFAR100 and not Path(CIFAR100).is_dir():
-        chosen = range(count) if count is not None else None
-        return Cifar100.of(real_inputs(arguments.data_dir), "test", chosen)
-    if arguments.images is not None and grey is not None:
+    if arguments.images is not None and grey is not None and not is_cifar100(arguments.images):
         return load_images(Path(arguments.images), grey.size)[:count]
     if arguments.images is not None:
-        return PictureFolder.of(arguments.images, count)
+        return named_pictures(arguments.images, count, arguments.data_dir)
     if grey is not None:
         return digits().validation.pixels[:count]
     if not arguments.json:
         print("no --images: scikit-learn's two photographs and crops of them", file=sys.stderr)
-    return photographs(None, count or 8)
+    return photographs(count or 8)
 
 
 def describe(report: Report) -> str:

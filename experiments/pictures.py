@@ -14,6 +14,7 @@ from typing import overload
 
 from PIL import Image, UnidentifiedImageError
 
+from experiments.data import CIFAR100, real_inputs
 from theory.errors import InputError
 
 TRAIN_IMAGES, TEST_IMAGES = 50_000, 10_000
@@ -134,3 +135,21 @@ class Cifar100(_Pictures):
     def picture(self, index: int) -> Image.Image:
         with Image.open(io.BytesIO(self._png[self.indices[index]])) as image:
             return image.convert("RGB")
+
+
+def is_cifar100(name: str) -> bool:
+    """Whether `--images NAME` means CIFAR-100 of the real inputs; a folder of that name comes
+    first."""
+    return name == CIFAR100 and not Path(name).is_dir()
+
+
+def named_pictures(
+    name: str, count: int | None, data_dir: str | Path | None
+) -> Cifar100 | PictureFolder:
+    """The first `count` pictures of a folder, or test images of CIFAR-100 in the real inputs.
+
+    Raises `InputError` where there are none.
+    """
+    if is_cifar100(name):
+        return Cifar100.of(real_inputs(data_dir), "test", None if count is None else range(count))
+    return PictureFolder.of(name, count)

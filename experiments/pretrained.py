@@ -18,7 +18,6 @@ from torch import Tensor
 from experiments.bridge.adapters import open_model
 from experiments.bridge.extract import extract
 from experiments.bridge.model import Model
-from experiments.pictures import PictureFolder
 from theory.errors import InputError
 
 Array = NDArray[np.float64]
@@ -72,13 +71,8 @@ def load_vit(source: str | Path) -> PretrainedViT:
     return PretrainedViT(model)
 
 
-def photographs(folder: str | Path | None, count: int) -> list[Image.Image]:
-    """`count` images: of a folder in order of name, or scikit-learn's two photographs and crops.
-
-    Raises `InputError` for an empty folder or a file that is no image.
-    """
-    if folder is not None:
-        return list(PictureFolder.of(folder, count))
+def photographs(count: int) -> list[Image.Image]:
+    """`count` images: scikit-learn's two photographs and crops of them."""
     from sklearn.datasets import load_sample_images
 
     whole = [Image.fromarray(array) for array in load_sample_images().images]

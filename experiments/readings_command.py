@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.inspect_command import CIFAR100, find_inputs, find_model
+from experiments.data import CIFAR100
+from experiments.inspect_command import find_inputs, find_model
 from theory.errors import InputError
 
 NAMES = ("E1", "E2", "E3", "E4", "E4 heads")

@@ -10,6 +10,7 @@ from transformers import ViTConfig, ViTModel
 
 import oversmoothing
 from experiments.certified_attention import certified_attention, summary
+from experiments.pictures import named_pictures
 from experiments.pretrained import load_vit, photographs
 from tests.tiny_transformers import tiny
 from theory.errors import InputError
@@ -35,7 +36,7 @@ def folder(tmp_path_factory):
 
 def test_attention_is_row_stochastic_and_heads_compose_the_layer(folder):
     vit = load_vit(folder)
-    pixels = vit.prepare(photographs(None, 3))
+    pixels = vit.prepare(photographs(3))
     assert pixels.shape == (3, 3, 32, 32)
     attention = vit.attention(pixels)
     assert len(attention) == 2 and attention[0].shape == (3, 3, 17, 17)
@@ -55,7 +56,7 @@ def test_attention_times_value_is_what_the_module_computes(folder):
         ),
         with_kwargs=True,
     )
-    A = vit.attention(vit.prepare(photographs(None, 1)))[0][0]
+    A = vit.attention(vit.prepare(photographs(1)))[0][0]
     W_V, W_proj = next(vit.layers())
     x = seen["x"][0].numpy()
     parts = [slice(8 * h, 8 * h + 8) for h in range(3)]
@@ -68,7 +69,7 @@ def test_attention_times_value_is_what_the_module_computes(folder):
 
 def test_every_case_is_certified_or_says_why(folder):
     vit = load_vit(folder)
-    table = certified_attention(vit, vit.prepare(photographs(None, 2)))
+    table = certified_attention(vit, vit.prepare(photographs(2)))
     assert len(table) == 2 * 3 * 2
     assert set(table["verdict"]) <= {"SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"}
     decided = table[table["verdict"] == "SMOOTHING"]
@@ -105,9 +106,19 @@ def test_models_of_text_are_refused(tmp_path):
 
 def test_folders_of_images_are_checked(tmp_path):
     with pytest.raises(InputError, match="holds no files"):
-        photographs(tmp_path, 2)
+        named_pictures(str(tmp_path), 2, None)
     Image.new("RGB", (10, 12)).save(tmp_path / "a.png")
-    assert len(photographs(tmp_path, 5)) == 1
+    assert len(named_pictures(str(tmp_path), 5, None)) == 1
     (tmp_path / "b.png").write_text("no image")
     with pytest.raises(InputError, match="not an image"):
-        photographs(tmp_path, 5)
+        list(named_pictures(str(tmp_path), 5, None))
+
+
+def test_cifar100_is_asked_for_by_name_and_missed_with_advice(folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="give --data-dir"):
+        named_pictures("cifar100", 2, None)
+    (tmp_path / "cifar100").mkdir()
+    Image.new("RGB", (10, 12)).save(tmp_path / "cifar100" / "a.png")
+    assert len(named_pictures("cifar100", 2, None)) == 1  # a folder of that name

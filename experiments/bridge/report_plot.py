@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from experiments.bridge.account import PARTS, SUBLAYERS
 from experiments.bridge.report import Report
@@ -80,6 +80,11 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axis.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    low, high = axis.get_ylim()
+    if high < 10 * low:
+        # Within a decade the ticks of a logarithmic axis leave half of it bare.
+        axis.yaxis.set_major_locator(MaxNLocator(5))
+        axis.yaxis.set_minor_locator(NullLocator())
     axis.tick_params(axis="y", which="minor", labelsize=6.5)
     axis.set_ylabel("HFC/LFC (geometric mean)")
 
@@ -161,6 +166,7 @@ def _attention(axis: Axes, inner: pd.DataFrame) -> None:
         "attention_drift": "drift from the layer before",
     }
     _lines(axis, inner, names)
+    axis.set_ylim(0, 1.35 * axis.get_ylim()[1])  # the legend stands above the lines
     axis.set_ylabel("attention, mean over heads")
 
 
