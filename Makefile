@@ -6,7 +6,7 @@ PIP_ARGS ?=
 # Where results go, and further arguments for the main job.
 OUT ?= results
 JOBS ?= 2
-# For example: make mutants MUTANTS='--all theory/limits.py'
+# For example: make mutants MUTANTS='--all theory/verdict/limits.py'
 MUTANTS ?=
 
 BIN := $(VENV)/bin

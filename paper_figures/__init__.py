@@ -2,10 +2,10 @@
 
 # --only NAME -> module, in the order of the page.
 FIGURES = {
-    "metrics_against_depth": "paper_figures.metrics_against_depth",
-    "lambda_plane": "paper_figures.lambda_plane",
-    "phase_diagram": "paper_figures.phase_diagram",
-    "scaling": "paper_figures.scaling",
-    "dominance_table": "paper_figures.dominance_table",
-    "observed_smoothing": "paper_figures.observed_smoothing",
+    "metrics_against_depth": "oversmoothing.paper_figures.metrics_against_depth",
+    "lambda_plane": "oversmoothing.paper_figures.lambda_plane",
+    "phase_diagram": "oversmoothing.paper_figures.phase_diagram",
+    "scaling": "oversmoothing.paper_figures.scaling",
+    "dominance_table": "oversmoothing.paper_figures.dominance_table",
+    "observed_smoothing": "oversmoothing.paper_figures.observed_smoothing",
 }

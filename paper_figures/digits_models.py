@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.config import VARIANTS, default_config
-from experiments.train import TrainedModel, require_accuracy, trained
-from paper_figures.base import PALETTE, Context
-from simulations.inputs import choose_device
+from oversmoothing.experiments.digits.config import VARIANTS, default_config
+from oversmoothing.experiments.digits.training import TrainedModel, require_accuracy, trained
+from oversmoothing.paper_figures.figure_base import PALETTE, Context
+from oversmoothing.simulations.engine.inputs import choose_device
 
 LABEL = {"vit-random": "random", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 COLOUR = {

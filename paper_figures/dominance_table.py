@@ -1,6 +1,6 @@
 """Figure c: which eigenvalue dominates in random, trained, ViT+ and ViT- models (Table 1).
 
-Bars carry the numbers of `experiments.dominance_table`, reading E2 (our reading of Table 1 of
+Bars carry the numbers of `experiments.table1.digits_table`, reading E2 (our reading of Table 1 of
 arXiv 2401.04301); the paper's own columns for ViT-Ti on CIFAR100 stand beside them, quoted for
 comparison alone: other data, other models, and its way of counting is not known.
 """
@@ -14,11 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.digits import digits
-from experiments.dominance_table import dominance_table, require_theorems
-from experiments.layer_dominance import CLASSES
-from paper_figures.base import FULL_WIDTH, PALETTE, Context, label_panels, new_figure, style
-from paper_figures.digits_models import LABEL, digits_models
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
+from oversmoothing.experiments.table1.layer_dominance import CLASSES
+from oversmoothing.paper_figures.digits_models import LABEL, digits_models
+from oversmoothing.paper_figures.figure_base import (
+    FULL_WIDTH,
+    PALETTE,
+    Context,
+    label_panels,
+    new_figure,
+    style,
+)
 
 NAME = "dominance_table"
 TITLE = "Which eigenvalue of I + H (x) A dominates, by model"

@@ -18,13 +18,22 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
-from paper_figures.base import PALETTE, VERDICT_COLOUR, Context, label_panels, new_figure
-from simulations.attention import row_softmax, symmetric_indefinite_attention
-from simulations.evolve import evolve
-from simulations.metrics import log_hfc_lfc_ratio
-from theory.dominance import disc, dominance
-from theory.perron import perron_deviation, stationary_distribution
-from theory.spectrum import attention_spectrum
+from oversmoothing.paper_figures.figure_base import (
+    PALETTE,
+    VERDICT_COLOUR,
+    Context,
+    label_panels,
+    new_figure,
+)
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.generators.attention import (
+    row_softmax,
+    symmetric_indefinite_attention,
+)
+from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.verdict.dominance import disc, dominance
 
 NAME = "lambda_plane"
 TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"

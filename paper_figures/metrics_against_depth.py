@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from paper_figures.base import (
+from oversmoothing.paper_figures.figure_base import (
     PALETTE,
     VERDICT_COLOUR,
     Context,
@@ -26,19 +26,19 @@ from paper_figures.base import (
     new_figure,
     plot_log,
 )
-from simulations.attention import (
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.generators.attention import (
     sinkhorn,
     softmax_attention,
     symmetric_indefinite_attention,
 )
-from simulations.evolve import evolve
-from simulations.metrics import metrics
-from simulations.split_state import join
-from simulations.value_projection import chosen_spectrum
-from theory.closed_form import closed_form
-from theory.dominance import dominance, threshold
-from theory.spectrum import attention_spectrum
-from theory.verdict import verdict
+from oversmoothing.simulations.generators.value_projection import chosen_spectrum
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.states.split_state import join
+from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.verdict.dominance import dominance, threshold
+from oversmoothing.theory.verdict.verdict import verdict
 
 NAME = "metrics_against_depth"
 TITLE = "Smoothing metrics against depth: theory over simulation"
@@ -120,9 +120,9 @@ def _cosine_limit(case: _Case, answer: str) -> float:
 def data(context: Context) -> pd.DataFrame:
     """One row for each case, source ('theory' or 'simulation') and layer.
 
-    Columns: case, source, depth, every metric of `simulations.metrics`, and what is predicted of
-    the case: verdict, rho_consensus, rho_quotient, log_rate = log r, log_r_sigma, limit of HFC/LFC,
-    cos_mean_limit (NaN where there is none), limit_rank.
+    Columns: case, source, depth, every metric of `simulations.metrics.metrics`, and what is
+    predicted of the case: verdict, rho_consensus, rho_quotient, log_rate = log r, log_r_sigma,
+    limit of HFC/LFC, cos_mean_limit (NaN where there is none), limit_rank.
     """
     parts = []
     for case in _cases(context.seed):

@@ -12,11 +12,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.digits import digits
-from experiments.inspect import inspect
-from experiments.intervals import mean_interval
-from paper_figures.base import FULL_WIDTH, Context, decade_axis, label_panels, new_figure, style
-from paper_figures.digits_models import COLOUR, LABEL, digits_models
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
+from oversmoothing.paper_figures.figure_base import (
+    FULL_WIDTH,
+    Context,
+    decade_axis,
+    label_panels,
+    new_figure,
+    style,
+)
 
 NAME = "observed_smoothing"
 TITLE = "Smoothing observed along the layers of trained models"
@@ -30,7 +37,7 @@ PANELS = (
 
 
 def data(context: Context) -> pd.DataFrame:
-    """One row a model and layer (0 is the input): `experiments.inspect` on the validation images.
+    """One row a model and layer (0 is the input): `inspect` on the validation images.
 
     The columns total_change, total_change_low and total_change_high repeat the change of log
     HFC/LFC over the whole model, with its 95 % interval. Raises `RequirementError` where a model

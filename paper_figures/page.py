@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 
 from jinja2 import Environment
 
-from paper_figures.base import FigureFiles
-from theory.files import write_atomically
-from theory.provenance import provenance
+from oversmoothing.paper_figures import FIGURES
+from oversmoothing.paper_figures.figure_base import Context, FigureFiles, make_figure
+from oversmoothing.theory.support.files import write_atomically
+from oversmoothing.theory.support.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,18 @@ class DrawnFigure:
     files: FigureFiles
 
 
+def draw_figure(name: str, context: Context, folder: Path) -> DrawnFigure:
+    """Draw one figure by name into folder/figures."""
+    module = import_module(FIGURES[name])
+    print(f"drawing {name}", file=sys.stderr, flush=True)
+    return DrawnFigure(name, module.TITLE, make_figure(module, context, folder / "figures"))
+
+
 def write_page(
     folder: Path, figures: Sequence[DrawnFigure], checks: Sequence[Check], seed: int
 ) -> Path:
     """Write folder/index.html with links relative to the folder. Returns its path."""
-    source = resources.files("paper_figures").joinpath("page.html").read_text("utf-8")
+    source = resources.files("oversmoothing.paper_figures").joinpath("page.html").read_text("utf-8")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page = environment.from_string(source).render(
         figures=[

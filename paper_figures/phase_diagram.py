@@ -9,11 +9,11 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from paper_figures.base import Context
-from simulations.sweep import diagram
-from simulations.sweep.config import Config, example, make_config
-from simulations.sweep.runner import run_sweep
-from simulations.sweep.store import read_table
+from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.simulations.drawing import phase_diagram as diagram
+from oversmoothing.simulations.sweep.config import Config, example, make_config
+from oversmoothing.simulations.sweep.runner import run_sweep
+from oversmoothing.simulations.sweep.store import read_table
 
 NAME = "phase_diagram"
 TITLE = "Where random attention smooths: share over temperature and the spectrum of H"
@@ -30,14 +30,14 @@ def configuration(seed: int) -> Config:
 
 def _given(config: Config) -> dict[str, object]:
     """The fixed values without those that no point uses."""
-    from simulations.sweep.points import Points
+    from oversmoothing.simulations.sweep.points import Points
 
     first = Points(config)[0]
     return {name: value for name, value in config.fixed.items() if name in first}
 
 
 def data(context: Context) -> pd.DataFrame:
-    """One row a cell (`simulations.sweep.diagram.cells`); some 20 s where the sweep is not there.
+    """One row a cell (`phase_diagram.cells`); some 20 s where the sweep is not there.
 
     The sweep itself is kept in context.results/sweeps/phase_diagram and resumes if broken.
     """

@@ -12,18 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.train import REQUIRED_TEST_ACCURACY, TrainedModel, trained
-from paper_figures import FIGURES
-from paper_figures.base import Context
-from paper_figures.commands import draw_figure
-from paper_figures.page import Check, write_page
-from simulations.evolve import evolve
-from simulations.simulate import Configuration, simulate
-from theory.errors import RequirementError
-from theory.files import output_folder, to_json, write_atomically
-from theory.golden import golden_cases
-from theory.provenance import provenance
-from theory.verdict import verdict
+from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, TrainedModel, trained
+from oversmoothing.paper_figures import FIGURES
+from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.page import Check, draw_figure, write_page
+from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.support.errors import RequirementError
+from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def reproduce(folder: Path, context: Context) -> int:
@@ -116,8 +115,8 @@ def _simulation(folder: Path, context: Context) -> Check:
 
 
 def _trained(variant: str, folder: Path, context: Context) -> TrainedModel:
-    from experiments.config import default_config
-    from simulations.inputs import choose_device
+    from oversmoothing.experiments.digits.config import default_config
+    from oversmoothing.simulations.engine.inputs import choose_device
 
     config = default_config(variant, context.seed)
     device = choose_device(context.device)

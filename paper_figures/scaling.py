@@ -12,8 +12,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paper_figures.base import FULL_WIDTH, PALETTE, Context, label_panels, new_figure, style
-from simulations.benches.scaling import RESOLUTION_MIB, measure
+from oversmoothing.experiments.bench.scaling import RESOLUTION_MIB, measure
+from oversmoothing.paper_figures.figure_base import (
+    FULL_WIDTH,
+    PALETTE,
+    Context,
+    label_panels,
+    new_figure,
+    style,
+)
 
 NAME = "scaling"
 TITLE = "Time and memory against tokens, width, depth and points"
@@ -24,7 +31,7 @@ COLOURS = (PALETTE["blue"], PALETTE["vermillion"])
 
 
 def data(context: Context) -> pd.DataFrame:
-    """The table of `simulations.benches.scaling.measure`; some 20 s on a quiet machine."""
+    """The table of `experiments.bench.scaling.measure`; some 20 s on a quiet machine."""
     return measure(progress=context.progress)
 
 

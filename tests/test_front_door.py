@@ -163,22 +163,23 @@ def test_a_verdict_does_not_wait_for_torch():
 
 
 def imports_of(path: Path) -> set[str]:
+    """Top-level names, the project's own as `oversmoothing.theory` and so on."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+            found.add(node.module)
+    return {".".join(name.split(".")[: 1 + name.startswith("oversmoothing.")]) for name in found}
 
 
 def test_dependencies_point_one_way():
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             found = imports_of(path)
-            above = {name for name in found if ORDER.get(name, -1) > ORDER[package]}
+            below = {f"oversmoothing.{name}" for name in PACKAGES[: ORDER[package] + 1]}
+            above = {name for name in found if name.split(".")[0] == "oversmoothing"} - below
             assert not above, f"{path} imports {above}"
-            assert "oversmoothing" not in found, f"{path} imports the front door"
             if package == "theory":
                 assert "torch" not in found, f"{path} imports torch"
 
@@ -190,12 +191,9 @@ def test_every_imported_distribution_is_declared():
         if 'extra == "dev"' not in requirement
     }
     names = metadata.packages_distributions()
-    own = {*PACKAGES, "oversmoothing"}
-    for path in [
-        ROOT / "oversmoothing.py",
-        *(p for k in PACKAGES for p in (ROOT / k).rglob("*.py")),
-    ]:
-        for module in imports_of(path) - own - set(sys.stdlib_module_names):
+    for path in [p for k in (*PACKAGES, "oversmoothing") for p in (ROOT / k).rglob("*.py")]:
+        foreign = {name.split(".")[0] for name in imports_of(path)} - {"oversmoothing"}
+        for module in foreign - set(sys.stdlib_module_names):
             assert declared & {d.lower() for d in names[module]}, f"{path} imports {module}"
 
 
@@ -213,9 +211,12 @@ def test_the_wheel_alone_works_from_another_folder(tmp_path):
         check=True,
     ).stdout.splitlines()
     for name in listed:
-        if (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
+        place = source / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_symlink():
+            place.symlink_to((ROOT / name).readlink())
+        elif (ROOT / name).is_file():
+            place.write_bytes((ROOT / name).read_bytes())
     built = subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path / "dist"), str(source)],
         capture_output=True,
@@ -226,7 +227,13 @@ def test_the_wheel_alone_works_from_another_folder(tmp_path):
     wheel = next((tmp_path / "dist").glob("*.whl"))
     inside = zipfile.ZipFile(wheel).namelist()
     assert not any(name.startswith("tests") for name in inside)
-    assert {"theory/golden.json", "paper_figures/page.html", "oversmoothing.py"} <= set(inside)
+    assert {
+        "oversmoothing/theory/layer/golden.json",
+        "oversmoothing/paper_figures/page.html",
+        "oversmoothing/simulations/sweep/examples/heads.toml",
+        "oversmoothing/__init__.py",
+    } <= set(inside)
+    assert all(name.startswith("oversmoothing") for name in inside)
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     subprocess.run(
@@ -253,7 +260,7 @@ def test_the_wheel_alone_works_from_another_folder(tmp_path):
     installed("simulate", "--n", "4", "--d", "2", "--depth", "10", "--out", "here")
     assert (elsewhere / "here" / "simulate.csv").exists()
     where = subprocess.run(
-        [python, "-c", "import theory; print(theory.__file__)"],
+        [python, "-c", "import oversmoothing.theory as theory; print(theory.__file__)"],
         cwd=elsewhere,
         capture_output=True,
         text=True,

@@ -10,17 +10,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from simulations.engine.plain import (
+from oversmoothing.simulations.engine.kept_states import States, start_of
+from oversmoothing.simulations.engine.plain import (
     Iteration,
     block_length,
     iteration_error,
     power_of_two,
     progress_bar,
 )
-from simulations.engine.problem import Problem
-from simulations.engine.states import States, start_of
-from simulations.split_state import add_scaled, normalise
-from theory.errors import InputError
+from oversmoothing.simulations.engine.problem import Problem
+from oversmoothing.simulations.states.split_state import add_scaled, normalise
+from oversmoothing.theory.support.errors import InputError
 
 
 def core(

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from simulations.engine.problem import Array, Exponents, Problem, normalise
-from simulations.engine.states import States, from_x, start_of
-from theory.errors import InputError
+from oversmoothing.simulations.engine.kept_states import States, from_x, start_of
+from oversmoothing.simulations.engine.problem import Array, Exponents, Problem, normalise
+from oversmoothing.theory.support.errors import InputError
 
 KRONECKER_SIZE = 1024
 SQUARING_SIZE = 400

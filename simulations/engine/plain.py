@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from simulations.engine.problem import Problem
-from simulations.engine.states import States, start_of
-from theory.errors import InputError
+from oversmoothing.simulations.engine.kept_states import States, start_of
+from oversmoothing.simulations.engine.problem import Problem
+from oversmoothing.theory.support.errors import InputError
 
 # One layer may grow a state by so many bits ...
 _RANGE_BITS = {torch.float64: 900, torch.float32: 96}

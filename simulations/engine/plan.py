@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from simulations.engine.oracles import SQUARING_SIZE
-from simulations.engine.problem import Problem
+from oversmoothing.simulations.engine.oracles import SQUARING_SIZE
+from oversmoothing.simulations.engine.problem import Problem
 
 METHODS = ("auto", "plain", "core", "closed_form", "squaring", "kronecker")
 

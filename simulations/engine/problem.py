@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from simulations.inputs import as_numpy, row_tolerance
-from theory.checks import check_attention, check_square, check_states, one_of
-from theory.errors import InputError
-from theory.perron import stationary_distribution
+from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
+from oversmoothing.theory.layer.checks import check_attention, check_square, check_states, one_of
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
 Exponents = NDArray[np.int64]

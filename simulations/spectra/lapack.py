@@ -1,7 +1,8 @@
 """The reference: spec(A) by LAPACK (geev) and the decision over all pairs.
 
 Values alone first. Where the margin is not clear of what LAPACK may have lost on an ill-conditioned
-eigenvalue, condition numbers of all of them (theory.spectrum) decide, or the answer is UNDECIDED.
+eigenvalue, condition numbers of all of them (theory.spectra.spectrum) decide, or the answer is
+UNDECIDED.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simulations.spectra.heads import SAFETY, HeadValues
-from theory.numerical import compare
-from theory.quotient import quotient
-from theory.spectrum import EPS, attention_spectrum
+from oversmoothing.simulations.spectra.head_corners import SAFETY, HeadValues
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.spectrum import EPS, attention_spectrum
+from oversmoothing.theory.verdict.float_comparison import compare
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulations.spectra.heads import SAFETY
-from simulations.spectra.powers import Powers, norms
+from oversmoothing.simulations.spectra.head_corners import SAFETY
+from oversmoothing.simulations.spectra.powers import Powers, norms
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

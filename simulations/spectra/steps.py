@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulations.spectra.heads import SAFETY, HeadTable, HeadValues, head_table
-from simulations.spectra.lapack import (
+from oversmoothing.simulations.spectra.head_corners import SAFETY, HeadTable, HeadValues, head_table
+from oversmoothing.simulations.spectra.lapack import (
     class_of,
     conditioned_interval,
     decide,
@@ -26,9 +26,9 @@ from simulations.spectra.lapack import (
     values_error,
     values_interval,
 )
-from simulations.spectra.powers import Powers, centred, first_power, squared
-from simulations.spectra.ritz import quotient_bounds, ritz
-from theory.checks import check_attention
+from oversmoothing.simulations.spectra.powers import Powers, centred, first_power, squared
+from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
+from oversmoothing.theory.layer.checks import check_attention
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int8]

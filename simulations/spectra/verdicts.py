@@ -14,9 +14,9 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from simulations.spectra.heads import HeadValues
-from simulations.spectra.steps import CHUNK, CLASSES, METHODS, Answers, decide_share
-from theory.errors import InputError
+from oversmoothing.simulations.spectra.head_corners import HeadValues
+from oversmoothing.simulations.spectra.steps import CHUNK, CLASSES, METHODS, Answers, decide_share
+from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
 

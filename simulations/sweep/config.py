@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from simulations.sweep.parameters import PARAMETERS, Parameter, Value
-from theory.errors import InputError
-from theory.files import read_text
+from oversmoothing.simulations.sweep.parameters import PARAMETERS, Parameter, Value
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
 
 # Of the points, their seeds and the columns: another version is another sweep.
 SCHEMA_VERSION = 1
@@ -78,7 +78,7 @@ class Config:
 
 def examples() -> list[str]:
     """Names of the configurations that come with the package."""
-    folder = resources.files("simulations.sweep").joinpath("examples")
+    folder = resources.files("oversmoothing.simulations.sweep").joinpath("examples")
     return sorted(
         entry.name.removesuffix(".toml")
         for entry in folder.iterdir()
@@ -90,7 +90,7 @@ def example(name: str) -> Config:
     """A configuration that comes with the package. Raises `InputError` for another name."""
     if name not in examples():
         raise InputError(f"no example '{name}'; there are {', '.join(examples())}")
-    entry = resources.files("simulations.sweep").joinpath("examples", f"{name}.toml")
+    entry = resources.files("oversmoothing.simulations.sweep").joinpath("examples", f"{name}.toml")
     return parse(entry.read_text("utf-8"), f"example {name}")
 
 

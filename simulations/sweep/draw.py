@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulations.attention import ATTENTION, row_softmax
-from simulations.sweep.points import Point, seed_of
-from simulations.value_projection import (
+from oversmoothing.simulations.generators.attention import ATTENTION, row_softmax
+from oversmoothing.simulations.generators.value_projection import (
     chosen_spectrum,
     defective,
     ginibre,
     goe,
     low_rank_factors,
 )
-from theory.errors import InputError
+from oversmoothing.simulations.sweep.points import Point, seed_of
+from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
 

@@ -12,23 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulations.sweep.draw import Drawn, draw
-from simulations.sweep.points import Point
-from simulations.sweep.states import cosine_extremes, dense, effective_rank, states_at
-from theory.numerical import (
-    Interval,
-    compare,
-    consensus_interval,
-    expand,
-    expansion_limits,
+from oversmoothing.simulations.sweep.draw import Drawn, draw
+from oversmoothing.simulations.sweep.point_states import (
+    cosine_extremes,
+    dense,
+    effective_rank,
+    states_at,
 )
-from theory.quotient import quotient
-from theory.spectrum import (
+from oversmoothing.simulations.sweep.points import Point
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.spectrum import (
     EPS,
     attention_spectrum,
     eigenvalues,
     head_spectrum,
     value_projection_spectrum,
+)
+from oversmoothing.theory.verdict.float_comparison import (
+    Interval,
+    compare,
+    consensus_interval,
+    expand,
+    expansion_limits,
 )
 
 Array = NDArray[np.float64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from simulations.attention import ATTENTION
-from simulations.value_projection import BASES
-from theory.errors import InputError
+from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.generators.value_projection import BASES
+from oversmoothing.theory.support.errors import InputError
 
 Value = int | float | str
 

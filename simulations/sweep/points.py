@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simulations.sweep.config import SCHEMA_VERSION, Config
-from simulations.sweep.parameters import PARAMETERS, Value
+from oversmoothing.simulations.sweep.config import SCHEMA_VERSION, Config
+from oversmoothing.simulations.sweep.parameters import PARAMETERS, Value
 
 Point = dict[str, Value]
 

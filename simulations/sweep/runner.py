@@ -21,11 +21,11 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from simulations.sweep.config import Config
-from simulations.sweep.outcome import outcome
-from simulations.sweep.points import Point, Points
-from simulations.sweep.store import Chunk, Store
-from theory.errors import InputError, RequirementError
+from oversmoothing.simulations.sweep.config import Config
+from oversmoothing.simulations.sweep.outcome import outcome
+from oversmoothing.simulations.sweep.points import Point, Points
+from oversmoothing.simulations.sweep.store import Chunk, Store
+from oversmoothing.theory.support.errors import InputError, RequirementError
 
 CHUNK = 100
 # Chunks handed out ahead of each Dask worker, so that none waits for the next.

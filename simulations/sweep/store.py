@@ -25,14 +25,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy
 
-from simulations.sweep.config import Config
-from simulations.sweep.outcome import columns
-from simulations.sweep.parameters import PARAMETERS
-from simulations.sweep.points import Point
-from theory import errors as theory_errors
-from theory.errors import InputError, RequirementError
-from theory.files import output_folder, read_text, to_json, write_atomically
-from theory.provenance import provenance
+from oversmoothing.simulations.sweep.config import Config
+from oversmoothing.simulations.sweep.outcome import columns
+from oversmoothing.simulations.sweep.parameters import PARAMETERS
+from oversmoothing.simulations.sweep.points import Point
+from oversmoothing.theory.support import errors as theory_errors
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.files import output_folder, read_text, to_json, write_atomically
+from oversmoothing.theory.support.provenance import provenance
 
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.
@@ -224,12 +224,13 @@ def _parquet(table: pa.Table) -> bytes:
 @cache
 def _numerics() -> dict[str, str]:
     """What the last digits depend on: the libraries, and the source of everything that computes."""
-    sweep = Path(__file__).parent
-    theory = Path(theory_errors.__file__).parent
-    files = [*sweep.glob("*.py"), *sweep.parent.glob("*.py"), *theory.glob("*.py")]
+    simulations = Path(__file__).parent.parent
+    theory = Path(theory_errors.__file__).parent.parent
     total = hashlib.sha256()
-    for file in sorted(files):
-        total.update(hashlib.sha256(file.read_bytes()).digest())
+    for file in sorted([*simulations.rglob("*.py"), *theory.rglob("*.py")]):
+        # Proofs compute nothing that a sweep holds.
+        if not {"claims", "proofs", "checker"} & set(file.parts):
+            total.update(hashlib.sha256(file.read_bytes()).digest())
     return {
         "numpy": np.__version__,
         "scipy": scipy.__version__,

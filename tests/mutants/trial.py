@@ -28,7 +28,7 @@ import coverage
 import hypothesis
 import pytest
 
-PROJECT = ("theory", "simulations", "experiments", "paper_figures", "oversmoothing", "tests")
+PROJECT = ("oversmoothing", "tests")
 # A mutant may take this many times what a test took, in processor time, and so many seconds more.
 SLOWER, SECONDS = 10.0, 3.0
 MEMORY = 6 * 2**30
@@ -124,7 +124,7 @@ def _processor_time() -> float:
 
 class _Replacement(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, file: str, source: str) -> None:
-        name = file.removesuffix(".py").replace("/", ".")
+        name = f"oversmoothing.{file.removesuffix('.py').replace('/', '.')}"
         self.name, self.package = name.removesuffix(".__init__"), name.endswith(".__init__")
         self.file, self.source = file, source
 

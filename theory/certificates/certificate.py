@@ -12,16 +12,21 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from theory.case import Case, is_masked
-from theory.certificates.dominance import CertifiedDominance, Radius
-from theory.certificates.genericity import NON_ZERO, genericity
-from theory.certificates.stages import NAMES, decide
-from theory.depth_bounds import certified_depth_in_balls
-from theory.exact import EXACT_BITS, ExactDominance, jordan_size
-from theory.modes import mode_content
-from theory.perron import closed_classes
-from theory.provenance import provenance
-from theory.rational import Matrix, exact_stationary, fraction_text, to_fraction
+from oversmoothing.theory.certificates.certified_radii import CertifiedDominance, Radius
+from oversmoothing.theory.certificates.genericity import NON_ZERO, genericity
+from oversmoothing.theory.certificates.stages import NAMES, decide
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls
+from oversmoothing.theory.layer.case import Case, is_masked
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.rational import (
+    Matrix,
+    exact_stationary,
+    fraction_text,
+    to_fraction,
+)
+from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, ExactDominance, jordan_size
+from oversmoothing.theory.verdict.modes import mode_content
 
 SCHEMA_VERSION = 1
 KIND = "oversmoothing certificate"

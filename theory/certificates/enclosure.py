@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from theory.certificates.rounding import (
+from oversmoothing.theory.certificates.rounding import (
     TINY,
     UNIT,
     gamma,

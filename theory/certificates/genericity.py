@@ -14,9 +14,8 @@ from typing import Any
 
 import flint
 
-from theory.case import Case
-from theory.certificates.balls import BITS, BallSpectrum
-from theory.certificates.stages import (
+from oversmoothing.theory.certificates.ball_spectra import BITS, BallSpectrum
+from oversmoothing.theory.certificates.stages import (
     BALL_SIZE,
     attention_balls,
     attention_spectra,
@@ -24,8 +23,9 @@ from theory.certificates.stages import (
     outward,
     value_spectra,
 )
-from theory.exact import at_precision
-from theory.rational import to_flint
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 NON_ZERO = "NON_ZERO"
 

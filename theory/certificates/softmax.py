@@ -19,10 +19,10 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.case import is_masked
-from theory.certificates.rounding import UNIT, gamma, inflated
-from theory.exact import at_precision
-from theory.rational import to_fraction
+from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated
+from oversmoothing.theory.layer.case import is_masked
+from oversmoothing.theory.numbers.rational import to_fraction
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 Array = NDArray[np.float64]
 

@@ -16,20 +16,25 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.case import Case
-from theory.certificates.balls import BITS, BallSpectrum, enclose_in_balls
-from theory.certificates.dominance import (
+from oversmoothing.theory.certificates.ball_spectra import BITS, BallSpectrum, enclose_in_balls
+from oversmoothing.theory.certificates.certified_radii import (
     CertifiedDominance,
     Radius,
     attention_discs,
     certify_spectra,
     given_discs,
 )
-from theory.certificates.enclosure import Discs, Failure, enclose, with_zeros
-from theory.certificates.softmax import nearest, softmax_balls, softmax_in_floats
-from theory.exact import EXACT_BITS, ExactDominance, at_precision, exact_dominance
-from theory.perron import closed_classes
-from theory.rational import to_flint, to_fractions
+from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, with_zeros
+from oversmoothing.theory.certificates.softmax import nearest, softmax_balls, softmax_in_floats
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.rational import to_flint, to_fractions
+from oversmoothing.theory.verdict.exact_comparison import (
+    EXACT_BITS,
+    ExactDominance,
+    at_precision,
+    exact_dominance,
+)
 
 # Up to this n and d fractions are decided exactly ...
 EXACT_SIZE = 48

@@ -15,7 +15,7 @@ from typing import Any
 
 import flint
 
-from theory.checker.reading import (
+from oversmoothing.theory.checker.reading import (
     Check,
     Given,
     NotACertificate,
@@ -24,9 +24,9 @@ from theory.checker.reading import (
     parse,
     read_input,
 )
-from theory.checker.spectra import precisions, radii, show, to_fmpq
-from theory.checker.start import check_x0
-from theory.checker.ties import check_tie
+from oversmoothing.theory.checker.spectra import precisions, radii, show, to_fmpq
+from oversmoothing.theory.checker.start import check_x0
+from oversmoothing.theory.checker.ties import check_tie
 
 __all__ = ["Check", "NotACertificate", "check_certificate"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import flint
 
-from theory.checker.operators import operators, stationary
-from theory.checker.reading import Check
-from theory.checker.spectra import exact, to_fmpq
+from oversmoothing.theory.checker.operators import operators, stationary
+from oversmoothing.theory.checker.reading import Check
+from oversmoothing.theory.checker.spectra import exact, to_fmpq
 
 # Longest power of the quotient block tried, and layers checked one by one.
 LONGEST_PERIOD = 512

@@ -6,9 +6,9 @@ from typing import Any
 
 import flint
 
-from theory.checker.discs import Discs, left_eigenvector
-from theory.checker.reading import Check, Given, NotACertificate, interval
-from theory.checker.spectra import (
+from oversmoothing.theory.checker.discs import Discs, left_eigenvector
+from oversmoothing.theory.checker.reading import Check, Given, NotACertificate, interval
+from oversmoothing.theory.checker.spectra import (
     attention_balls,
     attention_discs,
     exact,

@@ -7,7 +7,7 @@ from typing import Any
 
 import flint
 
-from theory.checker.spectra import exact, to_fmpq
+from oversmoothing.theory.checker.spectra import exact, to_fmpq
 
 
 def stationary(A: list[list[Fraction]]) -> list[Fraction] | None:

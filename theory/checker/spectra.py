@@ -7,8 +7,8 @@ from typing import Any
 
 import flint
 
-from theory.checker.discs import Discs, discs
-from theory.checker.reading import Given, Matrix
+from oversmoothing.theory.checker.discs import Discs, discs
+from oversmoothing.theory.checker.reading import Given, Matrix
 
 # Characteristic polynomials up to this size, where discs do as well beyond ...
 POLYNOMIAL_SIZE = 20

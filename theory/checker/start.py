@@ -7,12 +7,12 @@ from typing import Any
 
 import flint
 
-from theory.checker.depth import check_depth
-from theory.checker.generic import NON_ZERO, check_genericity
-from theory.checker.operators import operators
-from theory.checker.reading import Check, Given, Matrix, NotACertificate
-from theory.checker.spectra import maximum
-from theory.checker.ties import TIE_BITS, tie_bits
+from oversmoothing.theory.checker.depth import check_depth
+from oversmoothing.theory.checker.generic import NON_ZERO, check_genericity
+from oversmoothing.theory.checker.operators import operators
+from oversmoothing.theory.checker.reading import Check, Given, Matrix, NotACertificate
+from oversmoothing.theory.checker.spectra import maximum
+from oversmoothing.theory.checker.ties import TIE_BITS, tie_bits
 
 # Largest n and d for which Krylov vectors are computed exactly.
 KRYLOV_SIZE = 8

@@ -8,8 +8,8 @@ from typing import Any
 
 import flint
 
-from theory.checker.reading import Check, Given, Matrix
-from theory.checker.spectra import TIE_SIZE, exact, maximum, radii
+from oversmoothing.theory.checker.reading import Check, Given, Matrix
+from oversmoothing.theory.checker.spectra import TIE_SIZE, exact, maximum, radii
 
 # Side of the largest operator whose minimal polynomial is computed.
 JORDAN_SIDE = 100

@@ -10,11 +10,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Certified, Searched, Step, Symbolic, Written, show
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     DEFECTIVE,
     ROW_STOCHASTIC,
     characteristic,
@@ -23,8 +19,12 @@ from theory.claims.t1._common import (
     plus_identity,
     vanishes,
 )
-from theory.exact import at_precision
-from theory.rational import Matrix, to_flint
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, Written, show
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _mixed_product() -> sp.Matrix:

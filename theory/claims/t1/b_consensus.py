@@ -6,12 +6,17 @@ from typing import Any
 
 import sympy as sp
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t1._common import ROW_STOCHASTIC, layers, plus_identity, vanishes
-from theory.rational import Matrix
+from oversmoothing.theory.claims.t1.blocks_kit import (
+    ROW_STOCHASTIC,
+    layers,
+    plus_identity,
+    vanishes,
+)
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
 
 
 def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:

@@ -8,19 +8,19 @@ import flint
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched, Step, Symbolic, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     ROW_STOCHASTIC,
     characteristic,
     complement,
     layers,
     vanishes,
 )
-from theory.quotient import rational_quotient
-from theory.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
 
 
 def _projected() -> sp.Matrix:

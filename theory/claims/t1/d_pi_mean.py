@@ -8,11 +8,7 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched, Step, Symbolic, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     A3,
     ROW_STOCHASTIC,
     layers,
@@ -24,7 +20,11 @@ from theory.claims.t1._common import (
     symbolic_pi,
     vanishes,
 )
-from theory.rational import Matrix, to_flint
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
 
 
 def _stationary_is_a_distribution() -> None:

@@ -9,12 +9,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import ForAllReals, Mutation, Searched, Step, Written
-from theory.claims.query import Query
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     A3,
     NOT_FLAT,
     ROW_STOCHASTIC,
@@ -24,8 +19,13 @@ from theory.claims.t1._common import (
     symbolic_pi,
     vanishes,
 )
-from theory.rational import Matrix
-from theory.trajectory import squared_norms
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
+from oversmoothing.theory.proofs.query import Query
 
 # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m), t = u/(s c).
 _NORMS = ("0 < s", "0 < u", "0 <= m", "0 <= c", "0 <= k")

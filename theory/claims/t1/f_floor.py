@@ -11,21 +11,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
-from theory.claims.evidence import (
-    Certified,
-    ForAllReals,
-    Measurement,
-    Mutation,
-    Searched,
-    Simulated,
-    Step,
-    Written,
-    show,
-)
-from theory.claims.query import Query
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     A3,
     AA,
     NOT_FLAT,
@@ -38,10 +24,24 @@ from theory.claims.t1._common import (
     squared_deviation,
     stationary,
 )
-from theory.exact import at_precision
-from theory.rational import Matrix, from_flint, to_flint
-from theory.trajectory import squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    ForAllReals,
+    Measurement,
+    Mutation,
+    Searched,
+    Simulated,
+    Step,
+    Written,
+    show,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.verdict.verdict import verdict
 
 _VARIABLES = ("p1", "p2", "p3", "x1", "x2", "x3")
 _POSITIVE = ("0 < p1", "0 < p2", "0 < p3")

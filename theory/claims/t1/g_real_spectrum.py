@@ -12,9 +12,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
-from theory.claims.evidence import Certified, Searched, Step, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     POSITIVE,
     all_real,
     characteristic,
@@ -23,8 +21,10 @@ from theory.claims.t1._common import (
     stationary,
     vanishes,
 )
-from theory.exact import at_precision
-from theory.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Written
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:

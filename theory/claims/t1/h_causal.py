@@ -10,10 +10,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Certified, Searched, Step, Symbolic, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     CAUSAL,
     CAUSAL_MASK,
     TWO_TOKENS,
@@ -24,10 +21,13 @@ from theory.claims.t1._common import (
     squared_deviation,
     stationary,
 )
-from theory.exact import at_precision
-from theory.rational import Matrix, to_fractions
-from theory.spectrum import attention_spectrum
-from theory.trajectory import squared_norms
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.rational import Matrix, to_fractions
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, Written
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _symbols(n: int) -> sp.Matrix:

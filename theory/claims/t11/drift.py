@@ -10,9 +10,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Measurement, Simulated, Step, Symbolic, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     AA,
     POSITIVE,
     TWO_TOKENS,
@@ -22,10 +20,12 @@ from theory.claims.t1._common import (
     uniform_mix,
     vanishes,
 )
-from theory.quotient import complement_basis
-from theory.rational import to_float
-from theory.symbolic import symbolic_attention, symbolic_matrix
-from theory.trajectory import ball_ratios, numerical_ratios, squared_norms
+from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, squared_norms
+from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Symbolic, Written
 
 Array = NDArray[np.float64]
 _EPS = 2.0**-52

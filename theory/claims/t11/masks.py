@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t1._common import CAUSAL, ROW_STOCHASTIC, matrix
-from theory.dominance import real_verdict
-from theory.errors import InputError
-from theory.perron import closed_classes
-from theory.rational import Matrix, to_float
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t1.blocks_kit import CAUSAL, ROW_STOCHASTIC, matrix
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.rational import Matrix, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.dominance import real_verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _softmax(logits: list[list[float]]) -> list[list[float]]:

@@ -9,10 +9,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     A3,
     AA,
     NOT_FLAT,
@@ -26,10 +23,13 @@ from theory.claims.t1._common import (
     squared_deviation,
     stationary,
 )
-from theory.quotient import rational_quotient
-from theory.rational import Matrix, to_flint
-from theory.trajectory import squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _doubly_stochastic() -> None:

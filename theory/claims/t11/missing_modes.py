@@ -7,15 +7,22 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t1._common import AA, ROW_STOCHASTIC, diagonal, layers, matrix, stationary
-from theory.exact import exact_dominance
-from theory.modes import mode_content
-from theory.rational import Matrix
-from theory.trajectory import squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t1.blocks_kit import (
+    AA,
+    ROW_STOCHASTIC,
+    diagonal,
+    layers,
+    matrix,
+    stationary,
+)
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.modes import mode_content
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _golden() -> None:

@@ -8,26 +8,20 @@ import flint
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import (
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Written,
-)
-from theory.claims.query import Query
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     TWO_TOKENS,
     diagonal,
     layers,
     matrix,
     uniform_mix,
 )
-from theory.exact import at_precision
-from theory.trajectory import squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
 # One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2, 0 <= x < 1.

@@ -7,13 +7,13 @@ from fractions import Fraction
 import flint
 import numpy as np
 
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
-from theory.claims.evidence import Measurement, Simulated, Step, Written
-from theory.claims.t1._common import AA, layers, matrix
-from theory.claims.t11._common import naive_layers, scaled_log_ratio
-from theory.exact import at_precision
-from theory.trajectory import squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t1.blocks_kit import AA, layers, matrix
+from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Written
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTH = 10**6
 # log(1/3) + 10^6 log(3/4) = -287683.171064069595549, rounded once.

@@ -8,13 +8,13 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t1._common import TWO_TOKENS, diagonal, layers, uniform_mix
-from theory.exact import at_precision, factors
-from theory.rational import Matrix, to_flint
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t1.blocks_kit import TWO_TOKENS, diagonal, layers, uniform_mix
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.verdict.exact_comparison import at_precision, factors
+from oversmoothing.theory.verdict.verdict import verdict
 
 _A = uniform_mix(4, Fraction(3, 5))
 

@@ -9,19 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import (
-    ForAllReals,
-    Measurement,
-    Mutation,
-    Searched,
-    Simulated,
-    Step,
-    Written,
-)
-from theory.claims.query import Query
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     AA,
     POSITIVE,
     TWO_TOKENS,
@@ -32,9 +20,21 @@ from theory.claims.t1._common import (
     plus_identity,
     power,
 )
-from theory.claims.t11._common import naive_layers, scaled_log_ratio
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    ForAllReals,
+    Measurement,
+    Mutation,
+    Searched,
+    Simulated,
+    Step,
+    Written,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.verdict import verdict
 
 _BOTH = Query(
     "1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",

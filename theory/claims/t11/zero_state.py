@@ -8,13 +8,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t1._common import AA, ROW_STOCHASTIC, layers, matrix
-from theory.rational import Matrix
-from theory.trajectory import ratio_of_squares, squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t1.blocks_kit import AA, ROW_STOCHASTIC, layers, matrix
+from oversmoothing.theory.depth.ratios import ratio_of_squares, squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _zero() -> None:

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import POSITIVE, REAL_A, REAL_H
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import POSITIVE, REAL_A, REAL_H
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.query import Query
 
 # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
 _ENDS = Query(

@@ -7,15 +7,22 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched, Symbolic
-from theory.claims.query import Query
-from theory.claims.t2._queries import EIGENVALUE, altered, proved
-from theory.claims.t2._spectra import ONE_VALUE, POSITIVE, REAL_A, REAL_H, TWO_TOKENS, by_squares
-from theory.dominance import real_verdict, threshold
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t2.queries import EIGENVALUE, altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
+    ONE_VALUE,
+    POSITIVE,
+    REAL_A,
+    REAL_H,
+    TWO_TOKENS,
+    by_squares,
+)
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.dominance import real_verdict, threshold
+from oversmoothing.theory.verdict.verdict import verdict
 
 _HA = ("h", "a")
 _IDENTITY = Query(

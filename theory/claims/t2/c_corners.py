@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched
-from theory.claims.query import Query
-from theory.claims.t2._queries import EIGENVALUE, altered, proved
-from theory.claims.t2._spectra import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, named
+from oversmoothing.theory.claims.t2.queries import EIGENVALUE, altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, named
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.query import Query
 
 _RECTANGLE = Query(
     "Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a corner",

@@ -7,17 +7,23 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from theory.certificates.dominance import certified_dominance
-from theory.claims import strategies as draw
-from theory.claims._real_sizes import closed_form_at_real_size
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Certified, Searched
-from theory.claims.t2._queries import altered, corners, proved
-from theory.claims.t2._spectra import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, by_squares
-from theory.claims.t2.c_corners import CLAIM as T2C
-from theory.dominance import real_verdict
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.certificates.certified_radii import certified_dominance
+from oversmoothing.theory.claims.t2.c_corners import CLAIM as T2C
+from oversmoothing.theory.claims.t2.queries import altered, corners, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
+    POSITIVE,
+    REAL_A,
+    REAL_H,
+    TWO_TOKENS,
+    by_squares,
+)
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Certified, Searched
+from oversmoothing.theory.proofs.real_sizes import closed_form_at_real_size
+from oversmoothing.theory.verdict.dominance import real_verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 _P1 = corners(
     "Q8: p > 0 smooths iff p > aq or q(1+a) < -2",

@@ -7,12 +7,8 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import CORNERS, altered, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import CORNERS, altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     ONE,
     TWO_TOKENS,
     ZERO,
@@ -26,9 +22,13 @@ from theory.claims.t2._spectra import (
     uniform,
     value_in_disc,
 )
-from theory.claims.t3.c_universal_disc import LOSES
-from theory.exact import exact_dominance
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t3.c_universal_disc import LOSES
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.verdict import verdict
 
 # p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
 _NO_SAFE_MAXIMISER = (

@@ -7,11 +7,8 @@ from fractions import Fraction
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t2._queries import altered, corners, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import altered, corners, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     POSITIVE,
     TWO_TOKENS,
     matrix,
@@ -20,11 +17,14 @@ from theory.claims.t2._spectra import (
     spectrum,
     uniform,
 )
-from theory.claims.t3.d_real_interval import EVERY_MODE
-from theory.golden import golden_case
-from theory.rational import Matrix, exact_stationary, from_flint, to_flint
-from theory.trajectory import exact_state, squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.verdict.verdict import verdict
 
 _CLOSED = corners(
     "Q11b: all h in [-1, 0] never smooths strictly",

@@ -6,20 +6,20 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     POSITIVE,
     TWO_TOKENS,
     Gaussian,
     by_squared_moduli,
     squared_modulus,
 )
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.verdict import verdict
 
 _XYUV = ("x", "y", "u", "v")
 _FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"

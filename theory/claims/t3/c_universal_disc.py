@@ -9,12 +9,8 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Status
-from theory.claims.evidence import Searched, Step, Symbolic, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     POSITIVE,
     TWO_TOKENS,
     Gaussian,
@@ -25,9 +21,13 @@ from theory.claims.t2._spectra import (
     matrix,
     squared_modulus,
 )
-from theory.dominance import in_universal_disc
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.dominance import in_universal_disc
+from oversmoothing.theory.verdict.verdict import verdict
 
 # By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
 # better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).
@@ -134,7 +134,7 @@ def in_universal_disc_exact(x: Fraction, y: Fraction) -> bool:
 
 
 def _code_law(drawn: Gaussian) -> None:
-    """theory.dominance.in_universal_disc is the same set, on eighths (exact in binary64)."""
+    """`in_universal_disc` is the same set, on eighths (exact in binary64)."""
     x, y = (Fraction(round(8 * t), 8) for t in drawn)
     assert in_universal_disc(complex(float(x), float(y))) == in_universal_disc_exact(x, y)
 

@@ -6,12 +6,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Status
-from theory.claims.evidence import Searched
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     POSITIVE,
     TWO_TOKENS,
     Gaussian,
@@ -20,8 +16,12 @@ from theory.claims.t2._spectra import (
     spectrum,
     squared_modulus,
 )
-from theory.exact import Mode, compare
-from theory.rational import Matrix
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
 _EVERY = Query(
     "Q15: h in [-1, 0), |a| < 1: |1+h| < |1+ha|",

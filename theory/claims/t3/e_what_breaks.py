@@ -7,10 +7,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.spectra_kit import (
     ONE,
     ZERO,
     Gaussian,
@@ -20,9 +17,12 @@ from theory.claims.t2._spectra import (
     squared_modulus,
     uniform,
 )
-from theory.dominance import real_verdict
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.verdict.dominance import real_verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 _GT8 = matrix("-1/2 -2", "2 -1/2")
 C3 = matrix("1/10 4/5 1/10", "1/10 1/10 4/5", "4/5 1/10 1/10")

@@ -9,17 +9,23 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Symbolic, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import POSITIVE, TWO_TOKENS, Gaussian, matrix, squared_modulus
-from theory.claims.t3.e_what_breaks import C4
-from theory.exact import exact_dominance
-from theory.rational import Matrix
-from theory.trajectory import exact_state, squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
+    POSITIVE,
+    TWO_TOKENS,
+    Gaussian,
+    matrix,
+    squared_modulus,
+)
+from oversmoothing.theory.claims.t3.e_what_breaks import C4
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.verdict import verdict
 
 _PAIRS = Query(
     "(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",

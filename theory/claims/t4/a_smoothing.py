@@ -7,19 +7,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import (
-    Certified,
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Written,
-)
-from theory.claims.query import Query
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     AA,
     BITS,
     GENERIC,
@@ -37,8 +25,20 @@ from theory.claims.t4._shared import (
     radii,
     step,
 )
-from theory.exact import at_precision, exact_dominance
-from theory.rational import Matrix
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Written,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import at_precision, exact_dominance
 
 # A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
 _ANGLE = Query(

@@ -10,20 +10,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import (
-    Certified,
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Symbolic,
-    Written,
-)
-from theory.claims.query import Query
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     A3,
     BITS,
     CAUSAL,
@@ -41,10 +28,23 @@ from theory.claims.t4._shared import (
     single_pair,
     stationary,
 )
-from theory.exact import at_precision, exact_dominance
-from theory.rates import rank_rate
-from theory.rational import Matrix, to_float
-from theory.spectrum import attention_spectrum
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.numbers.rational import Matrix, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.verdict.exact_comparison import at_precision, exact_dominance
 
 _POSITIVE_MU = Query(
     "a real multiplier 1 + ha <= 0 is always beaten by consensus",

@@ -9,11 +9,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Certified, Measurement, Searched, Simulated, Step, Written
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     GENERIC,
     J2,
     ROTATING,
@@ -28,10 +24,21 @@ from theory.claims.t4._shared import (
     term_rank,
     uniform_plus,
 )
-from theory.exact import at_precision
-from theory.rates import rank_rate
-from theory.rational import Matrix, to_flint, to_float
-from theory.trajectory import exact_state
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.depth.ratios import exact_state
+from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Written,
+)
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 Pattern = list[list[bool]]
 

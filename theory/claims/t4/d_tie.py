@@ -7,11 +7,8 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import ForAllReals, Mutation, Searched, Step, Written
-from theory.claims.query import Query
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.c_rank import projector
+from oversmoothing.theory.claims.t4.limits_kit import (
     AA,
     AQ,
     GENERIC,
@@ -26,9 +23,12 @@ from theory.claims.t4._shared import (
     stationary,
     step,
 )
-from theory.claims.t4.c_rank import projector
-from theory.rational import Matrix
-from theory.trajectory import ball_ratios, exact_state, squared_norms
+from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
+from oversmoothing.theory.proofs.query import Query
 
 _POSITIVE_MU = Query(
     "a real multiplier 1 + ha <= 0 cannot tie with consensus",

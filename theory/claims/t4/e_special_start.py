@@ -10,11 +10,8 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
-from theory.claims.evidence import Measurement, Searched, Simulated, Step, Written
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.c_rank import projector
+from oversmoothing.theory.claims.t4.limits_kit import (
     A3,
     AA,
     BITS,
@@ -29,11 +26,14 @@ from theory.claims.t4._shared import (
     step,
     uniform_plus,
 )
-from theory.claims.t4.c_rank import projector
-from theory.exact import at_precision
-from theory.perron import closed_classes
-from theory.rational import Matrix, to_flint, to_float
-from theory.trajectory import exact_state, squared_norms
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _blocks_are_invariant() -> None:

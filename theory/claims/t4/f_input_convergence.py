@@ -8,12 +8,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Status
-from theory.claims.evidence import ForAllReals, Mutation, Searched, Step, Symbolic, Written
-from theory.claims.query import Query
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     AA,
     BITS,
     GENERIC,
@@ -24,9 +19,21 @@ from theory.claims.t4._shared import (
     radii,
     step,
 )
-from theory.exact import exact_dominance
-from theory.rational import Matrix
-from theory.trajectory import squared_norms
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import (
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _BOTH = Query(
     "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",

@@ -8,19 +8,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from theory.claims import strategies as draw
-from theory.claims._real_sizes import rate_at_real_size
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import (
-    Certified,
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-    Symbolic,
-    Written,
-)
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     A3,
     GENERIC,
     ROTATING,
@@ -31,10 +19,22 @@ from theory.claims.t4._shared import (
     radii,
     stationary,
 )
-from theory.exact import exact_dominance
-from theory.rational import Matrix
-from theory.trajectory import ball_ratios
-from theory.verdict import verdict
+from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.real_sizes import rate_at_real_size
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.verdict import verdict
 
 _FAR = 20_000
 

@@ -8,14 +8,21 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Measurement, Searched, Simulated, Step, Written
-from theory.claims.t4._shared import GENERIC, SEVERAL, STOCHASTIC, diagonal, is_zero, matrix
-from theory.rates import angle_rate, rank_rate, rank_rate_over_pairs
-from theory.rational import Matrix, to_float
-from theory.spectrum import attention_spectrum
+from oversmoothing.theory.claims.t4.limits_kit import (
+    GENERIC,
+    SEVERAL,
+    STOCHASTIC,
+    diagonal,
+    is_zero,
+    matrix,
+)
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
+from oversmoothing.theory.numbers.rational import Matrix, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 _DEPTHS = (400, 800)
 

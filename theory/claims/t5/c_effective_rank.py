@@ -9,14 +9,25 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory import rates_measured as measured
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Measurement, Searched, Simulated, Step, Symbolic, Written
-from theory.claims.t4._shared import certain, diagonal, is_zero, matrix
-from theory.claims.t5.b_rank_rate import from_eigenvectors
-from theory.exact import at_precision
-from theory.rates import effective_rank_excess, effective_rank_excess_expanded, rank_rate
+from oversmoothing.theory.claims.t4.limits_kit import certain, diagonal, is_zero, matrix
+from oversmoothing.theory.claims.t5.b_rank_rate import from_eigenvectors
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates import (
+    effective_rank_excess,
+    effective_rank_excess_expanded,
+    rank_rate,
+)
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 _PRECISION = 400
 

@@ -8,11 +8,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
-from theory.claims.evidence import Certified, ForAllReals, Mutation, Searched, Step, Written
-from theory.claims.query import Query
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     A3,
     GENERIC,
     SEVERAL,
@@ -22,16 +18,27 @@ from theory.claims.t4._shared import (
     matrix,
     stationary,
 )
-from theory.depth_bounds import (
+from oversmoothing.theory.depth.bounds import (
     certified_depth,
     certified_depth_in_balls,
     power_depth,
     ratio_floor,
 )
-from theory.exact import factors
-from theory.rates_measured import random_case
-from theory.rational import Matrix, to_float
-from theory.trajectory import ball_ratios
+from oversmoothing.theory.depth.rates_measured import random_case
+from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.numbers.rational import Matrix, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    ForAllReals,
+    Mutation,
+    Searched,
+    Step,
+    Written,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import factors
 
 _EPS = Fraction(1, 1000)
 

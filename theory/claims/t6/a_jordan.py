@@ -9,13 +9,13 @@ from itertools import product as pairs
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Certified, Searched, Step, Written
-from theory.claims.t4._shared import identity, plus
-from theory.exact import factors
-from theory.rates import block_sizes, jordan_type, kronecker_jordan_sizes
-from theory.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.claims.t4.limits_kit import identity, plus
+from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Written
+from oversmoothing.theory.verdict.exact_comparison import factors
 
 
 def jordan_block(size: int, value: Fraction) -> Matrix:

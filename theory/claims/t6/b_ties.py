@@ -9,10 +9,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Measurement, Searched, Simulated, Step, Symbolic, Written
-from theory.claims.t4._shared import (
+from oversmoothing.theory.claims.t4.limits_kit import (
     AA,
     GENERIC,
     J2,
@@ -23,10 +20,20 @@ from theory.claims.t4._shared import (
     stationary,
     step,
 )
-from theory.exact import exact_dominance, jordan_size
-from theory.rational import Matrix
-from theory.trajectory import ball_ratios, squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.depth.ratios import ball_ratios, squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
+from oversmoothing.theory.verdict.verdict import verdict
 
 # Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
 DEFECTIVE = matrix("13/24 7/24 1/6", "5/24 11/24 1/3", "1/4 1/4 1/2")

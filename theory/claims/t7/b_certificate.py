@@ -8,19 +8,15 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     TWO_TOKENS,
     matrix,
     real_between,
     spectral_projector,
     spectrum,
 )
-from theory.claims.t7._oscillation import (
+from oversmoothing.theory.claims.t7.oscillation import (
     ADVERSARIES,
     adversary,
     apply,
@@ -35,10 +31,14 @@ from theory.claims.t7._oscillation import (
     times,
     transposed,
 )
-from theory.exact import factors
-from theory.golden import golden_case
-from theory.rational import Matrix
-from theory.trajectory import exact_state, squared_norms
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import factors
 
 # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance in total
 # variation between the mean row of A and the uniform one.

@@ -10,16 +10,23 @@ import mpmath
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Instance, Status
-from theory.claims.evidence import Certified, Measurement, Searched, Simulated, Step, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import matrix, real_between
-from theory.claims.t7._oscillation import diagonal, plus, times, transposed
-from theory.rational import Matrix
-from theory.trajectory import squared_norms
-from theory.verdict import verdict
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import matrix, real_between
+from oversmoothing.theory.claims.t7.oscillation import diagonal, plus, times, transposed
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Written,
+)
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.verdict import verdict
 
 A = matrix("3/4 1/4", "1/4 3/4")
 R = matrix("4/5 -3/5", "3/5 4/5")

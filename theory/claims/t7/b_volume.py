@@ -8,13 +8,9 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import altered, proved
-from theory.claims.t2._spectra import POSITIVE, TWO_TOKENS, matrix, real_between
-from theory.claims.t7._oscillation import (
+from oversmoothing.theory.claims.t2.queries import altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import POSITIVE, TWO_TOKENS, matrix, real_between
+from oversmoothing.theory.claims.t7.oscillation import (
     contraction_to,
     diagonal,
     dobrushin,
@@ -23,8 +19,12 @@ from theory.claims.t7._oscillation import (
     times,
     transposed,
 )
-from theory.quotient import rational_quotient
-from theory.rational import Matrix, to_flint
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.query import Query
 
 _FACTOR = Query(
     "h in [-1, 0], |a| <= tau: |1+ha| >= 1 - tau |h| >= |1+h|",

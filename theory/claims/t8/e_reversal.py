@@ -8,12 +8,8 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Hypothesis, Instance, Status
-from theory.claims.evidence import Searched, Step, Symbolic, Written
-from theory.claims.query import Query
-from theory.claims.t2._queries import EIGENVALUE, altered, proved
-from theory.claims.t2._spectra import (
+from oversmoothing.theory.claims.t2.queries import EIGENVALUE, altered, proved
+from oversmoothing.theory.claims.t2.spectra_kit import (
     POSITIVE,
     TWO_TOKENS,
     ZERO,
@@ -23,9 +19,13 @@ from theory.claims.t2._spectra import (
     matrix,
     spectrum,
 )
-from theory.dominance import real_verdict
-from theory.rational import Matrix
-from theory.verdict import verdict
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.dominance import real_verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 _HA = ("h", "a")
 _POSITIVE_H = (*EIGENVALUE, "h > 0")

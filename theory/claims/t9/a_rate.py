@@ -8,10 +8,7 @@ import mpmath as mp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Status
-from theory.claims.evidence import Measurement, Searched, Simulated, Step, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     A3,
     AA,
     NOT_NILPOTENT,
@@ -22,10 +19,20 @@ from theory.claims.t1._common import (
     pi_mean,
     stationary,
 )
-from theory.claims.t9._common import DEPTH, JORDAN, ROUNDING, SYSTEMS, log_hfc_lfc, slope
-from theory.quotient import rational_quotient
-from theory.rational import Matrix, from_flint, to_flint
-from theory.trajectory import squared_norms
+from oversmoothing.theory.claims.t9.far_kit import (
+    DEPTH,
+    JORDAN,
+    ROUNDING,
+    SYSTEMS,
+    log_hfc_lfc,
+    slope,
+)
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
 
 
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:

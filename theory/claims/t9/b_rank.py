@@ -10,11 +10,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Status
-from theory.claims.evidence import Measurement, Searched, Simulated, Step, Symbolic, Written
-from theory.claims.t1._common import (
+from oversmoothing.theory.claims.t1.blocks_kit import (
     NOT_NILPOTENT,
     POSITIVE,
     TWO_TOKENS,
@@ -22,8 +18,26 @@ from theory.claims.t1._common import (
     matrix,
     vanishes,
 )
-from theory.claims.t9._common import DEPTH, JORDAN, ROUNDING, SYSTEMS, log_sigma_ratio, slope
-from theory.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.claims.t9.far_kit import (
+    DEPTH,
+    JORDAN,
+    ROUNDING,
+    SYSTEMS,
+    log_sigma_ratio,
+    slope,
+)
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import (
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
 
 
 def compound(M: sp.Matrix) -> sp.Matrix:

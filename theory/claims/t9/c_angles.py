@@ -7,10 +7,22 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from theory import symbolic
-from theory.claims import strategies as draw
-from theory.claims.claim import Claim, Effort, Hypothesis, Status
-from theory.claims.evidence import (
+from oversmoothing.theory.claims.t1.blocks_kit import NOT_NILPOTENT, POSITIVE, TWO_TOKENS, vanishes
+from oversmoothing.theory.claims.t9.b_rank import compound
+from oversmoothing.theory.claims.t9.far_kit import (
+    C3,
+    DEPTH,
+    JORDAN,
+    ROUNDING,
+    SYSTEMS,
+    log_angle,
+    slope,
+)
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import (
     ForAllReals,
     Measurement,
     Mutation,
@@ -19,11 +31,7 @@ from theory.claims.evidence import (
     Step,
     Written,
 )
-from theory.claims.query import Query
-from theory.claims.t1._common import NOT_NILPOTENT, POSITIVE, TWO_TOKENS, vanishes
-from theory.claims.t9._common import C3, DEPTH, JORDAN, ROUNDING, SYSTEMS, log_angle, slope
-from theory.claims.t9.b_rank import compound
-from theory.rational import Matrix
+from oversmoothing.theory.proofs.query import Query
 
 _GAP = Query(
     "(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",

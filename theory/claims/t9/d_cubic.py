@@ -10,8 +10,11 @@ import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from theory.claims.claim import Claim, Effort, Hypothesis, Status
-from theory.claims.evidence import (
+from oversmoothing.theory.claims.t1.blocks_kit import TWO_TOKENS, vanishes
+from oversmoothing.theory.claims.t9.far_kit import attention, centred, norm
+from oversmoothing.theory.claims.t9.series import series
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import (
     ForAllReals,
     Measurement,
     Mutation,
@@ -21,11 +24,8 @@ from theory.claims.evidence import (
     Symbolic,
     Written,
 )
-from theory.claims.query import Query
-from theory.claims.strategies import SEEDS
-from theory.claims.t1._common import TWO_TOKENS, vanishes
-from theory.claims.t9._common import attention, centred, norm
-from theory.claims.t9._series import series
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.strategies import SEEDS
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,398 @@
+"""What `evolve` costs and how exact it is, with its targets; one BLAS thread, medians, interleaved.
+
+n = 197 tokens, d = 768, a head of rank r = 64 (ViT-B/16), unless a row says otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+from tqdm import tqdm
+
+from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+from oversmoothing.experiments.bench.hundred_digits import direction, draw
+from oversmoothing.simulations.engine.core import CoreIteration
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.engine.plain import Iteration, block_length
+from oversmoothing.simulations.engine.problem import Problem, make_problem
+from oversmoothing.simulations.metrics.fast_metrics import hfc_lfc_and_cosine
+from oversmoothing.theory.support.errors import RequirementError
+
+N, D, R = 197, 768, 64
+SQUARES = (768, 1024, 2048)
+BATCH, LAYERS, CORE_LAYERS = 4, 16, 256
+FAR, NEAR = 10**9, 10**3
+DRAWS = 100
+SHAPE = f"n = {N}, d = {D}"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One BLAS thread in numpy and in torch, restored after."""
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _alone(run: Callable[[], list[Row]]) -> Callable[[str], list[Row]]:
+    @functools.wraps(run)
+    def measured(device: str) -> list[Row]:
+        with one_thread():
+            return run()
+
+    return measured
+
+
+def _case(rank: int | None, batch: int = 1) -> tuple[Problem, dict[str, object]]:
+    """A softmax attention of unit Gaussian logits, Gaussian weights and X_0, from seed 0."""
+    rng = np.random.default_rng(0)
+    A = np.exp(rng.standard_normal((N, N)))
+    A /= A.sum(axis=1, keepdims=True)
+    W: object = 0.3 * rng.standard_normal((D, D)) / D**0.5
+    if rank is not None:
+        W = (
+            rng.standard_normal((D, rank)) / D**0.5,
+            0.3 * rng.standard_normal((rank, D)) / rank**0.5,
+        )
+    X0 = rng.standard_normal((batch, N, D) if batch > 1 else (N, D))
+    given = {"A": A, "W": W, "X0": X0}
+    return make_problem(X0=X0, A=A, W=W, H=None, residual=True), given
+
+
+def _naive(X: Tensor, A: Tensor, W: Tensor, layers: int) -> Tensor:
+    """What a reader of the paper writes first."""
+    for _ in range(layers):
+        X = X + A @ X @ W
+    return X
+
+
+def _multiply(square: list[Tensor], times: int) -> None:
+    for _ in range(times):
+        torch.mm(square[0], square[1], out=square[2])
+
+
+def _dense() -> list[Row]:
+    problem, _ = _case(None, BATCH)
+    f32 = torch.float32
+    A, W = problem.flat(problem.quotient, 2, f32), problem.flat(problem.dense_weights, 2, f32)
+    Z = torch.as_tensor(problem.X0).to(f32)
+    block = block_length(problem.norm, N * D, f32, True)
+    iteration = Iteration(Z.clone(), torch.zeros(BATCH, 2, dtype=torch.int64), A, W, block)
+    squares = [[torch.randn(s, s) for _ in range(3)] for s in SQUARES]
+    bar = tqdm(disable=True)
+    attention = torch.as_tensor(problem.A).to(f32)
+    runs: list[Callable[[], object]] = [lambda: iteration.advance(LAYERS, bar)]
+    # Runs of equal length: on a busy machine a short one is interrupted less often.
+    flops = BATCH * LAYERS * 2 * N * D * (N + D)
+    times = [max(1, round(flops / (2 * s**3))) for s in SQUARES]
+    runs += [functools.partial(_multiply, s, k) for s, k in zip(squares, times, strict=True)]
+    runs += [lambda: _naive(Z, attention, W[0], LAYERS)]
+    with torch.inference_mode():
+        ours, *gemms, naive = interleaved_medians(runs, 25)
+    gemms = [seconds / k for seconds, k in zip(gemms, times, strict=True)]
+    peak = max(2.0 * s**3 / seconds for s, seconds in zip(SQUARES, gemms, strict=True))
+    seconds = {"layer": ours / LAYERS / BATCH} | {
+        f"square {s}": t for s, t in zip(SQUARES, gemms, strict=True)
+    }
+    note = f"{SHAPE}, float32, a batch of {BATCH}, rescaling included"
+    return [
+        Row(
+            "engine/dense layer, fraction of the best square product",
+            flops / ours / peak,
+            0.95,
+            False,
+            seconds,
+            note,
+        ),
+        Row(
+            "engine/plain loop over dense layer",
+            naive / ours,
+            None,
+            False,
+            {"layer": ours / LAYERS / BATCH, "plain loop": naive / LAYERS / BATCH},
+            note,
+        ),
+    ]
+
+
+def _core() -> list[Row]:
+    problem, _ = _case(R)
+    assert problem.P is not None and problem.Q is not None
+    f32 = torch.float32
+    X, P = torch.as_tensor(problem.X0).to(f32), torch.as_tensor(problem.P).to(f32)
+    iteration = CoreIteration(
+        (X @ P).unsqueeze(0),
+        torch.zeros(1, 2, dtype=torch.int64),
+        problem.flat(problem.quotient, 2, f32),
+        problem.flat(problem.Q @ problem.P, 2, f32),
+        block_length(problem.norm, N * D, f32, True),
+    )
+    bar = tqdm(disable=True)
+    A, W = torch.as_tensor(problem.A).to(f32), torch.as_tensor(problem.dense_weights).to(f32)
+    few = CORE_LAYERS // 32
+    with torch.inference_mode():
+        ours, naive = interleaved_medians(
+            [lambda: iteration.advance(CORE_LAYERS, bar), lambda: _naive(X, A, W, few)], 15
+        )
+    ours, naive = ours / CORE_LAYERS, naive / few
+    return [
+        Row(
+            "engine/plain loop over core layer",
+            naive / ours,
+            25.0,
+            False,
+            {"core layer": ours, "plain loop": naive},
+            f"{SHAPE}, r = {R}, float32, sums and rescaling included",
+        )
+    ]
+
+
+def _closed_form() -> list[Row]:
+    problem, given = _case(R)
+    A = torch.as_tensor(problem.A)
+    far, near, eig = interleaved_medians(
+        [
+            lambda: evolve(**given, depth=[FAR], method="closed_form"),  # type: ignore[arg-type]
+            lambda: evolve(**given, depth=[NEAR], method="closed_form"),  # type: ignore[arg-type]
+            lambda: torch.linalg.eig(A),
+        ],
+        15,
+    )
+    seconds = {"depth 1e9": far, "depth 1e3": near, "torch.linalg.eig": eig}
+    note = f"{SHAPE}, r = {R}, float64, the whole call"
+    return [
+        Row("engine/closed form, depth 1e9 over 1e3", far / near, 1.5, True, seconds, note),
+        Row("engine/closed form over torch.linalg.eig of A", far / eig, 2.0, True, seconds, note),
+    ]
+
+
+_PEAK = """
+import resource, sys
+import numpy as np, torch
+from oversmoothing.experiments.bench.engine import _case, one_thread
+from oversmoothing.simulations.engine.evolve import evolve
+with one_thread():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    _, given = _case(64)
+    evolve(**given, depth=[10**9], method="closed_form")
+    evolve(**given, depth=[100], method="core")
+    _, given = _case(None)
+    evolve(**given, depth=[16], method="plain")
+    evolve(**given, depth=[10**9], method="closed_form")
+    print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def _memory() -> list[Row]:
+    root = str(Path(__file__).resolve().parents[2])
+    environment = os.environ | {"PYTHONPATH": root}
+    found = subprocess.run(
+        [sys.executable, "-c", _PEAK], env=environment, capture_output=True, text=True, check=False
+    )
+    if found.returncode:
+        raise RequirementError(f"the run that measures memory failed: {found.stderr[-500:]}")
+    # Kilobytes on Linux, bytes on macOS.
+    unit = 2.0**30 if sys.platform == "darwin" else 2.0**20
+    before, peak = (int(x) / unit for x in found.stdout.split())
+    dense = (N * D) ** 2 * 8 / 2**30
+    return [
+        Row(
+            "engine/peak memory in GiB",
+            peak,
+            1.0,
+            True,
+            {},
+            f"{SHAPE}: plain, core and closed form, r = {R} and dense, in a fresh process; imports "
+            f"alone {before:.2f}; I + H (x) A as a matrix {dense:.0f}",
+        )
+    ]
+
+
+def _direction() -> list[Row]:
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    estimates: dict[bool, list[float]] = {True: [], False: []}
+    seed = 0
+    while min(len(found) for found in errors.values()) < DRAWS:
+        A, H, X0 = draw(seed)
+        seed += 1
+        mu = 1 + np.multiply.outer(np.linalg.eigvals(A), np.linalg.eigvals(H)).ravel()
+        real = bool(abs(mu[np.abs(mu).argmax()].imag) < 1e-12)
+        if len(errors[real]) == DRAWS:
+            continue
+        expected, is_real = direction(A, H, X0, FAR)
+        run = evolve(A=A, H=H, X0=X0, depth=[FAR], method="closed_form")
+        X = run.X(0)[0].numpy()
+        errors[is_real].append(float(np.linalg.norm(X / np.linalg.norm(X) - expected)))
+        estimates[is_real].append(run.error[0])
+    return [
+        Row(
+            f"engine/direction error at depth 1e9, {name}",
+            max(errors[real]),
+            target,
+            True,
+            {},
+            f"the worst of {len(errors[real])} draws, n, d <= 16, against 100 digits; median "
+            f"{np.median(errors[real]):.1e}, estimated {max(estimates[real]):.1e} at most",
+        )
+        for real, name, target in (
+            (True, "real dominant pair", 1e-12),
+            (False, "complex dominant pair", 1e-6),
+        )
+    ]
+
+
+def _metrics_share() -> list[Row]:
+    rows = []
+    for dtype in (torch.float32, torch.float64):
+        problem, _ = _case(None)
+        A, W = (problem.flat(x, 2, dtype) for x in (problem.quotient, problem.dense_weights))
+        wide = torch.as_tensor(problem.X0).to(dtype)
+        close = 1.0 + 0.01 * wide
+        Z = wide.unsqueeze(0).clone()
+        iteration = Iteration(Z, torch.zeros(1, 2, dtype=torch.int64), A, W, LAYERS)
+        bar = tqdm(disable=True)
+        with torch.inference_mode():
+            layer, first, second = interleaved_medians(
+                [
+                    lambda: iteration.advance(LAYERS, bar),  # noqa: B023
+                    lambda: [hfc_lfc_and_cosine(wide) for _ in range(LAYERS)],  # noqa: B023
+                    lambda: [hfc_lfc_and_cosine(close) for _ in range(LAYERS)],  # noqa: B023
+                ],
+                15,
+            )
+        name = str(dtype).removeprefix("torch.")
+        rows.append(
+            Row(
+                f"engine/HFC/LFC and mean cosine over a dense layer, {name}",
+                max(first, second) / layer,
+                0.2,
+                True,
+                {
+                    "layer": layer / LAYERS,
+                    "wide spread": first / LAYERS,
+                    "narrow spread": second / LAYERS,
+                },
+                f"{SHAPE}; the slower of two spreads",
+            )
+        )
+    return rows
+
+
+def _metrics_accuracy() -> list[Row]:
+    rows = []
+    for dtype, spread, scales in (
+        (np.float64, 1e-7, (1e-300, 1.0, 1e300)),
+        (np.float32, 1e-3, (1e-30, 1.0, 1e30)),
+    ):
+        worst = 0.0
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            n, d = (int(k) for k in rng.integers(2, 13, 2))
+            base = rng.standard_normal(d) + spread * rng.standard_normal((n, d))
+            for scale in scales:
+                X = (base * scale).astype(dtype)
+                found = hfc_lfc_and_cosine(torch.from_numpy(X))
+                expected = _definitions(X)
+                errors = [abs(float(f / e) - 1) for f, e in zip(found, expected, strict=True)]
+                worst = max(worst, *errors)
+        rows.append(
+            Row(
+                f"engine/relative error of HFC/LFC and 1 - cos, {np.dtype(dtype).name}",
+                worst,
+                1e-6,
+                True,
+                {},
+                f"spread {spread:g}, scales {scales[0]:g} to {scales[-1]:g}, n, d from 2 to 12; "
+                "the worst of 60, against 80 digits",
+            )
+        )
+    return rows
+
+
+def _definitions(X: np.ndarray) -> tuple[float, float]:
+    """HFC/LFC and 1 - mean cosine by their definitions in 80 digits."""
+    with mpmath.workdps(80):
+        rows = [[mpmath.mpf(float(x)) for x in row] for row in X]
+        n = len(rows)
+        mean = [mpmath.fsum(column) / n for column in zip(*rows, strict=True)]
+        hfc = mpmath.fsum((x - m) ** 2 for row in rows for x, m in zip(row, mean, strict=True))
+        lfc = n * mpmath.fsum(m * m for m in mean)
+        units = [[x / mpmath.sqrt(mpmath.fsum(y * y for y in row)) for x in row] for row in rows]
+        cosines = [mpmath.fdot(units[i], units[k]) for i in range(n) for k in range(i)]
+        return float(mpmath.sqrt(hfc / lfc)), float(1 - mpmath.fsum(cosines) / len(cosines))
+
+
+def _oracles() -> list[Row]:
+    rng = np.random.default_rng(0)
+    n = d = 12
+    A = rng.dirichlet(np.ones(n), size=n)
+    given = {
+        "A": A,
+        "H": rng.standard_normal((d, d)) / d**0.5,
+        "X0": rng.standard_normal((n, d)),
+    }
+
+    def run(method: str, depth: int) -> Callable[[], object]:
+        return lambda: evolve(**given, depth=[depth], method=method)
+
+    names = ["closed_form", "plain", "squaring", "kronecker"]
+    times = interleaved_medians([run(name, NEAR) for name in names], 5)
+    seconds = dict(zip(names, times, strict=True))
+    rows = [
+        Row(
+            f"engine/{name} over closed form, depth 1e3",
+            seconds[name] / seconds["closed_form"],
+            None,
+            False,
+            seconds,
+            f"n = d = {n}",
+        )
+        for name in names[1:]
+    ]
+    far = dict(
+        zip(
+            ("closed_form", "squaring"),
+            interleaved_medians([run("closed_form", FAR), run("squaring", FAR)], 5),
+            strict=True,
+        )
+    )
+    rows.append(
+        Row(
+            "engine/squaring over closed form, depth 1e9",
+            far["squaring"] / far["closed_form"],
+            None,
+            False,
+            far,
+            f"n = d = {n}",
+        )
+    )
+    return rows
+
+
+MEASUREMENTS = [
+    Measurement("engine/dense", "a batched dense layer against square products", _alone(_dense)),
+    Measurement(
+        "engine/core", "a layer of a head in its core against the plain loop", _alone(_core)
+    ),
+    Measurement("engine/closed_form", "any depth for one eigendecomposition", _alone(_closed_form)),
+    Measurement("engine/memory", "peak memory of a run in a fresh process", _alone(_memory)),
+    Measurement("engine/direction", "X_L at depth 1e9 against 100 digits", _alone(_direction)),
+    Measurement("engine/metrics", "two metrics as a share of a layer", _alone(_metrics_share)),
+    Measurement("engine/metrics_accuracy", "their relative error", _alone(_metrics_accuracy)),
+    Measurement("engine/oracles", "the other methods at a small size", _alone(_oracles)),
+]

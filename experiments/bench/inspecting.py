@@ -1,0 +1,79 @@
+"""What inspecting a model costs, against a plain forward pass on the same inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.threads import one_thread
+
+IMAGES, BATCH = 192, 32
+
+
+def vit(width: int = 192, heads: int = 3, depth: int = 12) -> Model:
+    """A randomly initialised ViT of the shape of DeiT-Ti: 197 tokens, 12 layers."""
+    from transformers import ViTConfig, ViTModel
+
+    config = ViTConfig(
+        hidden_size=width,
+        num_attention_heads=heads,
+        num_hidden_layers=depth,
+        intermediate_size=4 * width,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return open_model(ViTModel(config)).renamed("random DeiT-Ti")
+
+
+@one_thread()
+def cost(device: str) -> list[Row]:
+    """Extraction, and inspecting without spectra, against a forward pass; spectra per image."""
+    model = vit()
+    model.module.to(device)
+    pixels = torch.randn(
+        (IMAGES, 3, 224, 224), generator=torch.Generator().manual_seed(0), device="cpu"
+    )
+
+    @torch.no_grad()
+    def forward() -> Any:
+        for part in torch.split(pixels, BATCH):
+            model.run(part.to(device))
+
+    def extraction() -> None:
+        for _ in stream(model, pixels, batch_size=BATCH):
+            pass
+
+    def whole() -> object:
+        return inspect(model, pixels, spectra=0, batch_size=BATCH)
+
+    plain, extracted, inspected = interleaved_medians([forward, extraction, whole], 3)
+    one = pixels[:4]
+    without, spectra = interleaved_medians(
+        [
+            lambda: inspect(model, one, spectra=0, batch_size=4),
+            lambda: inspect(model, one, spectra=4, batch_size=4),
+        ],
+        1,
+    )
+    an_image = plain / IMAGES
+    note = f"{IMAGES} images, DeiT-Ti shape, float32, one thread"
+    return [
+        Row("bridge: extraction with A V check / forward pass", extracted / plain, None, True,
+            {"forward": plain, "extraction": extracted}, note),
+        Row("bridge: inspect without spectra / forward pass", inspected / plain, 5.0, True,
+            {"forward": plain, "inspect": inspected}, note),
+        Row("bridge: spectra (E2, tilt) of an image / its forward pass",
+            (spectra - without) / 4 / an_image, None, True,
+            {"spectra of an image": (spectra - without) / 4}, "n = 197, 12 layers"),
+    ]  # fmt: skip
+
+
+MEASUREMENTS = [
+    Measurement("bridge/inspect", "inspecting a model against its forward pass", cost),
+]

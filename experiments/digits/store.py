@@ -1,0 +1,132 @@
+"""The results cache: one folder a training run, written whole, verified when read.
+
+results/<kind>-<hash of the configuration>/ holds config.json, weights.safetensors, log.csv,
+metrics.json, provenance.json and manifest.json (a SHA-256 of each of the others). A folder is
+filled under a temporary name and renamed into place, so that an interrupted run leaves nothing
+that looks finished. Whatever is damaged later is refused with advice, never silently retrained.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from safetensors import SafetensorError
+from safetensors.torch import load as load_safetensors
+from safetensors.torch import save as save_safetensors
+from torch import Tensor
+
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+from oversmoothing.theory.support.provenance import provenance
+
+FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """What a finished run left behind; `folder` is where."""
+
+    folder: Path
+    config: dict[str, Any]
+    weights: dict[str, Tensor]
+    log: pd.DataFrame
+    metrics: dict[str, Any]
+
+
+def save_run(
+    folder: Path,
+    *,
+    config: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    log: pd.DataFrame,
+    metrics: Mapping[str, Any],
+) -> StoredRun:
+    """Write the run to `folder`, all or nothing, and read it back.
+
+    If another process finished the same run first, its folder stays. Raises `InputError` where
+    the folder cannot be written.
+    """
+    parent = output_folder(folder.parent)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
+    contents: dict[str, bytes] = {
+        "config.json": to_json(dict(config)).encode(),
+        "weights.safetensors": save_safetensors(tensors),
+        "log.csv": log.to_csv(index=False).encode(),
+        "metrics.json": to_json(dict(metrics)).encode(),
+        "provenance.json": to_json(provenance()).encode(),
+    }
+    manifest = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    partial = Path(tempfile.mkdtemp(dir=parent, prefix=f".{folder.name}-"))
+    try:
+        # mkdtemp makes private folders; a result is as readable as any folder the user makes.
+        partial.chmod(parent.stat().st_mode & 0o777)
+        for name, content in contents.items():
+            write_atomically(partial / name, content)
+        write_atomically(partial / MANIFEST, to_json(manifest))
+        try:
+            os.rename(partial, folder)
+        except OSError as error:
+            if not folder.exists():
+                raise InputError(f"cannot write '{folder}' ({error.strerror})") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return load_run(folder)
+
+
+def load_run(folder: Path) -> StoredRun:
+    """Read a stored run, every file checked against the manifest.
+
+    Raises `InputError`, saying which folder to delete, when a file is missing or was changed.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no run folder '{folder}': train first, or mend the path")
+    manifest = _manifest(folder)
+    contents = {}
+    for name in FILES:
+        try:
+            contents[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise _damaged(folder, f"{name} cannot be read ({error.strerror})") from error
+        if hashlib.sha256(contents[name]).hexdigest() != manifest.get(name):
+            raise _damaged(folder, f"{name} is not the file that was written")
+    try:
+        weights = load_safetensors(contents["weights.safetensors"])
+    except SafetensorError as error:
+        raise _damaged(folder, f"weights.safetensors: {error}") from error
+    return StoredRun(
+        folder=folder,
+        config=json.loads(contents["config.json"]),
+        weights=weights,
+        log=pd.read_csv(io.BytesIO(contents["log.csv"])),
+        metrics=json.loads(contents["metrics.json"]),
+    )
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _damaged(folder, f"{MANIFEST} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise _damaged(folder, f"{MANIFEST} is not JSON") from error
+    if not isinstance(manifest, dict):
+        raise _damaged(folder, f"{MANIFEST} is not a JSON object")
+    return manifest
+
+
+def _damaged(folder: Path, what: str) -> InputError:
+    return InputError(
+        f"the stored run '{folder}' is damaged or incomplete: {what}. "
+        "Delete that folder and train again"
+    )

@@ -1,0 +1,183 @@
+"""A Pre-LN vision transformer for small grey images whose value-projection product is one H.
+
+A layer on the residual stream X [n, d] (rows = tokens, the first is CLS):
+
+    X <- X + A LN(X) H^T,    A = mean over heads of softmax(LN(X) W_Q W_K^T LN(X)^T / sqrt(k))
+    X <- X + FFN(LN(X))
+
+Taking the mean over heads, with one H for all of them, is our reading: arXiv 2401.04301 replaces
+W_V W_proj by one H and does not say how heads are combined. It makes the attention sublayer
+without LN exactly vec(X') = (I + H (x) A) vec(X), also with many heads. No bias on queries, keys
+or H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.experiments.digits.reparameterise import value_projection
+from oversmoothing.theory.support.errors import InputError
+
+# Large position embeddings let the first layers tell tokens apart from the start.
+POSITION_STD = 0.5
+WEIGHT_STD = 0.02
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Shape of the model. `form` is the form of H: free, plus or minus."""
+
+    image_size: int = 8
+    patch: int = 2
+    width: int = 64
+    depth: int = 8
+    heads: int = 4
+    ffn_ratio: int = 2
+    classes: int = 10
+    form: str = "free"
+    value_scale: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.image_size % self.patch:
+            raise InputError(
+                f"patch {self.patch} does not divide the image size {self.image_size}: "
+                "choose one that does"
+            )
+        if self.width % self.heads:
+            raise InputError(
+                f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"
+            )
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens: CLS and one a patch."""
+        return 1 + (self.image_size // self.patch) ** 2
+
+
+@dataclass(frozen=True)
+class LayerTrace:
+    """What one layer did to a batch of b images; all detached, in the model's dtype.
+
+    `attention` [b, heads, n, n], row-stochastic; the residual stream [b, n, d] before the layer,
+    after its attention sublayer and after its FFN sublayer.
+    """
+
+    attention: Tensor
+    before: Tensor
+    after_attention: Tensor
+    after_ffn: Tensor
+
+
+def _linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+    """A linear map with its weights not drawn yet: nn.Linear alone would use the global state."""
+    return nn.Linear(inputs, outputs, bias, device="meta").to_empty(device="cpu")
+
+
+class Layer(nn.Module):
+    """One Pre-LN layer: attention sublayer, then FFN sublayer."""
+
+    def __init__(self, shape: Architecture) -> None:
+        super().__init__()
+        d = shape.width
+        self.heads = shape.heads
+        self.norm_attention = nn.LayerNorm(d)
+        self.query_key = _linear(d, 2 * d, bias=False)
+        self.value_projection = value_projection(shape.form, d)
+        self.norm_ffn = nn.LayerNorm(d)
+        self.ffn = nn.Sequential(
+            _linear(d, shape.ffn_ratio * d),
+            nn.GELU(),
+            _linear(shape.ffn_ratio * d, d),
+        )
+
+    def attention(self, y: Tensor) -> Tensor:
+        """Attention of every head, [b, n, d] -> [b, heads, n, n]; each row sums to 1."""
+        b, n, d = y.shape
+        q, k = self.query_key(y).view(b, n, 2, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        logits: Tensor = q @ k.mT * (d // self.heads) ** -0.5
+        return logits.softmax(-1)
+
+    def forward(self, x: Tensor, record: list[LayerTrace] | None = None) -> Tensor:
+        y = self.norm_attention(x)
+        heads = self.attention(y)
+        middle = x + heads.mean(1) @ (y @ self.value_projection().mT)
+        after: Tensor = middle + self.ffn(self.norm_ffn(middle))
+        if record is not None:
+            record.append(LayerTrace(heads.detach(), x.detach(), middle.detach(), after.detach()))
+        return after
+
+
+class ViT(nn.Module):
+    """The whole model; every parameter is drawn from `generator`, never from global state."""
+
+    def __init__(self, shape: Architecture, generator: torch.Generator) -> None:
+        super().__init__()
+        self.shape = shape
+        d = shape.width
+        self.patches = _linear(shape.patch**2, d)
+        self.cls = nn.Parameter(torch.zeros(d))
+        self.position = nn.Parameter(torch.empty(shape.tokens, d))
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.depth))
+        self.norm = nn.LayerNorm(d)
+        self.classifier = _linear(d, shape.classes)
+        self._initialise(generator)
+
+    @torch.no_grad()
+    def _initialise(self, generator: torch.Generator) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                draw = torch.randn(module.weight.shape, generator=generator)
+                # Variance-preserving; the classifier starts near zero.
+                std = WEIGHT_STD if module is self.classifier else module.in_features**-0.5
+                module.weight.copy_(draw * std)
+                if module.bias is not None:
+                    module.bias.zero_()
+        self.position.copy_(torch.randn(self.position.shape, generator=generator) * POSITION_STD)
+        for layer in self.stack():
+            layer.value_projection.initialise(self.shape.value_scale, generator)
+
+    def stack(self) -> Iterator[Layer]:
+        """The layers, first to last."""
+        for layer in self.layers:
+            assert isinstance(layer, Layer)
+            yield layer
+
+    def tokens(self, pixels: Tensor) -> Tensor:
+        """Pixels [b, s, s] -> the residual stream in front of the first layer [b, n, d]."""
+        p, side = self.shape.patch, self.shape.image_size // self.shape.patch
+        b = len(pixels)
+        cut = pixels.view(b, side, p, side, p).transpose(2, 3).reshape(b, side * side, p * p)
+        x = torch.cat([self.cls.expand(b, 1, -1), self.patches(cut)], dim=1)
+        embedded: Tensor = x + self.position
+        return embedded
+
+    def forward(self, pixels: Tensor, record: list[LayerTrace] | None = None) -> Tensor:
+        """Class scores [b, classes] of pixels [b, s, s].
+
+        With a list in `record`, one `LayerTrace` a layer is appended to it; the scores are the
+        same to the bit.
+        """
+        x = self.tokens(pixels)
+        for layer in self.layers:
+            x = layer(x, record)
+        scores: Tensor = self.classifier(self.norm(x[:, 0]))
+        return scores
+
+    @torch.no_grad()
+    def value_projections(self) -> Tensor:
+        """H of every layer, [depth, d, d] in float64 on the CPU.
+
+        The parameters are upcast first and H is formed from them in float64, so that the
+        eigenvalues of a signed H are its +-psi^2 to float64 rounding.
+        """
+        products = []
+        for layer in self.stack():
+            module = layer.value_projection
+            double = value_projection(self.shape.form, self.shape.width).double()
+            double.load_state_dict(module.state_dict())
+            products.append(double())
+        return torch.stack(products).cpu()

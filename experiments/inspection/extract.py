@@ -1,0 +1,172 @@
+"""What a trained model does to its inputs, layer by layer: attention and residual streams.
+
+Hooks look at the forward pass; the attention is computed anew from the described weights,
+A_h = softmax(scaling q_h k_h^T + bias), so that a fused kernel cannot hide it, and
+sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module itself gave (`av_error`). On the
+first batch of a stream the sublayers are also put together again and compared with the block.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from oversmoothing.experiments.inspection.watch import Watch
+from oversmoothing.experiments.models.model import Extraction, Heads, Model
+from oversmoothing.theory.support.errors import InputError
+
+BATCH = 16
+
+
+def extract(
+    model: Model,
+    batch: Any,
+    *,
+    attention: bool = True,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    verify: bool = True,
+) -> Extraction:
+    """One batch as `model.prepare` makes it (raw inputs are prepared first).
+
+    attention=False: residual streams alone. dtype: the attention is computed and everything
+    returned in it (default: float32, or float64 for a float64 model). device: where the model runs
+    (default: where it is; it goes back afterwards). verify: put the sublayers together again.
+
+    Raises `InputError` where attention times values is not the module's own output, where the
+    sublayers do not add up to the block, and where numbers are not finite.
+    """
+    with _reader(model, device) as reader:
+        return reader.extract(batch, attention, dtype, verify)
+
+
+def stream(
+    model: Model,
+    inputs: Iterable[Any],
+    *,
+    batch_size: int = BATCH,
+    attention: bool = True,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    progress: bool = False,
+) -> Iterator[Extraction]:
+    """`extract` batch by batch, in bounded memory: only one batch is held at a time.
+
+    inputs: images, strings or tensors, one an input, from any iterable; or a whole tensor or
+    dictionary of tensors, whose first dimension counts. Raises `InputError` as `extract` does, and
+    for no inputs at all.
+    """
+    if batch_size < 1:
+        raise InputError(f"batch_size is {batch_size}: it must be at least 1")
+    with _reader(model, device) as reader:
+        bar = tqdm(
+            total=_count(inputs), unit="input", file=sys.stderr, disable=None if progress else True
+        )
+        first = True
+        with bar:
+            for batch in batches(inputs, batch_size):
+                found = reader.extract(batch, attention, dtype, verify=first)
+                first = False
+                bar.update(len(found.keep))
+                yield found
+                del found  # or two batches would be held at a time
+        if first:
+            raise InputError("there are no inputs: give at least one image or text")
+
+
+def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:
+    """Pieces of at most `size` inputs; tensors and dictionaries of tensors are cut as they are."""
+    if isinstance(inputs, Tensor):
+        yield from torch.split(inputs, size) if len(inputs) else ()
+    elif isinstance(inputs, Mapping):
+        for start in range(0, _count(inputs) or 0, size):
+            yield {name: value[start : start + size] for name, value in inputs.items()}
+    else:
+        iterator = iter(inputs)
+        while part := list(islice(iterator, size)):
+            yield part
+
+
+def _count(inputs: Any) -> int | None:
+    if isinstance(inputs, Mapping):
+        return len(next(iter(inputs.values()))) if inputs else 0
+    return len(inputs) if hasattr(inputs, "__len__") else None
+
+
+@contextmanager
+def _reader(model: Model, device: torch.device | str | None) -> Iterator[Reader]:
+    """The model in evaluation mode and on the device; as it was before on leaving."""
+    home = model.device
+    training = [(module, module.training) for module in model.module.modules()]
+    model.module.eval()
+    try:
+        if device is not None:
+            model.module.to(device)
+        yield Reader(model)
+    finally:
+        for module, state in training:
+            module.training = state
+        if device is not None:
+            model.module.to(home)
+
+
+class Reader:
+    """A model ready to be watched, with its heads' weights converted once."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._heads: dict[tuple[int, torch.dtype], Heads] = {}
+
+    def weights(self, number: int, dtype: torch.dtype) -> Heads:
+        key = (number, dtype)
+        if key not in self._heads:
+            self._heads[key] = self.model.layers[number].heads.to(self.model.device, dtype)
+        return self._heads[key]
+
+    @torch.no_grad()
+    def extract(
+        self, batch: Any, attention: bool, dtype: torch.dtype | None, verify: bool
+    ) -> Extraction:
+        model = self.model
+        batch = _moved(prepared(model, batch), model.device, model.dtype)
+        dtype = dtype or torch.promote_types(model.dtype, torch.float32)
+        watch = Watch(self, _keep(batch), attention, dtype, verify)
+        with watch:
+            try:
+                model.run(batch)
+            except InputError:
+                raise
+            except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+                raise InputError(
+                    f"the model '{model.name}' cannot run on this batch ({error}): see that its "
+                    "shape and kind are those that the model reads"
+                ) from error
+        return watch.found()
+
+
+def prepared(model: Model, inputs: Any) -> Any:
+    """A batch as it is, its shape checked where the model says which; raw inputs are prepared."""
+    if isinstance(inputs, Mapping | Tensor):
+        check = getattr(model.prepare, "check", None)
+        return inputs if check is None else check(inputs)
+    return model.prepare(list(inputs))
+
+
+def _moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    if isinstance(batch, Mapping):
+        return {name: _moved(value, device, dtype) for name, value in batch.items()}
+    if isinstance(batch, Tensor):
+        return batch.to(device, dtype if batch.is_floating_point() else None)
+    return batch
+
+
+def _keep(batch: Any) -> Tensor | None:
+    mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
+    return None if mask is None else mask.bool()

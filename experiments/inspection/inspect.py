@@ -1,0 +1,160 @@
+"""Does a trained model smooth, where, by which sublayer, and why: `inspect(model, inputs)`.
+
+Inputs stream through the model in batches; what is kept is a few numbers an input. The report is
+`experiments.inspection.report.Report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
+from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.inspection.observe import PART_NAMES, Observed, join, observe
+from oversmoothing.experiments.inspection.report import CONVENTIONS, METRICS, Report
+from oversmoothing.experiments.inspection.why import weights_why
+from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.threads import one_thread
+from oversmoothing.theory.support.errors import InputError
+
+__all__ = ["CONVENTIONS", "METRICS", "Report", "inspect"]
+
+BATCH = 32
+# Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes
+# through every sublayer.
+ACCOUNT = 32
+
+
+@one_thread()
+def inspect(
+    model: Model | nn.Module | str,
+    inputs: Tensor | Iterable[Any] | dict[str, Tensor],
+    *,
+    name: str | None = None,
+    spectra: int | None = None,
+    account: int | None = ACCOUNT,
+    batch_size: int | None = None,
+    progress: bool = False,
+) -> Report:
+    """Measure a model on inputs: one batch as the model reads it, or a list of images or texts.
+
+    model: a described model, a module the adapters know, a folder or a hub name. spectra: how many
+    of the inputs, from the first, have the spectra of their attention taken: 0 for none, by default
+    as many as cost no more than ten images of a ViT on 224 x 224 pixels. account: on how many, in
+    whole batches, the share of the norms in each sublayer's change is measured (None: all, 0:
+    none); the sublayers' changes themselves are measured on all. progress: a bar on stderr.
+
+    Raises `InputError` for models that no adapter knows and inputs of another shape.
+    """
+    described = model if isinstance(model, Model) else open_model(model)
+    described = described if name is None else described.renamed(name)
+    for word, number in (("spectra", spectra), ("account", account)):
+        if number is not None and number < 0:
+            raise InputError(f"{word} is {number}: give 0 for none, or a number of inputs")
+    found: list[Observed] = []
+    kept: list[Extraction] = []
+    lengths: set[int] = set()
+    seen, wanted, av_error = 0, spectra, 0.0
+    batches = stream(
+        described, inputs, batch_size=batch_size or BATCH, attention=True, progress=progress
+    )
+    for batch in batches:
+        wants = account is None or seen < account
+        found.append(observe(described, batch, account=wants, verify=not found))
+        av_error = max(av_error, *batch.av_error)
+        lengths |= {int(number) for number in batch.keep.sum(-1)}
+        if wanted is None:
+            wanted = affordable(described, batch.keep.shape[1], 1 << 30)
+        if seen < wanted:
+            kept.append(_first(batch, wanted - seen))
+        seen += len(batch.keep)
+        del batch  # or two batches would be held at a time
+    if not found:
+        raise InputError("there are no inputs: give at least one")
+    return _report(described, join(found), kept, lengths, av_error)
+
+
+def _report(
+    model: Model, observed: Observed, kept: list[Extraction], lengths: set[int], av_error: float
+) -> Report:
+    logs = observed.metrics["log_hfc_lfc"]
+    by_attention, by_ffn = observed.middle - logs[:-1], logs[1:] - observed.middle
+    taken = observed.parts[PART_NAMES[0]].shape[1] if observed.parts else 0
+    total = sum((observed.parts[name] for name in observed.parts), np.zeros((model.depth, taken)))
+    change = (logs[1:] - logs[:-1])[:, :taken]
+    rows: list[dict[str, Any]] = [
+        {"layer": number, **_statistics({k: v[number] for k, v in observed.metrics.items()})}
+        for number in range(model.depth + 1)
+    ]
+    spectral = spectral_columns(model, kept) if kept else [{} for _ in model.layers]
+    for number, (row, layer) in enumerate(zip(rows[1:], model.layers, strict=True)):
+        row |= _interval("log_change_attention", by_attention[number])
+        row |= _interval("log_change_ffn", by_ffn[number])
+        for name, part in observed.parts.items():
+            row |= _interval(f"log_change_{name}", part[number])
+        row |= weights_why(layer.heads) | spectral[number] | _gains(layer)
+        row |= _interval("attention_drift", observed.drift[number])
+    return Report(
+        model=model.name,
+        tokens=lengths.pop() if len(lengths) == 1 else 0,
+        images=logs.shape[1],
+        table=pd.DataFrame(rows),
+        change=logs[-1] - logs[0],
+        by_attention=by_attention,
+        by_ffn=by_ffn,
+        modality=model.modality,
+        cls=model.cls,
+        spectra=sum(len(batch.keep) for batch in kept),
+        accounted=taken,
+        account_error=float(np.abs(total - change).max(initial=0.0)),
+        av_error=av_error,
+        notes=model.run_notes,
+    )
+
+
+def _gains(layer: Layer) -> dict[str, float]:
+    negative = {
+        name: float((norm.gain < 0).double().mean()) if norm.kind != "none" else 0.0
+        for name, norm in (("attention", layer.norm_attention), ("ffn", layer.norm_ffn))
+    }
+    return {
+        "negative_layernorm_weights": negative["attention"],
+        "negative_gains_attention": negative["attention"],
+        "negative_gains_ffn": negative["ffn"],
+    }
+
+
+def _first(batch: Extraction, number: int) -> Extraction:
+    """The first inputs of a batch, copied: a view would keep the whole batch alive."""
+    if number >= len(batch.keep):
+        return batch
+    traces = tuple(
+        Trace(
+            None if trace.attention is None else trace.attention[:number].clone(),
+            trace.before[:number].clone(),
+            trace.after_attention[:number].clone(),
+            trace.after_ffn[:number].clone(),
+        )
+        for trace in batch.traces
+    )
+    return Extraction(traces, batch.keep[:number], batch.av_error)
+
+
+def _statistics(values: dict[str, NDArray[np.float64]]) -> dict[str, float]:
+    columns: dict[str, float] = {}
+    for name, each in values.items():
+        columns |= _interval(name, each)
+        columns[f"{name}_p05"], columns[f"{name}_p95"] = np.quantile(each, [0.05, 0.95])
+    return columns
+
+
+def _interval(name: str, values: NDArray[np.float64]) -> dict[str, float]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), mean_interval(values), strict=True))

@@ -1,0 +1,148 @@
+"""Why a layer does what it does: the spectrum of its H, its attention, its gains, and the tilt.
+
+All of H = sum_h (W_V,h W_O,h)^T is float64. Regions of an eigenvalue h: 'zero' (exact, from the
+rank of the heads), 'universal_disc' |h + 1/2| <= 1/2, h != 0, where consensus loses for every
+positive A (T3c), 'positive' Re h > 0, and 'other' (Re h <= 0 outside the disc, where A decides).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from oversmoothing.experiments.models.model import Heads
+from oversmoothing.theory.verdict.dominance import in_universal_disc
+
+Array = NDArray[np.float64]
+
+REGIONS = ("zero", "universal_disc", "positive", "other")
+ORDERS = ("modulus", "residual")
+RANDOM_DIRECTIONS = 32
+
+
+@dataclass(frozen=True)
+class Principal:
+    """The principal direction of the tokens under X -> X W: span [d, 1 or 2] orthonormal.
+
+    An eigenvector v of H = W^T turns the rows of X toward v; a complex pair spans a plane. value:
+    the eigenvalue.
+    """
+
+    value: complex
+    span: Array
+
+
+def value_projection(heads: Heads) -> Array:
+    """H = sum_h (W_V,h W_O,h)^T [d, d] in float64."""
+    product = torch.einsum("hdr,hre->de", heads.W_V.double(), heads.W_O.double())
+    return np.ascontiguousarray(product.detach().cpu().numpy().T)
+
+
+def head_eigenvalues(heads: Heads) -> NDArray[np.complex128]:
+    """The eigenvalues of every head's r x r core W_O W_V, [heads, r]; each head has d - r exact
+    zeros besides (r <= d)."""
+    core = heads.W_O.double() @ heads.W_V.double()
+    return np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
+
+
+def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
+    """Share of eigenvalues in each of REGIONS; `zeros` exact ones are added to h [k]."""
+    counts = dict.fromkeys(REGIONS, 0)
+    counts["zero"] = zeros
+    for value in h:
+        if value == 0:
+            counts["zero"] += 1
+        elif in_universal_disc(complex(value)):
+            counts["universal_disc"] += 1
+        elif value.real > 0:
+            counts["positive"] += 1
+        else:
+            counts["other"] += 1
+    total = len(h) + zeros
+    return {name: count / total for name, count in counts.items()}
+
+
+def weights_why(heads: Heads) -> dict[str, float]:
+    """What the weights of one layer say, without any input.
+
+    h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
+    with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry ||H - H^T||_F / (2 ||H||_F),
+    0 symmetric and 1 skew; condition_V_H of its eigenvectors (2-norm, inf where singular);
+    departure_from_normality sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici).
+    """
+    H = value_projection(heads)
+    d, norm = len(H), float(np.linalg.norm(H))
+    h, V = np.linalg.eig(H)
+    own = head_eigenvalues(heads)
+    zeros = max(0, d - own.shape[1]) * len(own)
+    excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum()))
+    return {
+        **{f"h_{name}": share for name, share in regions(h).items()},
+        **{f"head_h_{name}": share for name, share in regions(own.ravel(), zeros).items()},
+        "h_real_min": float(h.real.min()),
+        "h_real_max": float(h.real.max()),
+        "h_abs_max": float(np.abs(h).max()),
+        "asymmetry": float(np.linalg.norm(H - H.T)) / (2 * norm) if norm else 0.0,
+        "condition_V_H": float(np.linalg.cond(V)),
+        "departure_from_normality": excess**0.5 / norm if norm else 0.0,
+    }
+
+
+def dobrushin(A: Tensor) -> Tensor:
+    """tau(A) = max over pairs of rows of half their l1 distance, [...] for A [..., n, n] (T5c)."""
+    n = A.shape[-1]
+    flat = A.reshape(-1, n, n).double()
+    return torch.stack([torch.pdist(each, p=1).max() / 2 if n > 1 else each.new_zeros(())
+                        for each in flat]).reshape(A.shape[:-2])  # fmt: skip
+
+
+def principal(heads: Heads, order: str) -> Principal:
+    """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
+    largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
+    h, V = np.linalg.eig(value_projection(heads))
+    size = np.abs(h) if order == "modulus" else np.abs(1 + h)
+    best = int(np.argmax(size))
+    v = V[:, best]
+    parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
+    span, _ = np.linalg.qr(parts)
+    return Principal(complex(h[best]), span)
+
+
+def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
+    """Mean over tokens of |projection of x_i on the span| / |x_i|, [b]: 1 within it, for X [b, n,
+    d] and an orthonormal span [..., d, k] (leading dimensions are added to the answer)."""
+    unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    size: Tensor = torch.linalg.vector_norm(unit @ span.unsqueeze(-3), dim=-1)
+    if keep is None:
+        return size.mean(-1)
+    return torch.where(keep, size, 0.0).sum(-1) / keep.sum(-1)
+
+
+def tilt(
+    before: Tensor, after: Tensor, found: Principal, generator: torch.Generator,
+    keep: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(tilt [b], baseline [b]): the gain in alignment with a principal direction over a layer, and
+    the mean gain for RANDOM_DIRECTIONS random spans of the same dimension."""
+    d, k = found.span.shape
+    X, Y = before.double(), after.double()
+    own = torch.from_numpy(found.span).to(X)
+    draw = torch.randn((RANDOM_DIRECTIONS, d, k), generator=generator, dtype=torch.float64)
+    random = torch.linalg.qr(draw).Q.to(X)
+    gain = alignment(Y, own, keep) - alignment(X, own, keep)
+    unit_X = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    unit_Y = Y / torch.linalg.vector_norm(Y, dim=-1, keepdim=True)
+    # All random spans in one product: [b, n, directions, k].
+    every = random.permute(1, 0, 2).reshape(d, -1)
+    sizes = [
+        torch.linalg.vector_norm((u @ every).unflatten(-1, (RANDOM_DIRECTIONS, k)), dim=-1).mean(-1)
+        for u in (unit_X, unit_Y)
+    ]
+    change = sizes[1] - sizes[0]
+    if keep is None:
+        return gain, change.mean(-1)
+    return gain, torch.where(keep, change, 0.0).sum(-1) / keep.sum(-1)

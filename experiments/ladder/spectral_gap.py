@@ -1,0 +1,54 @@
+"""The naive predictor of the dominance theory: log rho_Q - log rho_C of one layer's own operator.
+
+A is the mean over heads of the measured attention, H the sum over heads of (W_V W_O)^T: the theory
+gives log(rho_Q / rho_C) as the rate of log HFC/LFC (T5a) when the same layer is repeated for ever
+and has neither norm nor FFN. `folded` puts the norm in front into H with one scale for all tokens:
+C diag(gain) W / s (T8e). A prediction in the sign and the order of layers and images, not a fit.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.ladder.operators import token_scales
+from oversmoothing.experiments.models.model import Layer, Trace
+
+NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
+
+
+def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[str, Tensor]:
+    """log(rho_Q / rho_C) [b, layers] of one traced batch, by NAMES. 0 for one token."""
+    found: dict[str, list[Tensor]] = {name: [] for name in NAMES}
+    for layer, trace in zip(layers, traces, strict=True):
+        assert trace.attention is not None
+        a = _without_consensus(trace.attention.double().mean(1))
+        W = layer.heads.total()
+        found[NAMES[0]].append(_gap(a, torch.linalg.eigvals(W).expand(len(a), -1)))
+        norm = layer.norm_attention
+        X = trace.before.double()
+        if norm.kind == "none":
+            found[NAMES[1]].append(found[NAMES[0]][-1])
+            continue
+        inner = norm.gain.cpu().double()[:, None] * W
+        if norm.kind == "layer":
+            inner = inner - inner.mean(0, keepdim=True)
+        scale = token_scales(norm, X).square().mean((-2, -1)).sqrt()
+        h = torch.linalg.eigvals(inner) / scale[:, None]
+        found[NAMES[1]].append(_gap(a, h))
+    return {name: torch.stack(columns, dim=1) for name, columns in found.items()}
+
+
+def _without_consensus(A: Tensor) -> Tensor:
+    """The spectra [b, n - 1] of A [b, n, n] without one eigenvalue 1: of the quotient (T1c)."""
+    B = A[:, :-1, :-1] - A[:, -1:, :-1]
+    found: Tensor = torch.linalg.eigvals(B)
+    return found
+
+
+def _gap(a: Tensor, h: Tensor) -> Tensor:
+    consensus = (1 + h).abs().amax(-1).clamp_min(1e-300)
+    if a.shape[-1] == 0:
+        return torch.zeros(len(a), dtype=torch.float64)
+    quotient = (1 + h[:, :, None] * a[:, None, :]).abs().amax((-2, -1)).clamp_min(1e-300)
+    return (quotient / consensus).log()

@@ -1,0 +1,230 @@
+"""Raw inputs into batches: pictures and strings, as each model was trained to read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from oversmoothing.experiments.digits.images import scaled
+from oversmoothing.theory.support.errors import InputError
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+HALF = (0.5, 0.5, 0.5)
+WHITE = 255.0
+
+
+@dataclass(frozen=True)
+class Images:
+    """PIL images -> pixels [m, 3, size, size] float32: RGB, the whole picture resized (bicubic),
+    then (value in [0, 1] - mean) / std. Nothing is cropped, also where the model's own settings
+    would. Pixels given as tensors are passed on when their shape is right."""
+
+    size: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        module: nn.Module,
+        *,
+        mean: tuple[float, ...] | None = None,
+        std: tuple[float, ...] | None = None,
+        size: int | None = None,
+    ) -> Images:
+        """As a module in memory says; mean and std, where nothing says, are 0.5."""
+        found = size or getattr(module, "image_size", None)
+        found = found or getattr(getattr(module, "config", None), "image_size", None)
+        if isinstance(found, tuple | list) and len(set(found)) == 1:
+            found = found[0]
+        if not isinstance(found, int):
+            raise InputError(f"the model reads images of size {found}: only squares are understood")
+        return cls(found, tuple(mean or HALF), tuple(std or HALF))
+
+    def check(self, batch: Any) -> Any:
+        """The batch of pixels, when its shape is what the model reads."""
+        pixels = batch.get("pixel_values") if isinstance(batch, Mapping) else batch
+        shape = tuple(getattr(pixels, "shape", ()))
+        if len(shape) != 4 or shape[0] == 0 or shape[1:] != (3, self.size, self.size):
+            raise InputError(
+                f"the pixels have the shape {shape}, the model reads (m, 3, {self.size}, "
+                f"{self.size}), m >= 1: give PIL images, which are resized, or resize them"
+            )
+        return batch
+
+    def __call__(self, images: list[Any]) -> Tensor:
+        if images and all(isinstance(image, Tensor) for image in images):
+            pixels: Tensor = self.check(_stack(images))
+            return pixels
+        if not images:
+            raise InputError("there are no images: give at least one")
+        mean, std = np.array(self.mean), np.array(self.std)
+        arrays = []
+        for number, image in enumerate(images):
+            if not isinstance(image, Image.Image):
+                raise InputError(
+                    f"input {number} is a {type(image).__name__}, the model reads images: give PIL "
+                    "images or a tensor of pixels"
+                )
+            rgb = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BICUBIC)
+            arrays.append((np.asarray(rgb, dtype=np.float64) / WHITE - mean) / std)
+        pixels = torch.from_numpy(np.stack(arrays).astype(np.float32))
+        return pixels.permute(0, 3, 1, 2).contiguous()
+
+
+@dataclass(frozen=True)
+class GreyImages:
+    """What the project's own ViT reads: greys of its exact size, [m, size, size] float32; bright is
+    ink. Nothing is resized."""
+
+    size: int
+
+    def check(self, batch: Any) -> Any:
+        """The batch of pixels, when its shape is what the model reads."""
+        shape = tuple(getattr(batch, "shape", ()))
+        if len(shape) != 3 or shape[0] == 0 or shape[1:] != (self.size, self.size):
+            raise InputError(
+                f"pixels have the shape {shape}: the model reads (m, {self.size}, {self.size}) "
+                "with m >= 1"
+            )
+        return batch
+
+    def __call__(self, images: list[Any]) -> Tensor:
+        if images and all(isinstance(image, Tensor) for image in images):
+            pixels: Tensor = self.check(_stack(images))
+            return pixels
+        if not images:
+            raise InputError("there are no images: give at least one")
+        for number, image in enumerate(images):
+            if not isinstance(image, Image.Image) or image.size != (self.size, self.size):
+                what = f"{image.size[0]} x {image.size[1]}" if hasattr(image, "size") else "no"
+                raise InputError(
+                    f"input {number} is {what} pixels, the model reads {self.size} x {self.size}: "
+                    "resize or crop it first"
+                )
+        return torch.stack(
+            [scaled(np.asarray(image.convert("L"), dtype=np.float64) / WHITE) for image in images]
+        )
+
+
+@dataclass
+class Texts:
+    """Strings -> {input_ids, attention_mask} [m, n], padded on the right to the longest.
+
+    The tokenizer is loaded at the first use: token ids need none.
+    """
+
+    vocabulary: int | None
+    longest: int | None
+    load: Callable[[], Any] | None
+    _tokenizer: Any = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, module: nn.Module, tokenizer: Any = None) -> Texts:
+        """As the module's config says. tokenizer: a callable of the Hugging Face kind, or a
+        function without arguments that loads one."""
+        config = getattr(module, "config", None)
+        longest = getattr(config, "max_position_embeddings", None)
+        ready = tokenizer is not None and hasattr(tokenizer, "convert_ids_to_tokens")
+        return cls(
+            getattr(config, "vocab_size", None),
+            longest,
+            None if ready else tokenizer,
+            tokenizer if ready else None,
+        )
+
+    def __call__(self, texts: list[Any]) -> dict[str, Tensor]:
+        if texts and all(isinstance(each, Tensor) for each in texts):
+            ids = _stack(texts)
+            self.check(ids)
+            return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        return self._encode(texts)
+
+    def check(self, batch: Any) -> Any:
+        """The batch of token ids, when they and their length are what the model reads."""
+        ids = batch.get("input_ids") if isinstance(batch, Mapping) else batch
+        if not isinstance(ids, Tensor):
+            raise InputError("the batch has no input_ids: give token ids as a tensor [m, n]")
+        if ids.ndim != 2 or ids.is_floating_point() or ids.numel() == 0:
+            raise InputError(f"token ids are integers [m, n], not {ids.dtype} {tuple(ids.shape)}")
+        if self.longest is not None and ids.shape[1] > self.longest:
+            raise InputError(
+                f"a text has {ids.shape[1]} tokens, the model reads at most {self.longest}: cut it"
+            )
+        mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
+        if mask is not None and (mask.shape != ids.shape or not bool(mask.bool().any(1).all())):
+            raise InputError(
+                f"the attention mask {tuple(mask.shape)} must have the shape of the ids "
+                f"{tuple(ids.shape)} and keep a token of every text"
+            )
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or (self.vocabulary is not None and high >= self.vocabulary):
+            raise InputError(
+                f"token ids from {low} to {high}; the model knows 0 to {self.vocabulary}, exclusive"
+            )
+        return batch
+
+    def _encode(self, texts: list[Any]) -> dict[str, Tensor]:
+        if not texts or not all(isinstance(each, str) and each for each in texts):
+            raise InputError("the model reads text: give a list of strings, none of them empty")
+        if self._tokenizer is None:
+            if self.load is None:
+                raise InputError(
+                    "this model came without a tokenizer: give open_model(..., tokenizer=), or "
+                    "token ids as a tensor [m, n]"
+                )
+            self._tokenizer = self.load()
+        encoded = [self._tokenizer(text)["input_ids"] for text in texts]
+        if not all(encoded):
+            raise InputError("a text has no tokens: give longer strings")
+        length = max(map(len, encoded))
+        # Padding is masked and left out: any known id serves.
+        ids = torch.full((len(texts), length), getattr(self._tokenizer, "pad_token_id", None) or 0)
+        mask = torch.zeros_like(ids)
+        for row, each in enumerate(encoded):
+            ids[row, : len(each)] = torch.tensor(each)
+            mask[row, : len(each)] = 1
+        self.check({"input_ids": ids, "attention_mask": mask})
+        return {"input_ids": ids, "attention_mask": mask}
+
+
+def _stack(inputs: list[Any]) -> Tensor:
+    shapes = {tuple(each.shape) for each in inputs}
+    if len(shapes) > 1:
+        raise InputError(f"the inputs have different shapes, {sorted(shapes)}: make them equal")
+    return torch.stack(inputs)
+
+
+def preprocessing(folder: Path) -> dict[str, Any]:
+    """mean and std that a model folder states for its images, {} where it states none.
+
+    Raises `InputError` for a file that is not JSON.
+    """
+    path = folder / "preprocessor_config.json"
+    if not path.is_file():
+        return {}
+    settings = read_json(path)
+    if settings.get("do_normalize", True):
+        names = {"mean": settings.get("image_mean"), "std": settings.get("image_std")}
+    else:
+        names = {"mean": [0.0] * 3, "std": [1.0] * 3}
+    return {name: tuple(value) for name, value in names.items() if value is not None}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object of a file; raises `InputError` where it is none."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"'{path}' cannot be read as JSON ({error}): get the file anew") from error
+    if not isinstance(value, dict):
+        raise InputError(f"'{path}' must hold a JSON object")
+    return value

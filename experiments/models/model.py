@@ -1,0 +1,209 @@
+"""A trained Transformer as the theory sees it: per layer the heads' weights, norms and FFN.
+
+Whatever library or class the model comes from, an adapter brings it into this one form. Everything
+is in X W form (rows = tokens): a linear layer y = x W + b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.theory.support.errors import InputError
+
+Placement = Literal["pre", "post"]
+
+# (q, k, the keyword arguments of the attention module's call) -> (q, k) with positions put in.
+Rotate = Callable[[Tensor, Tensor, Mapping[str, Any]], tuple[Tensor, Tensor]]
+# (the keyword arguments of the attention module's call) -> what is added to the logits, or None.
+Bias = Callable[[Mapping[str, Any]], Tensor | None]
+
+
+@dataclass(frozen=True)
+class Norm:
+    """LayerNorm (kind 'layer'), RMSNorm ('rms') or none ('none'); gain [d], shift [d] or None."""
+
+    kind: Literal["layer", "rms", "none"]
+    gain: Tensor
+    shift: Tensor | None
+    eps: float
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """N(X) for X [..., d], in the dtype of X; half precision is computed in float32."""
+        if self.kind == "none":
+            return X
+        Y = X.float() if X.dtype in (torch.float16, torch.bfloat16) else X
+        gain, shift = self.gain.to(Y), None if self.shift is None else self.shift.to(Y)
+        if self.kind == "layer":
+            Y = Y - Y.mean(-1, keepdim=True)
+        Y = Y * torch.rsqrt(Y.square().mean(-1, keepdim=True) + self.eps) * gain
+        return (Y if shift is None else Y + shift).to(X.dtype)
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The attention sublayer's weights, head by head (r = width of a head), in X W form.
+
+    W_Q, W_K, W_V [heads, d, r], b_Q, b_K, b_V [heads, r] or None, W_O [heads, r, d], b_O [d] or
+    None. Grouped key-value heads are already repeated. H of head h is (W_V[h] W_O[h])^T.
+    """
+
+    W_Q: Tensor
+    W_K: Tensor
+    W_V: Tensor
+    W_O: Tensor
+    b_Q: Tensor | None = None
+    b_K: Tensor | None = None
+    b_V: Tensor | None = None
+    b_O: Tensor | None = None
+
+    @property
+    def number(self) -> int:
+        return len(self.W_V)
+
+    @property
+    def width(self) -> int:
+        """r, the width of a head."""
+        return self.W_V.shape[-1]
+
+    def to(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> Heads:
+        """The same weights on another device and in another dtype."""
+
+        def moved(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value.to(device=device, dtype=dtype)
+
+        W_Q, W_K, W_V, W_O = (
+            each.to(device=device, dtype=dtype) for each in (self.W_Q, self.W_K, self.W_V, self.W_O)
+        )
+        biases = (moved(each) for each in (self.b_Q, self.b_K, self.b_V, self.b_O))
+        return Heads(W_Q, W_K, W_V, W_O, *biases)
+
+    def double(self) -> Heads:
+        """The same weights in float64 on the CPU, as the theory takes them."""
+        return self.to("cpu", torch.float64)
+
+    def value_projection(self, head: int) -> tuple[Tensor, Tensor]:
+        """(W_V [d, r], W_O [r, d]) of one head, float64 on the CPU; H = (W_V W_O)^T."""
+        return self.W_V[head].cpu().double(), self.W_O[head].cpu().double()
+
+    def total(self) -> Tensor:
+        """sum_h W_V,h W_O,h [d, d] in float64 on the CPU; its transpose is the sum of all H."""
+        return torch.einsum("hdr,hre->de", self.W_V.cpu().double(), self.W_O.cpu().double())
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: X <- X + sum_h A_h N(X) W_V,h W_O,h + bias, then X <- X + FFN(N'(X)) ('pre').
+
+    'post': X <- N(X + attention(X)), then X <- N'(X + FFN(X)). `attention` and `block` are the
+    modules themselves, for hooks; ffn maps normalised tokens [..., d] to the FFN's output [..., d]
+    (None for a model without one).
+
+    A_h = softmax(scaling q_h k_h^T + bias, kept tokens only); scaling is r^-1/2 where None, rotate
+    puts rotary positions into q and k. `out` is the output projection, whose output is the
+    attention sublayer's (None: what the block adds in front of its FFN).
+    """
+
+    heads: Heads
+    norm_attention: Norm
+    norm_ffn: Norm
+    placement: Placement
+    ffn: Callable[[Tensor], Tensor] | None
+    block: nn.Module
+    attention: nn.Module
+    out: nn.Module | None = None
+    norm_attention_module: nn.Module | None = None
+    norm_ffn_module: nn.Module | None = None
+    scaling: float | None = None
+    rotate: Rotate | None = None
+    bias: Bias | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model in evaluation mode, described.
+
+    modality: 'vision' or 'text'. cls: whether token 0 is a CLS token. causal: whether a token
+    attends to itself and earlier ones only. run(batch) executes the forward pass on one batch of
+    inputs as `prepare` makes them; prepare turns raw inputs (PIL images, strings) into a batch: a
+    tensor or a dictionary of tensors, whose first dimension counts the inputs.
+    """
+
+    name: str
+    module: nn.Module
+    layers: tuple[Layer, ...]
+    width: int
+    modality: Literal["vision", "text"]
+    cls: bool
+    causal: bool
+    run: Callable[[Any], Any]
+    prepare: Callable[[list[Any]], Any]
+    classes: int | None = None
+    run_notes: tuple[str, ...] = ()
+
+    @torch.no_grad()
+    def logits(self, batch: Any) -> Tensor:
+        """What the forward pass gives on a batch of `prepare`: class or token scores.
+
+        A model without a head gives its last tokens or raises `InputError` where it gives none.
+        """
+        output = self.run(batch)
+        for found in (output, getattr(output, "logits", None)):
+            if isinstance(found, Tensor):
+                return found
+        raise InputError(f"the model '{self.name}' has no head that gives scores")
+
+    @property
+    def depth(self) -> int:
+        return len(self.layers)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module's parameters lie."""
+        return next(self.module.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the forward pass: of the module's first floating parameter."""
+        return next(p.dtype for p in self.module.parameters() if p.is_floating_point())
+
+    def renamed(self, name: str) -> Model:
+        """The same model under another name."""
+        return replace(self, name=name)
+
+    def noted(self, *notes: str) -> Model:
+        """The same model with further remarks on how it was read."""
+        return replace(self, run_notes=(*self.run_notes, *notes))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one layer did to a batch of b inputs; all detached, on the CPU unless asked otherwise.
+
+    attention [b, heads, n, n], row-stochastic over the kept tokens, rows and columns of padding
+    are 0; None where it was not asked for. The residual stream [b, n, d] before the layer, after
+    its attention sublayer and after its FFN sublayer. For 'post' placement the streams are those
+    after each sublayer's norm.
+    """
+
+    attention: Tensor | None
+    before: Tensor
+    after_attention: Tensor
+    after_ffn: Tensor
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """One batch: its layers' traces; keep [b, n] bool, False at padding; av_error [layers], the
+    largest relative difference between sum_h A_h N(X) W_V,h W_O,h + bias and the attention
+    module's own output (0 where attention was not asked for)."""
+
+    traces: tuple[Trace, ...]
+    keep: Tensor
+    av_error: tuple[float, ...]

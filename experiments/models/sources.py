@@ -1,0 +1,272 @@
+"""Open a trained model from a hub name, a folder, a file or memory, without running foreign code.
+
+Weights are read from safetensors; a pickled checkpoint only by torch's loader that builds nothing
+but tensors. Needs the extra `models` for Hugging Face models.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.experiments.models.checkpoints import PICKLES, check_header, read_weights
+from oversmoothing.experiments.models.families import from_module
+from oversmoothing.experiments.models.inputs import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    preprocessing,
+    read_json,
+)
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
+from oversmoothing.theory.support.errors import InputError
+
+# What the hub accepts as a name: owner/model or model.
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+# New weights under these names belong to outputs that no layer reads.
+_OUTPUTS = ("pooler", "classifier", "lm_head", "cls.", "score", "qa_outputs", "head")
+
+
+def open_model(
+    source: str | Path | nn.Module | Model,
+    *,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    tokenizer: Any = None,
+    heads: int | None = None,
+    mean: tuple[float, ...] | None = None,
+    std: tuple[float, ...] | None = None,
+) -> Model:
+    """The `Model` of a source.
+
+    source: a name on the Hugging Face hub, a local folder (of the Hugging Face library, of a
+    training run of this project, or with one timm-named checkpoint), such a checkpoint file, a
+    module in memory, or a Model, which is handed on.
+
+    A module in memory is read where it is: dtype and device change it in place, nothing else does.
+
+    dtype: of the forward pass (default: as stored; half precision becomes float32 on a CPU that
+    cannot run it, and run_notes say so). heads: for a timm-named checkpoint whose heads are not
+    64 wide. mean, std: of the pixels, where the source does not state them or states them wrongly.
+    tokenizer: for text models without one.
+
+    Raises `InputError`, with what to do, for what cannot be found, read, trusted or understood.
+    """
+    if isinstance(source, Model):
+        return source
+    given = {"mean": mean, "std": std, "tokenizer": tokenizer}
+    settings = {name: value for name, value in given.items() if value is not None}
+    if isinstance(source, nn.Module):
+        module, notes = _placed(source, dtype, device)
+        return from_module(module, **settings).noted(*notes)
+    return _open_path(source, dtype, device, heads, settings)
+
+
+def _open_path(
+    source: str | Path,
+    dtype: torch.dtype | None,
+    device: torch.device | str | None,
+    heads: int | None,
+    settings: dict[str, Any],
+) -> Model:
+    place = Path(source)
+    if place.is_file():
+        module, notes = _checkpoint(place, heads, settings)
+    elif place.is_dir():
+        module, notes = _folder(place, heads, settings)
+    elif isinstance(source, str) and _HUB_NAME.fullmatch(source):
+        module, notes = _hugging_face(source, settings)
+    else:
+        raise InputError(
+            f"there is no model '{source}': give a folder, a checkpoint file, or a name on the hub "
+            "such as owner/model"
+        )
+    placed, more = _placed(module, dtype, device)
+    model = from_module(placed.eval(), str(source), **settings)
+    return model.noted(*notes, *more)
+
+
+def _folder(
+    place: Path, heads: int | None, settings: dict[str, Any]
+) -> tuple[nn.Module, list[str]]:
+    if (place / "manifest.json").is_file():
+        from oversmoothing.experiments.digits.training import load_model
+
+        return load_model(place).model, []
+    if (place / "config.json").is_file() and "model_type" in read_json(place / "config.json"):
+        return _hugging_face(place, settings)
+    files = sorted(p for p in place.iterdir() if p.suffix in (".safetensors", *PICKLES))
+    if not files:
+        held = ", ".join(sorted(p.name for p in place.iterdir())[:5]) or "nothing"
+        raise InputError(
+            f"'{place}' is no model folder: it holds {held}, but neither a config.json of the "
+            "Hugging Face library nor a checkpoint (.safetensors); download the whole folder"
+        )
+    if len(files) > 1:
+        raise InputError(f"'{place}' holds {len(files)} checkpoints: name the file itself")
+    return _checkpoint(files[0], heads, settings)
+
+
+def _checkpoint(
+    path: Path, heads: int | None, settings: dict[str, Any]
+) -> tuple[nn.Module, list[str]]:
+    weights = read_weights(path)
+    if not has_timm_names(weights):
+        names = ", ".join(list(weights)[:3])
+        raise InputError(
+            f"'{path}' is a bare checkpoint (its first weights: {names}) without timm's names, and "
+            "does not say what model it belongs to: give the folder with its config.json, or load "
+            "it into its module and give that"
+        )
+    notes = []
+    config = path.parent / "config.json"
+    if config.is_file():
+        held = read_json(config)
+        stated = held.get("pretrained_cfg", held)
+        for name in ("mean", "std"):
+            if name in stated:
+                settings.setdefault(name, tuple(stated[name]))
+    if not {"mean", "std"} <= set(settings):
+        settings.setdefault("mean", IMAGENET_MEAN)
+        settings.setdefault("std", IMAGENET_STD)
+        notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
+    if heads is None:
+        notes.append("the checkpoint states no number of heads: heads of width 64 are taken")
+    return timm_vit(weights, heads, str(path)), notes
+
+
+def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str]]:
+    try:
+        import transformers
+    except ImportError as error:
+        raise InputError(
+            "reading pretrained models needs the extra: pip install 'oversmoothing[models]'"
+        ) from error
+    local = isinstance(source, Path)
+    given: dict[str, Any] = {"use_safetensors": True}
+    if local:
+        assert isinstance(source, Path)
+        safe, pickled = list(source.glob("*.safetensors")), list(source.glob("*.bin"))
+        if not safe and not pickled:
+            raise InputError(f"'{source}' holds no weights: download the .safetensors file as well")
+        for path in safe:
+            check_header(path)
+        if not safe:
+            merged: dict[str, Tensor] = {}
+            for path in pickled:
+                merged |= read_weights(path)
+            given = {"state_dict": merged}
+        for name, value in preprocessing(source).items():
+            settings.setdefault(name, value)
+    with _quiet(transformers):
+        try:
+            config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
+            kind = _class_of(transformers, config)
+            if "state_dict" in given:
+                module, info = kind.from_pretrained(
+                    None, config=config, output_loading_info=True, **given
+                )
+            else:
+                module, info = kind.from_pretrained(
+                    source, config=config, output_loading_info=True, **given
+                )
+        except Exception as error:  # the library raises many kinds
+            raise InputError(_advice(source, local, error)) from error
+    lost = [name for name in info["missing_keys"] if not name.startswith(_OUTPUTS)]
+    lost += [str(each[0]) for each in info.get("mismatched_keys", [])]
+    if lost:
+        raise InputError(
+            f"the weights of '{source}' lack {len(lost)} parts of the model, among them "
+            f"{', '.join(sorted(lost)[:3])}, which would stay random: take a complete checkpoint"
+        )
+    notes = []
+    if any(name.endswith("distillation_token") for name, _ in module.named_parameters()):
+        notes.append("the second token is the distillation token; only CLS is left out as such")
+    settings.setdefault("tokenizer", lambda: _tokenizer(transformers, source))
+    if hasattr(config, "image_size"):
+        settings.pop("tokenizer")
+    return module, notes
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """The class that the config names, with its classifier or language head; else the bare one."""
+    for name in getattr(config, "architectures", None) or ():
+        found = getattr(transformers, name, None)
+        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
+            return found
+    return transformers.AutoModel
+
+
+def _advice(source: str | Path, local: bool, error: Exception) -> str:
+    what = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
+    if local:
+        return f"the model folder '{source}' cannot be loaded ({what})"
+    return (
+        f"'{source}' is no local folder and could not be had from the hub ({what}): check the "
+        "name and the connection, or download the folder elsewhere and give its path"
+    )
+
+
+def _tokenizer(transformers: Any, source: str | Path) -> Any:
+    try:
+        with _quiet(transformers):
+            found = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        # Without a file the library makes a tokenizer that knows its special tokens alone.
+        if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
+            raise LookupError("no vocabulary")
+    except Exception as error:  # the library raises many kinds
+        raise InputError(
+            f"'{source}' has no tokenizer that can be loaded ({type(error).__name__}): put its "
+            "tokenizer.json there, give open_model(..., tokenizer=), or token ids as a tensor"
+        ) from error
+    return found
+
+
+class _quiet:  # noqa: N801
+    """No progress bars and no news about unused weights, which are expected here."""
+
+    def __init__(self, transformers: Any) -> None:
+        self.logging = transformers.utils.logging
+
+    def __enter__(self) -> None:
+        self.before = self.logging.get_verbosity()
+        self.bars = self.logging.is_progress_bar_enabled()
+        self.logging.disable_progress_bar()
+        self.logging.set_verbosity_error()
+
+    def __exit__(self, *_: object) -> None:
+        self.logging.set_verbosity(self.before)
+        if self.bars:
+            self.logging.enable_progress_bar()
+
+
+def _placed(
+    module: nn.Module, dtype: torch.dtype | None, device: torch.device | str | None
+) -> tuple[nn.Module, list[str]]:
+    """The module on the device and in the dtype asked for, or in float32 where the CPU must."""
+    module = module if device is None else module.to(device)
+    if dtype is not None:
+        return module.to(dtype=dtype), []
+    first = next((p for p in module.parameters() if p.is_floating_point()), None)
+    if first is None or first.dtype not in (torch.float16, torch.bfloat16):
+        return module, []
+    if first.device.type != "cpu" or runs_on_cpu(first.dtype):
+        return module, []
+    return module.float(), [f"stored in {first.dtype}, which this CPU cannot run: float32 is used"]
+
+
+@torch.no_grad()
+def runs_on_cpu(dtype: torch.dtype) -> bool:
+    """Whether torch has the operations of a Transformer in this dtype on the CPU."""
+    x = torch.ones(1, 1, 4, 4, dtype=dtype)
+    try:
+        torch.nn.functional.scaled_dot_product_attention(x, x, x)
+        torch.nn.functional.conv2d(x, x)
+        torch.nn.functional.layer_norm(torch.nn.functional.gelu(x @ x), (4,)).softmax(-1)
+    except RuntimeError:
+        return False
+    return True

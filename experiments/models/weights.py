@@ -1,0 +1,145 @@
+"""The weights of a layer in X W form, read from modules by what they hold."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.experiments.models.model import Heads, Norm
+from oversmoothing.theory.support.errors import InputError
+
+# (W [inputs, outputs], b [outputs] or None)
+Affine = tuple[Tensor, Tensor | None]
+# Names under which norms keep their epsilon.
+_EPSILONS = ("eps", "variance_epsilon", "epsilon")
+
+
+def columns(module: nn.Module, where: str) -> Affine:
+    """y = x W + b of a linear layer: nn.Linear, or a Conv1D, which already keeps W as [in, out].
+
+    Raises `InputError` for any other module.
+    """
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        raise InputError(f"{where} is a {type(module).__name__}, not a linear layer: name another")
+    # A Conv1D of the Hugging Face library counts its outputs in nf.
+    W = weight if hasattr(module, "nf") else weight.T
+    bias = getattr(module, "bias", None)
+    return W.detach(), None if bias is None else bias.detach()
+
+
+def fused_parts(
+    W: Tensor,
+    b: Tensor | None,
+    heads: int,
+    kv_heads: int,
+    order: Literal["qkv", "heads"],
+    where: str,
+) -> list[Affine]:
+    """The query, key and value parts of one fused projection.
+
+    order 'qkv': all queries, all keys, all values. 'heads': (query, key, value) head by head.
+    """
+    outputs = W.shape[1]
+    shares = heads + 2 * kv_heads
+    if outputs % shares:
+        raise InputError(
+            f"{where} has {outputs} outputs, no multiple of {shares} (queries, keys and values of "
+            f"{heads} heads, {kv_heads} key-value heads): check heads and kv_heads"
+        )
+    r = outputs // shares
+    if order == "heads":
+        if kv_heads != heads:
+            raise InputError(f"{where}: order 'heads' needs as many key-value heads as heads")
+        index = torch.arange(outputs, device=W.device).view(heads, 3, r).transpose(0, 1).reshape(-1)
+        W, b = W[:, index], None if b is None else b[index]
+    sizes = [heads * r, kv_heads * r, kv_heads * r]
+    biases: list[Tensor | None] = [None] * 3 if b is None else list(torch.split(b, sizes))
+    return list(zip(torch.split(W, sizes, dim=1), biases, strict=True))
+
+
+def head_weights(
+    triples: list[Affine], output: Affine, heads: int, kv_heads: int, where: str
+) -> Heads:
+    """`Heads` from (query, key, value) and output projections; grouped heads are repeated.
+
+    Raises `InputError` where the shapes do not go together.
+    """
+    (W_O, b_O) = output
+    width = triples[0][0].shape[0]
+    parts = []
+    for name, (W, b), number in zip("qkv", triples, (heads, kv_heads, kv_heads), strict=True):
+        if W.shape[0] != width or W.shape[1] % number:
+            raise InputError(
+                f"{where}: the {name} projection maps {W.shape[0]} to {W.shape[1]} features; with "
+                f"{number} heads on tokens of width {width} that cannot be: check heads"
+            )
+        repeats = heads // number
+        by_head = W.reshape(width, number, -1).transpose(0, 1).repeat_interleave(repeats, 0)
+        bias = None if b is None else b.reshape(number, -1).repeat_interleave(repeats, 0)
+        parts.append((by_head.contiguous(), bias))
+    (W_Q, b_Q), (W_K, b_K), (W_V, b_V) = parts
+    if W_Q.shape != W_K.shape or W_O.shape != (heads * W_V.shape[2], width):
+        raise InputError(
+            f"{where}: queries {_map(W_Q)}, keys {_map(W_K)}, values {_map(W_V)} a head and an "
+            f"output projection of {W_O.shape[0]} to {W_O.shape[1]} features do not go together: "
+            "check heads and kv_heads"
+        )
+    return Heads(
+        W_Q, W_K, W_V, W_O.reshape(heads, -1, width).contiguous(),
+        b_Q, b_K, b_V, None if b_O is None else b_O.clone(),
+    )  # fmt: skip
+
+
+def _map(W: Tensor) -> str:
+    return f"{W.shape[1]} -> {W.shape[2]}"
+
+
+@torch.no_grad()
+def recognise_norm(module: nn.Module, width: int, where: str) -> Norm:
+    """LayerNorm or RMSNorm, told apart by what the module does to four random tokens.
+
+    The gain may be stored as it is or as its difference from 1. Raises `InputError` for a norm of
+    any other form.
+    """
+    if isinstance(module, nn.Identity):
+        return Norm("none", torch.ones(width), None, 0.0)
+    weight, shift = getattr(module, "weight", None), getattr(module, "bias", None)
+    parameter = next(module.parameters(), torch.ones(()))
+    found = next((getattr(module, name) for name in _EPSILONS if hasattr(module, name)), None)
+    eps = torch.finfo(parameter.dtype).eps if found is None else float(found)
+    if weight is None:
+        weight = torch.ones(width, dtype=parameter.dtype, device=parameter.device)
+    if weight.shape == (width,):
+        gains = (weight.detach().clone(), 1 + weight.detach())
+        bias = None if shift is None else shift.detach().clone()
+        tokens = torch.randn(4, width, generator=torch.Generator().manual_seed(0)) * 2 + 1
+        tokens = tokens.to(parameter)
+        expected = module(tokens).float()
+        # Some norms round to float32 in a model of any dtype.
+        tolerance = 32 * max(torch.finfo(each).eps for each in (parameter.dtype, torch.float32))
+        for kind in ("layer", "rms"):
+            for gain in gains:
+                norm = Norm(kind, gain, bias, eps)
+                error = (norm(tokens).float() - expected).abs().max()
+                if error <= tolerance * (1 + expected.abs().max()):
+                    return norm
+    raise InputError(
+        f"{where} ({type(module).__name__}) is neither a LayerNorm nor an RMSNorm over {width} "
+        "features: only these two are understood"
+    )
+
+
+def check_finite(module: nn.Module) -> None:
+    """Raises `InputError` naming the first parameter with NaN or infinity in it."""
+    for name, parameter in module.named_parameters():
+        if parameter.is_meta:
+            raise InputError(f"the weight '{name}' is not loaded (meta device): load it first")
+        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+            bad = int((~torch.isfinite(parameter)).sum())
+            raise InputError(
+                f"the weight '{name}' has {bad} entries that are NaN or infinite: the checkpoint "
+                "is damaged or the training diverged; take another"
+            )

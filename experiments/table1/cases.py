@@ -1,0 +1,191 @@
+"""One row a case and reading: which class dominates (see the package for the readings).
+
+Classes: 'consensus' (a = 1 wins), 'smallest' (the a of smallest real part, the paper's lambda_1),
+'other' (another a; in E3, where no single A is left, whatever is not consensus), 'tie' (equal, by
+exact zeros of H or to rounding) and, in E3 alone, 'undecided' (Arnoldi's method did not converge).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from oversmoothing.experiments.table1.layer_dominance import mean_attention
+from oversmoothing.experiments.table1.operators import (
+    Folding,
+    LayerLike,
+    factors,
+    own_values,
+    whole_values,
+)
+from oversmoothing.simulations.spectra import HeadValues, spectral_verdicts
+from oversmoothing.simulations.spectra.head_corners import SAFETY
+from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
+from oversmoothing.theory.spectra.heads_spectrum import Radius, consensus_block, quotient_radius
+from oversmoothing.theory.spectra.spectrum import eigenvalues
+from oversmoothing.theory.support.errors import InputError
+
+Array = NDArray[np.float64]
+Attention = NDArray[np.floating]
+
+CLASSES = ("consensus", "smallest", "other", "tie", "undecided")
+
+
+class ModelLike(Protocol):
+    """What the readings use of `experiments.models.model.Model`."""
+
+    @property
+    def layers(self) -> Sequence[Any]: ...
+
+
+# (layer, attention [m, heads, n, n], folding) -> [m, cases of one image] indices into CLASSES.
+Reading = Callable[[LayerLike, Attention, Folding], NDArray[np.int8]]
+
+
+def _codes(names: NDArray[np.str_]) -> NDArray[np.int8]:
+    result: NDArray[np.int8] = np.select(
+        [names == name for name in CLASSES], np.arange(len(CLASSES)), default=-1
+    ).astype(np.int8)
+    return result
+
+
+def reading_e1(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+    """E1: each head's own A and H_h, the maximum over all pairs of eigenvalues."""
+    m, heads, n, _ = attention.shape
+    found = spectral_verdicts(
+        _plain(attention).reshape(m * heads, n, n),
+        own_values(layer, folding),
+        np.tile(np.arange(heads), m),
+        dominant=True,
+    )
+    return _codes(found.dominant).reshape(m, heads)
+
+
+def reading_e2(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+    """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
+    mean = mean_attention(attention)
+    index = np.zeros(len(mean), dtype=np.intp)
+    found = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
+    return _codes(found.dominant)[:, None]
+
+
+def reading_e3(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+    """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
+    W = factors(layer, folding)
+    block = eigenvalues(consensus_block(W))
+    rho_c, error = float(np.abs(block.values).max()), float(block.errors.max())
+    consensus = Radius(rho_c, error, "dense")
+    codes = np.empty((len(attention), 1), dtype=np.int8)
+    for image, A in enumerate(attention):
+        if A.shape[-1] == 1:
+            codes[image] = CLASSES.index("consensus")
+            continue
+        found = quotient_radius(normalised(A), W, beside=consensus)
+        if found.value is None:
+            name = "undecided"
+        elif abs(rho_c - found.value) <= SAFETY * (error + found.error):
+            name = "tie"
+        else:
+            name = "consensus" if rho_c > found.value else "other"
+        codes[image] = CLASSES.index(name)
+    return codes
+
+
+def reading_e4(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+    """E4: for each h_j of the whole H alone, the largest |1 + h_j a| over spec of the mean A."""
+    head = whole_values(layer, folding)
+    return np.stack([_alone(A, head) for A in mean_attention(attention)])
+
+
+def reading_e4_heads(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+    """E4 for each h_j of each H_h, d - r zeros included, against the head's own A."""
+    heads = own_values(layer, folding)
+    return np.stack(
+        [
+            np.concatenate([_alone(normalised(A), H) for A, H in zip(image, heads, strict=True)])
+            for image in _plain(attention)
+        ]
+    )
+
+
+READINGS: dict[str, Reading] = {
+    "E1": reading_e1,
+    "E2": reading_e2,
+    "E3": reading_e3,
+    "E4": reading_e4,
+    "E4 heads": reading_e4_heads,
+}
+
+
+def dominance_cases(
+    model: ModelLike,
+    attention: Sequence[Attention],
+    readings: Sequence[str] = tuple(READINGS),
+    folding: Folding = "unfolded",
+    first_image: int = 0,
+) -> pd.DataFrame:
+    """How many cases of each image, layer and reading fall in each class.
+
+    attention: one array [m, heads, n, n] a layer, float32 or float64, row-stochastic to that
+    precision. Columns: reading, image (from first_image), layer (from 1), class, count.
+    Raises `InputError` for an unknown reading, and where attention does not fit the model.
+    """
+    unknown = [name for name in readings if name not in READINGS]
+    if unknown:
+        raise InputError(f"no reading {unknown[0]}: choose from {', '.join(READINGS)}")
+    if len(attention) != len(model.layers):
+        raise InputError(
+            f"attention of {len(attention)} layers for a model of {len(model.layers)}: give one "
+            "array [m, heads, n, n] a layer"
+        )
+    parts = []
+    for number, (layer, A) in enumerate(zip(model.layers, attention, strict=True), 1):
+        heads = len(layer.heads.W_V)
+        if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
+            raise InputError(
+                f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
+            )
+        for name in readings:
+            codes = READINGS[name](layer, A, folding)
+            for image, row in enumerate(codes, first_image):
+                counts = np.bincount(row, minlength=len(CLASSES))
+                parts.append(
+                    {
+                        "reading": name,
+                        "image": image,
+                        "layer": number,
+                        **dict(zip(CLASSES, counts, strict=True)),
+                    }
+                )
+    wide = pd.DataFrame(parts, columns=["reading", "image", "layer", *CLASSES])
+    return wide.melt(
+        id_vars=["reading", "image", "layer"],
+        value_vars=list(CLASSES),
+        var_name="class",
+        value_name="count",
+    )
+
+
+def _plain(attention: Attention) -> Attention:
+    """float32 and float64 as they are, anything narrower in float32."""
+    return attention if attention.dtype == np.float64 else attention.astype(np.float32, copy=False)
+
+
+def _alone(A: Array, head: HeadValues) -> NDArray[np.int8]:
+    """The class of every h_j alone, [d], A [n, n] with rows summing to 1; h_j = 0 is a tie."""
+    h, errors = head.spectrum.values, head.spectrum.errors
+    if len(A) == 1:
+        return np.full(len(h), CLASSES.index("consensus"), dtype=np.int8)
+    a, error = quotient_values(A), values_error(A)
+    moduli = np.abs(1 + a[:, None] * h[None, :])
+    place = moduli.argmax(axis=0)
+    margin = np.abs(1 + h) - moduli.max(axis=0)
+    doubt = SAFETY * (np.abs(h) * error + 2 * errors + 4 * np.finfo(np.float64).eps * (1 + abs(h)))
+    smallest = a[place].real <= a.real.min() + 2 * error
+    loses = np.where(smallest, CLASSES.index("smallest"), CLASSES.index("other"))
+    codes = np.where(margin > 0, CLASSES.index("consensus"), loses)
+    return np.where(np.abs(margin) <= doubt, CLASSES.index("tie"), codes).astype(np.int8)

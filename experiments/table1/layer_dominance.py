@@ -1,0 +1,113 @@
+"""Which eigenvalue dominates a layer for one image: reading E2 of Table 1 of arXiv 2401.04301.
+
+The paper counts "cases" without saying what a case is. Our reading E2: one case is an (image,
+layer); A is the mean over the heads, H the whole value-projection product, and the dominating
+eigenvalue is the largest |1 + h_j a_i| over ALL pairs (j, i) (T1a). Here H is shared by the heads,
+so that I + H (x) mean(A) is the layer's operator, exactly, up to LN and the FFN.
+
+Spectra are complex in general. "smallest" is the class of the eigenvalue of A with the smallest
+real part, which is the paper's lambda_1 where the spectrum is real; another eigenvalue may win
+when it is not (T3a), the class "other".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.checks import check_attention
+from oversmoothing.theory.spectra.spectrum import (
+    Spectrum,
+    attention_spectrum,
+    value_projection_spectrum,
+)
+from oversmoothing.theory.verdict.dominance import disc_form, dominance, safe_interval
+
+CLASSES = ("consensus", "smallest", "other", "tie")
+
+
+@dataclass(frozen=True)
+class LayerDominance:
+    """One layer over m images.
+
+    classes [m]: one of CLASSES. rho_consensus: max_j |1 + h_j|, the same for every image.
+    rho_quotient [m]. safe [m]: s of the interval (-s, 0) in which a real h loses at consensus
+    (T3b). outside [m]: share of the eigenvalues h_j at which consensus does not lose, counted
+    alone, j by j; for real h the share outside (-s, 0). h [d] complex: the eigenvalues of H.
+    """
+
+    classes: NDArray[np.str_]
+    rho_consensus: float
+    rho_quotient: NDArray[np.float64]
+    safe: NDArray[np.float64]
+    outside: NDArray[np.float64]
+    h: NDArray[np.complex128]
+
+    def share(self, name: str) -> float:
+        """The share of the images in one class."""
+        return float((self.classes == name).mean())
+
+    @property
+    def within_unit(self) -> bool:
+        """Whether every h_j is real in [-1, 0): then no image can be won by consensus (T3d)."""
+        return bool(((self.h.imag == 0) & (self.h.real >= -1) & (self.h.real < 0)).all())
+
+
+def mean_attention(attention: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Attention of the heads [m, heads, n, n] -> mean over heads [m, n, n], float64, rows sum to 1.
+
+    The model's float32 rows sum to 1 within rounding; each is divided by its sum. Raises
+    `InputError` for anything that is not row-stochastic to that precision.
+    """
+    tolerance = attention.shape[-1] * float(np.finfo(attention.dtype).eps)
+    return check_attention(attention.astype(np.float64).mean(axis=1), tolerance=tolerance)
+
+
+def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> LayerDominance:
+    """Reading E2 for one layer: attention [m, heads, n, n] of m images, H [d, d] float64.
+
+    Raises `InputError` where the attention is not row-stochastic.
+    """
+    value = value_projection_spectrum(H)
+    h = value.values
+    cases = [attention_spectrum(A) for A in mean_attention(attention)]
+    decided = [dominance(a.values, h) for a in cases]
+    classes = [_class_of(a, value) for a in cases]
+    return LayerDominance(
+        classes=np.array(classes),
+        rho_consensus=float(np.abs(1 + h).max()),
+        rho_quotient=np.array([each.rho_quotient for each in decided]),
+        safe=np.array([safe_interval(a.values) for a in cases]),
+        outside=np.array([_outside(a, value) for a in cases]),
+        h=h,
+    )
+
+
+def _class_of(attention: Spectrum, value: Spectrum) -> str:
+    a, h = attention.values, value.values
+    result = dominance(a, h)
+    if result.quotient_index is None:
+        return "consensus"
+    i, j = result.quotient_index
+    # First-order error of |1 + h_j| - |1 + h_k a_i| from the errors of the eigenvalues.
+    error = (
+        value.errors[result.consensus_index]
+        + abs(a[i]) * value.errors[j]
+        + abs(h[j]) * attention.errors[i]
+        + np.finfo(np.float64).eps * (result.rho_consensus + result.rho_quotient)
+    )
+    if abs(result.margin) <= error:
+        return "tie"
+    if result.margin > 0:
+        return "consensus"
+    # A conjugate pair shares its real part, so equality up to the errors counts.
+    smallest = int(np.argmin(a.real))
+    reach = attention.errors[i] + attention.errors[smallest]
+    return "smallest" if a[i].real <= a[smallest].real + reach else "other"
+
+
+def _outside(attention: Spectrum, value: Spectrum) -> float:
+    loses = disc_form(value.values[None, :], attention.values[:, None]) < 0
+    return float(1 - loses.any(axis=0).mean())

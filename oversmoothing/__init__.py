@@ -1,0 +1,147 @@
+"""The front door of the project: the command `oversmoothing` and the names a library user imports.
+
+    import oversmoothing
+    oversmoothing.verdict(A=..., H=...)                        # does it oversmooth, and why
+    oversmoothing.evolve(X0=..., A=..., W=..., depth=1000)     # simulate it, on CPU or GPU
+    oversmoothing.evolve_heads(X0=..., attention=..., weights=..., depth=50)  # many heads
+    oversmoothing.inspect(model, images)                       # ask it of a trained model
+
+This module is the public interface; `oversmoothing.theory`, `.simulations`, `.experiments` and
+`.paper_figures` are how it is made. Names load on first use, so that a verdict does not wait for
+torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from oversmoothing.commands import COMMANDS
+from oversmoothing.commands.command import Command
+from oversmoothing.theory.support.errors import InputError, RequirementError
+
+if TYPE_CHECKING:
+    from oversmoothing.experiments.inspection.inspect import Report, inspect
+    from oversmoothing.experiments.ladder.ladder import ladder
+    from oversmoothing.experiments.models.describe import describe
+    from oversmoothing.experiments.models.sources import open_model
+    from oversmoothing.experiments.table1 import readings_of
+    from oversmoothing.simulations.engine.evolve import evolve
+    from oversmoothing.simulations.heads.evolve_heads import (
+        Drawn,
+        Fixed,
+        FromState,
+        PerLayer,
+        evolve_heads,
+    )
+    from oversmoothing.simulations.metrics.metrics import metrics
+    from oversmoothing.simulations.states.trajectory import Trajectory
+    from oversmoothing.theory.layer.golden import golden_case
+    from oversmoothing.theory.layer.update import Update
+    from oversmoothing.theory.spectra.heads_spectrum import heads_verdict
+    from oversmoothing.theory.verdict.verdict import Verdict, verdict
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Drawn": "oversmoothing.simulations.heads.evolve_heads",
+    "Fixed": "oversmoothing.simulations.heads.evolve_heads",
+    "FromState": "oversmoothing.simulations.heads.evolve_heads",
+    "PerLayer": "oversmoothing.simulations.heads.evolve_heads",
+    "Report": "oversmoothing.experiments.inspection.inspect",
+    "describe": "oversmoothing.experiments.models.describe",
+    "inspect": "oversmoothing.experiments.inspection.inspect",
+    "Trajectory": "oversmoothing.simulations.states.trajectory",
+    "evolve": "oversmoothing.simulations.engine.evolve",
+    "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
+    "heads_verdict": "oversmoothing.theory.spectra.heads_spectrum",
+    "ladder": "oversmoothing.experiments.ladder.ladder",
+    "metrics": "oversmoothing.simulations.metrics.metrics",
+    "readings_of": "oversmoothing.experiments.table1",
+    "open_model": "oversmoothing.experiments.models.sources",
+    "golden_case": "oversmoothing.theory.layer.golden",
+    "Update": "oversmoothing.theory.layer.update",
+    "Verdict": "oversmoothing.theory.verdict.verdict",
+    "verdict": "oversmoothing.theory.verdict.verdict",
+}
+
+__all__ = [
+    "Drawn",
+    "Fixed",
+    "FromState",
+    "InputError",
+    "PerLayer",
+    "Report",
+    "Trajectory",
+    "Update",
+    "Verdict",
+    "describe",
+    "evolve",
+    "evolve_heads",
+    "golden_case",
+    "heads_verdict",
+    "inspect",
+    "ladder",
+    "metrics",
+    "open_model",
+    "readings_of",
+    "verdict",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'oversmoothing' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _parser(offered: Sequence[Command], chosen: str | None) -> ArgumentParser:
+    """Every command by name; the arguments of the chosen one alone, since they may load torch."""
+    parser = ArgumentParser(
+        prog="oversmoothing",
+        description="Do a Transformer's tokens become alike as depth grows? It depends on the "
+        "spectrum: ask of a case, a simulation or a trained model.",
+    )
+    parser.add_argument("--version", action="version", version=f"oversmoothing {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in offered:
+        described = f"{command.summary[0].upper()}{command.summary[1:]}."
+        sub = subparsers.add_parser(command.name, help=command.summary, description=described)
+        if command.name == chosen:
+            command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line. Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    arguments: Namespace = _parser(COMMANDS, chosen).parse_args(words)
+    try:
+        return int(arguments.run(arguments))
+    except InputError as error:
+        print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except RequirementError as error:
+        print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(
+            f"oversmoothing {arguments.command}: interrupted; what was finished is kept",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: nothing is wrong with the result.
+        sys.stderr.close()
+        return 0

@@ -1,0 +1,7 @@
+"""`python -m oversmoothing`."""
+
+import sys
+
+from oversmoothing import main
+
+sys.exit(main())

@@ -1,0 +1,79 @@
+"""`oversmoothing verdict`: the theory's answer on one case, in words or as JSON."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from oversmoothing.theory.support.errors import InputError
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.verdict.verdict import Verdict
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "case",
+        nargs="?",
+        metavar="CASE.json",
+        help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head) and optionally '
+        '"X0" as nested lists, for X\' = X + A X H^T; strings ("3/4") are exact',
+    )
+    parser.add_argument("--example", metavar="NAME", help="a golden case instead, e.g. GT4")
+    parser.add_argument(
+        "--depth", type=int, nargs="+", default=[], metavar="L", help="HFC/LFC after L layers too"
+    )
+    parser.add_argument("--certified", action="store_true", help="enclose both radii rigorously")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: Namespace) -> int:
+    from oversmoothing.theory.layer.case import make_case, read_case
+    from oversmoothing.theory.layer.golden import golden_case, golden_cases
+    from oversmoothing.theory.support.files import to_json
+    from oversmoothing.theory.verdict.verdict import case_verdict, check_depths
+
+    if (arguments.case is None) == (arguments.example is None):
+        raise InputError(
+            "give either a CASE.json or --example NAME, one of " + ", ".join(golden_cases())
+        )
+    depths = check_depths(arguments.depth)
+    if arguments.example is not None:
+        golden = golden_case(arguments.example)
+        case = make_case(golden.A, golden.H, golden.X0)
+    else:
+        case = read_case(arguments.case)
+    if depths and case.X0 is None:
+        raise InputError('--depth needs a start: add "X0" to the case')
+    result = case_verdict(case, depths, arguments.certified)
+    print(to_json(result.to_json_object()) if arguments.json else describe(result), end="")
+    return 0
+
+
+def describe(result: Verdict) -> str:
+    """The verdict as a few lines of text."""
+    from oversmoothing.theory.numbers.rational import fraction_text
+
+    lines = [f"{result.verdict} ({result.status})", f"  {result.reason}"]
+    if result.rho_consensus is not None and result.rho_quotient is not None:
+        lines.append(
+            f"  rho_C = {result.rho_consensus:.10g}, rho_Q = {result.rho_quotient:.10g}, "
+            f"rate rho_Q/rho_C = {result.rate:.10g} a layer, margin {result.margin:.3g}"
+        )
+    if result.verdict_x0 is not None:
+        lines.append(f"  for this X_0: {result.verdict_x0}")
+    for depth, ratio in result.hfc_lfc.items():
+        if ratio.value is None:
+            lines.append(f"  L = {depth}: no value (the state is 0, or too cancelled to measure)")
+        else:
+            squared = (
+                "" if ratio.squared is None else f", squared {_short(fraction_text(ratio.squared))}"
+            )
+            lines.append(
+                f"  L = {depth}: HFC/LFC = {ratio.value:.10g}, log {ratio.log:.12g}{squared}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"a fraction of {len(text)} characters (see --json)"

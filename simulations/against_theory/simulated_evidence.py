@@ -1,0 +1,150 @@
+"""Simulated evidence for claims of the theory: the torch iteration against the predictions.
+
+theory/ states the claims and knows no torch; `register_all` adds what only a simulation can show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.theory.certificates.certified_radii import certified_dominance
+from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.proofs.claim import Effort
+from oversmoothing.theory.proofs.evidence import Certified, Measurement, Simulated
+from oversmoothing.theory.proofs.ledger import register
+from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.verdict.verdict import verdict
+
+
+def _case(seed: int, eigenvalues: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([2401, 4301, seed])
+    A = ATTENTION["symmetric_psd"](6, rng=rng)
+    H = VALUE_PROJECTION["spectrum"](len(eigenvalues), rng=rng, eigenvalues=eigenvalues)
+    return A, H, rng.standard_normal((6, len(eigenvalues)))
+
+
+def smoothing(effort: Effort) -> list[Measurement]:
+    """T4a: h in {0.6, 0.2}; HFC/LFC against the closed form, cosines and rank at layer 300."""
+    rows = []
+    for k in range(3):
+        A, H, X0 = _case(effort.seed + k, [0.6, 0.2])
+        table = evolve(X0=X0, A=A, H=H, depth=[300, 600], method="plain").metrics()
+        states = closed_form(A=A, H=H, X0=X0, depths=[300, 600])
+        for measured, state in zip(table["log_hfc_lfc"], states, strict=True):
+            # Each layer rounds once; the sum of 600 roundings stays below this.
+            what = f"log HFC/LFC at layer {state.depth}, case {k}"
+            rows.append(Measurement(what, state.log_hfc_lfc, float(measured), 1e-9))
+        last = table.iloc[-1]
+        rows.append(Measurement(f"minimum cosine, case {k}", 1.0, float(last["cos_min"]), 1e-12))
+        rows.append(
+            Measurement(f"effective rank, case {k}", 1.0, float(last["effective_rank"]), 1e-12)
+        )
+    return rows
+
+
+def non_smoothing(effort: Effort) -> list[Measurement]:
+    """T4b: h in {-0.9, -0.4}; limits of HFC/LFC, of the minimum cosine and of the rank."""
+    rows = []
+    for k in range(3):
+        A, H, X0 = _case(effort.seed + k, [-0.9, -0.4])
+        found = verdict(A=A, H=H, X0=X0)
+        last = evolve(X0=X0, A=A, H=H, depth=4000, method="plain").metrics().iloc[-1]
+        if found.limit is None or not math.isfinite(found.limit):
+            raise AssertionError(f"case {k} has no finite limit: {found.reason}")
+        limit = found.limit
+        rows.append(Measurement(f"HFC/LFC, case {k}", limit, float(last["hfc_lfc"]), 1e-6 * limit))
+        rows.append(Measurement(f"minimum cosine, case {k}", -1.0, float(last["cos_min"]), 1e-9))
+        rows.append(
+            Measurement(f"effective rank, case {k}", 1.0, float(last["effective_rank"]), 1e-6)
+        )
+    return rows
+
+
+def rate(effort: Effort) -> list[Measurement]:
+    """T5a: the slope of log HFC/LFC between layers 2000 and 4000 against log r."""
+    rows = []
+    for k in range(4):
+        A, H, X0 = _case(effort.seed + k, [0.5, 0.3, -0.2])
+        a, h = attention_spectrum(A).values, value_projection_spectrum(H).values
+        predicted = math.log(np.abs(1 + np.outer(a, h)).max() / np.abs(1 + h).max())
+        logs = evolve(X0=X0, A=A, H=H, depth=[2000, 4000], method="plain").metrics()["log_hfc_lfc"]
+        slope = float(logs.iloc[-1] - logs.iloc[-2]) / 2000
+        rows.append(Measurement(f"log rate per layer, case {k}", predicted, slope, 1e-6))
+    return rows
+
+
+def a_million_layers(effort: Effort) -> list[Measurement]:
+    """T11.5: h = 1, a = 1/2, X_0 = (1, 2): -log 3 + L log(3/4), without overflow."""
+    layers = 200_000
+    A = [[0.75, 0.25], [0.25, 0.75]]
+    table = evolve(X0=[[1.0], [2.0]], A=A, H=[[1.0]], depth=layers, method="plain").metrics()
+    exact = -math.log(3) + layers * math.log(0.75)
+    measured = float(table["log_hfc_lfc"].iloc[-1])
+    return [Measurement(f"log HFC/LFC after {layers} layers", exact, measured, 1e-9 * -exact)]
+
+
+def drift(effort: Effort) -> list[Measurement]:
+    """T11.9: (Y, c) in float32 follows the closed form where X itself has saturated near eps."""
+    A, H, X0 = _case(effort.seed, [0.6, 0.2])
+    table = evolve(X0=X0, A=A, H=H, depth=2000, method="plain", dtype=torch.float32).metrics()
+    state = closed_form(A=A, H=H, X0=X0, depths=[2000])[0]
+    measured = float(table["log_hfc_lfc"].iloc[-1])
+    # 2000 layers, each with a relative error of a few eps in float32.
+    tolerance = 2000 * 16 * float(torch.finfo(torch.float32).eps)
+    return [Measurement("log HFC/LFC at layer 2000", state.log_hfc_lfc, measured, tolerance)]
+
+
+def contractions_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+    """T3c at n = 197, d = 64: H = -(I - K)/2 with ||K||_2 < 1 is certified NON_SMOOTHING."""
+    return _certify_all(effort, lambda rng, d: _contraction(rng, d), "NON_SMOOTHING")
+
+
+def negative_spectra_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+    """T3d at n = 197, d = 64: symmetric H with spectrum in [-0.95, -0.05]."""
+    return _certify_all(
+        effort,
+        lambda rng, d: VALUE_PROJECTION["spectrum"](
+            d, rng=rng, eigenvalues=list(rng.uniform(-0.95, -0.05, d)), basis="orthogonal"
+        ),
+        "NON_SMOOTHING",
+    )
+
+
+def _contraction(rng: np.random.Generator, d: int) -> np.ndarray:
+    K = rng.standard_normal((d, d))
+    return -(np.eye(d) - 0.9 * K / np.linalg.norm(K, 2)) / 2
+
+
+def _certify_all(
+    effort: Effort, make: Callable[[np.random.Generator, int], np.ndarray], expected: str
+) -> tuple[int, int, str | None]:
+    holding = undecided = 0
+    for k, temperature in enumerate((0.3, 1.0, 3.0)):
+        rng = np.random.default_rng([197, 64, effort.seed, k])
+        A = ATTENTION["softmax"](197, rng=rng, temperature=temperature)
+        found = certified_dominance(A, make(rng, 64))
+        if found.verdict == "UNDECIDED":
+            undecided += 1
+        elif found.verdict == expected:
+            holding += 1
+        else:
+            return holding, undecided, f"seed {effort.seed}, case {k}: {found.reason}"
+    return holding, undecided, None
+
+
+def register_all() -> None:
+    """Register every simulation with its claim."""
+    register("T4a", Simulated("torch iteration: ratio, cosines, rank", smoothing))
+    register("T4b", Simulated("torch iteration: limits of ratio, cosines, rank", non_smoothing))
+    register("T5a", Simulated("torch iteration: rate of HFC/LFC", rate))
+    register("T11.5", Simulated("torch iteration of many layers", a_million_layers))
+    register("T3c", Certified("contractions at n = 197, d = 64", contractions_at_real_size))
+    register("T3d", Certified("negative spectra at n = 197, d = 64", negative_spectra_at_real_size))
+    register("T11.9", Simulated("torch iteration in float32", drift))

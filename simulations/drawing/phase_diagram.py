@@ -1,0 +1,243 @@
+"""Phase diagram of a sweep: the share of SMOOTHING and the measured slope over two of its axes.
+
+A cell is one value of x, y and panel; what else the sweep varies (seeds, say) is counted in it.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize, SymLogNorm
+from matplotlib.figure import Figure
+
+from oversmoothing.simulations.drawing.picture import (
+    FULL_WIDTH,
+    PALETTE,
+    VERDICT_COLOUR,
+    new_figure,
+    style,
+)
+from oversmoothing.simulations.sweep.parameters import PARAMETERS
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import write_atomically
+
+MAX_PANELS = 6
+# Where |log r| times the depth is below this, the depth cannot tell smoothing from bounded.
+SLOW = 5.0
+_COUNTS = ("SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL", "UNDECIDED")
+
+_SHARE = LinearSegmentedColormap.from_list(
+    "share", [VERDICT_COLOUR["NON_SMOOTHING"], "#F7F7F7", VERDICT_COLOUR["SMOOTHING"]]
+)
+_SLOPE = _SHARE.reversed()
+
+
+def cells(table: pd.DataFrame, x: str, y: str, panel: str | None = None) -> pd.DataFrame:
+    """One row a cell of the table of a sweep.
+
+    Columns: x_name, y_name, panel_name and their values x, y, panel; points, the count of each
+    verdict in small letters, errors; share (SMOOTHING over SMOOTHING, NON_SMOOTHING and TIE; NaN
+    without any), slope and predicted (medians of the measured slope of log HFC/LFC and of
+    log(rho_Q/rho_C), per layer; NaN without), runs (points with one head, a SMOOTHING or
+    NON_SMOOTHING verdict and a measured ratio), agree (those that do as their verdict says: HFC/LFC
+    at the last layer is below 1/sqrt(n - 1), where no bounded run can stay (T1f), if SMOOTHING, and
+    not if NON_SMOOTHING), slow (those that do not, and whose |log r| is too small for their depth).
+    Raises `InputError` for a name that is no parameter of the sweep.
+    """
+    for name in (x, y) if panel is None else (x, y, panel):
+        if name not in PARAMETERS or table[name].isna().all():
+            known = [p for p in PARAMETERS if p in table and table[p].nunique() > 1]
+            raise InputError(f"no axis '{name}' in this sweep; it has {', '.join(known)}")
+    if len({x, y, panel}) < 3:
+        raise InputError(f"x, y and panel must differ: {x}, {y}, {panel}")
+    frame = table.assign(_panel="" if panel is None else table[panel])
+    panels = frame["_panel"].nunique()
+    if panels > MAX_PANELS:
+        raise InputError(f"{panel} has {panels} values; at most {MAX_PANELS} panels can be drawn")
+    rows = []
+    for (value, at_y, at_x), part in frame.groupby(["_panel", y, x], sort=True):
+        rows.append(
+            {
+                "x_name": x,
+                "y_name": y,
+                "panel_name": panel or "",
+                "panel": value,
+                "x": at_x,
+                "y": at_y,
+                **_cell(part),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _cell(part: pd.DataFrame) -> dict[str, Any]:
+    verdict = part["verdict"]
+    counts = {name.lower(): int((verdict == name).sum()) for name in _COUNTS}
+    decided = counts["smoothing"] + counts["non_smoothing"] + counts["tie"]
+    found: dict[str, Any] = {
+        "points": len(part),
+        **counts,
+        "errors": int((part["status"] == "error").sum()),
+        "share": counts["smoothing"] / decided if decided else np.nan,
+        "slope": np.nan,
+        "predicted": float(part["predicted_log_rate"].replace(-np.inf, np.nan).median()),
+        "runs": 0,
+        "agree": 0,
+        "slow": 0,
+    }
+    if "slope" in part:
+        smooth = part["verdict"] == "SMOOTHING"
+        # Several heads have no common pi, and no such floor.
+        runs = (smooth | (part["verdict"] == "NON_SMOOTHING")) & (part["heads"] == 1)
+        runs &= part["log_hfc_lfc"].notna()
+        below = part["log_hfc_lfc"] < -0.5 * np.log((part["n"] - 1).clip(lower=1))
+        slow = part["predicted_log_rate"].abs() * part["depth"] < SLOW
+        found |= {
+            "slope": float(part["slope"].median()),
+            "runs": int(runs.sum()),
+            "agree": int((runs & (below == smooth)).sum()),
+            "slow": int((runs & (below != smooth) & slow).sum()),
+        }
+    return found
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A column a panel: above the share, below the slope (where it was measured), from `cells`."""
+    panels = list(dict.fromkeys(table["panel"]))
+    measured = bool(table["slope"].notna().any())
+    rows = 2 if measured else 1
+    with style():
+        figure, axes = new_figure(
+            rows,
+            len(panels),
+            width=max(FULL_WIDTH, 1.6 * len(panels)),
+            height=2.5 * rows + 0.3,
+            sharex=True,
+            sharey=True,
+        )
+        norms: list[Normalize] = [Normalize(0.0, 1.0)]
+        if measured:
+            top = float(np.nanmax(np.abs(table["slope"]))) or 1.0
+            norms.append(SymLogNorm(top / 100, vmin=-top, vmax=top, base=10))
+        what = [("share", _SHARE, "share of SMOOTHING"), ("slope", _SLOPE, "median slope")]
+        for row, ((name, colours, label), norm) in enumerate(zip(what, norms, strict=False)):
+            for column, panel in enumerate(panels):
+                axis: Axes = axes[row, column]
+                grid = _grid(table[table["panel"] == panel], table, name)
+                image = axis.pcolormesh(grid, cmap=colours, norm=norm, rasterized=True)
+                axis.set_facecolor(PALETTE["light"])
+                axis.grid(False)
+                _boundary(axis, _grid(table[table["panel"] == panel], table, "share"))
+                if row == 0:
+                    _title(axis, table, panel)
+                if row == rows - 1:
+                    axis.set_xlabel(str(table["x_name"].iloc[0]))
+                if column == 0:
+                    axis.set_ylabel(str(table["y_name"].iloc[0]))
+            bar = figure.colorbar(image, ax=list(axes[row]), label=label, pad=0.01, aspect=14)
+            if isinstance(norm, SymLogNorm):
+                bar.set_ticks(_symmetric_ticks(float(norm.vmax or 1.0)))
+                bar.minorticks_off()
+        _ticks(axes[0, 0], table)
+    return figure
+
+
+def _symmetric_ticks(top: float) -> list[float]:
+    """0 and the two largest powers of ten below `top`, of both signs."""
+    decade = int(np.floor(np.log10(top)))
+    powers = [10.0**decade, 10.0 ** (decade - 1)]
+    return [-powers[0], -powers[1], 0.0, powers[1], powers[0]]
+
+
+def _grid(part: pd.DataFrame, table: pd.DataFrame, name: str) -> Any:
+    """The values of a panel as [y, x], NaN where the sweep has no cell, masked."""
+    xs, ys = sorted(table["x"].unique()), sorted(table["y"].unique())
+    wide = part.pivot(index="y", columns="x", values=name).reindex(index=ys, columns=xs)
+    return np.ma.masked_invalid(wide.to_numpy(dtype=float))
+
+
+def _boundary(axis: Axes, share: Any) -> None:
+    """The line where half of the points smooth, through the centres of the cells."""
+    values = share.filled(np.nan)
+    inside = values[np.isfinite(values)]
+    if min(values.shape) > 1 and len(inside) and inside.min() < 0.5 < inside.max():
+        x, y = np.arange(values.shape[1]) + 0.5, np.arange(values.shape[0]) + 0.5
+        axis.contour(x, y, values, levels=[0.5], colors="black", linewidths=0.9)
+
+
+def _title(axis: Axes, table: pd.DataFrame, panel: Any) -> None:
+    name = str(table["panel_name"].iloc[0])
+    if name:
+        axis.set_title(f"{name} = {_label(panel)}")
+
+
+def _ticks(axis: Axes, table: pd.DataFrame) -> None:
+    """Cells stand at whole numbers: each tick carries the value of its cell."""
+    for which, name in ((axis.xaxis, "x"), (axis.yaxis, "y")):
+        values = sorted(table[name].unique())
+        step = -(-len(values) // 5)
+        shown = range(0, len(values), step)
+        which.set_ticks([k + 0.5 for k in shown], [_label(values[k]) for k in shown])
+
+
+def _label(value: Any) -> str:
+    # Half of a rounding error is not a value: -1.1e-16 in the middle of a range is 0.
+    return value if isinstance(value, str) else f"{round(float(value), 12) + 0.0:.3g}"
+
+
+def caption(table: pd.DataFrame) -> str:
+    """What is shown, in words, with the counts and how the runs agree with the verdicts."""
+    names = [str(table[f"{k}_name"].iloc[0]) for k in ("x", "y", "panel")]
+    total = {name.lower(): int(table[name.lower()].sum()) for name in _COUNTS}
+    points, errors = int(table["points"].sum()), int(table["errors"].sum())
+    counted = ", ".join(f"{n:,} {name.upper()}" for name, n in total.items() if n)
+    per_cell = points / len(table)
+    text = (
+        f"Share of SMOOTHING verdicts over {names[0]} and {names[1]}"
+        + (f", a column for each {names[2]}" if names[2] else "")
+        + f": {points:,} points in {len(table):,} cells of {per_cell:.4g} on average. Black: where "
+        "half of them smooth. Grey: no decided point. Cells are drawn in equal size. "
+        f"{counted or 'No verdict'}" + (f"; {errors:,} points failed." if errors else ".")
+    )
+    if not table["slope"].notna().any():
+        return text
+    text += (
+        " Below: median change of the natural log of HFC/LFC (Frobenius) per layer, measured over "
+        "the last half of the layers."
+    )
+    runs, agree, slow = (int(table[name].sum()) for name in ("runs", "agree", "slow"))
+    if runs:
+        text += (
+            f" {agree:,} of {runs:,} runs of one head do as their verdict says: SMOOTHING ends "
+            "below HFC/LFC = 1/sqrt(n - 1), where no bounded run can stay (T1f), NON_SMOOTHING does"
+            " not"
+        )
+    if runs > agree:
+        text += (
+            f"; of the other {runs - agree:,}, {slow:,} have |log(rho_Q/rho_C)| below {SLOW:g} "
+            "over their depth, too slow to tell"
+        )
+    return text + ("." if runs else "")
+
+
+def write(table: pd.DataFrame, folder: Path, name: str, title: str) -> list[Path]:
+    """folder/NAME.png, .pdf, .csv and .txt from `cells`. Returns their paths."""
+    figure = draw(table)
+    files: dict[str, str | bytes] = {
+        "csv": table.to_csv(index=False),
+        "txt": caption(table) + "\n",
+    }
+    for kind, metadata in (
+        ("png", {"Title": title, "Software": None}),
+        ("pdf", {"Title": title, "CreationDate": None, "ModDate": None}),
+    ):
+        buffer = io.BytesIO()
+        with style():
+            figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+        files[kind] = buffer.getvalue()
+    return [write_atomically(folder / f"{name}.{kind}", data) for kind, data in files.items()]

@@ -1,0 +1,55 @@
+"""What a method hands back: the states at the asked depths, and how exact they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oversmoothing.simulations.engine.problem import Array, Exponents, Problem
+
+
+@dataclass(frozen=True)
+class States:
+    """states [depths, N, n, d]: the rows of y and then c; exponents [depths, N, 2] of the two.
+
+    error: a first-order estimate of the relative error at each depth, the worst of the batch.
+    """
+
+    states: Tensor
+    exponents: Tensor
+    error: tuple[float, ...]
+
+
+def start_of(problem: Problem, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """(Z, exponents) of X_0: the rows of y and then c, [N, n, d], and their exponents [N, 2]."""
+    hfc, hfc_exponent, c, c_exponent = problem.start
+    y = hfc[..., :-1, :] - hfc[..., -1:, :]
+    batch = problem.batch
+    Z = np.concatenate(
+        (
+            np.broadcast_to(y, batch + y.shape[-2:]),
+            np.broadcast_to(c, batch + c.shape[-1:])[..., None, :],
+        ),
+        axis=-2,
+    )
+    exponents = np.stack(
+        (np.broadcast_to(hfc_exponent, batch), np.broadcast_to(c_exponent, batch)), axis=-1
+    )
+    return (
+        torch.as_tensor(Z.reshape(problem.number, *Z.shape[-2:])).to(device, dtype).contiguous(),
+        torch.as_tensor(exponents.reshape(problem.number, 2).astype(np.int64)).to(device),
+    )
+
+
+def from_x(X: Array, exponent: int, offset: Array) -> tuple[Array, Exponents]:
+    """(Z [n, d], exponents [2]) of a state 2^exponent X, by centring X."""
+    mean = X.mean(axis=0)
+    hfc = X - mean
+    left = hfc.mean(axis=0)
+    hfc = hfc - left
+    c = mean + left - offset @ hfc
+    Z = np.concatenate((hfc[:-1] - hfc[-1:], c[None]))
+    return Z, np.array([exponent, exponent], dtype=np.int64)

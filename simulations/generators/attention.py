@@ -1,0 +1,195 @@
+"""Attention matrices to simulate with, drawn from an explicit generator (T1g, T1h, T11.2).
+
+Every generator returns float64 [*batch, n, n] with rows summing to 1 within n eps, and takes
+(n, *, rng, temperature, dim, batch) and sometimes more. Queries and keys are drawn with unit
+variance logits: x_i in R^dim with entries N(0, 1), W_Q and W_K [dim, dim] with entries N(0, 1/dim),
+logits x_i W_Q W_K^T x_k^T / (sqrt(dim) temperature). A low temperature makes A sharp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.checks import row_sum_tolerance
+from oversmoothing.theory.support.errors import InputError
+
+Array = NDArray[np.float64]
+
+# Sinkhorn converges like the square of the second singular value of the limit per round.
+_SINKHORN_ROUNDS = 100_000
+
+
+def row_softmax(logits: Array) -> Array:
+    """softmax over the last axis, float64 [..., n, n]; -inf is a masked entry (T11.10).
+
+    Raises `InputError` for NaN, +inf or a row that is masked altogether.
+    """
+    top = logits.max(axis=-1, keepdims=True)
+    if not np.isfinite(top).all():
+        raise InputError(
+            "logits must be finite or -inf, with at least one finite entry in each row"
+        )
+    weights = np.exp(logits - top)
+    result: Array = weights / weights.sum(axis=-1, keepdims=True)
+    return result
+
+
+def attention_from_tokens(
+    X: Array, W_Q: Array, W_K: Array, *, temperature: float = 1.0, causal: bool = False
+) -> Array:
+    """softmax(X W_Q W_K^T X^T / (sqrt(k) temperature)) [..., n, n] for X [..., n, dim], W [dim, k].
+
+    causal masks the entries above the diagonal. Raises `InputError` for temperature <= 0.
+    """
+    if not (temperature > 0 and math.isfinite(temperature)):
+        raise InputError(f"temperature must be a positive number, not {temperature}")
+    logits = (X @ W_Q) @ np.swapaxes(X @ W_K, -1, -2)
+    logits = logits / (math.sqrt(W_Q.shape[-1]) * temperature)
+    if causal:
+        n = logits.shape[-1]
+        logits = np.where(np.tri(n, dtype=bool), logits, -np.inf)
+    return row_softmax(logits)
+
+
+def softmax_attention(
+    n: int,
+    *,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    dim: int = 16,
+    batch: tuple[int, ...] = (),
+    causal: bool = False,
+) -> Array:
+    """Softmax attention of random tokens, queries and keys: A > 0, mostly complex spectrum."""
+    X, W_Q, W_K = _tokens(n, dim, batch, rng), _weights(dim, batch, rng), _weights(dim, batch, rng)
+    return attention_from_tokens(X, W_Q, W_K, temperature=temperature, causal=causal)
+
+
+def symmetric_psd_attention(
+    n: int,
+    *,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    dim: int = 16,
+    batch: tuple[int, ...] = (),
+) -> Array:
+    """W_Q = W_K, so that W_Q W_K^T is symmetric and PSD: spec(A) is real and in [0, 1] (T1g)."""
+    X, W = _tokens(n, dim, batch, rng), _weights(dim, batch, rng)
+    return attention_from_tokens(X, W, W, temperature=temperature)
+
+
+def symmetric_indefinite_attention(
+    n: int,
+    *,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    dim: int = 16,
+    batch: tuple[int, ...] = (),
+) -> Array:
+    """W_Q W_K^T symmetric with eigenvalues of both signs: real spectrum, in (-1, 1] (T1g)."""
+    X, W = _tokens(n, dim, batch, rng), _weights(dim, batch, rng)
+    signs = np.where(np.arange(dim) % 2 == 0, 1.0, -1.0)
+    return attention_from_tokens(X, W * signs, W, temperature=temperature)
+
+
+def causal_attention(
+    n: int,
+    *,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    dim: int = 16,
+    batch: tuple[int, ...] = (),
+) -> Array:
+    """Masked softmax, lower triangular: spec(A) is the diagonal, in (0, 1], and pi = e_1 (T1h)."""
+    return softmax_attention(n, rng=rng, temperature=temperature, dim=dim, batch=batch, causal=True)
+
+
+def doubly_stochastic_attention(
+    n: int,
+    *,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    dim: int = 16,
+    batch: tuple[int, ...] = (),
+) -> Array:
+    """Softmax attention after Sinkhorn's iteration: rows and columns sum to 1, pi = 1/n (T1f).
+
+    Both within n eps. Raises `InputError` where the iteration does not get there.
+    """
+    return sinkhorn(softmax_attention(n, rng=rng, temperature=temperature, dim=dim, batch=batch))
+
+
+def sinkhorn(K: Array) -> Array:
+    """The doubly stochastic D_1 K D_2 of a positive K [..., n, n], rows and columns within n eps.
+
+    Raises `InputError` where the iteration stops short of it.
+    """
+    n = K.shape[-1]
+    # One unit in the last place of a row is the least that the two normalisations can leave.
+    allowed = max(row_sum_tolerance(n), row_sum_tolerance(4))
+    A: Array = K
+    for _ in range(_SINKHORN_ROUNDS):
+        A = A / A.sum(axis=-2, keepdims=True)
+        A = A / A.sum(axis=-1, keepdims=True)
+        off = float(np.abs(A.sum(axis=-2) - 1.0).max())
+        if off <= allowed:
+            return A
+    raise InputError(
+        f"Sinkhorn's iteration left columns {off:.1e} from 1: the attention is too sharp, "
+        "raise the temperature"
+    )
+
+
+def nearly_reducible_attention(
+    n: int,
+    *,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    dim: int = 16,
+    batch: tuple[int, ...] = (),
+    coupling: float = 1e-3,
+    blocks: int = 2,
+) -> Array:
+    """(1 - coupling) (block-diagonal attention) + coupling (full attention), coupling in (0, 1].
+
+    blocks - 1 eigenvalues lie within about coupling of 1: smoothing takes about 1/coupling layers
+    (T11.2).
+    Raises `InputError` for more blocks than tokens or coupling outside (0, 1].
+    """
+    if not 0.0 < coupling <= 1.0:
+        raise InputError(f"coupling must lie in (0, 1], not {coupling}")
+    if not 1 <= blocks <= n:
+        raise InputError(f"blocks must lie between 1 and n = {n}, not {blocks}")
+    X, W_Q, W_K = _tokens(n, dim, batch, rng), _weights(dim, batch, rng), _weights(dim, batch, rng)
+    full = attention_from_tokens(X, W_Q, W_K, temperature=temperature)
+    group = np.arange(n) * blocks // n
+    inside = np.where(group[:, None] == group[None, :], full, 0.0)
+    inside = inside / inside.sum(axis=-1, keepdims=True)
+    A = (1.0 - coupling) * inside + coupling * full
+    result: Array = A / A.sum(axis=-1, keepdims=True)
+    return result
+
+
+def _tokens(n: int, dim: int, batch: tuple[int, ...], rng: np.random.Generator) -> Array:
+    if n < 1 or dim < 1:
+        raise InputError(f"n and dim must be at least 1, not {n} and {dim}")
+    return rng.standard_normal((*batch, n, dim))
+
+
+def _weights(dim: int, batch: tuple[int, ...], rng: np.random.Generator) -> Array:
+    result: Array = rng.standard_normal((*batch, dim, dim)) / math.sqrt(dim)
+    return result
+
+
+ATTENTION: dict[str, Callable[..., Array]] = {
+    "softmax": softmax_attention,
+    "symmetric_psd": symmetric_psd_attention,
+    "symmetric_indefinite": symmetric_indefinite_attention,
+    "causal": causal_attention,
+    "doubly_stochastic": doubly_stochastic_attention,
+    "nearly_reducible": nearly_reducible_attention,
+}

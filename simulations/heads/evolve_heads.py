@@ -1,0 +1,145 @@
+"""X' = [X +] sum_h A_h X W_h over many heads and changing layers, to any depth (T7, T8a-b, T9).
+
+PA = PAP holds for every row-stochastic A, so y_i = x_i - x_n stays autonomous whatever the heads
+and however they change: y' = y + sum_h B'_h y W_h with B'_ij = A_ij - A_nj (T1c). The pi-mean of
+one fixed A is autonomous too, but different heads and layers have different pi; what all of them
+have is the plain mean m over the tokens, which HFC drives:
+
+    m' = m + m sum_h W_h + sum_h (g_h^T y) W_h,   g_hj = mean_i A_h,ij - 1/n   (j < n).
+
+For doubly stochastic A_h the drive g_h is 0 exactly and m is autonomous. y and m carry a power of
+two each: a spread of 1e-200 around a mean of 1 is as right as one of 1. The drive enters m at its
+own scale; when it is far below m it is lost as any small summand of a float is, when it is far
+above, m becomes it.
+
+Per layer: one product with all P_h, one batched product with the B'_h (g_h its last row), one with
+all Q_h (`heads_map`). Attention that follows the state is in `heads_softmax`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from oversmoothing.simulations.engine.inputs import (
+    as_numpy,
+    check_depths,
+    choose_device,
+    choose_precision,
+)
+from oversmoothing.simulations.heads.heads_iteration import Iteration
+from oversmoothing.simulations.heads.heads_layers import (
+    ATTENTION_STREAM,
+    WEIGHT_STREAM,
+    Drawn,
+    Fixed,
+    FromState,
+    PerLayer,
+    Rule,
+    as_rule,
+    head_attention,
+    head_weights,
+)
+from oversmoothing.simulations.heads.heads_stack import Stack
+from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
+from oversmoothing.simulations.states.trajectory import Trajectory
+from oversmoothing.theory.layer.checks import check_states
+from oversmoothing.theory.support.errors import InputError
+
+__all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
+
+
+def evolve_heads(
+    *,
+    X0: Any,
+    attention: Any,
+    weights: Any,
+    depth: int | Sequence[int],
+    residual: bool = True,
+    dtype: torch.dtype | None = None,
+    device: str = "auto",
+    progress: bool = False,
+) -> Trajectory:
+    """Run X' = X + sum_h A_h X W_h (without X + where residual is False), keep the asked depths.
+
+    X0 [*batch, n, d], or a `SplitState` such as `trajectory.state(i)`, which holds a spread that no
+    array of floats around its mean could. attention: A [n, n] (for all heads), [heads, n, n] or
+    [*batch, heads, n, n], row-stochastic; or a `FromState`; or `PerLayer` or `Drawn` giving either
+    for each layer.
+    weights: W [heads, d, d] or [d, d], or factors (W_V [heads, d, r], W_O [heads, r, d]), the same
+    for the whole batch; or `PerLayer` or `Drawn` giving these. depth: one depth (0 is kept too,
+    unless asked alone) or an increasing sequence. dtype: torch.float32 or torch.float64, by default
+    that of X0 if it is one of these, else float64. device: 'auto', 'cpu' or any torch device.
+
+    The result is a `Trajectory` whose second coordinate is the plain mean (its offset is 0); its
+    error counts one rounding a layer, before any cancellation that the layers bring. An A
+    whose columns sum to 1 within n eps counts as doubly stochastic. A state that becomes exactly 0
+    stays 0, its metrics NaN; without residual an HFC below 2^-(2^58) counts as 0.
+
+    Raises `InputError` for NaN, shapes that do not fit, A not row-stochastic, bad depths or
+    devices, and weights too large for the dtype.
+    """
+    depths = check_depths(depth)
+    where = choose_device(device)
+    precision = choose_precision(X0, dtype)
+    attention, weights = as_rule(attention), as_rule(weights)
+    first = head_weights(weights.at(0, WEIGHT_STREAM))
+    batch, Z, exponents = _start(X0, first.d, attention, first.heads)
+    stack = Stack(attention, weights, residual, batch, Z.shape[-2], first.d, where, precision)
+    iteration = Iteration(Z.to(where, precision), exponents.to(where), stack)
+    kept: list[tuple[Tensor, Tensor]] = []
+    with (
+        torch.inference_mode(),
+        tqdm(
+            total=depths[-1], disable=None if progress else True, file=sys.stderr, unit="layer"
+        ) as bar,
+    ):
+        for target in depths:
+            bar.update(target - iteration.layer)
+            iteration.advance_to(target)
+            kept.append((iteration.Z.clone(), iteration.exponents.clone()))
+    return Trajectory(
+        depths=depths,
+        batch=batch,
+        states=torch.stack([Z for Z, _ in kept]),
+        exponents=torch.stack([e for _, e in kept]),
+        offset=torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where),
+        method="layers",
+        reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
+        error=tuple(L * torch.finfo(precision).eps for L in depths),
+    )
+
+
+def _start(X0: Any, d: int, attention: Rule, heads: int) -> tuple[tuple[int, ...], Tensor, Tensor]:
+    """The batch shape, that of A included, and [y; m] [N, n, d] with its exponents [N, 2]."""
+    given = X0 if isinstance(X0, SplitState) else None
+    array = as_numpy(X0 if given is None else given.hfc)
+    asked = attention.at(0, ATTENTION_STREAM)
+    more: tuple[int, ...] = ()
+    if isinstance(asked, FromState):
+        shape = np.shape(array)
+        if len(shape) < 2 or shape[-2] < 1:
+            raise InputError(f"X0 has shape {list(shape)}; it must be [..., n, {d}] with n >= 1")
+        n = shape[-2]
+    else:
+        A = head_attention(asked, heads)
+        n, more = A.shape[-1], A.shape[:-3]
+    checked = check_states(array, n, d)
+    try:
+        batch = np.broadcast_shapes(more, checked.shape[:-2])
+    except ValueError as error:
+        raise InputError(
+            f"the batch dimensions of A {more} and X0 {checked.shape[:-2]} do not broadcast"
+        ) from error
+    state = split(torch.as_tensor(checked)) if given is None else given
+    hfc = state.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
+    mean = state.mean.cpu().expand(*batch, d).reshape(-1, 1, d)
+    exponents = torch.stack((state.hfc_exponent, state.mean_exponent), dim=-1).cpu()
+    Z = torch.cat((to_differences(hfc), mean), dim=-2)
+    return batch, Z, exponents.expand(*batch, 2).reshape(-1, 2)

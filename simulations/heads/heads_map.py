@@ -1,0 +1,78 @@
+"""sum_h A_h X W_h as three products over all heads at once.
+
+With W_h = P_h Q_h: one product X [P_1 ... P_H], one batched product with the A_h, one product with
+[Q_1; ...; Q_H]. Dense W_h are the case P_h = I, where the first product falls away.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from oversmoothing.simulations.heads.heads_layers import HeadWeights
+from oversmoothing.simulations.states.split_state import normalise
+
+
+class HeadMap:
+    """The weights of one layer on a device.
+
+    shift: with scaled=True, W_h is 2^shift times what is kept, whose factors have their largest
+    entries in [1/2, 1); else 0.
+    """
+
+    def __init__(
+        self, weights: HeadWeights, where: torch.device, dtype: torch.dtype, scaled: bool = False
+    ) -> None:
+        self.heads, self.d = weights.heads, weights.d
+        self.shift = 0
+        self.Q = torch.as_tensor(weights.Q.reshape(-1, self.d).copy())
+        self.P: Tensor | None = None
+        if weights.P is not None:
+            # [heads, d, r] -> [d, heads r]
+            self.P = torch.as_tensor(weights.P.swapaxes(0, 1).reshape(self.d, -1).copy())
+        if scaled:
+            self.Q, e = _unit(self.Q)
+            self.shift += e
+            if self.P is not None:
+                self.P, e = _unit(self.P)
+                self.shift += e
+        self.Q = self.Q.to(where, dtype)
+        if self.P is not None:
+            self.P = self.P.to(where, dtype)
+
+    def enter(self, X: Tensor) -> Tensor:
+        """X P_h: [N, k, d] -> [N, k, heads or 1, r] (one copy of X itself where W is dense)."""
+        if self.P is None:
+            return X.unsqueeze(2)
+        N, k, d = X.shape
+        return (X.reshape(N * k, d) @ self.P).view(N, k, self.heads, -1)
+
+    def leave(self, T: Tensor) -> Tensor:
+        """sum_h T_h Q_h: [N, k, heads, r] -> [N, k, d]; a missing head dimension is spread."""
+        N, k = T.shape[:2]
+        T = T.expand(N, k, self.heads, T.shape[-1])
+        return (T.reshape(N * k, -1) @ self.Q).view(N, k, self.d)
+
+    def total(self, m: Tensor) -> Tensor:
+        """m sum_h W_h for m [N, d]."""
+        return self.leave(self.enter(m.unsqueeze(1))).squeeze(1)
+
+
+def mix(A: Tensor, Z: Tensor) -> Tensor:
+    """A_h Z_h: A [N or 1, heads, k, n], Z [N, n, heads or 1, r] -> [N, k, heads, r]."""
+    N, n, spread, r = Z.shape
+    shared, heads, k = A.shape[0] == 1, A.shape[1], A.shape[2]
+    if shared and spread == 1:
+        # One product for all heads and states: their A_h stacked, the states side by side.
+        side = Z.squeeze(2).transpose(0, 1).reshape(n, N * r)
+        return (A[0].reshape(heads * k, n) @ side).view(heads, k, N, r).permute(2, 1, 0, 3)
+    if shared:
+        side = Z.permute(2, 1, 0, 3).reshape(heads, n, N * r)
+        return torch.bmm(A[0], side).view(heads, k, N, r).permute(2, 1, 0, 3)
+    Z = Z.expand(N, n, heads, r).transpose(1, 2)
+    return (A @ Z).transpose(1, 2)
+
+
+def _unit(x: Tensor) -> tuple[Tensor, int]:
+    y, e = normalise(x, x.ndim)
+    return y, int(e.item())

@@ -1,0 +1,190 @@
+"""One layer of attention that follows the state, right at any spread (T8a-b, T9).
+
+With X = 1 c + E the logits are x_i M x_j^T = (c + e_i) M c^T + c M e_j^T + e_i M e_j^T. The first
+term is the same for all j and leaves the softmax; what is left is
+
+    t_j = c M e_j^T + b_j   (the same for every token i)   and   s_ij = e_i M e_j^T + beta_ij,
+
+where the position bias is b_j + beta_ij, b its mean over i. So A_i = a + D_i with a = softmax(t),
+
+    D_ij = a_j (x_ij - k_i) / (1 + k_i),   x = exp(s) - 1,   k_i = sum_j a_j x_ij,
+
+and since HFC does not see what all tokens share, P A X = P D E: a product of small numbers, each
+known to its own last digit (E' = E M Sigma_a W to leading order, T8b). Formed as A X, a spread of
+1e-10 around a mean of 1 would already be lost. D carries its power of two, as E does: a spread of
+1e-200 makes D about 1e-400.
+
+The mean takes a^T E + mean_i(D_i E). In the mean over i the part of D linear in s cancels exactly
+(E and beta are centred), so it is left out, and the rest summed by itself:
+
+    mean_i D_ij = mean_i a_j ((q_ij - qbar_i) - k_i (x_ij - k_i) / (1 + k_i)),   q = exp(s) - 1 - s.
+
+Where |s| exceeds 1, or a causal mask hides tokens, D = A - a with both from the softmax: there it
+is no smaller than its rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oversmoothing.simulations.heads.heads_layers import SoftmaxWeights
+from oversmoothing.simulations.states.heads_scaling import add, shift, unit
+
+# exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.
+_SERIES = 2.0**-8
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A_h = 1/n + 1 (g_h as far as it is shared) + D_h, in parts that each have a power of two.
+
+    D [N, heads, n, n]: rows of A minus a, rows sum to 0; exponent D_exponent [N]. shared
+    [N, heads, 1, n]: a - 1/n, exponent shared_exponent [N]; rest [N, heads, 1, n]: the mean over
+    the rows of D, exponent rest_exponent [N].
+    """
+
+    D: Tensor
+    D_exponent: Tensor
+    shared: Tensor
+    shared_exponent: Tensor
+    rest: Tensor
+    rest_exponent: Tensor
+
+
+class SoftmaxHeads:
+    """W_Q, W_K and the bias of one layer on a device."""
+
+    def __init__(self, weights: SoftmaxWeights, where: torch.device, dtype: torch.dtype) -> None:
+        self.heads, d, self.r = weights.W_Q.shape
+
+        def side_by_side(W: np.ndarray) -> Tensor:
+            return torch.as_tensor(W.swapaxes(0, 1).reshape(d, -1).copy()).to(where, dtype)
+
+        self.W_Q, self.W_K = side_by_side(weights.W_Q), side_by_side(weights.W_K)
+        self.causal = weights.causal
+        self.column: Tensor | None = None
+        self.beta: Tensor | None = None
+        if weights.bias is not None:
+            column = weights.bias.mean(axis=-2, keepdims=True)
+            self.column = torch.as_tensor(column.copy()).to(where, dtype).unsqueeze(0)
+            self.beta = torch.as_tensor(weights.bias - column).to(where, dtype).unsqueeze(0)
+
+    def _project(self, X: Tensor, W: Tensor) -> Tensor:
+        N, k, d = X.shape
+        return (X.reshape(N * k, d) @ W).view(N, k, self.heads, self.r).transpose(1, 2)
+
+    def deviation(self, E: Tensor, E_exponent: Tensor, m: Tensor, m_exponent: Tensor) -> Deviation:
+        """The attention of X = 2^E_exponent E + 1 (2^m_exponent m); E [N, n, d] centred, m [N, d].
+
+        Exponents int64 [N].
+        """
+        keys = self._project(E, self.W_K).transpose(-1, -2) / math.sqrt(self.r)
+        t = self._project(m.unsqueeze(1), self.W_Q) @ keys  # [N, heads, 1, n]
+        s = self._project(E, self.W_Q) @ keys  # [N, heads, n, n]
+        t, t_exponent = unit(t, E_exponent + m_exponent, 3)
+        s, s_exponent = unit(s, 2 * E_exponent, 3)
+        if self.column is not None and self.beta is not None:
+            none = torch.zeros_like(E_exponent)
+            t, t_exponent = add([(t, t_exponent), (self.column.expand_as(t), none)], 3)
+            s, s_exponent = add([(s, s_exponent), (self.beta.expand_as(s), none)], 3)
+        shared, shared_exponent = _softmax_less_uniform(t, t_exponent)
+        D, rest, exponent, rest_exponent = self._rows(t, t_exponent, s, s_exponent)
+        return Deviation(D, exponent, shared, shared_exponent, rest, rest_exponent)
+
+    def _rows(
+        self, t: Tensor, t_exponent: Tensor, s: Tensor, s_exponent: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(D, its mean over i, and the exponents of both)."""
+        a = _softmax(t, t_exponent)
+        none = torch.zeros_like(s_exponent)
+        if self.causal:
+            D, rest = self._large(t, t_exponent, s, s_exponent, a)
+            return D, rest, none, none
+        small = s_exponent <= 0  # |s| <= 1: the largest entry of s lies in [1/2, 1)
+        if bool(small.all()):
+            D, rest = _small(s, s_exponent, a)
+            return D, rest, s_exponent, 2 * s_exponent
+        D, rest = self._large(t, t_exponent, s, s_exponent, a)
+        if not bool(small.any()):
+            return D, rest, none, none
+        here = small.view(-1, 1, 1, 1)
+        near, near_rest = _small(s, torch.where(small, s_exponent, none), a)
+        return (
+            torch.where(here, near, D),
+            torch.where(here, near_rest, rest),
+            torch.where(small, s_exponent, none),
+            torch.where(small, 2 * s_exponent, none),
+        )
+
+    def _large(
+        self, t: Tensor, t_exponent: Tensor, s: Tensor, s_exponent: Tensor, a: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        exponent = torch.maximum(s_exponent, t_exponent)
+        logits = shift(s, s_exponent - exponent, 3) + shift(t, t_exponent - exponent, 3)
+        if self.causal:
+            n = s.shape[-1]
+            seen = torch.ones(n, n, dtype=torch.bool, device=s.device).tril()
+            logits = logits.masked_fill(~seen, -math.inf)
+        D = _balanced(_softmax(logits, exponent) - a, a)
+        return D, D.mean(-2, keepdim=True)
+
+
+def _softmax(t: Tensor, exponent: Tensor) -> Tensor:
+    """softmax(2^exponent t) over the last axis; the largest goes first, so nothing overflows."""
+    return torch.softmax(shift(t - t.amax(-1, keepdim=True), exponent, 3), dim=-1)
+
+
+def _softmax_less_uniform(t: Tensor, exponent: Tensor) -> tuple[Tensor, Tensor]:
+    """softmax(2^exponent t) - 1/n as (value, exponent), to its own last digit."""
+    n = t.shape[-1]
+    small = exponent <= 0
+    near_exponent = torch.where(small, exponent, torch.zeros_like(exponent))
+    near = t * _psi(shift(t, near_exponent, 3))
+    mean = near.mean(-1, keepdim=True)
+    near = (near - mean) / (n * (1 + shift(mean, near_exponent, 3)))
+    far = _softmax(t, exponent) - 1.0 / n
+    return torch.where(small.view(-1, 1, 1, 1), near, far), near_exponent
+
+
+def _small(s: Tensor, exponent: Tensor, a: Tensor) -> tuple[Tensor, Tensor]:
+    """(2^-exponent D, 2^(-2 exponent) mean_i D) for logits 2^exponent s of at most 1."""
+    value = shift(s, exponent, 3)
+    x = s * _psi(value)
+    q = s * s * _phi(value)
+    k = (a * x).sum(-1, keepdim=True)
+    centred = x - k
+    damping = 1 + shift(k, exponent, 3)
+    D = _balanced(a * centred / damping, a)
+    rest = a * ((q - (a * q).sum(-1, keepdim=True)) - (k / damping) * centred)
+    return D, _balanced(rest, a).mean(-2, keepdim=True)
+
+
+def _balanced(D: Tensor, a: Tensor) -> Tensor:
+    """D with the entry of the largest a_j replaced by minus the others: rows sum to 0.
+
+    Where a is nearly one-hot that entry is the rounding of 1 - 1, and the others are not.
+    """
+    place = a.argmax(-1, keepdim=True).expand(*D.shape[:-1], 1)
+    D = D.scatter(-1, place, 0.0)
+    return D.scatter(-1, place, -D.sum(-1, keepdim=True))
+
+
+def _psi(s: Tensor) -> Tensor:
+    """(exp(s) - 1) / s, 1 at 0."""
+    zero = s == 0
+    return torch.where(zero, 1.0, torch.expm1(s) / torch.where(zero, 1.0, s))
+
+
+def _phi(s: Tensor) -> Tensor:
+    """(exp(s) - 1 - s) / s^2, 1/2 at 0."""
+    series = torch.full_like(s, 1 / 5040)
+    for factorial in (720, 120, 24, 6, 2):
+        series = series * s + 1 / factorial
+    far = s.abs() > _SERIES
+    safe = torch.where(far, s, 1.0)
+    return torch.where(far, (torch.expm1(safe) - safe) / (safe * safe), series)

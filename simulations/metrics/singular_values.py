@@ -1,0 +1,173 @@
+"""Singular values of a state, effective rank and sigma2 / sigma1, accurate near rank one (T4, T5).
+
+A state is [s, t; b, C] in the bases [1/sqrt n, Q] of the tokens and (mean direction, rest) of the
+features. When one row dominates, the small block is deflated by Householder reflections, each part
+with its own power of two, so that sigma2 / sigma1 = 1e-200 has as many digits as 0.1. An SVD of X
+itself stops at eps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from oversmoothing.simulations.states.split_state import (
+    SplitState,
+    log_of_two_to,
+    normalise,
+    scale,
+    split,
+    to_quotient,
+)
+
+# Below this ratio of HFC to LFC (or its inverse for two tokens) deflate; above, an SVD of X serves.
+DEFLATE_BELOW = 0.125
+# Each sweep multiplies the off-diagonal blocks by (sigma2/sigma1)^4 <= 2^-12; they enter squared.
+SWEEPS = 6
+
+
+def sigma2_sigma1(X: Tensor | SplitState) -> Tensor:
+    """The second singular value over the first, [...]; 0 where min(n, d) = 1, NaN for X = 0."""
+    ratio, exponent = singular_value_ratios(X)
+    return scale(_first(ratio), exponent, 0)
+
+
+def effective_rank(X: Tensor | SplitState) -> Tensor:
+    """exp of the entropy of sigma / sum(sigma), [...] (Roy and Vetterli 2007). NaN for X = 0."""
+    return 1.0 + effective_rank_excess(X)
+
+
+def effective_rank_excess(X: Tensor | SplitState) -> Tensor:
+    """Effective rank minus 1, [...], relatively accurate however small. NaN for X = 0."""
+    return torch.exp(log_effective_rank_excess(X))
+
+
+def log_effective_rank_excess(X: Tensor | SplitState) -> Tensor:
+    """Natural logarithm of (effective rank - 1); -inf for rank one, NaN for X = 0."""
+    return log_excess_of(*singular_value_ratios(X))
+
+
+def log_excess_of(ratio: Tensor, exponent: Tensor) -> Tensor:
+    """log(effective rank - 1) from sigma_i / sigma_1 = 2^exponent ratio_i, i >= 2.
+
+    ratio [..., k] and exponent [...], as `singular_value_ratios` returns them.
+
+    With p_i the normalised singular values and delta = 1 - p_1, the entropy is
+    sum_{i>=2} p_i (g - log p_i), g = -(1 - delta) log(1 - delta) / delta: positive terms only.
+    """
+    plain = scale(ratio, exponent, 1)
+    total = plain.sum(-1)
+    delta = total / (1.0 + total)
+    g = torch.where(delta > 0, -(1.0 - delta) * torch.log1p(-delta) / delta, 1.0)
+    log_p = torch.log(ratio) + (log_of_two_to(exponent) - torch.log1p(total)).unsqueeze(-1)
+    terms = torch.where(ratio > 0, ratio * (g.unsqueeze(-1) - log_p), ratio)
+    log_entropy = torch.log(terms.sum(-1)) + log_of_two_to(exponent) - torch.log1p(total)
+    entropy = torch.exp(log_entropy)
+    grown = torch.where(entropy > 0, torch.expm1(entropy) / entropy, 1.0)
+    # NaN compares false above: hand it on.
+    return torch.where(entropy.isnan(), entropy, log_entropy + torch.log(grown))
+
+
+def singular_value_ratios(X: Tensor | SplitState) -> tuple[Tensor, Tensor]:
+    """(ratio [..., k], exponent [...]): sigma_i / sigma_1 = 2^exponent ratio_i for i = 2 .. k + 1.
+
+    In descending order, k = min(n, d) - 1; with k = 0 one zero is returned. NaN for X = 0 and for
+    non-finite X. Accurate relative to the larger of HFC and LFC and, within the smaller one, to its
+    own norm; for HFC-dominated states of more than two tokens sigma2 / sigma1 stops at eps.
+    """
+    state = X if isinstance(X, SplitState) else split(X)
+    n, d = state.n, state.d
+    finite = torch.isfinite(state.hfc).all(-1).all(-1) & torch.isfinite(state.mean).all(-1)
+    defined = finite & (state.rows != 0).any(-1).any(-1)
+    batch = defined.shape
+    one = torch.zeros((*batch, 1), dtype=torch.float64, device=state.hfc.device)
+    no_exponent = torch.zeros(batch, dtype=torch.int64, device=state.hfc.device)
+    if min(n, d) == 1:
+        return torch.where(defined.unsqueeze(-1), one, torch.nan), no_exponent
+
+    # The two parts as orthogonal blocks of rows: sqrt(n) mean, and Y = Q^T hfc.
+    top = (math.sqrt(n) * state.mean).unsqueeze(-2)
+    rest = to_quotient(state.hfc)
+    shift = state.hfc_exponent - state.mean_exponent
+    top_norm = torch.linalg.vector_norm(top, dim=(-2, -1))
+    rest_norm = torch.linalg.vector_norm(rest, dim=(-2, -1))
+    top_large = scale(rest_norm, shift, 0) <= DEFLATE_BELOW * top_norm
+    if n == 2:  # Y is one row too: the roles can be exchanged
+        exchange = scale(top_norm, -shift, 0) <= DEFLATE_BELOW * rest_norm
+        swap = exchange[..., None, None]
+        top, rest = torch.where(swap, rest, top), torch.where(swap, top, rest)
+        shift = torch.where(exchange, -shift, shift)
+        top_large = top_large | exchange
+
+    top_large = top_large & defined
+    deflated, exponent = _deflate(top.squeeze(-2), rest, shift, top_large)
+    dense = _dense_ratios(state, defined)
+    ratio = torch.where(top_large.unsqueeze(-1), deflated, dense)
+    exponent = torch.where(top_large, exponent, no_exponent)
+    return torch.where(defined.unsqueeze(-1), ratio, torch.nan), exponent
+
+
+def _dense_ratios(state: SplitState, defined: Tensor) -> Tensor:
+    low = torch.iinfo(torch.int64).min // 4
+    used = torch.where((state.rows != 0).any(-1), state.row_exponent, low)
+    X = scale(state.rows, used - used.amax(-1, keepdim=True), 1)
+    X = torch.where(defined[..., None, None], X, torch.zeros_like(X))
+    sigma = torch.linalg.svdvals(X)
+    ratios: Tensor = sigma[..., 1:] / sigma[..., :1]
+    return ratios
+
+
+def _deflate(top: Tensor, rest: Tensor, shift: Tensor, use: Tensor) -> tuple[Tensor, Tensor]:
+    """Ratios of the matrix of rows (top [..., d], 2^shift rest [..., m, d]) with a dominant top.
+
+    Batch elements outside `use` are computed with a harmless stand-in and dropped by the caller.
+    """
+    d = top.shape[-1]
+    stand_in = torch.zeros_like(top)
+    stand_in[..., 0] = 1.0
+    top = torch.where(use.unsqueeze(-1), top, stand_in)
+    rest = torch.where(use[..., None, None], rest, torch.zeros_like(rest))
+    shift = torch.where(use, shift, torch.zeros_like(shift))
+    rest, more = normalise(rest, 2)
+    shift = shift + more
+
+    # Features: a reflection that takes top to s e_1; then [s, t; beta b, beta C], beta = 2^shift.
+    s, rest = _reflect_columns(top.unsqueeze(-2), rest)
+    b, C = rest[..., :1], rest[..., 1:]
+    t = torch.zeros((*top.shape[:-1], 1, d - 1), dtype=top.dtype, device=top.device)
+    for _ in range(SWEEPS):
+        # Tokens: reflect u = (s, beta b) to its first entry. v = u + |u| e_1, v.v = 2 |u| v_1.
+        small = scale(b, shift, 2)
+        size = (s * s + (small * small).sum((-2, -1), keepdim=True)).sqrt()
+        factor = s + size
+        inner = factor * t + scale(b.mT @ C, 2 * shift, 2)
+        C = C - b @ inner / (size * factor)
+        t = t - inner / size
+        s = size  # up to a sign, which no singular value sees
+        # Features again: reflect (s, t) to its first entry; the first column of the rest refills.
+        size = (s * s + (t * t).sum((-2, -1), keepdim=True)).sqrt()
+        factor = s + size
+        along = C @ t.mT
+        b = -along / size
+        C = C - along @ t / (size * factor)
+        s = size
+        t = torch.zeros_like(t)
+    sigma = torch.linalg.svdvals(C)
+    sigma, more = normalise(sigma, 1)
+    return sigma / s.squeeze(-1), shift + more
+
+
+def _reflect_columns(row: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
+    """(|row| [..., 1, 1], rest G) for the reflection G with row G = +-|row| e_1."""
+    size = torch.linalg.vector_norm(row, dim=-1, keepdim=True)
+    first = row[..., :1]
+    sign = torch.where(first >= 0, 1.0, -1.0).to(row.dtype)
+    v = torch.cat((first + sign * size, row[..., 1:]), dim=-1)
+    inner = rest @ v.mT
+    return size, rest - inner @ v / (size * (size + first.abs()))
+
+
+def _first(ratio: Tensor) -> Tensor:
+    return ratio.select(-1, 0)

@@ -1,0 +1,148 @@
+"""What a decision needs of a head: the corners of its spectrum and rho_C.
+
+|1 + h a| is convex in h, so that only the corners of the convex hull of the h_j can be the largest
+for any a. A head of rank r < d has d - r eigenvalues 0 exactly: their modes have modulus 1 whatever
+a is, so that neither radius is below 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.spectra.spectrum import (
+    EPS,
+    Spectrum,
+    head_spectrum,
+    value_projection_spectrum,
+)
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.float_comparison import Interval
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+# A margin counts where it exceeds this many error estimates.
+SAFETY = 10.0
+
+
+@dataclass(frozen=True)
+class HeadValues:
+    """spec(H) of one head.
+
+    spectrum: all d eigenvalues, exact zeros included. corners [v]: complex, the vertices of the
+    hull of the others, in the closed upper half plane and below it alike. floor: 1.0 where an exact
+    zero is among the eigenvalues, else 0.0. consensus: rho_C as an interval, `SAFETY` error
+    estimates wide on each side. error: the largest error estimate of an eigenvalue.
+    """
+
+    spectrum: Spectrum
+    corners: Complex
+    floor: float
+    consensus: Interval
+    error: float
+
+    @property
+    def largest(self) -> float:
+        """max |h_j|."""
+        return float(np.abs(self.corners).max(initial=0.0))
+
+
+def head_values(W_V: Array, W_O: Array) -> HeadValues:
+    """The head with H = (W_V W_O)^T, W_V [d, r], W_O [r, d]: core r x r and d - r exact zeros.
+
+    Raises `InputError` for factors of other shapes or with entries that are not finite.
+    """
+    first, second = np.asarray(W_V, dtype=np.float64), np.asarray(W_O, dtype=np.float64)
+    if first.ndim != 2 or second.shape != first.shape[::-1] or first.size == 0:
+        raise InputError(
+            f"W_V and W_O have shapes {list(first.shape)} and {list(second.shape)}; a head needs "
+            "[d, r] and [r, d]"
+        )
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise InputError("W_V and W_O must be finite: replace NaN and infinite entries")
+    return _values(head_spectrum(first, second))
+
+
+def dense_values(H: Array) -> HeadValues:
+    """The same for a whole H [d, d] (several heads together): no eigenvalue is known exactly."""
+    return _values(value_projection_spectrum(np.asarray(H, dtype=np.float64)))
+
+
+def _values(spectrum: Spectrum) -> HeadValues:
+    zero = spectrum.exact & (spectrum.values == 0)
+    rest = spectrum.values[~zero]
+    floor = 1.0 if zero.any() else 0.0
+    moduli = np.abs(1 + rest)
+    reach = SAFETY * (spectrum.errors[~zero] + 4 * EPS * (1 + np.abs(rest)))
+    index = int(np.argmax(np.where(zero, 1.0, np.abs(1 + spectrum.values))))
+    consensus = Interval(
+        max(float((moduli - reach).max(initial=0.0)), floor),
+        max(float((moduli + reach).max(initial=0.0)), floor),
+        (-1, index),
+    )
+    return HeadValues(
+        spectrum, hull_corners(rest), floor, consensus, float(spectrum.errors.max(initial=0.0))
+    )
+
+
+def hull_corners(points: Complex) -> Complex:
+    """The vertices of the convex hull of complex points [k], by Andrew's monotone chain.
+
+    A point that rounding places on an edge may be kept; a true vertex is never lost by more than
+    rounding.
+    """
+    order = sorted({(float(p.real), float(p.imag)) for p in points})
+    if len(order) <= 2:
+        return np.array([complex(*p) for p in order], dtype=np.complex128)
+    found = _chain(order) + _chain(order[::-1])
+    return np.array([complex(*p) for p in found], dtype=np.complex128)
+
+
+def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """One side of the hull, without its last point."""
+    kept: list[tuple[float, float]] = []
+    for p in points:
+        while len(kept) > 1:
+            (ax, ay), (bx, by) = kept[-2], kept[-1]
+            if (bx - ax) * (p[1] - ay) - (by - ay) * (p[0] - ax) > 0:
+                break
+            kept.pop()
+        kept.append(p)
+    return kept[:-1]
+
+
+@dataclass(frozen=True)
+class HeadTable:
+    """Several heads as arrays, padded to one number of corners (by repeating one).
+
+    corners [heads, v] complex; largest, floor, consensus_low, consensus_high, error: [heads].
+    """
+
+    corners: Complex
+    largest: Array
+    floor: Array
+    consensus_low: Array
+    consensus_high: Array
+    error: Array
+
+
+def head_table(heads: Sequence[HeadValues]) -> HeadTable:
+    """The heads side by side; a repeated corner changes no maximum."""
+    width = max(1, *(len(head.corners) for head in heads))
+    corners = np.zeros((len(heads), width), dtype=np.complex128)
+    for k, head in enumerate(heads):
+        if len(head.corners):
+            corners[k] = head.corners[0]
+            corners[k, : len(head.corners)] = head.corners
+    return HeadTable(
+        corners,
+        np.array([head.largest for head in heads]),
+        np.array([head.floor for head in heads]),
+        np.array([head.consensus.low for head in heads]),
+        np.array([head.consensus.high for head in heads]),
+        np.array([head.error for head in heads]),
+    )

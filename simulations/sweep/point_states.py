@@ -1,0 +1,145 @@
+"""The state of a point at chosen depths, in numpy: closed form, or iteration where there is none.
+
+Iterated are Y = Q^T X and c = pi^T X, each with its own power of two, since HFC and LFC part by
+more than the range of a float (T1c-d, T11.9):
+    Y' = Y + sum_h B_h Y W_h   and   c' = c + sum_h (c + pi^T (A_h - I) HFC) W_h.
+One head: pi is its Perron vector, the second system is autonomous, and the mean is recovered at the
+end. Several heads have no common one: pi = 1/n, and c is the mean.
+numpy alone, one matrix at a time: a worker starts without torch, and no batch changes a bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.simulations.sweep.draw import Drawn
+from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.layer.quotient import complement_basis, quotient
+from oversmoothing.theory.support.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+def states_at(drawn: Drawn, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
+    """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
+    if len(drawn.A) == 1:
+        try:
+            found = closed_form(A=drawn.A[0], H=drawn.H[0], X0=drawn.X0, depths=depths)
+        except InputError:
+            # Defective or nearly so; the table's column `method` says that it was iterated.
+            return iterate(drawn, depths), "iteration"
+        return found, "closed form"
+    return iterate(drawn, depths), "iteration"
+
+
+def iterate(drawn: Drawn, depths: Sequence[int]) -> list[ScaledState]:
+    """Layer by layer, for any number of heads; depths increasing and >= 0.
+
+    Raises `InputError` where one layer leaves the range of floats.
+    """
+    n, d = drawn.X0.shape
+    Q, B, W = complement_basis(n), quotient(drawn.A), np.swapaxes(drawn.H, -1, -2)
+    pi, weights = _couplings(drawn.A, Q)
+    to_mean = (1.0 / n - pi) @ Q
+    Y, y_scale = _normalised(Q.T @ drawn.X0, 0)
+    c, c_scale = _normalised(pi @ drawn.X0, 0)
+    found = []
+    depth = 0
+    for wanted in depths:
+        while depth < wanted:
+            fed, scale = _add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
+            c, c_scale = _add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
+            c, c_scale = _normalised(c, c_scale)
+            moved = Y.copy()
+            for B_h, W_h in zip(B, W, strict=True):
+                moved += B_h @ (Y @ W_h)
+            Y, y_scale = _normalised(moved, y_scale)
+            depth += 1
+        mean, scale = _add(c, c_scale, to_mean @ Y, y_scale)
+        found.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
+    return found
+
+
+def _couplings(A: Array, Q: Array) -> tuple[Array, Array]:
+    """pi [n], and pi^T (A_h - I) Q [heads, n-1], which is 0 for one head."""
+    heads, n = len(A), A.shape[-1]
+    if heads == 1:
+        return stationary_distribution(A[0]), np.zeros((1, n - 1))
+    weights = A.mean(axis=-2) @ Q
+    for h in range(heads):
+        # A doubly stochastic head feeds nothing, whatever rounding says.
+        if (stationary_distribution(A[h]) == 1.0 / n).all():
+            weights[h] = 0.0
+    return np.full(n, 1.0 / n), weights
+
+
+def _add(a: Array, a_scale: int, b: Array, b_scale: int) -> tuple[Array, int]:
+    """2^a_scale a + 2^b_scale b as (value, scale), on the larger scale of the non-zero parts."""
+    if not b.any():
+        return a, a_scale
+    if not a.any():
+        return b, b_scale
+    top = max(a_scale, b_scale)
+    return _ldexp(a, a_scale - top) + _ldexp(b, b_scale - top), top
+
+
+def _ldexp(x: Array, exponent: int) -> Array:
+    result: Array = np.ldexp(x, max(-2000, min(2000, exponent)))
+    return result
+
+
+def _normalised(x: Array, exponent: int) -> tuple[Array, int]:
+    """(y, e) with 2^exponent x = 2^e y and the largest entry of y in [1/2, 1); zero stays zero."""
+    top = float(np.abs(x).max(initial=0.0))
+    if not math.isfinite(top):
+        raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
+    if top == 0.0:
+        return x, exponent
+    shift = math.frexp(top)[1]
+    return _ldexp(x, -shift), exponent + shift
+
+
+def dense(state: ScaledState) -> Array:
+    """X_L up to a power of two, [n, d]: HFC + mean on the larger of the two scales."""
+    parts = [(state.hfc, state.log2_hfc_scale), (state.mean, state.log2_mean_scale)]
+    present = [scale for part, scale in parts if part.any()]
+    if not present:
+        return np.zeros_like(state.hfc)
+    top = max(present)
+    hfc, mean = (
+        part * 2.0 ** max(scale - top, -1074.0) if part.any() else part for part, scale in parts
+    )
+    X: Array = hfc + mean
+    return X
+
+
+def cosine_extremes(X: Array) -> tuple[float, float]:
+    """(mean, minimum) of the signed cosine over pairs of distinct non-zero tokens of X [n, d].
+
+    To eps, absolutely, which is all that a limit needs; NaN without a pair. The relatively accurate
+    1 - cos near collapse is `simulations.metrics.cosine`'s.
+    """
+    # Tokens may differ by more than the root of the range of floats: each is scaled first.
+    size = np.abs(X).max(axis=1, initial=0.0)
+    units = X[size > 0] / size[size > 0][:, None]
+    k = len(units)
+    if k < 2:
+        return math.nan, math.nan
+    units = units / np.linalg.norm(units, axis=1)[:, None]
+    cosines = np.clip(units @ units.T, -1.0, 1.0)[np.triu_indices(k, 1)]
+    return float(cosines.mean()), float(cosines.min())
+
+
+def effective_rank(X: Array) -> float:
+    """exp of the entropy of the normalised singular values of X [n, d]; NaN for X = 0."""
+    sigma = np.linalg.svd(X, compute_uv=False)
+    total = float(sigma.sum())
+    if total == 0.0:
+        return math.nan
+    p = sigma[sigma > 0] / total
+    return float(np.exp(-(p * np.log(p)).sum()))

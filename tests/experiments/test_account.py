@@ -1,0 +1,140 @@
+"""The account of a layer: its parts sum to the measured change, and each part is what it says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.experiments.inspection.account import (
+    PARTS,
+    SUBLAYERS,
+    bare,
+    layer_account,
+    mix,
+    scaled,
+)
+from oversmoothing.experiments.inspection.observe import log_ratio
+from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
+
+B, N, D, H, R = 3, 7, 6, 2, 3
+
+
+def draw(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def heads(seed: int = 1) -> Heads:
+    weights = [draw(H, D, R, seed=seed + k) for k in range(3)]
+    return Heads(
+        *weights, draw(H, R, D, seed=seed + 3), b_V=draw(H, R, seed=9), b_O=draw(D, seed=8)
+    )
+
+
+def layer_and_trace(
+    placement: Placement, kind: str = "layer", *, plain: bool = False, seed: int = 0
+) -> tuple[Layer, Trace]:
+    """A layer with the FFN x -> tanh(x F), and what it does to a random stream."""
+    gain = torch.ones(D, dtype=torch.float64) if plain else draw(D, seed=5)
+    shift = None if plain or kind == "rms" else draw(D, seed=6)
+    norm = Norm(kind, gain, shift, 1e-6)  # type: ignore[arg-type]
+    F = draw(D, D, seed=7)
+    layer = Layer(
+        heads(), norm, norm, placement, lambda x: torch.tanh(x @ F), nn.Identity(), nn.Identity()
+    )
+    X = draw(B, N, D, seed=seed) + 1
+    if plain:  # every token has the same mean and the same scale
+        X = X - X.mean(-1, keepdim=True)
+        X = X / X.square().mean(-1, keepdim=True).sqrt()
+    A = draw(B, H, N, N, seed=3).softmax(-1)
+    assert layer.ffn is not None
+    if placement == "pre":
+        middle = X + mix(A, layer.heads, norm(X))
+        after = middle + layer.ffn(norm(middle))
+    else:
+        middle = norm(X + mix(A, layer.heads, X))
+        after = norm(middle + layer.ffn(middle))
+    return layer, Trace(A, X, middle, after)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("kind", ["layer", "rms", "none"])
+@pytest.mark.parametrize("verify", [True, False])
+def test_the_parts_sum_to_the_measured_change(
+    placement: Placement, kind: str, verify: bool
+) -> None:
+    layer, trace = layer_and_trace(placement, kind)
+    found = layer_account(layer, trace, log_ratio, verify=verify)
+    assert float(found.error.max()) < 1e-12
+    torch.testing.assert_close(found.of("attention") + found.of("ffn"), found.change)
+    middle = log_ratio(trace.after_attention)
+    torch.testing.assert_close(found.of("attention"), middle - found.before)
+
+
+def test_a_model_that_was_misread_does_not_close() -> None:
+    layer, trace = layer_and_trace("pre")
+    wrong = Trace(trace.attention, trace.before, trace.after_attention, 1.01 * trace.after_ffn + 1)
+    assert float(layer_account(layer, wrong, log_ratio).error.min()) > 1e-3
+
+
+def test_without_norms_the_body_is_the_whole_change() -> None:
+    found = layer_account(*layer_and_trace("pre", "none"), log_ratio)
+    for sublayer in SUBLAYERS:
+        for part in ("scales", "gains"):
+            assert not found.parts[f"{sublayer}_{part}"].any()
+
+
+def test_tokens_of_one_scale_and_unit_gains_leave_nothing_to_the_norm() -> None:
+    found = layer_account(*layer_and_trace("pre", plain=True), log_ratio)
+    for part in ("scales", "gains"):
+        assert float(found.parts[f"attention_{part}"].abs().max()) < 1e-5  # eps of the norm
+
+
+def test_the_bare_norm_has_the_mean_square_of_the_scaled_one() -> None:
+    norm, X = Norm("layer", draw(D), draw(D, seed=1), 0.0), draw(B, N, D) + 2
+    size = bare(norm, X).square().sum((1, 2))
+    torch.testing.assert_close(size, torch.full((B,), float(N * D), dtype=torch.float64))
+    torch.testing.assert_close(scaled(norm, X) * norm.gain + norm.shift, norm(X))
+
+
+def test_padding_counts_for_nothing() -> None:
+    layer, trace = layer_and_trace("pre")
+    keep = torch.ones(B, N, dtype=torch.bool)
+    keep[:, -2:] = False
+    assert trace.attention is not None
+    A = trace.attention * keep[:, None, None, :]
+    A = A / A.sum(-1, keepdim=True)
+
+    def run(X: Tensor) -> Trace:
+        middle = X + mix(A, layer.heads, layer.norm_attention(X))
+        assert layer.ffn is not None
+        return Trace(A, X, middle, middle + layer.ffn(layer.norm_ffn(middle)))
+
+    other = trace.before.clone()
+    other[:, -2:] = 100.0
+    found = [
+        layer_account(layer, run(X), lambda Y: log_ratio(Y, keep), keep)
+        for X in (trace.before, other)
+    ]
+    for name, value in found[0].parts.items():
+        torch.testing.assert_close(value, found[1].parts[name])
+    assert len(PARTS) * len(SUBLAYERS) == len(found[0].parts)
+
+
+def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale() -> None:
+    """X + A X W with W scaled by 1/s, s the common scale, when rows have mean 0 (T8e)."""
+    layer, trace = layer_and_trace("pre", plain=True)
+    bare_heads = Heads(layer.heads.W_Q, layer.heads.W_K, layer.heads.W_V, layer.heads.W_O)
+    layer = Layer(
+        bare_heads, layer.norm_attention, layer.norm_ffn, "pre", None, nn.Identity(), nn.Identity()
+    )
+    X = trace.before
+    assert trace.attention is not None
+    s = math.sqrt(1 + 1e-6)  # rows have mean square 1
+    after = X + mix(trace.attention, bare_heads, X / s)
+    found = layer_account(layer, Trace(trace.attention, X, after, after), log_ratio)
+    torch.testing.assert_close(found.parts["attention_body"], log_ratio(after) - log_ratio(X))
+    assert not found.of("ffn").any()

@@ -1,0 +1,88 @@
+"""`oversmoothing bench`: rows say whether targets hold, and only what can be measured is."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from oversmoothing import main
+from oversmoothing.commands import bench as bench_command
+from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+
+
+@pytest.mark.parametrize(
+    ("ratio", "target", "at_most", "holds"),
+    [
+        (1.0, 1.0, True, True),
+        (1.1, 1.0, True, False),
+        (1.0, 1.0, False, True),
+        (0.9, 1.0, False, False),
+        (5.0, None, True, None),
+        (math.nan, 1.0, True, False),
+        (math.nan, 1.0, False, False),
+    ],
+)
+def test_a_row_holds_on_its_own_side_of_the_target(
+    ratio: float, target: float | None, at_most: bool, holds: bool | None
+) -> None:
+    row = Row("x", ratio, target, at_most, {"a": 1.0})
+    assert row.holds is holds
+    json.dumps(row.to_json_object(), allow_nan=False)
+
+
+def test_medians_are_interleaved_after_one_warm_up() -> None:
+    order: list[str] = []
+    found = interleaved_medians([lambda: order.append("a"), lambda: order.append("b")], 3)
+    assert order == ["a", "b"] * 4 and len(found) == 2 and min(found) >= 0
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    ran: list[str] = []
+
+    def measure(name: str, **flags: bool) -> Measurement:
+        def run(device: str) -> list[Row]:
+            ran.append(f"{name} on {device}")
+            return [Row(name, 0.5, 1.0, True, {"ours": 0.5, "theirs": 1.0}, "a note")]
+
+        return Measurement(name, "in words", run, **flags)
+
+    offered = [measure("first/plain"), measure("second/real", data=True)]
+    monkeypatch.setattr(bench_command, "measurements", lambda: offered)
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    return ran
+
+
+def test_json_is_a_list_of_named_ratios(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--json", "--only", "first"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert {"name", "ratio", "target", "holds", "seconds"} <= row.keys()
+    assert row["holds"] is True and two == ["first/plain on cpu"]
+
+
+def test_what_needs_real_inputs_is_skipped_aloud_without_them(
+    two: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["bench", "--out", str(tmp_path / "b.json")]) == 0
+    printed = capsys.readouterr()
+    assert "1 of 1 targets hold" in printed.out
+    assert "second/real: skipped, it needs real inputs" in printed.err
+    kept = json.loads((tmp_path / "b.json").read_text())
+    assert kept["device"] == "cpu" and kept["rows"][0]["note"] == "a note"
+    assert main(["bench", "--data-dir", str(tmp_path)]) == 0
+    assert "2 of 2 targets hold" in capsys.readouterr().out
+
+
+def test_unknown_names_are_refused(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--only", "third"]) == 2
+    assert "choose from first/plain, second/real" in capsys.readouterr().err
+    assert two == []
+
+
+def test_every_measurement_has_a_name_of_its_own() -> None:
+    names = [each.name for each in bench_command.measurements()]
+    assert len(names) == len(set(names)) > 10
+    assert all(each.summary for each in bench_command.measurements())

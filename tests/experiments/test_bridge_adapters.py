@@ -1,0 +1,542 @@
+"""Adapters: the same model in whatever form it comes, and advice for what cannot be read."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from safetensors.torch import save_file
+from torch import nn
+
+from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.inspection.extract import extract, stream
+from oversmoothing.experiments.inspection.running import Running
+from oversmoothing.experiments.models import sources
+from oversmoothing.experiments.models.checkpoints import read_weights
+from oversmoothing.experiments.models.data import real_inputs
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.timm_vit import TimmViT
+from oversmoothing.experiments.models.weights import recognise_norm
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
+from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("OVERSMOOTHING_DATA"), reason="needs real inputs: OVERSMOOTHING_DATA"
+)
+
+
+def picture(width: int = 40, height: int = 20, seed: int = 0) -> Image.Image:
+    draw = np.random.default_rng(seed).integers(0, 256, (height, width, 3))
+    return Image.fromarray(draw.astype(np.uint8))
+
+
+def timm_weights(vit: nn.Module) -> dict[str, torch.Tensor]:
+    """The weights of the library's ViT under timm's names (an independent renaming)."""
+    state = vit.state_dict()
+    found = {
+        "cls_token": state["vit.embeddings.cls_token"],
+        "pos_embed": state["vit.embeddings.position_embeddings"],
+    }
+    for kind in ("weight", "bias"):
+        found[f"patch_embed.proj.{kind}"] = state[
+            f"vit.embeddings.patch_embeddings.projection.{kind}"
+        ]
+        found[f"norm.{kind}"] = state[f"vit.layernorm.{kind}"]
+        found[f"head.{kind}"] = state[f"classifier.{kind}"]
+        for number in range(2):
+            old, new = f"vit.layers.{number}", f"blocks.{number}"
+            three = [state[f"{old}.attention.{name}_proj.{kind}"] for name in "qkv"]
+            found[f"{new}.attn.qkv.{kind}"] = torch.cat(three)
+            for here, there in {
+                "attention.o_proj": "attn.proj", "layernorm_before": "norm1",
+                "layernorm_after": "norm2", "mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2",
+            }.items():  # fmt: skip
+                found[f"{new}.{there}.{kind}"] = state[f"{old}.{here}.{kind}"]
+    return {name: value.contiguous() for name, value in found.items()}
+
+
+# ------------------------------------------------------------------------------ one form
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_saved_model_opens_as_it_was_in_memory(family, tmp_path):
+    module = tiny(family)
+    module.save_pretrained(tmp_path)
+    model, memory = open_model(tmp_path), open_model(module)
+    assert type(model.module) is type(module)  # with its head, where it has one
+    for stored, own in zip(model.layers, memory.layers, strict=True):
+        for name, value in vars(own.heads).items():
+            assert value is None or torch.equal(value, getattr(stored.heads, name))
+    assert (model.modality, model.cls, model.causal) == {
+        "vit": ("vision", True, False),
+        "deit": ("vision", True, False),
+        "bert": ("text", True, False),
+        "gpt2": ("text", False, True),
+        "llama": ("text", False, True),
+    }[family]
+    assert model.layers[0].placement == ("post" if family == "bert" else "pre")
+    found, expected = extract(model, batch(family)), extract(memory, batch(family))
+    assert torch.equal(found.traces[1].after_ffn, expected.traces[1].after_ffn)
+
+
+@pytest.mark.parametrize("kind", ["Qwen2", "Mistral", "Gemma", "Roberta"])
+def test_kin_of_the_known_families_are_read_by_their_parts(kind):
+    """Biases on queries, a sliding window, gains stored as their difference from 1, wider heads."""
+    fields = {
+        "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 24, "max_position_embeddings": 16,
+        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    }  # fmt: skip
+    special = {
+        "Qwen2": {}, "Roberta": {}, "Mistral": {"sliding_window": 3}, "Gemma": {"head_dim": 8},
+    }[kind]  # fmt: skip
+    if kind == "Roberta":
+        del fields["num_key_value_heads"]
+        fields["max_position_embeddings"] = 18
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{kind}Config")(**fields, **special)
+    module = getattr(transformers, f"{kind}Model")(config)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    model = open_model(module)
+    found = extract(model, tokens())
+    assert max(found.av_error) < 1e-4
+    if kind == "Mistral":
+        assert (found.traces[0].attention.tril(-3) == 0).all()
+    assert model.layers[0].heads.width == (8 if kind == "Gemma" else 4)
+
+
+def test_norms_on_queries_and_keys_are_noticed():
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=2, intermediate_size=24, head_dim=8, initializer_range=0.5,
+    )  # fmt: skip
+    with pytest.raises(InputError, match="norms on queries and keys"):
+        extract(open_model(transformers.Qwen3Model(config)), tokens())
+
+
+def test_half_precision_is_kept_as_stored(tmp_path):
+    tiny("vit").to(torch.bfloat16).save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    kept = sources.runs_on_cpu(torch.bfloat16)
+    assert model.dtype == (torch.bfloat16 if kept else torch.float32)
+    assert open_model(tmp_path, dtype=torch.float64).dtype == torch.float64
+
+
+def test_half_precision_that_the_cpu_lacks_becomes_float32(tmp_path, monkeypatch):
+    tiny("vit").half().save_pretrained(tmp_path)
+    monkeypatch.setattr(sources, "runs_on_cpu", lambda dtype: False)
+    model = open_model(tmp_path)
+    assert model.dtype == torch.float32 and "float32 is used" in model.run_notes[-1]
+
+
+def test_grouped_heads_are_repeated_in_order():
+    module = tiny("llama")
+    heads = open_model(module).layers[0].heads
+    assert heads.number == 4 and heads.width == 8
+    assert torch.equal(heads.W_V[0], heads.W_V[1]) and torch.equal(heads.W_K[2], heads.W_K[3])
+    assert torch.equal(heads.W_V[2], module.model.layers[0].self_attn.v_proj.weight[8:].T)
+    W_V, W_O = heads.value_projection(1)
+    assert W_V.dtype == torch.float64 and W_V.shape == (32, 8) and W_O.shape == (8, 32)
+    together = sum(torch.matmul(*heads.value_projection(h)) for h in range(4))
+    torch.testing.assert_close(heads.total(), together)
+
+
+def test_a_timm_named_checkpoint_gives_the_same_scores(tmp_path):
+    """Renamed weights of the library's ViT, in float16, against the original."""
+    vit = tiny("vit").eval()
+    halved = {name: value.half() for name, value in timm_weights(vit).items()}
+    save_file(halved, tmp_path / "some_vit.safetensors")
+    for source in (tmp_path, tmp_path / "some_vit.safetensors"):
+        model = open_model(source, heads=3, dtype=torch.float32)
+        assert model.classes == 5 and model.cls and "ImageNet" in model.run_notes[0]
+        vit.load_state_dict(
+            {name: value.half().float() for name, value in vit.state_dict().items()}
+        )
+        # The two differ in the epsilon of their norms alone: 1e-6 and 1e-12.
+        torch.testing.assert_close(
+            model.logits(pixels()), open_model(vit).logits(pixels()), atol=1e-4, rtol=1e-4
+        )
+    half = open_model(tmp_path, heads=3)
+    assert half.dtype == (torch.float16 if sources.runs_on_cpu(torch.float16) else torch.float32)
+    assert max(extract(half, pixels()).av_error) < 0.25
+
+
+def test_pickled_checkpoints_hold_tensors_only(tmp_path):
+    weights = timm_weights(tiny("vit"))
+    for name, held in {"a.pt": weights, "b.pth": {"model": weights, "epoch": 3}}.items():
+        torch.save(held, tmp_path / name)
+        model = open_model(tmp_path / name, heads=3)
+        assert torch.equal(model.module.head.weight, weights["head.weight"])
+
+
+def test_a_library_folder_with_pickled_tensors_opens(tmp_path):
+    module = tiny("vit")
+    module.config.architectures = ["ViTForImageClassification"]
+    module.config.save_pretrained(tmp_path)
+    torch.save(module.state_dict(), tmp_path / "pytorch_model.bin")
+    model = open_model(tmp_path)
+    assert torch.equal(model.logits(pixels()), open_model(module).logits(pixels()))
+
+
+def test_the_folder_of_a_training_run_opens(tmp_path):
+    found = trained(tiny_config("vit-random"), tmp_path)
+    model = open_model(found.run.folder)
+    assert torch.equal(model.logits(random_pixels(2)), found.model(random_pixels(2)))
+    assert max(extract(model, random_pixels(2)).av_error) < 1e-5
+
+
+def test_own_vits_and_models_pass_through():
+    module = tiny_model()
+    model = open_model(module)
+    assert model.cls and model.depth == 2 and open_model(model) is model
+    assert torch.equal(model.logits(random_pixels(2)), module(random_pixels(2)))
+    grey = Image.fromarray(np.zeros((8, 8), dtype=np.uint8))
+    assert (model.prepare([grey]) == -1).all()
+    with pytest.raises(InputError, match="8 x 8"):
+        model.prepare([grey.resize((9, 8))])
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms", "one-plus", "bare"])
+def test_norms_are_told_by_what_they_do(kind):
+    class OnePlus(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.eps = nn.Parameter(torch.randn(12)), 1e-3
+
+        def forward(self, x):
+            return nn.functional.rms_norm(x, (12,), 1 + self.weight, self.eps)
+
+    torch.manual_seed(0)
+    module = {
+        "layer": nn.LayerNorm(12),
+        "rms": nn.RMSNorm(12, eps=1e-3),
+        "one-plus": OnePlus(),
+        "bare": nn.LayerNorm(12, elementwise_affine=False),
+    }[kind]
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(12))
+    norm = recognise_norm(module, 12, "here")
+    X = torch.randn(3, 5, 12)
+    torch.testing.assert_close(norm(X), module(X))
+    assert norm.kind == ("rms" if kind in ("rms", "one-plus") else "layer")
+    with pytest.raises(InputError, match="neither a LayerNorm nor an RMSNorm"):
+        recognise_norm(nn.Sequential(module, nn.Tanh()), 12, "here")
+
+
+# -------------------------------------------------------------------------------- inputs
+
+
+def test_images_are_resized_and_normalised_as_the_folder_says(tmp_path):
+    tiny("vit").save_pretrained(tmp_path)
+    assert "0.5 are used" in open_model(tmp_path).run_notes[0]
+    settings = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.5, 0.25, 0.125]}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
+    model = open_model(tmp_path)
+    white = Image.new("L", (7, 50), 255)
+    found = model.prepare([white, picture()])
+    assert found.shape == (2, 3, 32, 32) and found.dtype == torch.float32
+    expected = torch.tensor([(1 - 0.1) / 0.5, (1 - 0.2) / 0.25, (1 - 0.3) / 0.125])
+    torch.testing.assert_close(found[0], expected[:, None, None].expand(3, 32, 32))
+    assert open_model(tmp_path, mean=(0.0, 0.0, 0.0)).prepare.mean == (0, 0, 0)
+
+
+@pytest.mark.parametrize("wrong", [torch.zeros(2, 3, 32, 31), torch.zeros(3, 32, 32), ["text"], []])
+def test_images_of_the_wrong_kind_are_refused(wrong):
+    with pytest.raises(InputError, match=r"reads|no images"):
+        extract(open_model(tiny("vit")), wrong)
+
+
+def test_texts_are_padded_and_kept_apart(tmp_path):
+    def tokenizer(text):
+        return {"input_ids": [3 + ord(letter) - ord("a") for letter in text]}
+
+    tokenizer.convert_ids_to_tokens = None
+    model = open_model(tiny("bert"), tokenizer=tokenizer)
+    found = list(stream(model, iter(["abcde", "ab", "abc"]), batch_size=2))
+    assert found[0].keep.tolist() == [[True] * 5, [True, True, False, False, False]]
+    assert found[1].keep.tolist() == [[True] * 3]
+    with pytest.raises(InputError, match="keep a token"):
+        extract(model, {"input_ids": torch.ones(2, 3).long(), "attention_mask": torch.zeros(2, 3)})
+    for wrong, advice in [
+        (["a" * 17], "at most 16"), ([""], "none of them empty"), ([3], "strings"),
+        (["é"], "knows 0 to 40"),
+    ]:  # fmt: skip
+        with pytest.raises(InputError, match=advice):
+            extract(model, wrong)
+
+
+@pytest.mark.parametrize("family", TEXT)
+def test_models_without_a_tokenizer_say_so_and_read_ids(family, tmp_path):
+    module = tiny(family)
+    with pytest.raises(InputError, match="without a tokenizer"):
+        extract(open_model(module), ["text"])
+    module.save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    with pytest.raises(InputError, match="no tokenizer that can be loaded"):
+        extract(model, ["text"])
+    assert bool(extract(model, tokens()["input_ids"]).keep.all())
+
+
+# -------------------------------------------------------------------------- what is refused
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(3, 3, 3) for _ in range(3))
+
+
+class StateSpace(nn.Module):
+    """Named like a Mamba block: mixers and norms, no attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.ModuleDict(
+                {"norm": nn.RMSNorm(8), "mixer": nn.ModuleDict({"in_proj": nn.Linear(8, 8)})}
+            )
+            for _ in range(2)
+        )
+
+
+@pytest.mark.parametrize("module", [Convolutions(), StateSpace(), nn.Linear(2, 2)])
+def test_other_architectures_are_refused_with_the_way_out(module):
+    with pytest.raises(InputError, match=r"describe\(\)"):
+        open_model(module)
+
+
+def test_a_library_model_of_another_kind_is_refused(tmp_path):
+    config = transformers.ResNetConfig(hidden_sizes=[8, 8], depths=[1, 1], embedding_size=8)
+    transformers.ResNetModel(config).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="softmax"):
+        open_model(tmp_path)
+
+
+def test_encoder_decoders_are_refused():
+    config = transformers.T5Config(
+        d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9
+    )
+    with pytest.raises(InputError, match=r"stack of Transformer blocks|encoder-decoder"):
+        open_model(transformers.T5Model(config))
+
+
+def test_weights_that_are_not_numbers_are_refused():
+    module = tiny("vit")
+    with torch.no_grad():
+        module.vit.layers[1].mlp.fc1.weight[2, 3] = torch.nan
+    with pytest.raises(InputError, match=r"layers.1.mlp.fc1.weight' has 1 entries"):
+        open_model(module)
+
+
+@pytest.mark.parametrize("family", ["vit", "llama"])
+def test_truncated_files_are_refused(family, tmp_path):
+    tiny(family).save_pretrained(tmp_path)
+    path = tmp_path / "model.safetensors"
+    for cut in (0, 4, 100, path.stat().st_size - 1):
+        path.write_bytes(path.read_bytes()[:cut])
+        with pytest.raises(InputError, match="cut short"):
+            open_model(tmp_path)
+        tiny(family).save_pretrained(tmp_path)
+
+
+def test_incomplete_weights_are_refused(tmp_path):
+    module = tiny("vit")
+    module.save_pretrained(tmp_path)
+    state = module.state_dict()
+    del state["vit.layers.1.attention.v_proj.weight"]
+    save_file(state, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match="which would stay random"):
+        open_model(tmp_path)
+
+
+class Malicious:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def test_a_pickle_that_would_run_code_is_refused_unopened(tmp_path):
+    mark = tmp_path / "mark"
+    (tmp_path / "model").mkdir()
+    for name in ("raw.pt", "zipped.pt", "model/pytorch_model.bin"):
+        if name == "zipped.pt":
+            torch.save({"blocks": Malicious(mark)}, tmp_path / name)
+        else:
+            (tmp_path / name).write_bytes(pickle.dumps(Malicious(mark)))
+    tiny("vit").config.save_pretrained(tmp_path / "model")
+    for source in ("raw.pt", "zipped.pt", "model"):
+        with pytest.raises(InputError, match="safetensors"):
+            open_model(tmp_path / source)
+    assert not mark.exists()
+
+
+def test_files_of_other_kinds_are_refused(tmp_path):
+    for name, advice in {"a.ckpt": "kind that is not read", "a.onnx": "convert"}.items():
+        (tmp_path / name).write_bytes(b"x")
+        with pytest.raises(InputError, match=advice):
+            open_model(tmp_path / name)
+    torch.save(torch.zeros(3), tmp_path / "one.pt")
+    with pytest.raises(InputError, match="not named weights"):
+        open_model(tmp_path / "one.pt")
+    with pytest.raises(InputError, match="cut short"):
+        save_file({"a": torch.zeros(3)}, tmp_path / "b.safetensors")
+        (tmp_path / "b.safetensors").write_bytes((tmp_path / "b.safetensors").read_bytes()[:-3])
+        read_weights(tmp_path / "b.safetensors")
+
+
+def test_bare_checkpoints_without_known_names_are_refused(tmp_path):
+    save_file({"first.weight": torch.zeros(3)}, tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match=r"first.weight.*config.json"):
+        open_model(tmp_path)
+    weights = timm_weights(tiny("vit"))
+    cases = {
+        "missing": {k: v for k, v in weights.items() if k != "blocks.1.norm2.bias"},
+        "not understood": {**weights, "blocks.0.ls1.gamma": torch.ones(24)},
+        "distilled": {**weights, "pos_embed": torch.zeros(1, 18, 24)},
+        "do not go together": {**weights, "norm.bias": torch.zeros(3)},
+    }
+    for advice, held in cases.items():
+        save_file(held, tmp_path / "a.safetensors")
+        with pytest.raises(InputError, match=advice):
+            open_model(tmp_path, heads=3)
+    save_file(weights, tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match="heads="):
+        open_model(tmp_path)
+
+
+def test_empty_folders_and_missing_paths_are_refused(tmp_path):
+    with pytest.raises(InputError, match="it holds nothing"):
+        open_model(tmp_path)
+    with pytest.raises(InputError, match="there is no model"):
+        open_model(tmp_path / "missing")
+    with pytest.raises(InputError, match="there is no model"):
+        open_model("./missing")
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(InputError, match="JSON"):
+        open_model(tmp_path)
+    tiny("vit").config.save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="no weights"):
+        open_model(tmp_path)
+    for name in "ab":
+        save_file({"x": torch.zeros(1)}, tmp_path / f"{name}.safetensors")
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(InputError, match="name the file itself"):
+        open_model(tmp_path)
+
+
+def test_a_hub_that_cannot_be_reached_is_said_so(monkeypatch, tmp_path):
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match="could not be had from the hub"):
+        open_model("owner/no-such-model")
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
+    tiny("vit").save_pretrained(tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    with pytest.raises(InputError, match="oversmoothing\\[models\\]"):
+        open_model(tmp_path)
+    # timm's names need no library.
+    save_file(timm_weights_of_own(), tmp_path / "timm.safetensors")
+    assert open_model(tmp_path / "timm.safetensors").depth == 1
+
+
+def timm_weights_of_own() -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    model = TimmViT(
+        width=64, depth=1, heads=1, patch=8, image_size=16, hidden=8, classes=0, bias=False
+    )
+    return model.state_dict()
+
+
+def test_described_models_take_lists_of_tensors():
+    model = describe(
+        Stack(), blocks="floors", q="mix.all_three", k="mix.all_three", v="mix.all_three",
+        out="mix.join", heads=3, fused="heads", norm_attention="first", norm_ffn="second",
+        ffn="think",
+    )  # fmt: skip
+    assert model.prepare([torch.zeros(5, 6)] * 2).shape == (2, 5, 6)
+    with pytest.raises(InputError, match="different shapes"):
+        model.prepare([torch.zeros(5, 6), torch.zeros(4, 6)])
+    with pytest.raises(InputError, match="prepare="):
+        model.prepare(["text"])
+    with pytest.raises(InputError, match="cannot run"):
+        extract(model, torch.zeros(2, 5, 7))
+
+
+# ----------------------------------------------------------------------- trained models
+
+
+def real(name: str) -> Path:
+    folder = real_inputs()
+    assert folder is not None
+    return folder / name
+
+
+def cifar(count: int) -> list[Image.Image]:
+    import pyarrow.parquet as parquet
+
+    file = parquet.ParquetFile(real("cifar100/test-00000-of-00001.parquet"))
+    rows = next(file.iter_batches(count, columns=["img"])).to_pylist()
+    return [Image.open(io.BytesIO(row["img"]["bytes"])) for row in rows]
+
+
+@needs_data
+def test_the_trained_vit_has_the_published_cosines():
+    """Mean pairwise cosine of the residual stream, input and after blocks 1 to 12."""
+    published = np.array(
+        [0.540, 0.552, 0.485, 0.409, 0.360, 0.347, 0.318, 0.336, 0.372, 0.375, 0.383, 0.383, 0.323]
+    )
+    model = open_model(real("deit-tiny-patch16-224"))
+    running = Running()
+    for found in stream(model, cifar(8), batch_size=8):
+        assert max(found.av_error) < 1e-5
+        states = [found.traces[0].before, *(trace.after_ffn for trace in found.traces)]
+        running.update(np.stack([metrics(x)["cos_mean"].numpy() for x in states], axis=1))
+    # 8 of the 250 images behind the published numbers: 4 standard errors about the mean.
+    assert (np.abs(running.mean - published) < 0.02 + 4 * running.sd / 8**0.5).all()
+
+
+@needs_data
+def test_the_trained_vit_is_the_same_under_timm_names():
+    model, timm = open_model(real("deit-tiny-patch16-224")), open_model(real("deit-tiny-timm"))
+    assert "ImageNet" in timm.run_notes[0] and timm.layers[0].heads.number == 3
+    inputs = cifar(2)
+    assert torch.equal(model.prepare(inputs), timm.prepare(inputs))
+    scores = model.logits(model.prepare(inputs))
+    half = open_model(real("deit-tiny-timm"), dtype=torch.float32)
+    found = half.logits(half.prepare(inputs))
+    # Weights rounded to 2^-11 of themselves, through 24 sublayers.
+    assert (found - scores).abs().max() < 24 * 2**-11 * scores.abs().max()
+    assert max(extract(timm, inputs).av_error) < 0.02
+
+
+@needs_data
+def test_the_trained_decoder_writes_its_published_text():
+    model = open_model(real("stories260K"))
+    expected = json.loads(real("stories260K/greedy.json").read_text("utf-8"))["greedy_ids_from_bos"]
+    assert max(extract(model, [
+        "Once upon a time, there was a little girl named Lily.", "Lily"
+    ]).av_error) < 1e-5  # fmt: skip
+    # Each id is the greedy choice after those in front of it: one causal pass checks them all.
+    scores = model.logits(model.prepare([torch.tensor(expected[:-1])]))
+    assert scores[0].argmax(-1).tolist() == expected[1:]

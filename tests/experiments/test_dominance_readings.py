@@ -1,0 +1,231 @@
+"""The readings of Table 1: each class is what it says, and the readings agree where they must."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.experiments.table1 import (
+    CLASSES,
+    READINGS,
+    dominance_cases,
+    dominance_readings,
+    nearest,
+    readings_of,
+    summarise,
+)
+from oversmoothing.experiments.table1.layer_dominance import layer_dominance
+from oversmoothing.experiments.table1.operators import factors, own_values, whole_values
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.dominance import disc_form
+from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
+
+seeds = st.integers(0, 2**32 - 1)
+EXPECTED = {"SMOOTHING": {"consensus"}, "NON_SMOOTHING": {"smallest", "other"}}
+
+
+def layer(seed: int, heads: int, d: int, r: int, scale: float = 2.0, norm: str = "layer") -> object:
+    """What the readings use of a described layer."""
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.from_numpy(rng.standard_normal(shape) * (scale / shape[1]) ** 0.5)
+
+    gain = torch.from_numpy(rng.uniform(0.5, 2, d))
+    return SimpleNamespace(
+        heads=SimpleNamespace(W_V=draw(heads, d, r), W_O=draw(heads, r, d)),
+        norm_attention=SimpleNamespace(kind=norm, gain=gain),
+    )
+
+
+def attention(seed: int, m: int, heads: int, n: int) -> np.ndarray:
+    return np.stack(
+        [[softmax_attention(seed + 7 * i + k, n, 2.0) for k in range(heads)] for i in range(m)]
+    )
+
+
+@given(seed=seeds, heads=st.integers(1, 3), n=st.integers(1, 7), r=st.integers(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_E1_is_the_verdict_of_every_head_with_its_zeros(
+    seed: int, heads: int, n: int, r: int
+) -> None:
+    one, A = layer(seed, heads, 4, r), attention(seed, 2, heads, n)
+    found = READINGS["E1"](one, A, "unfolded")  # type: ignore[arg-type]
+    for i in range(2):
+        for k in range(heads):
+            W = tuple(x[k].numpy() for x in (one.heads.W_V, one.heads.W_O))  # type: ignore[attr-defined]
+            answer = verdict(A=A[i, k], W=W).verdict
+            assert CLASSES[found[i, k]] in EXPECTED.get(answer, {"tie", "consensus"})
+
+
+@given(seed=seeds, heads=st.integers(1, 3), n=st.integers(2, 7))
+@settings(max_examples=30, deadline=None)
+def test_E2_agrees_with_the_reading_of_the_digits_table(seed: int, heads: int, n: int) -> None:
+    one, A = layer(seed, heads, 4, 4), attention(seed, 3, heads, n)
+    W_V, W_O = factors(one, "unfolded")  # type: ignore[arg-type]
+    expected = layer_dominance(A, np.einsum("hdr,hre->ed", W_V, W_O)).classes
+    found = READINGS["E2"](one, A, "unfolded")[:, 0]  # type: ignore[arg-type]
+    for code, name in zip(found, expected, strict=True):
+        assert CLASSES[code] in (name, "tie")
+
+
+@given(seed=seeds, n=st.integers(2, 6), r=st.integers(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_with_one_head_E1_E2_and_E3_tell_consensus_alike(seed: int, n: int, r: int) -> None:
+    """One head is its own mean, and its operator is the Kronecker product."""
+    one, A = layer(seed, 1, 3, r), attention(seed, 2, 1, n)
+    found = [READINGS[name](one, A, "unfolded")[:, 0] for name in ("E1", "E2", "E3")]  # type: ignore[arg-type]
+    for codes in zip(*found, strict=True):
+        names = {CLASSES[code] for code in codes} - {"tie", "undecided"}
+        assert len({name == "consensus" for name in names}) <= 1
+
+
+@given(seed=seeds, n=st.integers(2, 6), heads=st.integers(1, 3))
+@settings(max_examples=20, deadline=None)
+def test_E3_is_the_radius_of_the_whole_operator(seed: int, n: int, heads: int) -> None:
+    """Against I + sum_h H_h (x) B_h written out."""
+    one, A = layer(seed, heads, 3, 2), attention(seed, 1, heads, n)
+    W_V, W_O = factors(one, "unfolded")  # type: ignore[arg-type]
+    W = W_V @ W_O
+    M = sum(np.kron(W[k].T, quotient(A[0, k])) for k in range(heads)) + np.eye(3 * (n - 1))
+    rho_q = np.abs(np.linalg.eigvals(M)).max()
+    rho_c = np.abs(np.linalg.eigvals(np.eye(3) + W.sum(0))).max()
+    name = CLASSES[READINGS["E3"](one, A, "unfolded")[0, 0]]  # type: ignore[arg-type]
+    if abs(rho_c - rho_q) > 1e-6:
+        assert name == ("consensus" if rho_c > rho_q else "other")
+
+
+@given(seed=seeds, n=st.integers(2, 7))
+@settings(max_examples=30, deadline=None)
+def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed: int, n: int) -> None:
+    one, A = layer(seed, 2, 5, 1), attention(seed, 1, 2, n)
+    h = whole_values(one, "unfolded").spectrum  # type: ignore[arg-type]
+    codes = READINGS["E4"](one, A, "unfolded")[0]  # type: ignore[arg-type]
+    a = np.linalg.eigvals(quotient(A[0].mean(0)))
+    loses = (disc_form(h.values[None], a[:, None]) < 0).any(0)
+    zero = h.exact & (h.values == 0)
+    assert zero.sum() == 3
+    assert {CLASSES[code] for code in codes[zero]} == {"tie"}
+    for code, lost in zip(codes[~zero], loses[~zero], strict=True):
+        assert CLASSES[code] in ({"smallest", "other", "tie"} if lost else {"consensus", "tie"})
+    assert READINGS["E4 heads"](one, A, "unfolded").shape == (1, 2 * 5)  # type: ignore[arg-type]
+
+
+def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> None:
+    """h = -1/2 of rank 1 with a PSD kernel: both radii are 1 by the zeros, and by nothing else."""
+    e = torch.eye(4, dtype=torch.float64)
+    one = SimpleNamespace(
+        heads=SimpleNamespace(W_V=e[None, :, :1], W_O=-0.5 * e[None, :1]),
+        norm_attention=SimpleNamespace(kind="none", gain=torch.ones(4)),
+    )
+    A = np.full((2, 1, 5, 5), 0.1) + 0.5 * np.eye(5)
+    for dtype in (np.float64, np.float32):
+        table = dominance_readings(SimpleNamespace(layers=[one]), [A.astype(dtype)])
+        tie = table[(table["class"] == "tie")].set_index("reading")["percent"]
+        assert tie["E1"] == tie["E2"] == 100
+        # One by one: three zeros tie, and -1/2 loses at consensus.
+        assert tie["E4"] == 75
+
+
+@given(seed=seeds, r=st.integers(1, 4), norm=st.sampled_from(["layer", "rms", "none"]))
+@settings(max_examples=30, deadline=None)
+def test_folding_a_norm_is_its_gain_and_its_centring(seed: int, r: int, norm: str) -> None:
+    """spec(C diag(g) W) with the zero of C exact; where there is no norm nothing changes."""
+    d = 4
+    one = layer(seed, 2, d, r, norm=norm)
+    g = one.norm_attention.gain.numpy()  # type: ignore[attr-defined]
+    C = np.eye(d) - 1 / d if norm == "layer" else np.eye(d)
+    left = np.eye(d) if norm == "none" else C @ np.diag(g)
+    plain, _ = factors(one, "unfolded")  # type: ignore[arg-type]
+    W_V, W_O = factors(one, "folded")  # type: ignore[arg-type]
+    np.testing.assert_allclose(W_V, left @ plain, atol=1e-13)
+    both = [whole_values(one, "folded"), *own_values(one, "folded")]  # type: ignore[arg-type]
+    dense = [np.einsum("hdr,hre->de", W_V, W_O), *(W_V @ W_O)]
+    for found, W in zip(both, dense, strict=True):
+        expected = np.linalg.eigvals(W)
+        for power in (1, 2, 3):
+            assert (found.spectrum.values**power).sum() == pytest.approx(
+                (expected**power).sum(), abs=1e-9 * (1 + np.abs(expected).max()) ** 3
+            )
+        if norm == "layer":
+            assert (found.spectrum.exact & (found.spectrum.values == 0)).any()
+
+
+# --- the table ---
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    models = {name: tiny_model(name) for name in ("vit-random", "vit+", "vit-")}
+    return readings_of(models, random_pixels(4), costly_inputs=2, batch_size=3)
+
+
+def test_the_classes_share_out_every_case_of_every_model(table: pd.DataFrame) -> None:
+    for (_, reading), part in table.groupby(["model", "reading"]):
+        assert part["count"].sum() == part["cases"].iloc[0]
+        assert part["percent"].sum() == pytest.approx(100)
+        assert part["images"].iloc[0] == (2 if reading == "E3" else 4)
+        assert (part["percent_low"] <= part["percent"] + 1e-9).all()
+        assert (part["percent"] <= part["percent_high"] + 1e-9).all()
+    assert set(table["reading"]) == set(READINGS)
+
+
+def test_signed_models_obey_the_theorems_in_every_reading(table: pd.DataFrame) -> None:
+    """Every h_j > 0: consensus in each (T2d). Every h_j in [-1, 0): consensus in none (T3d); the
+    heads of these models share one H, so that E3 is E2."""
+    consensus = table[table["class"] == "consensus"].set_index(["model", "reading"])["percent"]
+    assert (consensus["vit+"] == 100).all()
+    assert (consensus["vit-"] == 0).all()
+
+
+def test_intervals_are_over_images() -> None:
+    rows = []
+    for i, k in enumerate((1, 3, 2)):
+        counts = {"consensus": k, "smallest": 4 - k, "other": 0, "tie": 0, "undecided": 0}
+        rows += [("E1", i, 1, name, count) for name, count in counts.items()]
+    cases = pd.DataFrame(rows, columns=["reading", "image", "layer", "class", "count"])
+    found = summarise(cases).set_index("class").loc["consensus"]
+    assert found["percent"] == pytest.approx(50) and found["cases"] == 12
+    assert found["percent_high"] - 50 == pytest.approx(100 * 1.96 * 0.25 / 3**0.5, rel=1e-3)
+
+
+def test_the_nearest_reading_is_a_distance_from_a_published_column() -> None:
+    one, A = layer(1, 2, 4, 2), attention(1, 3, 2, 6)
+    table = dominance_readings(SimpleNamespace(layers=[one]), [A])
+    found = nearest(table, "DeiT-B/16")
+    assert found["distance"].is_monotonic_increasing and set(found["reading"]) == set(READINGS)
+    assert ((found["distance"] >= 0) & (found["distance"] <= 100)).all()
+    with pytest.raises(InputError, match="no column"):
+        nearest(table, "GPT")
+
+
+def test_what_does_not_fit_the_model_is_refused() -> None:
+    model = SimpleNamespace(layers=[layer(0, 2, 3, 1)])
+    A = attention(0, 1, 2, 4)
+    with pytest.raises(InputError, match="no reading E9"):
+        dominance_cases(model, [A], ["E9"])
+    with pytest.raises(InputError, match="2 layers for a model of 1"):
+        dominance_cases(model, [A, A])
+    with pytest.raises(InputError, match=r"give \[m, 2, n, n\]"):
+        dominance_cases(model, [A[:, :1]])
+
+
+def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
+    from oversmoothing import main
+    from tests.support.tiny_transformers import tiny
+
+    tiny("vit").save_pretrained(tmp_path / "vit")
+    command = ["readings", str(tmp_path / "vit"), "--count", "2", "--out", str(tmp_path)]
+    assert main([*command, "--readings", "E1", "E3", "--csv", str(tmp_path / "t.csv")]) == 0
+    out = capsys.readouterr().out
+    assert "E1" in out and "E3" in out and "a comparison, no reproduction" in out
+    assert (tmp_path / "t.csv").exists()
+    assert main([*command[:2], "--costly", "0"]) == 2

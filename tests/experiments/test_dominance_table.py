@@ -1,0 +1,190 @@
+"""Table 1 in reading E2: the theorems hold in every run, and each class is what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.experiments.inspection.intervals import mean_interval, share_interval
+from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
+from oversmoothing.experiments.table1.layer_dominance import (
+    CLASSES,
+    layer_dominance,
+    mean_attention,
+)
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.verdict.dominance import dominance, safe_interval
+from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def heads(seed: int, n: int, count: int = 1, scale: float = 3.0) -> np.ndarray:
+    """Attention of one image with `count` heads, [1, count, n, n]."""
+    return np.stack([softmax_attention(seed + k, n, scale) for k in range(count)])[None]
+
+
+def random_H(seed: int, d: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((d, d)) / d**0.5
+
+
+# --- one case ---
+
+
+@given(seed=seeds, n=st.integers(2, 9), d=st.integers(1, 8), count=st.integers(1, 3))
+@settings(max_examples=80, deadline=None)
+def test_the_class_agrees_with_the_verdict_of_the_theory(
+    seed: int, n: int, d: int, count: int
+) -> None:
+    attention, H = heads(seed, n, count), random_H(seed, d)
+    found = layer_dominance(attention, H)
+    answer = verdict(A=attention[0].mean(0), H=H)
+    expected = {"SMOOTHING": {"consensus"}, "NON_SMOOTHING": {"smallest", "other"}}
+    assert found.classes[0] in expected.get(answer.verdict, set(CLASSES))
+
+
+@given(seed=seeds, n=st.integers(2, 9), d=st.integers(1, 8))
+@settings(max_examples=60, deadline=None)
+def test_real_spectra_never_give_another_eigenvalue(seed: int, n: int, d: int) -> None:
+    """T2a: for real spec(A) the winner is at 1 or at the smallest eigenvalue."""
+    generator = np.random.default_rng(seed)
+    logits = generator.standard_normal((n, n))
+    kernel = np.exp(logits + logits.T)
+    attention = (kernel / kernel.sum(1, keepdims=True))[None, None]
+    assert layer_dominance(attention, random_H(seed, d)).classes[0] != "other"
+
+
+def test_complex_attention_can_be_won_by_another_eigenvalue() -> None:
+    """A rotates three tokens fast and exchanges two groups slowly: the winner at h = -0.9 is the
+    complex pair, farthest from -1/h (T3a), though a real eigenvalue lies further left."""
+    turn = np.array([[0.05, 0.9, 0.05], [0.05, 0.05, 0.9], [0.9, 0.05, 0.05]])
+    swap = np.array([[0.25, 0.75], [0.75, 0.25]])
+    A = np.kron(swap, np.full((3, 3), 1 / 3)) / 2 + np.kron(np.full((2, 2), 0.5), turn) / 2
+    # spec(A): 1; -1/4 from the swap; half of -0.425 +- 0.736i from the turn; zeros.
+    found = layer_dominance(A[None, None], -0.9 * np.eye(2))
+    assert found.classes[0] == "other"
+
+
+@given(n=st.integers(2, 8), d=st.integers(1, 6))
+@settings(max_examples=20, deadline=None)
+def test_equal_moduli_have_no_winner(n: int, d: int) -> None:
+    """h = 0: every mode has modulus 1 (T2b); uniform attention with h = -2 ties too."""
+    attention = heads(n, n)
+    assert layer_dominance(attention, np.zeros((d, d))).classes[0] == "tie"
+    uniform = np.full((1, 1, n, n), 1 / n)
+    assert layer_dominance(uniform, -2 * np.eye(d)).classes[0] == "tie"
+
+
+@given(seed=seeds, n=st.integers(2, 8))
+@settings(max_examples=60, deadline=None)
+def test_for_real_h_outside_is_outside_the_safe_interval(seed: int, n: int) -> None:
+    h = np.random.default_rng(seed).uniform(-4, 1, 12)
+    found = layer_dominance(heads(seed, n), np.diag(h))
+    s = safe_interval(attention_spectrum(heads(seed, n)[0, 0]).values)
+    assert found.safe[0] == pytest.approx(s, rel=1e-9)
+    assert found.outside[0] == pytest.approx(np.mean((h >= 0) | (h <= -s)))
+
+
+@given(seed=seeds, n=st.integers(2, 8), count=st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_float32_attention_is_made_row_stochastic(seed: int, n: int, count: int) -> None:
+    single = heads(seed, n, count).astype(np.float32)
+    A = mean_attention(single)
+    np.testing.assert_allclose(A.sum(-1), 1, rtol=0, atol=n * 2.3e-16)
+    np.testing.assert_allclose(A[0], single[0].mean(0), rtol=0, atol=1e-6)
+
+
+def test_attention_that_is_not_row_stochastic_is_refused() -> None:
+    with pytest.raises(InputError, match="not row-stochastic"):
+        layer_dominance(1.5 * heads(0, 4), np.eye(2))
+
+
+def test_the_radii_are_those_of_the_theory() -> None:
+    attention, H = heads(3, 7, 2), random_H(3, 5)
+    found = layer_dominance(attention, H)
+    a = attention_spectrum(attention[0].mean(0)).values
+    expected = dominance(a, np.linalg.eigvals(H))
+    assert found.rho_consensus == pytest.approx(expected.rho_consensus, rel=1e-12)
+    assert found.rho_quotient[0] == pytest.approx(expected.rho_quotient, rel=1e-12)
+
+
+# --- the table ---
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    models = {name: tiny_model(name) for name in ("vit-random", "vit+", "vit-")}
+    return dominance_table(models, random_pixels(12))
+
+
+def test_the_classes_share_out_every_case(table: pd.DataFrame) -> None:
+    for _, part in table.groupby("model"):
+        assert part["class"].tolist() == list(CLASSES)
+        assert part["count"].sum() == part["cases"].iloc[0] == 12 * 2
+        assert part["percent"].sum() == pytest.approx(100)
+        assert (part["percent_low"] <= part["percent"]).all()
+        assert (part["percent"] <= part["percent_high"]).all()
+
+
+def test_signed_models_obey_the_theorems_before_any_training(table: pd.DataFrame) -> None:
+    require_theorems(table)
+    rows = table[table["class"] == "consensus"].set_index("model")
+    assert rows["percent"]["vit+"] == 100 and rows["outside_percent"]["vit+"] == 100
+    assert rows["layers_within_unit"]["vit-"] == 2 and rows["percent"]["vit-"] == 0
+    assert rows["outside_percent"]["vit-"] == 0
+
+
+def test_a_minus_model_beyond_the_interval_is_counted_and_not_hidden() -> None:
+    """One psi^2 = 9 in the second layer: consensus wins there, and the columns say so."""
+    model = tiny_model("vit-")
+    with torch.no_grad():
+        model.layers[1].value_projection.psi[0] = 3.0  # type: ignore[union-attr, operator]
+    found = dominance_table({"vit-": model}, random_pixels(6)).set_index("class").loc["consensus"]
+    assert found["percent"] == 50 and found["layers_beyond_one"] == 1
+    assert found["layers_within_unit"] == 1 and found["consensus_within_unit"] == 0
+    assert found["outside_percent"] == pytest.approx(100 / (2 * 16))
+    assert found["h_real_min"] == pytest.approx(-9, rel=1e-6)
+
+
+def test_a_table_against_the_theorems_is_refused(table: pd.DataFrame) -> None:
+    wrong = table.copy()
+    wrong.loc[(wrong["model"] == "vit+") & (wrong["class"] == "consensus"), "count"] -= 1
+    with pytest.raises(RequirementError, match="T2d"):
+        require_theorems(wrong)
+    wrong = table.copy()
+    wrong.loc[wrong["model"] == "vit-", "consensus_within_unit"] = 1
+    with pytest.raises(RequirementError, match="T3d allows none"):
+        require_theorems(wrong)
+
+
+# --- intervals ---
+
+
+@given(share=st.floats(0, 1), images=st.integers(1, 10**6))
+@settings(deadline=None)
+def test_the_interval_of_a_share_contains_it_and_stays_in_range(share: float, images: int) -> None:
+    low, high = share_interval(share, images)
+    assert 0 <= low <= share <= high <= 1
+
+
+def test_the_interval_of_a_share_covers_dependent_cases() -> None:
+    """Layers that always agree within an image: the worst case still has 95 % coverage."""
+    generator = np.random.default_rng(0)
+    shares = generator.binomial(200, 0.3, 4000) / 200
+    inside = [low <= 0.3 <= high for low, high in (share_interval(s, 200) for s in shares)]
+    assert 0.93 < np.mean(inside) < 0.97
+
+
+def test_the_interval_of_a_mean_keeps_what_is_undefined() -> None:
+    mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]))
+    assert mean == 2.5 and high - mean == pytest.approx(mean - low)
+    assert high - mean == pytest.approx(1.96 * np.std([1, 2, 3, 4], ddof=1) / 2, rel=1e-4)
+    assert np.isnan(mean_interval(np.array([1.0, np.nan]))).all()
+    assert mean_interval(np.array([1.0, np.inf]))[0] == np.inf
+    assert np.isnan(mean_interval(np.array([1.0]))[1])

@@ -1,0 +1,383 @@
+"""What extraction says of a model is what the model itself does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from torch import nn
+
+from oversmoothing.experiments.inspection.extract import extract, stream
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.inspection.running import Running
+from oversmoothing.experiments.inspection.watch import attention_output
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens
+
+EPS = torch.finfo(torch.float32).eps
+OWN = {
+    "blocks": "floors", "q": "mix.all_three", "k": "mix.all_three", "v": "mix.all_three",
+    "out": "mix.join", "heads": 3, "fused": "heads", "norm_attention": "first",
+    "norm_ffn": "second", "ffn": "think",
+}  # fmt: skip
+
+
+def hooks(module: nn.Module) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
+
+
+def own_inputs(count: int = 3, n: int = 5) -> torch.Tensor:
+    return torch.randn(count, n, 6, generator=torch.Generator().manual_seed(1))
+
+
+# ---------------------------------------------------------------------------- attention
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attention_is_the_one_that_the_library_returns(family):
+    """Against output_attentions of the eager implementation, at the tokens that are kept."""
+    found = extract(open_model(tiny(family)), batch(family))
+    given = batch(family)
+    arguments = given if isinstance(given, dict) else {"pixel_values": given}
+    with torch.no_grad():
+        eager = tiny(family, "eager")(**arguments, output_attentions=True)
+    keep = found.keep
+    for trace, expected in zip(found.traces, eager.attentions, strict=True):
+        # The logits are below 100 here; a softmax turns their rounding into relative error.
+        difference = (trace.attention - expected).abs().permute(0, 2, 1, 3)[keep]
+        assert difference.max() < 100 * 4 * EPS
+        rows = trace.attention.sum(-1).permute(0, 2, 1)
+        torch.testing.assert_close(rows, keep[..., None].expand_as(rows).float())
+        assert (trace.attention.permute(0, 3, 1, 2)[~keep] == 0).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attention_times_value_is_the_modules_own_output(family):
+    found = extract(open_model(tiny(family)), batch(family))
+    assert len(found.av_error) == 2 and max(found.av_error) < 1e-4
+    assert min(found.av_error) > 0  # two computations of one thing: float32 never agrees wholly
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_streams_are_the_librarys_hidden_states(family):
+    model = open_model(tiny(family))
+    given = batch(family)
+    found = extract(model, given)
+    arguments = given if isinstance(given, dict) else {"pixel_values": given}
+    with torch.no_grad():
+        states = model.module(**arguments, output_hidden_states=True).hidden_states
+    torch.testing.assert_close(found.traces[0].before, states[0])
+    torch.testing.assert_close(found.traces[0].after_ffn, states[1])
+    assert found.traces[1].before is found.traces[0].after_ffn
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_layer_is_put_together_again_from_its_neutral_form(family):
+    """In float64: X + sum_h A_h N(X) W_V,h W_O,h + b, then the FFN, or the Post-LN order."""
+    model = open_model(tiny(family).double())
+    found = extract(model, batch(family))
+    for layer, trace in zip(model.layers, found.traces, strict=True):
+        assert trace.attention.dtype == torch.float64
+        X = trace.before
+        if layer.placement == "pre":
+            N = layer.norm_attention(X)
+            middle = X + attention_output(trace.attention, N, layer.heads)
+            after = middle + layer.ffn(layer.norm_ffn(middle))
+        else:
+            middle = layer.norm_attention(X + attention_output(trace.attention, X, layer.heads))
+            after = layer.norm_ffn(middle + layer.ffn(middle))
+        # RMSNorm and the library's softmax round to float32 even in a float64 model.
+        limit = 1e-4 if family in ("llama", "vit", "deit") else 1e-10
+        for own, theirs in ((middle, trace.after_attention), (after, trace.after_ffn)):
+            difference = (own - theirs)[found.keep].abs().max()
+            assert difference < limit * theirs.abs().max()
+
+
+@pytest.mark.parametrize("family", TEXT)
+def test_padding_changes_nothing_for_the_kept_tokens(family):
+    model = open_model(tiny(family))
+    both = tokens((7, 4))
+    padded = extract(model, both)
+    alone = extract(model, {name: value[1:, :4] for name, value in both.items()})
+    for long, short in zip(padded.traces, alone.traces, strict=True):
+        torch.testing.assert_close(
+            long.attention[1:, :, :4, :4], short.attention, atol=1e-4, rtol=0
+        )
+        torch.testing.assert_close(long.after_ffn[1:, :4], short.after_ffn, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", TEXT)
+def test_padding_on_the_left_is_kept_apart_as_well(family):
+    given = {name: value.flip(1) for name, value in tokens((7, 4)).items()}
+    found = extract(open_model(tiny(family)), given)
+    assert found.keep.tolist() == [[True] * 7, [False] * 3 + [True] * 4]
+    for trace in found.traces:
+        assert torch.isfinite(trace.attention).all()
+        assert (trace.attention[1, :, :3] == 0).all() and (trace.attention[1, ..., :3] == 0).all()
+    assert max(found.av_error) < 1e-4
+
+
+def test_attention_that_the_library_hides_is_found_all_the_same():
+    """A fused kernel gives None in place of the attention."""
+    module = tiny("vit")
+    hidden = []
+    module.vit.layers[0].attention.register_forward_hook(lambda m, a, out: hidden.append(out[1]))
+    found = extract(open_model(module), pixels())
+    assert hidden == [None]
+    assert found.traces[0].attention.shape == (2, 3, 17, 17)
+
+
+def test_scaling_by_layer_is_the_modules_own():
+    """A variant of GPT-2 divides the logits by the layer's number."""
+    module = tiny("gpt2", scale_attn_by_inverse_layer_idx=True)
+    model = open_model(module)
+    assert model.layers[1].scaling == pytest.approx(model.layers[0].scaling / 2)
+    assert max(extract(model, tokens()).av_error) < 1e-4
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_causal_models_look_back_only(family):
+    model = open_model(tiny(family))
+    assert model.causal and not model.cls
+    for trace in extract(model, batch(family)).traces:
+        assert (trace.attention.triu(1) == 0).all()
+
+
+@pytest.mark.parametrize("variant", ["vit", "vit-"])
+def test_the_projects_own_vit_is_its_record(variant):
+    """Heads of the sum are H^T / heads each, with the attention of their own."""
+    module = tiny_model(variant)
+    model = open_model(module)
+    found = extract(model, random_pixels(3))
+    record = []
+    with torch.no_grad():
+        module(random_pixels(3), record)
+    for layer, trace, own, H in zip(
+        model.layers, found.traces, record, module.value_projections(), strict=True
+    ):
+        torch.testing.assert_close(trace.attention, own.attention, atol=8 * EPS, rtol=8 * EPS)
+        assert torch.equal(trace.after_attention, own.after_attention)
+        assert torch.equal(trace.after_ffn, own.after_ffn)
+        torch.testing.assert_close(layer.heads.total(), H.mT, atol=1e-15, rtol=1e-15)
+    assert max(found.av_error) < 1e-5
+
+
+# -------------------------------------------------------------------- one's own module
+
+
+def test_an_unknown_module_is_described_in_a_few_lines():
+    """Custom names, query-key-value head by head, residuals in place, LayerNorm then RMSNorm."""
+    module = Stack().eval()
+    model = describe(module, **OWN)
+    found = extract(model, own_inputs())
+    assert max(found.av_error) < 1e-5
+    assert [layer.norm_ffn.kind for layer in model.layers] == ["rms", "rms"]
+    with torch.no_grad():
+        start = module.embed(own_inputs())
+        assert torch.equal(found.traces[0].before, start)  # not spoiled by the work in place
+        torch.testing.assert_close(found.traces[-1].after_ffn, module(own_inputs()))
+    assert torch.equal(found.traces[1].before, found.traces[0].after_ffn)
+
+
+def test_what_happens_between_the_blocks_is_seen():
+    """Each block is called with the tensor that the last one gave, changed in place."""
+
+    class Nudged(Stack):
+        def forward(self, x):
+            x = self.embed(x)
+            for floor in self.floors:
+                x = floor(x)
+                x += 1
+            return x
+
+    found = extract(describe(Nudged(), **OWN), own_inputs())
+    assert torch.equal(found.traces[1].before, found.traces[0].after_ffn + 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fused": "qkv"}, {"scaling": 1.0}, {"causal": True}, {"bias": lambda call: torch.eye(5)}],
+)
+def test_a_wrong_description_of_the_attention_is_refused(wrong):
+    with pytest.raises(InputError, match="attention times values differs"):
+        extract(describe(Stack(), **{**OWN, **wrong}), own_inputs())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"ffn": None}, {"norm_ffn": "first", "ffn": "think"}, {"placement": "post"}]
+)
+def test_a_wrong_description_of_the_sublayers_is_refused(wrong):
+    with pytest.raises(InputError, match="layer 0"):
+        extract(describe(Stack(), **{**OWN, **wrong}), own_inputs())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ({"q": "mix.nothing", "k": "mix.nothing", "v": "mix.nothing"}, "its parts are: first"),
+        ({"heads": 5}, "check heads"),
+        ({"norm_attention": "mix.join"}, "neither a LayerNorm nor an RMSNorm"),
+        ({"out": "first"}, "not a linear layer"),
+        ({"blocks": "embed"}, "no blocks"),
+    ],
+)
+def test_parts_that_are_not_there_are_named(wrong, advice):
+    with pytest.raises(InputError, match=advice):
+        describe(Stack(), **{**OWN, **wrong})
+
+
+def test_rotary_positions_left_out_are_noticed():
+    model = open_model(tiny("llama"))
+    layers = tuple(type(x)(**{**vars(x), "rotate": None}) for x in model.layers)
+    wrong = type(model)(**{**vars(model), "layers": layers})
+    with pytest.raises(InputError, match="rotate="):
+        extract(wrong, tokens())
+
+
+def test_layers_that_do_not_run_are_noticed():
+    module = Stack(depth=3)
+    model = describe(module, **OWN)
+    module.floors = module.floors[:2]
+    with pytest.raises(InputError, match="2 of the 3 layers"):
+        extract(model, own_inputs())
+
+
+# --------------------------------------------------------------------- hooks and streams
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_hooks_go_and_the_module_is_as_it_was(training):
+    module = tiny("vit").train(training)
+    model = open_model(module)
+    before = [m.training for m in module.modules()]
+    found = extract(model, pixels())
+    assert hooks(module) == 0 and [m.training for m in module.modules()] == before
+    for trace in found.traces:
+        for each in vars(trace).values():
+            assert not each.requires_grad
+
+
+def test_hooks_go_when_the_forward_pass_fails():
+    module = tiny("vit")
+    model = open_model(module)
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    handle = module.vit.layers[1].register_forward_pre_hook(fail)
+    with pytest.raises(KeyboardInterrupt):
+        extract(model, pixels())
+    handle.remove()
+    assert hooks(module) == 0
+    assert max(extract(model, pixels()).av_error) < 1e-4
+
+
+@given(count=st.integers(1, 5), size=st.integers(1, 6), with_attention=st.booleans())
+def test_a_stream_is_one_batch_cut_to_pieces(count, size, with_attention):
+    model = describe(STACK, **OWN)
+    inputs = own_inputs(count)
+    whole = extract(model, inputs, attention=with_attention)
+    parts = list(stream(model, iter(inputs), batch_size=size, attention=with_attention))
+    assert [len(part.keep) for part in parts] == [
+        min(size, count - start) for start in range(0, count, size)
+    ]
+    for number, expected in enumerate(whole.traces):
+        joined = torch.cat([part.traces[number].after_ffn for part in parts])
+        torch.testing.assert_close(joined, expected.after_ffn, atol=1e-5, rtol=1e-5)
+        assert (expected.attention is None) is not with_attention
+    if not with_attention:
+        assert whole.av_error == (0.0, 0.0)
+
+
+STACK = Stack().eval()
+
+
+def test_abandoned_streams_leave_no_trace():
+    module = Stack().train()
+    found = stream(describe(module, **OWN), own_inputs(3), batch_size=1)
+    next(found)
+    assert not module.training
+    found.close()
+    assert module.training and hooks(module) == 0
+
+
+def test_empty_streams_and_sizes_are_refused():
+    model = describe(Stack(), **OWN)
+    for nothing in ([], own_inputs(0), iter(())):
+        with pytest.raises(InputError, match="no inputs"):
+            list(stream(model, nothing))
+    with pytest.raises(InputError, match="at least 1"):
+        list(stream(model, own_inputs(), batch_size=0))
+
+
+# --------------------------------------------------------------------------- precision
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_half_precision_is_checked_within_its_rounding(family, dtype):
+    model = open_model(tiny(family).to(dtype))
+    if model.dtype != dtype:
+        assert "float32 is used" in model.run_notes[0]
+    found = extract(model, batch(family))
+    assert found.traces[0].attention.dtype == torch.float32
+    assert max(found.av_error) < 0.25
+    wide = extract(open_model(tiny(family)), batch(family))
+    difference = found.traces[0].before - wide.traces[0].before
+    assert difference.abs().max() <= 4 * torch.finfo(dtype).eps * wide.traces[0].before.abs().max()
+
+
+def test_float64_models_whose_softmax_is_float32_pass():
+    found = extract(open_model(tiny("vit", "eager").double()), pixels())
+    assert max(found.av_error) < 1e-4
+
+
+def test_attention_can_be_had_in_float64():
+    found = extract(open_model(tiny("vit")), pixels(), dtype=torch.float64)
+    A = found.traces[0].attention
+    assert A.dtype == torch.float64
+    assert (A.sum(-1) - 1).abs().max() < A.shape[-1] * torch.finfo(torch.float64).eps
+
+
+def test_numbers_that_are_not_finite_are_refused():
+    model = describe(Stack(), **OWN)
+    inputs = own_inputs()
+    inputs[0, 0, 0] = torch.inf
+    with pytest.raises(InputError, match="NaN or infinite"):
+        extract(model, inputs)
+
+
+# -------------------------------------------------------------------------- statistics
+
+
+@given(
+    values=arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)),
+                  elements=st.floats(-1e6, 1e6)),
+    cut=st.integers(0, 12),
+)  # fmt: skip
+def test_running_statistics_are_those_of_the_whole(values, cut):
+    running = Running().update(values[:cut]).update(values[cut:])
+    mean, low, high = np.array([mean_interval(column) for column in values.T]).T
+    scale = 1 + np.abs(values).max()
+    assert np.allclose(running.mean, mean, rtol=0, atol=1e-13 * scale)
+    assert running.count == len(values)
+    if len(values) == 1:
+        assert np.isnan(running.sd).all() and np.isnan(running.interval).all()
+    else:
+        # sd loses half the digits where it is small against the mean.
+        assert np.allclose(running.sd, values.std(axis=0, ddof=1), rtol=0, atol=1e-7 * scale)
+        assert np.allclose(running.interval, (low, high), rtol=0, atol=1e-6 * scale)
+
+
+def test_running_statistics_keep_what_is_undefined():
+    running = Running().update([[1.0, np.nan], [3.0, 2.0]])
+    assert running.mean[0] == 2 and np.isnan(running.mean[1])
+    assert np.isnan(Running().mean)
+    with pytest.raises(InputError, match="first axis"):
+        running.update([1.0])

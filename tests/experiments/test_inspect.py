@@ -1,0 +1,235 @@
+"""`inspect`: its numbers are the metrics of the residual stream, its errors say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from oversmoothing import main
+from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.digits.vit import LayerTrace
+from oversmoothing.experiments.inspection.inspect import CONVENTIONS, METRICS, Report, inspect
+from oversmoothing.experiments.models.images import load_images
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
+
+IMAGES = 6
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return inspect(tiny_model("vit-"), random_pixels(IMAGES), name="tiny")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = tiny_config("vit-random")
+    return trained(config, tmp_path_factory.mktemp("runs"), progress=False).run.folder
+
+
+# --- the numbers ---
+
+
+def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> None:
+    record: list[LayerTrace] = []
+    with torch.no_grad():
+        tiny_model("vit-")(random_pixels(IMAGES), record)
+    frame = report.to_frame()
+    states = [record[0].before, *(trace.after_ffn for trace in record)]
+    for state, (_, row) in zip(states, frame.iterrows(), strict=True):
+        for name in METRICS:
+            assert row[name] == pytest.approx(float(metrics(state)[name].mean()), rel=1e-5)
+            without = float(metrics(state[:, 1:])[name].mean())
+            assert row[f"{name}_without_cls"] == pytest.approx(without, rel=1e-5)
+            assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
+            assert row[f"{name}_p05"] <= row[f"{name}_p95"]
+
+
+def test_the_sublayers_add_up_to_the_whole_change(report: Report) -> None:
+    frame = report.to_frame()
+    parts = frame["log_change_attention"].sum() + frame["log_change_ffn"].sum()
+    whole = frame["log_hfc_lfc"].iloc[-1] - frame["log_hfc_lfc"].iloc[0]
+    assert parts == pytest.approx(whole, abs=1e-9)
+    assert report.change.mean() == pytest.approx(whole, abs=1e-9)
+
+
+def test_the_spectral_columns_describe_the_model(report: Report) -> None:
+    layers = report.to_frame().iloc[1:]
+    shares = layers[["consensus_share", "smallest_share", "other_share", "tie_share"]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (layers["consensus_share"] == 0).all()  # psi^2 <= 1 before training (T3d)
+    assert (layers["rho_quotient_median"] > layers["rho_consensus"]).all()
+    assert (layers["safe_interval_min"] <= layers["safe_interval_median"]).all()
+    assert (layers["negative_layernorm_weights"] == 0).all()
+
+
+def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch, report: Report) -> None:
+    monkeypatch.setattr("oversmoothing.experiments.inspection.inspect.BATCH", 4)
+    again = inspect(tiny_model("vit-"), random_pixels(IMAGES), name="tiny")
+    pd.testing.assert_frame_equal(again.to_frame(), report.to_frame(), rtol=1e-4, atol=1e-6)
+
+
+def test_one_image_has_no_interval_and_still_a_report() -> None:
+    report = inspect(tiny_model(), random_pixels(1), name="tiny")
+    assert report.to_frame()["cos_mean_low"].isna().all()
+    assert "a single input, hence no interval" in report.summary()
+    layer = report.to_json_object()["layers"][0]
+    assert layer["cos_mean_low"] is None and layer["cos_mean"] is not None
+
+
+def test_json_is_strict_and_complete(report: Report) -> None:
+    text = json.dumps(report.to_json_object(), allow_nan=False)
+    parsed = json.loads(text)
+    assert parsed["schema_version"] == 1
+    assert (parsed["model"], parsed["tokens"], parsed["images"]) == ("tiny", 17, IMAGES)
+    assert parsed["conventions"] == CONVENTIONS
+    assert [layer["layer"] for layer in parsed["layers"]] == [1, 2]
+    assert set(METRICS) <= set(parsed["input"]) and set(METRICS) <= set(parsed["layers"][0])
+    assert parsed["summary"] == report.summary()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(-1.0, "smooths its tokens"), (1.0, "sharpens its tokens"), (0.0, "neither smooths nor")],
+)
+def test_the_summary_follows_the_interval_of_the_change(
+    report: Report, change: float, words: str
+) -> None:
+    noise = np.linspace(-0.1, 0.1, IMAGES)
+    altered = Report(
+        "tiny", 17, IMAGES, report.table, change + noise, report.by_attention, report.by_ffn
+    )
+    assert words in altered.summary()
+
+
+def test_the_summary_is_two_sentences(report: Report) -> None:
+    assert report.summary().count(". ") == 1 and report.summary().endswith(".")
+
+
+@pytest.mark.parametrize("shape", [(2, 9, 9), (8, 8)])
+def test_pixels_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="8"):
+        inspect(tiny_model(), torch.zeros(shape))
+
+
+def test_no_inputs_are_refused() -> None:
+    with pytest.raises(InputError, match="there are no inputs"):
+        inspect(tiny_model(), torch.zeros((0, 8, 8)))
+
+
+def test_another_kind_of_model_is_refused_with_advice() -> None:
+    with pytest.raises(InputError, match=r"found in Linear: .*describe"):
+        inspect(torch.nn.Linear(2, 2), random_pixels(1))
+
+
+# --- folders of images ---
+
+
+def save(path: Path, values: np.ndarray) -> None:
+    Image.fromarray(values).save(path)
+
+
+def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    save(tmp_path / "b.png", np.full((8, 8), 255, np.uint8))
+    save(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
+    (tmp_path / ".DS_Store").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    pixels = load_images(tmp_path, 8)
+    assert pixels.dtype == torch.float32 and pixels.shape == (2, 8, 8)
+    assert (pixels[0] == -1).all() and (pixels[1] == 1).all()
+
+
+def bad_folder(tmp_path: Path, kind: str) -> Path:
+    folder = tmp_path / kind
+    if kind == "missing":
+        return folder
+    folder.mkdir()
+    if kind == "wrong size":
+        save(folder / "a.png", np.zeros((9, 8), np.uint8))
+    elif kind == "text":
+        (folder / "a.txt").write_text("hello")
+    elif kind == "sixteen bits":
+        save(folder / "a.png", np.zeros((8, 8), np.uint16))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("missing", "is not a folder"),
+        ("empty", "holds no files"),
+        ("wrong size", "8 x 9 pixels, the model reads 8 x 8: resize"),
+        ("text", r"a.txt' is not an image"),
+        ("sixteen bits", "more than 8 bits"),
+    ],
+)
+def test_a_bad_folder_of_images_is_refused_with_advice(
+    tmp_path: Path, kind: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_images(bad_folder(tmp_path, kind), 8)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp"])
+def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    save(path, np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8))
+    content = path.read_bytes()
+    for end in range(0, len(content) * 3 // 4, 7):
+        path.write_bytes(content[:end])
+        with pytest.raises(InputError, match=r"is not an image|cannot be read"):
+            load_images(tmp_path, 8)
+
+
+# --- the command line ---
+
+
+def test_the_command_prints_json_alone(
+    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(tmp_path / "a.png", np.arange(64, dtype=np.uint8).reshape(8, 8))
+    save(tmp_path / "b.png", np.arange(64, dtype=np.uint8).reshape(8, 8).T.copy())
+    out_folder = str(tmp_path / "out")
+    command = ["inspect", str(stored), "--images", str(tmp_path), "--out", out_folder]
+    assert main([*command, "--json"]) == 0
+    parsed = json.loads(capsys.readouterr().out)
+    assert parsed["images"] == 2 and len(parsed["layers"]) == 2
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert parsed["summary"] in out and "safe s" in out
+    report = next((tmp_path / "out" / "inspect").iterdir())
+    assert json.loads((report / "report.json").read_text()) == parsed
+    page = (report / "report.html").read_text()
+    assert "Does " in page and "data:image/png;base64," in page
+    assert len(pd.read_csv(report / "report.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["vit+"], "run `oversmoothing train --variant vit\\+ --seed 0 --out"),
+        (["vit7"], "there is no model 'vit7'"),
+        (["vit-random", "--text", "x.txt"], "reads images, not text"),
+        (["vit-random", "--device", "abacus"], "not available here"),
+    ],
+)
+def test_the_command_refuses_with_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(["inspect", *options, "--out", str(tmp_path)]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_run_folder_that_is_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(tmp_path)]) == 2
+    assert "is no model folder" in capsys.readouterr().err

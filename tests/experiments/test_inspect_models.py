@@ -1,0 +1,222 @@
+"""`inspect` on every family of models: the account closes, the report is whole, errors advise."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import oversmoothing
+from oversmoothing import main
+from oversmoothing.experiments.inspection.inspect import METRICS, Report, inspect
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.pictures import Cifar100, PictureFolder
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
+
+DATA = os.environ.get("OVERSMOOTHING_DATA")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_account_of_every_family_closes(family: str) -> None:
+    report = inspect(tiny(family), batch(family), name=family)
+    assert report.account_error < 1e-6 and report.av_error < 1e-5
+    frame = report.to_frame()
+    parts = [name for name in frame if name.startswith("log_change_") and name.count("_") == 3]
+    parts = [name for name in parts if not name.endswith(("_low", "_high"))]
+    assert len(parts) == 6
+    whole = frame["log_hfc_lfc"].iloc[-1] - frame["log_hfc_lfc"].iloc[0]
+    assert frame[parts].sum().sum() == pytest.approx(whole, abs=2e-6)
+    assert report.change.mean() == pytest.approx(whole, abs=1e-12)
+
+
+@pytest.mark.parametrize("family", ("vit", "bert", "llama"))
+def test_every_family_gets_a_whole_report(family: str, tmp_path: Path) -> None:
+    report = inspect(tiny(family), batch(family), name=family)
+    files = report.save(tmp_path)
+    assert json.loads(files["json"].read_text())["summary"] == report.summary()
+    assert report.summary().count(". ") == 1
+    page = files["html"].read_text()
+    assert f"Does {family} oversmooth?" in page and ">nan<" not in page
+    assert files["png"].read_bytes()[:4] == b"\x89PNG"
+    with_cls = family in ("vit", "deit", "bert")
+    assert ("with CLS" in report.summary()) == with_cls
+    assert ("cos_mean_without_cls" in report.table) == with_cls
+    assert ("2 texts" if family in TEXT else "2 images") in report.summary()
+
+
+def test_padding_is_left_out_of_everything() -> None:
+    model, both = tiny("bert"), tokens((7, 4))
+    alone = {name: value[1:, :4] for name, value in both.items()}
+    first, second = inspect(model, both).table, inspect(model, alone).table
+    single = {name: value[:1] for name, value in both.items()}
+    other = inspect(model, single).table
+    for name in (*METRICS, "log_change_ffn_body", "tilt_residual", "dobrushin_mean"):
+        np.testing.assert_allclose(
+            first[name], (second[name] + other[name]) / 2, rtol=1e-5, atol=1e-6, err_msg=name
+        )
+
+
+def test_without_spectra_the_report_says_so() -> None:
+    report = inspect(tiny("vit"), batch("vit"), spectra=0)
+    assert report.spectra == 0 and "no spectra were taken" in report.summary()
+    assert "consensus_share" not in report.table and "asymmetry" in report.table
+    report.plot()
+    with pytest.raises(InputError, match="spectra is -1"):
+        inspect(tiny("vit"), batch("vit"), spectra=-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_models_are_upcast_where_spectra_need_it(dtype: torch.dtype) -> None:
+    exact, half = tiny("vit"), tiny("vit").to(dtype)
+    expected, found = inspect(exact, batch("vit")), inspect(half, batch("vit"))
+    eps = float(torch.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        found.table["log_hfc_lfc"], expected.table["log_hfc_lfc"], atol=50 * eps
+    )
+    np.testing.assert_allclose(
+        found.table["rho_consensus"].iloc[1:], expected.table["rho_consensus"].iloc[1:],
+        rtol=50 * eps,
+    )  # fmt: skip
+
+
+def test_an_unknown_model_is_inspected_from_its_description() -> None:
+    described = describe(
+        Stack(),
+        blocks="floors",
+        q="mix.all_three",
+        k="mix.all_three",
+        v="mix.all_three",
+        fused="heads",
+        out="mix.join",
+        heads=3,
+        norm_attention="first",
+        norm_ffn="second",
+        ffn="think",
+    )
+    report = oversmoothing.inspect(described, torch.randn(4, 9, 6))
+    assert isinstance(report, Report) and report.account_error < 1e-6
+    assert len(report.to_frame()) == 3
+
+
+def test_metrics_are_those_of_the_hidden_states() -> None:
+    model = tiny("vit")
+    hidden = model(batch("vit"), output_hidden_states=True).hidden_states
+    table = inspect(model, batch("vit")).table
+    for number, X in enumerate(hidden):
+        expected = metrics(X.detach())
+        for name in METRICS:
+            assert table[name].iloc[number] == pytest.approx(float(expected[name].mean()), rel=1e-4)
+
+
+# --- the command ---
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("model") / "tiny-vit"
+    tiny("vit").save_pretrained(place)
+    return place
+
+
+def test_the_command_inspects_a_folder_of_pictures(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    rng = np.random.default_rng(0)
+    for k in range(3):
+        Image.fromarray(rng.integers(0, 255, (40, 50, 3), np.uint8)).save(pictures / f"{k}.png")
+    command = ["inspect", str(folder), "--images", str(pictures), "--report", str(tmp_path / "r")]
+    assert main([*command, "--count", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "2 images" in out and "report.html" in out
+    assert (tmp_path / "r" / "report.csv").exists()
+
+
+def test_a_model_is_found_within_the_data_folder(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["inspect", "tiny-vit", "--data-dir", str(folder.parent), "--count", "1", "--json"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == "tiny-vit"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--count", "0"], "--count is 0"),
+        (["--images", "no-such-folder"], "is not a folder"),
+        (["--images", "cifar100"], "CIFAR-100 is needed"),
+        (["--text", "x.txt"], "reads images, not text"),
+        (["--data-dir", "no-such-folder"], "does not exist: name one"),
+    ],
+)
+def test_the_command_refuses_with_advice(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    assert main(["inspect", str(folder), *options, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_text_model_asks_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tiny("gpt2").save_pretrained(tmp_path / "gpt")
+    assert main(["inspect", str(tmp_path / "gpt"), "--out", str(tmp_path)]) == 2
+    assert "reads text: give --text FILE" in capsys.readouterr().err
+    (tmp_path / "empty.txt").write_text("\n \n")
+    command = ["inspect", str(tmp_path / "gpt"), "--text", str(tmp_path / "empty.txt")]
+    assert main([*command, "--out", str(tmp_path)]) == 2
+    assert "holds no text" in capsys.readouterr().err
+
+
+# --- pictures ---
+
+
+def test_pictures_are_read_lazily_and_in_order(tmp_path: Path) -> None:
+    for k in (2, 0, 1):
+        Image.new("RGB", (4, 4), (k, 0, 0)).save(tmp_path / f"{k}.png")
+    (tmp_path / "3.png").write_text("no image")
+    pictures = PictureFolder.of(tmp_path, 4)
+    assert [image.getpixel((0, 0)) for image in pictures[:3]] == [(k, 0, 0) for k in range(3)]
+    with pytest.raises(InputError, match="not an image"):
+        pictures[3]
+    with pytest.raises(IndexError):
+        pictures[4]
+    assert len(PictureFolder.of(tmp_path, 2)) == 2
+
+
+def test_cifar_100_refuses_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no folder was named"):
+        Cifar100.of(None)
+    with pytest.raises(InputError, match="holds no cifar100"):
+        Cifar100.of(tmp_path)
+    (tmp_path / "cifar100").mkdir()
+    with pytest.raises(InputError, match="splits train and test"):
+        Cifar100.of(tmp_path, "validation")
+    with pytest.raises(InputError, match="numbered 0 to 9999"):
+        Cifar100.of(tmp_path, "test", [10_000])
+    with pytest.raises(InputError, match="a shard is missing"):
+        Cifar100.of(tmp_path, "test", [0])[0]
+    (tmp_path / "cifar100" / "test-0.parquet").write_bytes(b"PAR1 cut short")
+    with pytest.raises(InputError, match="cannot be read"):
+        Cifar100.of(tmp_path, "test", [0])[0]
+
+
+@pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
+def test_cifar_100_is_whole() -> None:
+    assert DATA is not None
+    test, train = (Cifar100.of(Path(DATA), split) for split in ("test", "train"))
+    assert (len(test), len(train)) == (10_000, 50_000)
+    assert test[9_999].size == train[0].size == (32, 32)

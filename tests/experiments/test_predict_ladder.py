@@ -1,0 +1,421 @@
+"""The rungs: each is exact on the model that it is the theory of, and its cost is counted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from oversmoothing.commands import ladder as ladder_command
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.ladder import LadderResult, Rung, ladder
+from oversmoothing.experiments.ladder.copies import altered
+from oversmoothing.experiments.ladder.costs import model_cost
+from oversmoothing.experiments.ladder.environment import Environment
+from oversmoothing.experiments.ladder.features import StateFeatures, spectral_statistics
+from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks
+from oversmoothing.experiments.ladder.linear_state import LinearState
+from oversmoothing.experiments.ladder.operators import NAMES, FfnSums, jacobian, operator_changes
+from oversmoothing.experiments.ladder.recording import Recording, log_energies, log_ratio, record
+from oversmoothing.experiments.ladder.regression import ridge
+from oversmoothing.experiments.ladder.scores import score
+from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_transformers import tiny
+
+WIDTH, HEADS = 8, 2
+# One step and trajectory: attention alone, with norm, with FFN by Jacobian, by least squares.
+ONE, ONE_N, ONE_J, ONE_F, ALL, ALL_N, ALL_J, ALL_F = NAMES
+
+
+class _Mix(nn.Module):
+    def __init__(self, bias: bool) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH, bias=bias) for _ in range(4))
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        q, k, v = (
+            f(X).unflatten(-1, (HEADS, -1)).transpose(1, 2) for f in (self.q, self.k, self.v)
+        )
+        A = (q @ k.mT / (WIDTH // HEADS) ** 0.5).softmax(-1)
+        return self.o((A @ v).transpose(1, 2).flatten(2))
+
+
+class _Block(nn.Module):
+    def __init__(self, norm: bool, ffn: nn.Module | None, bias: bool) -> None:
+        super().__init__()
+        self.mix, self.ffn = _Mix(bias), ffn
+        self.one = nn.LayerNorm(WIDTH) if norm else None
+        self.two = nn.LayerNorm(WIDTH) if norm and ffn is not None else None
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        X = X + self.mix(X if self.one is None else self.one(X))
+        if self.ffn is None:
+            return X
+        return X + self.ffn(X if self.two is None else self.two(X))
+
+
+class _Stack(nn.Module):
+    def __init__(self, depth: int, norm: bool, ffn: str | None, bias: bool) -> None:
+        super().__init__()
+        inner = {
+            None: lambda: None,
+            "affine": lambda: nn.Linear(WIDTH, WIDTH),
+            "gelu": lambda: nn.Sequential(nn.Linear(WIDTH, 12), nn.GELU(), nn.Linear(12, WIDTH)),
+        }[ffn]
+        self.blocks = nn.ModuleList(_Block(norm, inner(), bias) for _ in range(depth))
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            X = block(X)
+        return X
+
+
+def stack(depth=3, *, norm=True, ffn="gelu", bias=True, cls=False, seed=0):
+    torch.manual_seed(seed)
+    module = _Stack(depth, norm, ffn, bias).double().eval()
+    for p in module.parameters():
+        p.data = 0.5 * torch.randn_like(p)
+    return describe(
+        module, blocks="blocks", q="mix.q", k="mix.k", v="mix.v", out="mix.o", heads=HEADS,
+        norm_attention="one" if norm else None, norm_ffn="two" if norm and ffn else None,
+        ffn="ffn" if ffn else None, attention="mix", cls=cls,
+    )  # fmt: skip
+
+
+def inputs(count=14, n=5, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return 1 + torch.randn(count, n, WIDTH, generator=generator, dtype=torch.float64)
+
+
+def predictions(model, X):
+    """(predicted changes by rung, measured changes [b, layers]), FFNs fitted to the inputs."""
+    found = extract(model, X)
+    sums = FfnSums(model)
+    sums.update(found.traces)
+    states = [found.traces[0].before, *(trace.after_ffn for trace in found.traces)]
+    measured = torch.stack([log_ratio(Y) for Y in states], dim=1).diff(dim=1)
+    return operator_changes(model, found.traces, *sums.solve()), measured
+
+
+# ---------------------------------------------------------------------------- operators
+
+
+def test_the_metric_is_the_projects():
+    X = inputs().float()
+    torch.testing.assert_close(log_ratio(X), log_hfc_lfc_ratio(X.double()))
+
+
+def test_p2_and_p3_are_exact_without_norm_bias_and_ffn():
+    """One step (P2) and the whole trajectory by frozen attention (P3): X + sum_h A_h X W_h."""
+    found, measured = predictions(stack(norm=False, ffn=None, bias=False), inputs())
+    for name in (ONE, ALL, ONE_N, ALL_N):
+        torch.testing.assert_close(found[name], measured, atol=1e-10, rtol=0)
+
+
+def test_p4_is_exact_without_an_ffn_and_p2_is_not():
+    found, measured = predictions(stack(ffn=None), inputs())
+    for name in (ONE_N, ALL_N):
+        torch.testing.assert_close(found[name], measured, atol=1e-10, rtol=0)
+    assert (found[ONE] - measured).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("norm", [True, False])
+def test_p5_is_exact_where_the_ffn_is_affine_and_p4_is_not(norm):
+    found, measured = predictions(stack(norm=norm, ffn="affine"), inputs())
+    for name in (ONE_J, ALL_J):
+        torch.testing.assert_close(found[name], measured, atol=1e-7, rtol=0)
+    for name in (ONE_F, ALL_F):
+        torch.testing.assert_close(found[name], measured, atol=1e-6, rtol=0)
+    assert (found[ALL_N] - measured).abs().max() > 1e-3
+
+
+def test_p5_errs_where_the_ffn_is_not_affine():
+    found, measured = predictions(stack(), inputs())
+    assert (found[ONE_J] - measured).abs().max() > 1e-3
+
+
+def test_first_steps_and_trajectories_agree_in_the_first_layer():
+    found, _ = predictions(stack(), inputs())
+    for one, all_ in ((ONE, ALL), (ONE_J, ALL_J)):
+        torch.testing.assert_close(found[one][:, 0], found[all_][:, 0])
+
+
+def test_a_jacobian_by_differences_is_the_automatic_one():
+    f = nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 3)).double()
+    point = torch.randn(4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expected = torch.autograd.functional.jacobian(f, point).T
+    with torch.no_grad():
+        found = jacobian(f, point)
+        torch.testing.assert_close(found.M, expected, atol=1e-8, rtol=0)
+        torch.testing.assert_close(found(point), f(point))
+
+
+def test_the_spectral_gap_is_that_of_the_kronecker_spectrum():
+    model = stack(1, norm=False, ffn=None, bias=False)
+    found = extract(model, inputs(2))
+    gaps = spectral_gaps(model.layers, found.traces)
+    H = model.layers[0].heads.total().T
+    for k in range(2):
+        A = found.traces[0].attention[k].mean(0)
+        a = torch.linalg.eigvals(A)
+        one = (a - 1).abs().argmin()
+        rest = torch.cat([a[:one], a[one + 1 :]])
+        h = torch.linalg.eigvals(H)
+        expected = (1 + h[:, None] * rest).abs().max().log() - (1 + h).abs().max().log()
+        for values in gaps.values():
+            assert float(values[k, 0]) == pytest.approx(float(expected), abs=1e-10)
+
+
+# ---------------------------------------------------------------------------- fixed operators
+
+
+def linear_recording(images=60, n=4, d=3, layers=3, seed=0):
+    """States that one affine operator a layer makes exactly."""
+    generator = torch.Generator().manual_seed(seed)
+    X = 2 + torch.randn(images, n, d, generator=generator)
+    states = [X]
+    for _ in range(layers):
+        M = torch.eye(d) + 0.3 * torch.randn(d, d, generator=generator)
+        X = X @ M + torch.randn(n, d, generator=generator)
+        states.append(X)
+    logs = torch.stack([log_energies(X) for X in states], dim=1).numpy()
+    return Recording(states[0], logs, torch.stack(states))
+
+
+def test_p6_is_exact_where_the_layers_are_affine_and_needs_x0_alone(monkeypatch):
+    monkeypatch.setattr("oversmoothing.experiments.ladder.linear_state.PENALTY", 1e-9)
+    known, held = linear_recording(), linear_recording(seed=0)
+    found = LinearState.fit(known)
+    logs = found.logs(held.start).reshape(len(held), -1, 2)
+    np.testing.assert_allclose(logs, held.logs, atol=1e-4)
+    np.testing.assert_allclose(found.predict(held.start), held.change, atol=2e-2)
+
+
+def test_p6_puts_missing_energy_back_in_the_mean():
+    """Noise that no operator can know raises the energy by its calibration mean."""
+    known = linear_recording()
+    noisy = known.states.clone()
+    noisy[1:] += torch.randn(noisy[1:].shape, generator=torch.Generator().manual_seed(5))
+    logs = torch.stack([log_energies(X) for X in noisy], dim=1).numpy()
+    recording = Recording(known.start, logs, noisy)
+    found = LinearState.fit(recording)
+    energy = np.exp(2 * found.logs(known.start).reshape(len(known), -1, 2)).mean(0)
+    np.testing.assert_allclose(energy, np.exp(2 * logs).mean(0), rtol=1e-3)
+    # The reading is fitted to the same logs that a held-out image gives.
+    read = ridge(found.logs(known.start), recording.change)(found.logs(known.start))
+    np.testing.assert_allclose(found.predict(known.start), read, atol=1e-4)
+
+
+def test_p6_and_p7_need_calibration_states():
+    recording = Recording(inputs().float(), np.zeros((14, 4, 2)))
+    with pytest.raises(InputError, match="states=True"):
+        LinearState.fit(recording)
+    with pytest.raises(InputError, match="states=True"):
+        Landmarks.fit(stack(), recording)
+
+
+# ---------------------------------------------------------------------------- landmarks
+
+
+@pytest.mark.parametrize(("tokens", "cls"), [(16, False), (17, True), (26, True), (197, True)])
+def test_landmarks_lie_in_their_context_and_stand_for_all_patches(tokens, cls):
+    grid = Grid.of(tokens, cls)
+    for context, marks, share in zip(grid.context, grid.landmarks, grid.share, strict=True):
+        assert set(marks.tolist()) <= set(context.tolist())
+        assert len(context) * share == pytest.approx(tokens - cls)
+        assert marks.numel() > 0 and int(context.min()) >= cls
+    assert set(grid.context[1].tolist()) == set(grid.landmarks[0].tolist())
+
+
+def test_tokens_that_are_no_grid_are_refused():
+    for tokens in (9, 17):
+        with pytest.raises(InputError, match="square grid"):
+            Grid.of(tokens, False)
+
+
+def test_landmarks_keep_their_own_values_and_the_rest_is_interpolated():
+    generator = torch.Generator().manual_seed(2)
+    features = torch.randn(50, 6, 3, generator=generator)
+    target = features @ torch.randn(3, 4, generator=generator) + torch.randn(6, 4)
+    marks = torch.tensor([1, 4])
+    found = Environment.fit(features, [target], marks, rank=3)
+    around = found.layers[0](found.phi(features), marks, target[:, marks] + 7)
+    torch.testing.assert_close(around[:, marks], target[:, marks] + 7)
+    exact = found.layers[0](found.phi(features), marks, target[:, marks])
+    torch.testing.assert_close(exact, target, atol=0.05, rtol=0)
+
+
+def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
+    """All patches landmarks of one stage that covers every layer: the model itself."""
+    model = stack(2)
+    X = inputs(20, 16).float()
+    model.module.float()
+    model = describe(
+        model.module, blocks="blocks", q="mix.q", k="mix.k", v="mix.v", out="mix.o", heads=HEADS,
+        norm_attention="one", norm_ffn="two", ffn="ffn", attention="mix",
+    )  # fmt: skip
+    every = torch.arange(16)
+    grid = Grid(4, 0, (every, every), (every, every), (1.0, 1.0))
+    monkeypatch.setattr(Grid, "of", classmethod(lambda cls, n, c: grid))
+    known = record(model, X, states=True)
+    ratio = Landmarks.fit(model, known, first_layers=1).features(known.start)[-1].values
+    expected = known.logs[..., 0] - known.logs[..., 1]
+    # The first columns: X_0, stage 1 (layer 1), stage 2 (layer 2).
+    np.testing.assert_allclose(ratio[:, :3], expected, atol=1e-3)
+    # The last column: stage 1 completed to all patches, which are landmarks here.
+    np.testing.assert_allclose(ratio[:, 3], expected[:, 1], atol=1e-3)
+
+
+@pytest.mark.parametrize("first", [1, 2, 7])
+def test_more_layers_on_the_finer_grid_cost_more(first):
+    model = open_model(tiny("vit"))
+    pixels = torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
+    known = record(model, pixels, states=True)
+    found = Landmarks.fit(model, known, first)
+    assert found.first == min(first, 2)
+    assert found.features(known.start)[-1].values.shape == (30, 1 + 2 + found.first)
+    assert (found.cost() > Landmarks.fit(model, known, 1).cost()) == (first > 1)
+    with pytest.raises(InputError, match="at least 1"):
+        Landmarks.fit(model, known, 0)
+
+
+def test_features_are_finite_for_states_without_spread_in_a_direction():
+    X = torch.zeros(12, 5, 4)
+    X[..., 0] = torch.randn(12, 5, generator=torch.Generator().manual_seed(0)) + 3
+    for block in StateFeatures.fit(X)(X):
+        assert np.isfinite(block.values).all()
+    assert np.isfinite(spectral_statistics(X)).all()
+
+
+# ---------------------------------------------------------------------------- the ladder
+
+
+def test_the_cost_of_deit_tiny_is_the_known_one():
+    """12 layers of 12 d^2 n + 2 n^2 d multiply-adds, d = 192, n = 197."""
+    settings = {
+        "hidden_size": 192, "num_hidden_layers": 12, "num_attention_heads": 3,
+        "intermediate_size": 768, "image_size": 224, "patch_size": 16,
+    }  # fmt: skip
+    model = open_model(tiny("vit", **settings))
+    assert model_cost(model, 197) == 12 * (12 * 192**2 * 197 + 2 * 197**2 * 192)
+
+
+def test_the_whole_ladder_on_a_vision_model():
+    model = open_model(tiny("vit"))
+    pixels = torch.randn(34, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+    found = ladder(model, pixels[:24], pixels[24:], standard=15)
+    frame = found.to_frame().set_index("rung")
+    assert {"P0", "P0'", "P0''", "P0'''", ONE, ALL, "P6", "P7 kernel", "P7 landmarks"} <= set(
+        frame.index
+    )
+    assert frame.loc["P0'", "r2_within"] == 0 and frame.loc["P0", "multiply_adds"] == 0
+    assert frame.loc["P0''", "calibration"] == 15 and frame.loc["P6", "calibration"] == 24
+    own_run = frame.index.str.match(r"P[1-5]")
+    assert (frame["multiply_adds"].isna() == own_run).all()
+    assert found.by_layer().shape == (2, len(frame)) and not found.skipped
+    json.dumps(found.to_json_object(), allow_nan=False)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_causal_text_models_climb_all_but_the_landmarks(family):
+    model = open_model(tiny(family))
+    ids = torch.randint(0, 40, (30, 9), generator=torch.Generator().manual_seed(4))
+    found = ladder(model, list(ids[:20]), list(ids[20:]))
+    assert list(found.skipped) == ["P7 landmarks", "P7 landmarks, reduced FFN"]
+    assert all("vision" in why for why in found.skipped.values())
+    assert len(found.rungs) > 10
+
+
+def test_what_the_ladder_does_not_apply_to_is_refused():
+    with pytest.raises(InputError, match="Post-LN"):
+        ladder(open_model(tiny("bert")), [], [])
+    model = stack(1)
+    with pytest.raises(InputError, match="at least 10"):
+        ladder(model, inputs(9), inputs(2))
+    with pytest.raises(InputError, match="PIL"):
+        ladder(model, inputs(12), inputs(2), copies=1)
+    with pytest.raises(InputError, match="different numbers of tokens"):
+        ladder(model, inputs(12), inputs(2, n=6))
+
+
+def test_the_same_seed_gives_the_same_ladder():
+    model = stack(2)
+    one, two = (ladder(model, inputs(12), inputs(4, seed=2)).to_frame() for _ in range(2))
+    assert one.equals(two)
+
+
+def test_copies_are_mirrors_first_and_repeatable():
+    array = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    image = Image.fromarray(array)
+    one, two = list(altered([image], 2, 5)), list(altered([image], 2, 5))
+    assert np.array_equal(np.asarray(one[0]), array[:, ::-1])
+    assert np.array_equal(np.asarray(one[1]), np.asarray(two[1])) and one[1].size == (8, 8)
+    assert not np.array_equal(np.asarray(one[1]), array)
+
+
+# ---------------------------------------------------------------------------- the command
+
+
+def arguments(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    ladder_command.add_arguments(parser)
+    return parser.parse_args(given)
+
+
+def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
+    tiny("vit").save_pretrained(tmp_path / "model")
+    (tmp_path / "images").mkdir()
+    random = np.random.default_rng(0)
+    for k in range(24):
+        array = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(array).save(tmp_path / "images" / f"{k:02}.png")
+    command = arguments(
+        str(tmp_path / "model"), "--images", str(tmp_path / "images"), "--calibration", "16",
+        "--standard", "12", "--held-out", "6", "--copies", "1", "--out", str(tmp_path / "out"),
+    )  # fmt: skip
+    assert ladder_command.run(command) == 0
+    said = capsys.readouterr().out
+    assert "R^2 pooled" in said and "multiply-adds" in said
+    found = json.loads((tmp_path / "out" / "ladder.json").read_text())
+    assert found["held_out"] == 6 and found["provenance"]["versions"]["torch"]
+    names = [rung["rung"] for rung in found["rungs"]]
+    assert "P6" in names and "P6, 12 inputs" in names
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        "ladder.json", "ladder.csv", "ladder_layers.csv",
+    }  # fmt: skip
+
+
+def test_the_command_refuses_what_it_cannot_use(tmp_path):
+    tiny("vit").save_pretrained(tmp_path / "model")
+    folder = str(tmp_path / "model")
+    with pytest.raises(InputError, match="held-out"):
+        ladder_command.run(arguments(folder, "--held-out", "0"))
+    with pytest.raises(InputError, match="copies"):
+        ladder_command.run(arguments(folder, "--copies", "-1"))
+    Image.new("RGB", (8, 8)).save(tmp_path / "one.png")
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "images" / "one.png")
+    with pytest.raises(InputError, match="needed"):
+        ladder_command.run(arguments(folder, "--images", str(tmp_path / "images")))
+
+
+def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
+    y = np.random.default_rng(0).standard_normal((8, 2))
+    rungs = []
+    for name, predicted in (("P0'", np.zeros((8, 2))), ("P6", -y)):
+        found = score(y, predicted, np.zeros(2), resamples=20)
+        rungs.append(Rung(name, predicted, 1, 8, 0, "", found))
+    result = LadderResult("m", 5, y, 10, tuple(rungs), {})
+    assert "No cheap rung" in ladder_command.verdict(result)
+    better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
+    result = LadderResult("m", 5, y, 10, (rungs[0], better), {})
+    assert "P6: R^2 1.000" in ladder_command.verdict(result)

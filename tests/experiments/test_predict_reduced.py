@@ -1,0 +1,171 @@
+"""Reduced FFNs are exact where nothing is left out, and the landmarks that use them are counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from oversmoothing.commands import ladder as ladder_command
+from oversmoothing.experiments.ladder.ladder import ladder
+from oversmoothing.experiments.ladder.recording import record
+from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
+from oversmoothing.experiments.ladder.reduced_landmarks import KEPT, ReducedLandmarks, stage_layers
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.support.errors import InputError
+from tests.experiments.test_predict_ladder import arguments, stack
+from tests.support.tiny_transformers import tiny
+
+NAME = "P7 landmarks, reduced FFN"
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients():
+    with torch.no_grad():
+        yield
+
+
+def normed(d: int, count: int = 3000) -> torch.Tensor:
+    return torch.randn(count, d, generator=torch.Generator().manual_seed(3))
+
+
+def vision(depth: int = 2):
+    model = open_model(tiny("vit", num_hidden_layers=depth))
+    pixels = torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
+    return model, pixels
+
+
+@pytest.mark.parametrize("source", ["vit", "described"])
+def test_the_hidden_units_are_the_ffns_own_and_all_of_them_give_it(source):
+    model = vision()[0] if source == "vit" else stack()
+    layer = model.layers[0]
+    units = HiddenUnits.of(layer, "layer 1")
+    assert len(units) == (32 if source == "vit" else 12)
+    N = normed(model.width)
+    target = layer.ffn(N)
+    found = ReducedFfn.fit(units, N, target, len(units), penalty=0.0)
+    size = float(target.abs().max())
+    other = normed(model.width, 50) * 1.1
+    # float32 units and float64 normal equations: their conditioning times single precision.
+    torch.testing.assert_close(found(other), layer.ffn(other), atol=1e-3 * size, rtol=0)
+
+
+def test_an_affine_ffn_is_exact_without_any_unit():
+    units = HiddenUnits.of(stack().layers[0], "layer 1")
+    N = normed(8)
+    target = N @ torch.randn(8, 8) + torch.randn(8)
+    found = ReducedFfn.fit(units, N, target, 0, penalty=0.0)
+    torch.testing.assert_close(found(N), target, atol=1e-4, rtol=0)
+
+
+def test_more_units_explain_more_and_the_first_is_the_best_alone():
+    layer = stack().layers[0]
+    units = HiddenUnits.of(layer, "layer 1")
+    N = normed(8)
+    target = layer.ffn(N)
+
+    def left(kept: int) -> float:
+        found = ReducedFfn.fit(units, N, target, kept, penalty=0.0)
+        return float((found(N) - target).square().mean())
+
+    errors = [left(k) for k in range(13)]
+    assert all(b <= a * (1 + 1e-6) + 1e-10 for a, b in pairwise(errors))
+    alone = []
+    for j in range(len(units)):
+        F = torch.cat([torch.ones(len(N), 1), N, units(N)[:, j : j + 1]], dim=1).double()
+        fitted = F @ torch.linalg.lstsq(F, target.double()).solution
+        alone.append(float((fitted - target).square().mean()))
+    assert errors[1] == pytest.approx(min(alone), rel=1e-3)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5, 12, 99])
+def test_the_cost_of_a_reduced_ffn_is_d_squared_and_2_k_d(kept):
+    units = HiddenUnits.of(stack().layers[0], "layer 1")
+    N = normed(8, 200)
+    assert ReducedFfn.fit(units, N, N, kept).cost() == 8 * 8 + 2 * min(kept, 12) * 8
+
+
+def test_ffns_without_hidden_units_are_refused():
+    with pytest.raises(InputError, match="no FFN"):
+        HiddenUnits.of(stack(ffn=None).layers[0], "layer 1")
+    with pytest.raises(InputError, match="two linear layers"):
+        HiddenUnits.of(stack(ffn="affine").layers[0], "layer 1")
+    with pytest.raises(InputError, match="two linear layers"):
+        HiddenUnits.of(open_model(tiny("llama")).layers[0], "layer 1")
+    layer = stack().layers[0]
+    doubled = replace(layer, ffn=lambda X: 2 * layer.ffn(X))
+    with pytest.raises(InputError, match="two linear layers"):
+        HiddenUnits.of(doubled, "layer 1")
+
+
+def test_the_stages_cover_every_layer_once():
+    assert stage_layers(12) == (range(1), range(1, 7), range(7, 12))
+    for depth in range(2, 40):
+        one, two, three = stage_layers(depth)
+        assert [*one, *two, *three] == list(range(depth)) and len(one) and len(three)
+    with pytest.raises(InputError, match="one layer"):
+        stage_layers(1)
+
+
+@pytest.mark.parametrize("depth", [2, 5])
+def test_the_rung_follows_every_layer_and_its_cost_is_counted(depth, monkeypatch):
+    model, pixels = vision(depth)
+    known = record(model, pixels, states=True)
+    found = ReducedLandmarks.fit(model, known)
+    blocks = found.features(known.start)
+    assert blocks[-1].values.shape == (30, 1 + depth)
+    assert all(np.isfinite(block.values).all() for block in blocks)
+    # X_0 is read as it is.
+    np.testing.assert_allclose(blocks[-1].values[:, 0], known.logs[:, 0, 0] - known.logs[:, 0, 1])
+    # One hidden unit more in a stage costs 2 d for each of its tokens and layers.
+    monkeypatch.setattr(
+        "oversmoothing.experiments.ladder.reduced_landmarks.KEPT", (KEPT[0] + 1 / 32, *KEPT[1:])
+    )
+    more = ReducedLandmarks.fit(model, known)
+    tokens = len(found.stages[0].weights)
+    assert more.cost() - found.cost() == tokens * 2 * model.width
+
+
+def test_the_landmarks_stand_for_all_tokens():
+    model, pixels = vision()
+    found = ReducedLandmarks.fit(model, record(model, pixels, states=True))
+    for stage in found.stages:
+        assert float(stage.weights.sum()) == pytest.approx(17)
+        assert float(stage.bias.exp().sum()) == pytest.approx(17)
+
+
+def test_the_ladder_has_the_rung_or_says_why_not():
+    model, pixels = vision()
+    found = ladder(model, pixels[:20], pixels[20:])
+    assert NAME in set(found.to_frame()["rung"])
+    gated = replace(model, layers=(replace(model.layers[0], ffn=None), *model.layers[1:]))
+    with pytest.raises(InputError, match="no FFN"):
+        ReducedLandmarks.fit(gated, record(model, pixels, states=True))
+    causal = ladder(open_model(tiny("gpt2")), *(list(torch.randint(0, 40, (20, 9))),) * 2)
+    assert "vision" in causal.skipped[NAME]
+
+
+def test_a_later_part_of_the_draw_shares_nothing_with_the_earlier(tmp_path):
+    from PIL import Image
+
+    from oversmoothing.commands.ladder import _inputs
+
+    for k in range(24):
+        Image.new("RGB", (8, 8), (k, 0, 0)).save(tmp_path / f"{k:02}.png")
+    model = vision()[0]
+    drawn = []
+    for start in ("0", "5"):
+        given = arguments(
+            "m", "--images", str(tmp_path), "--calibration", "12", "--held-out", "5",
+            "--held-out-from", start,
+        )  # fmt: skip
+        known, held, _ = _inputs(model, given, None)
+        drawn.append([{image.getpixel((0, 0))[0] for image in part} for part in (known, held)])
+    (known, first), (again, second) = drawn
+    assert known == again and len(first) == len(second) == 5
+    assert not first & second and not known & (first | second)
+    with pytest.raises(InputError, match="held-out-from"):
+        ladder_command.run(arguments("m", "--held-out-from", "-1"))

@@ -1,0 +1,167 @@
+"""Scores and regressions of the ladder: the laws that make them comparable."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oversmoothing.experiments.ladder.regression import Block, kernel_cost, kernel_ridge, ridge
+from oversmoothing.experiments.ladder.scores import score
+from oversmoothing.theory.support.errors import InputError
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def changes(seed: int, images: int = 12, layers: int = 3) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    return random.standard_normal((images, layers)) + np.arange(layers)
+
+
+@given(seeds)
+def test_a_perfect_prediction_scores_one_everywhere(seed):
+    y = changes(seed)
+    found = score(y, y, y.mean(0), np.zeros_like(y), resamples=20)
+    for name in ("r2", "r2_low", "r2_within", "sign", "spearman", "spearman_within"):
+        assert getattr(found, name) == pytest.approx(1, abs=1e-12)
+
+
+@given(seeds)
+def test_the_layer_means_are_the_zero_within_layers_and_the_total_mean_is_the_zero_pooled(seed):
+    y = changes(seed)
+    means = changes(seed + 1).mean(0)
+    assert score(y, np.tile(means, (len(y), 1)), means, resamples=5).r2_within == pytest.approx(
+        0, abs=1e-12
+    )
+    flat = np.full_like(y, y.mean())
+    assert score(y, flat, means, resamples=5).r2 == pytest.approx(0, abs=1e-12)
+
+
+@given(seeds)
+def test_skill_over_a_predictor_is_zero_for_that_predictor(seed):
+    y, p = changes(seed), changes(seed + 1)
+    assert score(y, p, y.mean(0), p, resamples=5).skill_spectral == pytest.approx(0, abs=1e-12)
+    assert math.isnan(score(y, p, y.mean(0), resamples=5).skill_spectral)
+
+
+@given(seeds)
+def test_a_monotone_change_leaves_the_ranks_and_the_mirror_image_turns_them(seed):
+    y = changes(seed)
+    found = score(y, np.exp(y), y.mean(0), resamples=5)
+    assert found.spearman == pytest.approx(1)
+    assert score(y, -y, y.mean(0), resamples=5).spearman == pytest.approx(-1)
+    assert score(y, -y, y.mean(0), resamples=5).sign == 0
+
+
+def test_no_rank_correlation_of_a_constant():
+    y = changes(0)
+    found = score(y, np.zeros_like(y), y.mean(0), resamples=5)
+    assert math.isnan(found.spearman) and math.isnan(found.spearman_within)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_one_image_and_one_layer_are_scored(images):
+    found = score(np.ones((images, 1)), np.zeros((images, 1)), np.zeros(1), resamples=5)
+    assert math.isnan(found.r2)  # no spread to explain
+    assert found.r2_within == 0
+
+
+def test_bad_predictions_are_refused():
+    y = changes(0)
+    with pytest.raises(InputError, match="must be"):
+        score(y, y[:, :1], y.mean(0))
+    with pytest.raises(InputError, match="not finite"):
+        score(y, np.full_like(y, np.nan), y.mean(0))
+
+
+@given(seeds)
+def test_ridge_finds_an_affine_law_exactly_when_there_is_no_noise(seed):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((40, 3))
+    B = random.standard_normal((3, 2))
+    found = ridge(X, X @ B + 5, penalties=(1e-12,))(X + 1)
+    np.testing.assert_allclose(found, (X + 1) @ B + 5, atol=1e-8)
+
+
+@given(seeds)
+def test_ridge_leave_one_out_error_is_the_refitted_one(seed):
+    """The penalty chosen by the formula is the one chosen by refitting without each observation."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((12, 4))
+    Y = X @ random.standard_normal((4, 1)) + random.standard_normal((12, 1))
+    penalties = (0.1, 1e6)
+    errors = []
+    Z = (X - X.mean(0)) / X.std(0)
+    for penalty in penalties:
+        total = 0.0
+        for k in range(12):
+            rest = np.arange(12) != k
+            A = np.column_stack([Z[rest], np.ones(11)])
+            gram = A.T @ A + penalty * np.diag([1, 1, 1, 1, 0])
+            weights = np.linalg.solve(gram, A.T @ Y[rest])
+            total += float(np.square(Y[k] - np.append(Z[k], 1) @ weights).sum())
+        errors.append(total)
+    best = penalties[int(np.argmin(errors))]
+    np.testing.assert_allclose(ridge(X, Y, penalties)(X), ridge(X, Y, (best,))(X))
+
+
+def test_ridge_needs_two_observations_and_ignores_constants():
+    with pytest.raises(InputError, match="at least 2"):
+        ridge(np.ones((1, 2)), np.ones((1, 1)))
+    found = ridge(np.ones((5, 2)), np.arange(5.0)[:, None])(np.zeros((1, 2)))
+    assert found == pytest.approx(2)
+
+
+@given(seeds)
+def test_kernel_ridge_interpolates_and_falls_back_to_the_mean_far_away(seed):
+    random = np.random.default_rng(seed)
+    # Points apart from each other: the kernel's matrix is near 1 and forgets no value.
+    X, Y = np.arange(20.0)[:, None] + 0.3 * random.random((20, 1)), random.random((20, 2))
+    near = kernel_ridge(
+        [Block(X)], Y, [Block(X)], np.arange(20), scales=(0.001,), penalties=(1e-9,)
+    )
+    np.testing.assert_allclose(near, Y, atol=1e-5)
+    far = kernel_ridge(
+        [Block(X)], Y, [Block(X + 1e6)], np.arange(20), scales=(2.0,), penalties=(0.1,)
+    )
+    np.testing.assert_allclose(far, np.tile(Y.mean(0), (20, 1)))
+
+
+def test_copies_of_an_image_never_judge_the_fit_to_it():
+    """Noise copied onto altered copies: were they in other folds, the least penalty would win."""
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((33, 2)), random.standard_normal((33, 1))
+    twice, sources = np.concatenate([X, X]), np.tile(np.arange(33), 2)
+    found = kernel_ridge(
+        [Block(twice)], np.concatenate([Y, Y]), [Block(X)], sources, penalties=(1e-9, 1e3)
+    )
+    assert np.abs(found - Y.mean()).max() < 0.2 * np.abs(Y - Y.mean()).max()
+
+
+def test_only_the_images_themselves_judge_the_fit():
+    """Copies that are noise, far away: judged by them, the great penalty would win."""
+    random = np.random.default_rng(0)
+    X = np.linspace(0, 3, 40)[:, None]
+    far, noise = X + 1e3, 10 * random.standard_normal((40, 1))
+    # Three copies each; a weight of 1 on standardised features keeps the clusters apart.
+    everything = np.concatenate([X, far, far + 1e3, far + 2e3])
+    values = np.concatenate([np.sin(X), noise, noise[::-1], -noise])
+    found = kernel_ridge(
+        [Block(everything)],
+        values,
+        [Block(X)],
+        np.tile(np.arange(40), 4),
+        scales=(1.0,),
+        penalties=(1e-6, 1e3),
+    )
+    assert np.abs(found - np.sin(X)).max() < 0.05
+
+
+def test_a_constant_feature_and_a_single_one_do_no_harm():
+    Y = np.arange(12.0)[:, None]
+    blocks = [Block(np.ones((12, 1))), Block(np.arange(12.0)[:, None])]
+    assert np.isfinite(kernel_ridge(blocks, Y, blocks, np.arange(12))).all()
+    assert kernel_cost(blocks, 12, 3) == 12 * (2 + 3)

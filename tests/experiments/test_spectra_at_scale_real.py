@@ -1,0 +1,42 @@
+"""On the attention of a trained model: the fast steps, LAPACK and the readings agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oversmoothing.experiments.bench.spectra_at_scale import plain_verdict
+from oversmoothing.experiments.bench.trained_spectra import MODEL, own_heads
+from oversmoothing.experiments.models.data import real_inputs
+from oversmoothing.experiments.models.pictures import Cifar100
+from oversmoothing.experiments.models.pretrained import load_vit
+from oversmoothing.experiments.table1 import readings_of
+from oversmoothing.simulations.spectra import spectral_verdicts
+
+FOLDER = real_inputs()
+pytestmark = pytest.mark.skipif(FOLDER is None, reason="real inputs: set OVERSMOOTHING_DATA")
+
+
+def test_every_verdict_on_a_trained_model_is_that_of_all_pairs() -> None:
+    assert FOLDER is not None
+    vit = load_vit(FOLDER / MODEL)
+    heads = own_heads(vit)
+    A = np.concatenate(
+        [each[0] for each in vit.attention(vit.prepare(list(Cifar100.of(FOLDER, "test", [0]))))]
+    )
+    found = spectral_verdicts(A.astype(np.float32), heads, np.arange(len(heads)))
+    values = np.linalg.eigvals(A / A.sum(axis=-1, keepdims=True))
+    for verdict, each, head in zip(found.verdict, values, heads, strict=True):
+        assert verdict in (plain_verdict(each, head), "UNDECIDED")
+    assert set(found.verdict) >= {"SMOOTHING", "NON_SMOOTHING"}
+    assert 0 < found.fallback < 0.6
+
+
+def test_a_head_of_a_trained_model_can_tie_by_its_zeros_in_E1() -> None:
+    """Some heads exceed modulus 1 nowhere; the mean over heads with the whole H never ties."""
+    assert FOLDER is not None
+    table = readings_of(
+        {"DeiT-Ti": FOLDER / MODEL}, list(Cifar100.of(FOLDER, "test", [0])), ["E1", "E2"]
+    )
+    tie = table[table["class"] == "tie"].set_index("reading")["count"]
+    assert tie["E1"] > 0 and tie["E2"] == 0

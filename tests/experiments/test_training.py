@@ -1,0 +1,387 @@
+"""Training repeats to the bit, is stored whole or not at all; the test images choose nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oversmoothing.experiments.digits.store
+import oversmoothing.experiments.digits.training
+from oversmoothing import main
+from oversmoothing.experiments.digits.config import VARIANTS, TrainConfig, default_config
+from oversmoothing.experiments.digits.images import (
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Reach,
+    augmented,
+    digits,
+)
+from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
+from oversmoothing.experiments.digits.training import (
+    TrainedModel,
+    generator,
+    learning_rate,
+    load_model,
+    new_model,
+    require_accuracy,
+    train,
+    trained,
+)
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from tests.support.tiny_models import TINY, random_pixels, tiny_config
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
+    """One tiny ViT-, trained once for this file."""
+    return trained(tiny_config("vit-"), tmp_path_factory.mktemp("results"), progress=False)
+
+
+def copied(run: StoredRun, target: Path) -> Path:
+    folder = target / run.folder.name
+    folder.mkdir(parents=True)
+    for file in run.folder.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+# --- data ---
+
+
+def test_the_split_is_fixed_disjoint_and_stratified() -> None:
+    data = digits()
+    parts = (data.train, data.validation, data.test)
+    assert [len(part) for part in parts] == [TRAIN, VALIDATION, TEST]
+    images = torch.cat([part.pixels for part in parts]).flatten(1)
+    # 1797 different images: equal rows would hide a shared one.
+    assert len(torch.unique(images, dim=0)) == TRAIN + VALIDATION + TEST
+    assert float(images.min()) == -1 and float(images.max()) == 1
+    for part in parts:
+        share = torch.bincount(part.labels, minlength=10) / len(part)
+        assert (share - 0.1).abs().max() < 0.01
+
+
+@given(seed=st.integers(0, 10**6), shift=st.floats(0, 2), zoom=st.floats(0, 0.3))
+@settings(max_examples=25, deadline=None)
+def test_augmentation_repeats_and_keeps_the_range(seed: int, shift: float, zoom: float) -> None:
+    pixels, reach = random_pixels(3, seed), Reach(shift, 15.0, zoom)
+    first = augmented(pixels, reach, torch.Generator().manual_seed(seed))
+    again = augmented(pixels, reach, torch.Generator().manual_seed(seed))
+    assert torch.equal(first, again)
+    assert first.min() >= -1 - 1e-5 and first.max() <= 1 + 1e-5
+
+
+def test_augmentation_without_reach_changes_nothing_and_ground_moves_in() -> None:
+    pixels = random_pixels(4)
+    same = augmented(pixels, Reach(0, 0, 0), torch.Generator().manual_seed(0))
+    torch.testing.assert_close(same, pixels, rtol=0, atol=1e-5)
+    blank = -torch.ones(4, 8, 8)
+    moved = augmented(blank, Reach(3, 45, 0.2), torch.Generator().manual_seed(0))
+    assert torch.equal(moved, blank)
+
+
+# --- training ---
+
+
+def test_the_same_configuration_gives_the_same_weights_and_log(finished: TrainedModel) -> None:
+    torch.manual_seed(123)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    model, log, metrics = train(finished.config, progress=False)
+    assert torch.get_num_threads() == 3
+    torch.set_num_threads(threads)
+    stored = finished.run.weights
+    assert all(torch.equal(value, stored[name]) for name, value in model.state_dict().items())
+    assert log.to_csv() == finished.run.log.to_csv()
+    assert metrics["test_correct"] == finished.run.metrics["test_correct"]
+
+
+def test_another_seed_gives_other_weights_order_and_augmentation() -> None:
+    assert not torch.equal(
+        new_model(tiny_config(seed=0)).position, new_model(tiny_config(seed=1)).position
+    )
+    draws = [
+        torch.rand(4, generator=generator(seed, purpose))
+        for seed in (0, 1)
+        for purpose in ("weights", "order", "augmentation")
+    ]
+    assert len({tuple(draw.tolist()) for draw in draws}) == 6
+
+
+@pytest.mark.parametrize("variant", ["vit", "vit+", "vit-"])
+def test_a_few_epochs_lower_the_loss(variant: str) -> None:
+    config = tiny_config(variant, epochs=3, batch_size=32, learning_rate=1e-2)
+    _, log, _ = train(config, progress=False)
+    losses = log.groupby("epoch")["validation_loss"].first()
+    assert losses.iloc[-1] < losses.iloc[0] - 0.3
+
+
+def test_the_log_follows_the_spectrum_of_every_layer(finished: TrainedModel) -> None:
+    log = finished.run.log
+    assert log.groupby("epoch").size().to_dict() == {0: 2, 1: 2, 2: 2}
+    assert (log["h_real_max"] < 0).all() and (log["h_real_min"] > -1.5).all()
+    assert (log["safe_interval_min"] > 1).all()
+    within = log["h_real_min"] >= -1
+    assert (log.loc[within, "consensus_share"] == 0).all()
+    assert log["training_loss"].isna().tolist() == [True] * 2 + [False] * 4
+
+
+def test_the_test_images_are_scored_once_and_after_the_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    test, seen = digits().test.pixels, []
+    genuine = oversmoothing.experiments.digits.training.score
+
+    def watched(model: torch.nn.Module, images: object) -> tuple[float, int]:
+        seen.append(torch.equal(images.pixels, test))  # type: ignore[attr-defined]
+        return genuine(model, images)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(oversmoothing.experiments.digits.training, "score", watched)
+    train(tiny_config(), progress=False)
+    assert seen == [False] * (len(seen) - 1) + [True]
+
+
+def test_the_epoch_with_the_lowest_validation_loss_is_kept(finished: TrainedModel) -> None:
+    log = finished.run.log[finished.run.log["epoch"] > 0]
+    best = log.loc[log["validation_loss"].idxmin()]
+    assert finished.run.metrics["selected_epoch"] == best["epoch"]
+    assert finished.run.metrics["validation_accuracy"] == best["validation_accuracy"]
+
+
+def test_a_later_epoch_with_a_higher_loss_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([0.1, 3.0, 1.0, 2.0, 0.0, 0.0])  # untrained, three epochs, validation, test
+    monkeypatch.setattr(
+        oversmoothing.experiments.digits.training, "score", lambda model, images: (next(losses), 1)
+    )
+    _, _, metrics = train(tiny_config(epochs=3), progress=False)
+    assert metrics["selected_epoch"] == 2
+
+
+def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
+    config = tiny_config(learning_rate=1.0, warmup=0.1)
+    rates = [learning_rate(config, step, 1000) for step in range(1000)]
+    assert rates[0] == pytest.approx(0.01, rel=1e-3)
+    assert max(rates) == pytest.approx(rates[99]) and 0.9 < max(rates) <= 1
+    assert 0 < rates[-1] < 1e-5
+    assert all(b < a for a, b in pairwise(rates[100:]))
+
+
+def test_a_diverging_training_is_reported() -> None:
+    with pytest.raises(InputError, match=r"diverged in epoch 1.*lower learning_rate"):
+        train(tiny_config(learning_rate=1e30), progress=False)
+
+
+def test_the_random_model_is_the_untrained_one() -> None:
+    config = tiny_config("vit-random")
+    model, log, metrics = train(config, progress=False)
+    fresh = new_model(config).state_dict()
+    assert all(torch.equal(value, fresh[name]) for name, value in model.state_dict().items())
+    assert set(log["epoch"]) == {0} and metrics["required_test_accuracy"] is None
+
+
+def test_the_required_accuracy_is_enforced(finished: TrainedModel) -> None:
+    with pytest.raises(RequirementError, match=r"vit- \(seed 0\) classifies .* below the required"):
+        require_accuracy(finished)
+
+
+# --- the results cache ---
+
+
+def test_a_finished_run_is_read_and_not_trained_again(
+    finished: TrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oversmoothing.experiments.digits.training, "train", None)
+    again = trained(finished.config, finished.run.folder.parent, progress=False)
+    pixels = random_pixels(3)
+    assert torch.equal(again.model(pixels), finished.model(pixels))
+    assert not again.model.training
+    provenance = json.loads((finished.run.folder / "provenance.json").read_text())
+    assert "torch" in provenance["versions"]
+
+
+@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+@pytest.mark.parametrize("how", ["missing", "truncated", "emptied"])
+def test_a_damaged_run_is_refused_with_advice(
+    finished: TrainedModel, tmp_path: Path, name: str, how: str
+) -> None:
+    file = copied(finished.run, tmp_path) / name
+    if how == "missing":
+        file.unlink()
+    else:
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2] if how == "truncated" else b"")
+    with pytest.raises(InputError, match=r"damaged or incomplete.*Delete that folder") as caught:
+        trained(finished.config, tmp_path, progress=False)
+    assert str(file.parent) in str(caught.value)
+
+
+def test_weights_of_another_configuration_are_refused(
+    finished: TrainedModel, tmp_path: Path
+) -> None:
+    oversmoothing.experiments.digits.store.save_run(
+        tmp_path / "run",
+        config=tiny_config("vit").to_json_object(),
+        weights=finished.run.weights,
+        log=finished.run.log,
+        metrics={},
+    )
+    with pytest.raises(InputError, match="not those of its config"):
+        load_model(tmp_path / "run")
+
+
+def test_interrupted_training_leaves_earlier_results_whole(
+    finished: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = copied(finished.run, tmp_path)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(oversmoothing.experiments.digits.training, "_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tiny_config("vit+"), tmp_path, progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    load_run(folder)
+
+
+@pytest.mark.parametrize("written", range(len(FILES) + 1))
+def test_an_interrupted_save_leaves_nothing_behind(
+    finished: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    genuine, calls = oversmoothing.experiments.digits.store.write_atomically, []
+
+    def failing(path: Path, content: str | bytes) -> Path:
+        if len(calls) == written:
+            raise KeyboardInterrupt
+        calls.append(path)
+        return genuine(path, content)
+
+    monkeypatch.setattr(oversmoothing.experiments.digits.store, "write_atomically", failing)
+    run = finished.run
+    with pytest.raises(KeyboardInterrupt):
+        oversmoothing.experiments.digits.store.save_run(
+            tmp_path / "run", config={}, weights=run.weights, log=run.log, metrics={}
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_finished_by_another_process_first_stays(
+    finished: TrainedModel, tmp_path: Path
+) -> None:
+    folder = copied(finished.run, tmp_path)
+    kept = oversmoothing.experiments.digits.store.save_run(
+        folder, config={}, weights={}, log=finished.run.log, metrics={"late": True}
+    )
+    assert kept.metrics == finished.run.metrics
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+# --- configuration ---
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"epoch": 3}, "unknown key 'epoch': did you mean 'epochs'"),
+        ({"qqq": 3}, "unknown key 'qqq': known: variant"),
+        ({"epochs": "3"}, "must be of type int"),
+        ({"epochs": 2.5}, "must be of type int"),
+        ({"depth": True}, "must be of type int"),
+        ({"depth": 0}, "must be at least 1"),
+        ({"epochs": 0}, "go together"),
+        ({"batch_size": TRAIN + 1}, "between 1 and 1077"),
+        ({"learning_rate": -1}, "at least 0"),
+        ({"learning_rate": math.nan}, "at least 0"),
+        ({"learning_rate": math.inf}, "at least 0"),
+        ({"value_scale": 0}, "above 0"),
+        ({"label_smoothing": 1}, "between 0 and 0.99"),
+        ({"variant": "vit*"}, "choose one of vit, vit"),
+        ({"width": 30}, "not a multiple of heads"),
+        ({"patch": 3}, "does not divide"),
+        ([], "must hold a JSON object"),
+    ],
+)
+def test_a_bad_configuration_is_refused_with_advice(fields: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        TrainConfig.from_json_object(fields, "config.json")
+    assert "config.json" in str(caught.value)
+
+
+def test_every_field_enters_the_name_of_the_run() -> None:
+    """Two configurations that differ anywhere must not share a folder."""
+    base = default_config("vit")
+    changed = {
+        "variant": "vit+", "seed": 1, "depth": 4, "width": 32, "heads": 8, "patch": 4,
+        "ffn_ratio": 3, "value_scale": 0.7, "epochs": 1, "batch_size": 16, "learning_rate": 0.1,
+        "warmup": 0.5, "weight_decay": 0.5, "label_smoothing": 0.5, "shift": 0.7, "rotation": 1.0,
+        "zoom": 0.5, "log_every": 1, "probe_images": 1,
+    }  # fmt: skip
+    assert set(changed) == set(base.to_json_object())
+    names = {base.folder_name()} | {
+        TrainConfig(**{**base.to_json_object(), name: value}).folder_name()
+        for name, value in changed.items()
+    }
+    assert len(names) == len(changed) + 1
+    assert TrainConfig.from_json_object(base.to_json_object(), "x").folder_name() in names
+    assert len({default_config(variant).folder_name() for variant in VARIANTS}) == 4
+
+
+# --- the command line ---
+
+
+def write_config(tmp_path: Path, **fields: object) -> str:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**TINY, "epochs": 1, **fields}))
+    return str(path)
+
+
+def test_the_command_trains_all_variants_and_then_reads_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", write_config(tmp_path), "--device", "cpu", "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert len(list((tmp_path / "out").iterdir())) == 3
+    assert "test accuracy" in first and "cached" not in first
+    assert main(command) == 0
+    assert capsys.readouterr().out.count("cached") == 3
+
+
+def test_the_command_line_overrides_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path, variant="vit", seed=3)
+    options = ["--variant", "vit+", "--seed", "4", "--device", "cpu", "--out", str(tmp_path / "o")]
+    assert main(["train", config, *options]) == 0
+    stored = next((tmp_path / "o").iterdir())
+    found = load_run(stored).config
+    assert (found["variant"], found["seed"]) == ("vit+", 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('{"epochs": 0}', "go together"), ("{", "is not JSON"), ("3", "JSON object")],
+)
+def test_the_command_refuses_a_bad_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    assert main(["train", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_numbers_in_metrics_are_plain_json(finished: TrainedModel) -> None:
+    metrics = finished.run.metrics
+    assert metrics["test_count"] == TEST
+    assert metrics["test_accuracy"] == metrics["test_correct"] / TEST
+    assert np.isfinite(metrics["seconds"])

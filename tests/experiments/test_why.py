@@ -1,0 +1,132 @@
+"""Why: regions of eigenvalues, asymmetry, mixing of attention and the tilt of the tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.why import (
+    REGIONS,
+    alignment,
+    dobrushin,
+    principal,
+    regions,
+    tilt,
+    value_projection,
+    weights_why,
+)
+from oversmoothing.experiments.models.model import Heads
+
+
+def draw(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def heads_of(H: Tensor, heads: int = 1) -> Heads:
+    """Heads whose H_h sum to H: W_V = H^T / heads, W_O = 1 (r = d)."""
+    d = len(H)
+    same = torch.eye(d, dtype=H.dtype).expand(heads, d, d)
+    return Heads(same, same, (H.T / heads).expand(heads, d, d), same)
+
+
+@pytest.mark.parametrize(
+    ("h", "region"),
+    [
+        (0, "zero"),
+        (-0.5, "universal_disc"),
+        (-1, "universal_disc"),
+        (-0.5 + 0.5j, "universal_disc"),
+        (1e-300, "positive"),
+        (0.1 + 3j, "positive"),
+        (-1.0001, "other"),
+        (-0.5 + 0.51j, "other"),
+        (1j, "other"),
+    ],
+)
+def test_every_eigenvalue_lies_in_one_region(h: complex, region: str) -> None:
+    share = regions(np.array([h], dtype=np.complex128))
+    assert share == {name: float(name == region) for name in REGIONS}
+
+
+def test_heads_of_low_rank_have_exact_zeros() -> None:
+    weights = Heads(draw(3, 8, 2), draw(3, 8, 2), draw(3, 8, 2), draw(3, 2, 8, seed=1))
+    why = weights_why(weights)
+    assert why["head_h_zero"] == (8 - 2) / 8
+    assert sum(why[f"head_h_{name}"] for name in REGIONS) == pytest.approx(1)
+    expected = sum(draw(3, 8, 2)[k] @ draw(3, 2, 8, seed=1)[k] for k in range(3))
+    np.testing.assert_allclose(value_projection(weights), expected.T, atol=1e-13)
+
+
+def test_symmetric_is_0_skew_is_1_and_both_are_normal() -> None:
+    M = draw(6, 6)
+    symmetric, skew = weights_why(heads_of(M + M.T)), weights_why(heads_of(M - M.T))
+    assert symmetric["asymmetry"] == 0
+    assert skew["asymmetry"] == pytest.approx(1)
+    for why in (symmetric, skew):
+        assert why["departure_from_normality"] < 1e-7  # the root of a rounding
+        assert why["condition_V_H"] == pytest.approx(1, abs=1e-9)
+    nilpotent = weights_why(heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)))
+    assert nilpotent["departure_from_normality"] == 1
+    assert nilpotent["condition_V_H"] > 1e15
+
+
+def test_a_zero_projection_is_a_legal_case() -> None:
+    why = weights_why(heads_of(torch.zeros(3, 3, dtype=torch.float64)))
+    assert why["h_zero"] == 1 and why["asymmetry"] == 0 and why["h_abs_max"] == 0
+
+
+def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus() -> None:
+    assert float(dobrushin(torch.eye(4))) == 1
+    assert float(dobrushin(torch.full((5, 5), 0.2))) == 0
+    assert float(dobrushin(torch.ones(1, 1))) == 0
+    A = draw(50, 6, 6).softmax(-1)
+    second = np.sort(np.abs(np.linalg.eigvals(A.numpy())), axis=1)[:, -2]
+    assert (dobrushin(A).numpy() >= second - 1e-12).all()
+
+
+def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative() -> None:
+    H = torch.diag(torch.tensor([-0.9, 0.5, 0.1], dtype=torch.float64))
+    by_modulus, by_residual = (principal(heads_of(H), each) for each in ("modulus", "residual"))
+    assert by_modulus.value == -0.9 and abs(by_modulus.span[0, 0]) == 1
+    assert by_residual.value == 0.5 and abs(by_residual.span[1, 0]) == 1
+
+
+def test_a_complex_pair_spans_an_invariant_plane() -> None:
+    H = torch.zeros(3, 3, dtype=torch.float64)
+    H[:2, :2] = torch.tensor([[0.1, -2.0], [2.0, 0.1]])
+    found = principal(heads_of(H), "residual")
+    assert found.span.shape == (3, 2)
+    np.testing.assert_allclose(np.abs(found.span[2]), 0, atol=1e-12)
+
+
+def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction() -> None:
+    """X <- X + X W turns every row toward the eigenvector of H with the largest |1 + h|."""
+    M = draw(8, 8)
+    H = M @ torch.diag(torch.linspace(-0.9, 0.6, 8, dtype=torch.float64)) @ torch.linalg.inv(M)
+    heads, X = heads_of(H), draw(2, 40, 8, seed=3)
+    Y = X
+    for _ in range(60):
+        Y = Y + Y @ H.T
+    generator = torch.Generator().manual_seed(0)
+    gain, random = tilt(X, Y, principal(heads, "residual"), generator)
+    torch.testing.assert_close(
+        alignment(Y, torch.from_numpy(principal(heads, "residual").span)),
+        torch.ones(2, dtype=torch.float64),
+        rtol=0,
+        atol=1e-4,
+    )
+    assert (gain > 0.4).all() and (random.abs() < 0.2).all()
+    by_modulus, _ = tilt(X, Y, principal(heads, "modulus"), generator)
+    assert (by_modulus < gain).all()
+
+
+def test_padding_is_left_out_of_the_tilt() -> None:
+    heads, X, Y = heads_of(draw(4, 4)), draw(1, 5, 4, seed=1), draw(1, 5, 4, seed=2)
+    keep = torch.tensor([[True, True, True, False, False]])
+    found = principal(heads, "modulus")
+    cut = tilt(X[:, :3], Y[:, :3], found, torch.Generator().manual_seed(0))
+    padded = tilt(X, Y, found, torch.Generator().manual_seed(0), keep)
+    torch.testing.assert_close(cut, padded)

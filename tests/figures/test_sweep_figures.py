@@ -1,0 +1,200 @@
+"""Phase diagrams and scaling: what the cells count, what the exponents are, and the pictures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oversmoothing.commands import COMMANDS
+from oversmoothing.experiments.bench import scaling as bench
+from oversmoothing.paper_figures import FIGURES, phase_diagram, scaling
+from oversmoothing.paper_figures.figure_base import Context, make_figure
+from oversmoothing.simulations.drawing import phase_diagram as diagram
+from oversmoothing.simulations.sweep.config import Config, make_config
+from oversmoothing.simulations.sweep.points import Points
+from oversmoothing.simulations.sweep.runner import run_sweep
+from oversmoothing.simulations.sweep.store import read_table
+from oversmoothing.theory.support.errors import InputError
+
+
+def swept(folder: Path, config: Config) -> pd.DataFrame:
+    return read_table(run_sweep(config, folder)).to_pandas()
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    config = make_config(
+        {
+            "measures": ["ratio"],
+            "fixed": {"n": 6, "d": 4, "depth": 400, "value": "interval", "low": -0.5},
+            "axes": {
+                "attention": ["softmax", "symmetric_psd"],
+                "temperature": [0.3, 1.0, 3.0],
+                "high": [-0.7, -0.1, 0.8],
+                "seed": [0, 1, 2, 3],
+            },
+        }
+    )
+    return swept(tmp_path_factory.mktemp("sweep"), config)
+
+
+def test_cells_count_every_point_once(table: pd.DataFrame) -> None:
+    found = diagram.cells(table, "temperature", "high", "attention")
+    assert len(found) == 18 and (found["points"] == 4).all()
+    assert found["points"].sum() == len(table)
+    failed = found[found["y"] == -0.7]  # low = -0.5 exceeds it
+    assert (failed["errors"] == 4).all() and failed["share"].isna().all()
+    good = found[found["y"] != -0.7]
+    part = table[
+        (table["temperature"] == 3.0) & (table["high"] == 0.8) & (table["attention"] == "softmax")
+    ]
+    cell = good[(good["x"] == 3.0) & (good["y"] == 0.8) & (good["panel"] == "softmax")].iloc[0]
+    assert cell["smoothing"] == (part["verdict"] == "SMOOTHING").sum() > 0
+    assert cell["slope"] == part["slope"].median()
+    assert cell["predicted"] == part["predicted_log_rate"].median()
+    # All h in [-1, 0): consensus loses whatever A is (T3d).
+    assert (good[good["y"] == -0.1]["share"] == 0).all()
+
+
+def test_runs_do_as_their_verdict_says_or_are_too_slow_to_tell(table: pd.DataFrame) -> None:
+    found = diagram.cells(table, "temperature", "high")
+    assert found["runs"].sum() == (table["status"] != "error").sum() == 48
+    assert (found["agree"] + found["slow"] == found["runs"]).all()
+    turned = table.assign(verdict=table["verdict"].replace("SMOOTHING", "NON_SMOOTHING"))
+    wrong = diagram.cells(turned, "temperature", "high")
+    assert wrong["agree"].sum() < wrong["runs"].sum() - 5
+    words = diagram.caption(found)
+    assert f"{found['agree'].sum()} of 48 runs" in words and "24 points failed" in words
+
+
+def test_several_heads_have_no_floor_to_be_judged_by(tmp_path: Path) -> None:
+    config = make_config(
+        {"fixed": {"n": 4, "d": 3, "depth": 50, "heads": 2}, "axes": {"scale": [0.5, 2.0]}}
+    )
+    found = diagram.cells(swept(tmp_path, config).assign(), "scale", "heads")
+    assert found["runs"].sum() == 0 and "do as their verdict" not in diagram.caption(found)
+
+
+def test_axes_that_are_not_there_are_refused(table: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match=r"no axis 'radius'.*temperature"):
+        diagram.cells(table, "radius", "high")
+    with pytest.raises(InputError, match="must differ"):
+        diagram.cells(table, "high", "high")
+    many = pd.concat([table.assign(seed=k) for k in range(diagram.MAX_PANELS + 1)])
+    with pytest.raises(InputError, match="panels"):
+        diagram.cells(many, "temperature", "high", "seed")
+
+
+@pytest.mark.parametrize("panel, measured", [(None, False), ("attention", True)])
+def test_a_phase_diagram_is_drawn_of_any_sweep(
+    table: pd.DataFrame, tmp_path: Path, panel: str | None, measured: bool
+) -> None:
+    given = table if measured else table.drop(columns=["slope", "log_hfc_lfc"])
+    found = diagram.cells(given, "temperature", "high", panel)
+    figure = diagram.draw(found)
+    meshes = [axis for axis in figure.axes if axis.get_xlim()[1] == 3.0]
+    assert len(meshes) == (2 if measured else 1) * (2 if panel else 1)
+    once = diagram.write(found, tmp_path / "a", "x", "x")
+    again = diagram.write(found, tmp_path / "b", "x", "x")
+    assert {p.suffix for p in once} == {".png", ".pdf", ".csv", ".txt"}
+    for one, other in zip(once, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_the_command_draws_what_it_swept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(
+        "[fixed]\nn = 4\nd = 2\ndepth = 20\n[axes]\nscale = [0.5, 2.0]\ntemperature = [1.0, 2.0]"
+    )
+    (command,) = [c for c in COMMANDS if c.name == "sweep"]
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+
+    def run(*words: str) -> int:
+        return command.run(parser.parse_args([str(file), "--out", str(tmp_path / "o"), *words]))
+
+    assert run("--figure", "scale", "temperature") == 0
+    assert (tmp_path / "o" / "phase_diagram.png").read_bytes().startswith(b"\x89PNG")
+    assert "Share of SMOOTHING" in capsys.readouterr().out
+    with pytest.raises(InputError, match="two axes"):
+        run("--figure", "scale")
+
+
+def test_the_figure_of_the_page_is_the_packaged_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert FIGURES["phase_diagram"] == "oversmoothing.paper_figures.phase_diagram"
+    whole = phase_diagram.configuration(0)
+    assert not set(whole.axes["seed"]) & set(phase_diagram.configuration(1).axes["seed"])
+    assert len(Points(whole)) < 10_000
+    axes = {name: list(values)[::6] for name, values in whole.axes.items()}
+    axes["asymmetry"] = [0.0, 1.0]
+    fixed = {name: whole.fixed[name] for name in ("attention", "value", "low", "n", "d")}
+    small = make_config({"fixed": fixed, "axes": axes, "measures": ["ratio"]})
+    monkeypatch.setattr(phase_diagram, "configuration", lambda seed: small)
+    files = make_figure(phase_diagram, Context(tmp_path, progress=False), tmp_path / "figures")
+    assert "W_Q W_K^T" in files.txt.read_text()
+    assert set(pd.read_csv(files.csv)["panel"]) == {0.0, 1.0}
+
+
+# -------------------------------------------------------------------------------- scaling
+
+
+def test_an_exponent_is_that_of_a_power_law_with_its_standard_error() -> None:
+    sizes = [64, 128, 256, 512, 1024]
+    slope, error = bench.exponent(sizes, [3e-6 * s**1.7 for s in sizes])
+    assert slope == pytest.approx(1.7, abs=1e-12) and error < 1e-12
+    rng = np.random.default_rng(0)
+    deviations = []
+    for _ in range(400):
+        noisy = [s**2 * np.exp(0.1 * rng.standard_normal()) for s in sizes]
+        slope, error = bench.exponent(sizes, noisy)
+        deviations.append((slope - 2) / error)
+    # Student's t with 3 degrees of freedom: 95 % lie within 3.18.
+    assert 0.91 < np.mean(np.abs(deviations) < 3.18) < 0.985
+    assert np.isnan(bench.exponent([1, 2, 4], [1.0, 0.0, 2.0])).all()
+    assert np.isnan(bench.exponent([4], [1.0])).all()
+
+
+def test_the_peak_is_that_of_the_measured_size_alone() -> None:
+    # A and what is formed from it: between 2 and 20 copies of n^2 float64 numbers, 2 MiB each.
+    _, mib = bench.measure_one(0, 512)
+    assert 2 * 2 < mib < 20 * 2
+    seconds, small = bench.measure_one(2, 1000)
+    assert seconds > 0 and small < 2 * 2
+
+
+def test_the_scaling_figure_states_every_exponent(tmp_path: Path) -> None:
+    rows = []
+    for series in bench.SERIES:
+        for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
+            values = [1e-3 * size**power for size in series.sizes]
+            slope, error = bench.exponent(series.sizes, values)
+            seen = quantity == "seconds" or max(values) >= bench.RESOLUTION_MIB
+            rows += [
+                {
+                    "series": series.name,
+                    "variable": series.variable,
+                    "quantity": quantity,
+                    "size": size,
+                    "value": value,
+                    "exponent": slope if seen else np.nan,
+                    "exponent_error": error if seen else np.nan,
+                    "expected": power,
+                }
+                for size, value in zip(series.sizes, values, strict=True)
+            ]
+    table = pd.DataFrame(rows)
+    figure = scaling.draw(table)
+    said = [text.get_text() for axis in figure.axes for text in axis.texts]
+    assert "plain: 1.00 ± 0.00" in said and "below 4 MiB" in said and "2.00 ± 0.00" in said
+    assert "time in points (sweep, n = 32, d = 16): 1.00 ± 0.00, in theory 1" in scaling.caption(
+        table
+    )
+    assert {m.name for m in bench.MEASUREMENTS} == {"scaling"}

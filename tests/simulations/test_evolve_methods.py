@@ -1,0 +1,492 @@
+"""The methods of `evolve` agree as far as conditioning allows, and refuse beyond it (T1)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.experiments.bench.hundred_digits import direction, draw
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.states.trajectory import Trajectory
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.numbers.accurate_product import accurate_product
+from oversmoothing.theory.proofs.strategies import (
+    SEEDS,
+    circulant_attention,
+    floating,
+    walsh_attention,
+)
+from oversmoothing.theory.spectra.eigenbasis import Eigenbasis, by_lapack
+from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
+from oversmoothing.theory.support.errors import InputError
+
+EPS = 2.0**-52
+AA = [[0.75, 0.25], [0.25, 0.75]]
+DENSE = ["plain", "closed_form", "squaring", "kronecker"]
+CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def x(run: Trajectory, index: int = -1) -> np.ndarray:
+    """X at one of the depths over its largest entry, and the exponents go with it."""
+    X, exponent = run.X(index % len(run))
+    return np.ldexp(X.numpy(), exponent.numpy()[..., None, None])
+
+
+def with_spectrum(rng: np.random.Generator, values: list[complex]) -> tuple[np.ndarray, float]:
+    """(H, cond): real, with these eigenvalues (a complex one brings its conjugate)."""
+    blocks = [
+        np.array([[v.real, v.imag], [-v.imag, v.real]]) if v.imag else np.array([[v.real]])
+        for v in map(complex, values)
+    ]
+    d = sum(len(b) for b in blocks)
+    D, k = np.zeros((d, d)), 0
+    for b in blocks:
+        D[k : k + len(b), k : k + len(b)] = b
+        k += len(b)
+    S = np.eye(d) + 0.3 * rng.standard_normal((d, d)) / d
+    return S @ D @ np.linalg.inv(S), float(np.linalg.cond(S))
+
+
+@st.composite
+def layers(draw_: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """(A, H, X0, conditioning): spectra chosen first, A with orthogonal eigenvectors."""
+    A, _ = draw_(st.one_of(walsh_attention(), circulant_attention()))
+    # Away from -1/a, where a multiplier nearly vanishes and no digit is left to compare.
+    real = st.floats(-0.4, 1.5).map(lambda v: round(v, 6))  # no subnormal numbers
+    values = draw_(
+        st.lists(st.builds(complex, real, st.sampled_from([0.0, 0.3])), min_size=1, max_size=3)
+    )
+    rng = np.random.default_rng(draw_(SEEDS))
+    H, condition = with_spectrum(rng, values)
+    return floating(A), H, rng.standard_normal((len(A), len(H))), condition
+
+
+@given(layers(), st.sampled_from([0, 1, 7, 300]), st.booleans())
+@settings(max_examples=60)
+def test_methods_agree(layer: tuple, depth: int, residual: bool) -> None:
+    A, H, X0, condition = layer
+    runs = {m: evolve(A=A, H=H, X0=X0, depth=[depth], method=m, residual=residual) for m in DENSE}
+    # Growth of a rounding relative to the state: the largest multiplier against the state's own.
+    norm = np.linalg.norm(A, 2) * np.linalg.norm(H, 2) + 1
+    allowed = 400 * EPS * (depth + 1) * norm * condition**2 * A.size * H.size
+    top = {m: run.X(0) for m, run in runs.items()}
+    reference, exponent = top["squaring"]
+    size = float(reference.norm())
+    for m in DENSE:
+        X, e = top[m]
+        assert runs[m].method == m
+        X = X * 2.0 ** float(e - exponent)
+        if residual or depth == 0:
+            assert float((X - reference).norm()) <= allowed * max(size, 1e-300) * _loss(
+                A, H, X0, depth
+            ), m
+    if residual:
+        return
+    # Without the residual the state may decay through vanishing a_i h_j: only scale is compared.
+    for m in ("plain", "closed_form"):
+        X, e = top[m]
+        X = X * 2.0 ** float(e - exponent)
+        assert float((X - reference).norm()) <= allowed * _loss(A, H, X0, depth, False) * max(
+            size, 1e-300
+        )
+
+
+def _loss(A: np.ndarray, H: np.ndarray, X0: np.ndarray, depth: int, residual: bool = True) -> float:
+    """max |mu|^L |X_0| over |X_L|: how far X_0 is from the dominant mode."""
+    a, h = np.linalg.eigvals(A), np.linalg.eigvals(H)
+    mu = np.abs(np.multiply.outer(a, h) + (1.0 if residual else 0.0)).max()
+    run = evolve(A=A, H=H, X0=X0, depth=[depth], method="squaring", residual=residual)
+    X, e = run.X(0)
+    norm = float(X.norm())
+    if norm == 0 or mu == 0:
+        return math.inf
+    log = depth * math.log2(mu) - float(e) + math.log2(np.linalg.norm(X0) / norm)
+    return 2.0 ** min(max(log, 0.0), 60.0)
+
+
+@given(
+    SEEDS,
+    st.integers(1, 5),
+    st.integers(1, 6),
+    st.integers(1, 3),
+    st.integers(0, 40),
+    st.booleans(),
+)
+@settings(max_examples=40)
+def test_the_core_is_the_dense_layer(seed, n, d, r, depth, residual) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.dirichlet(np.ones(n), size=n)
+    P, Q = rng.standard_normal((d, r)) / d, rng.standard_normal((r, d)) / r
+    X0 = rng.standard_normal((n, d))
+    given_ = {"A": A, "X0": X0, "depth": [depth], "residual": residual}
+    dense = x(evolve(**given_, W=P @ Q, method="plain"))
+    core = x(evolve(**given_, W=(P, Q), method="core"))
+    growth = (1 + np.linalg.norm(A, 2) * np.linalg.norm(P, 2) * np.linalg.norm(Q, 2)) ** depth
+    assert np.abs(core - dense).max() <= 64 * n * d * EPS * (depth + 1) * growth * np.abs(X0).max()
+    try:
+        closed = evolve(**given_, W=(P, Q), method="closed_form")
+    except InputError as error:
+        assert "defective" in str(error)
+        return
+    allowed = max(closed.error[0], 64 * n * d * EPS * (depth + 1)) * growth * np.abs(X0).max()
+    assert np.abs(x(closed) - dense).max() <= 10 * allowed
+
+
+@pytest.mark.parametrize("method", ["core", "closed_form"])
+def test_a_head_with_a_nilpotent_core_grows_linearly(method: str) -> None:
+    """G = Q P = 0: W is defective, X_L = X_0 + L A X_0 W exactly; the core knows."""
+    P, Q = np.array([[1.0], [0.0]]), np.array([[0.0, 1.0]])
+    X0 = np.array([[1.0, 2.0], [3.0, 5.0]])
+    run = evolve(A=AA, W=(P, Q), X0=X0, depth=[10**6], method=method)
+    assert x(run) == pytest.approx(X0 + 10**6 * np.array(AA) @ X0 @ P @ Q, rel=1e-13)
+
+
+def test_the_core_of_a_head_keeps_hfc_and_mean_apart() -> None:
+    """The mean grows as 3^L, HFC does not: HFC/LFC of 3^-800 is measured (T11.9)."""
+    n, d, L = 4, 6, 800
+    rng = np.random.default_rng(0)
+    A = np.full((n, n), 1 / n)
+    P = np.linalg.qr(rng.standard_normal((d, 1)))[0]
+    X0 = rng.standard_normal((n, d))
+    logs = [
+        evolve(A=A, W=(P, 2 * P.T), X0=X0, depth=[L], method=m).metrics()["log_hfc_lfc"].item()
+        for m in ("plain", "core", "closed_form")
+    ]
+    expected = math.log(np.linalg.norm(X0 - X0.mean(0)) / np.linalg.norm(X0.mean(0) @ P))
+    expected -= L * math.log(3) + math.log(n) / 2
+    assert logs == pytest.approx([expected] * 3, abs=1e-9)
+
+
+# --------------------------------------------------------------------------------- accuracy
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_direction_at_depth_1e9_against_100_digits(kind: str) -> None:
+    """A phase is wrong by L times the error of arg mu: LAPACK's own eigenvalues give 1e-6."""
+    found = []
+    for seed in range(14):
+        A, H, X0 = draw(seed)
+        expected, real = direction(A, H, X0, 10**9)
+        if real != (kind == "real"):
+            continue
+        run = evolve(A=A, H=H, X0=X0, depth=[10**9], method="closed_form")
+        X = run.X(0)[0].numpy()
+        found.append(np.linalg.norm(X / np.linalg.norm(X) - expected))
+        assert found[-1] <= max(run.error[0], 1e-7)
+    assert len(found) >= 3
+    assert max(found) < (1e-12 if kind == "real" else 1e-6)
+
+
+def test_near_ties_of_modes_keep_their_ratio_at_depth_1e9() -> None:
+    """H = diag(h, h (1 - 1e-9)), A = J: two consensus modes whose ratio is e^-(1/3) at L = 1e9."""
+    h, L = 0.5, 10**9
+    H = np.diag([h, h * (1 - 1e-9)])
+    run = evolve(A=np.full((2, 2), 0.5), H=H, X0=np.ones((2, 2)), depth=[L], method="closed_form")
+    X = run.X(0)[0].numpy()
+    expected = math.exp(L * (math.log1p(H[1, 1]) - math.log1p(h)))
+    assert X[0, 1] / X[0, 0] == pytest.approx(expected, rel=1e-6)
+
+
+@given(SEEDS, st.integers(1, 20), st.integers(1, 4), st.integers(-600, 600))
+def test_accurate_products_have_twice_the_digits(seed: int, n: int, k: int, power: int) -> None:
+    from fractions import Fraction
+
+    rng = np.random.default_rng(seed)
+    A, X = rng.standard_normal((3, n)), rng.standard_normal((n, k)) * 2.0**power
+    high, low = accurate_product(A, X)
+    for i in range(3):
+        for j in range(k):
+            exact = sum(
+                (Fraction(a) * Fraction(b) for a, b in zip(A[i], X[:, j], strict=True)), Fraction(0)
+            )
+            off = abs(exact - Fraction(high[i, j]) - Fraction(low[i, j]))
+            assert off <= Fraction(2.0**-58 * n) * Fraction(np.abs(A[i]).max()) * Fraction(
+                np.abs(X[:, j]).max()
+            )
+
+
+@given(SEEDS, st.integers(1, 24))
+@settings(max_examples=40)
+def test_refined_eigenpairs_have_a_smaller_residual(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    modes = TokenModes(rng.dirichlet(np.ones(n), size=n))
+    basis = modes.basis
+    V = basis.full_vectors()
+    assert np.allclose(V @ basis.full_inverse(), np.eye(n - 1), atol=64 * n * EPS * basis.condition)
+    basis.refine(basis.representatives)
+    if n == 1:
+        return
+    left = modes._residual(basis.full_vectors(), basis.values) - basis.full_vectors() * basis.shift
+    # The vectors are rounded to eps after the step; the eigenvalues no longer count.
+    rows = np.abs(basis.full_inverse() @ left).diagonal()
+    assert (
+        rows <= 64 * EPS**2 * n * basis.condition**2 / _gap(basis.values) + 1e-18 * basis.condition
+    ).all()
+
+
+def _gap(values: np.ndarray) -> float:
+    apart = np.abs(values[:, None] - values[None, :]) + 10 * np.eye(len(values))
+    return max(float(apart.min()), 1e-16)
+
+
+def test_repeated_eigenvalues_get_orthonormal_vectors() -> None:
+    """(1 - t) I + t 11^T/n: LAPACK's own vectors may have any condition at all."""
+    for n in (3, 8, 20):
+        for t in (1e-4, 1e-2, 0.5):
+            modes = TokenModes((1 - t) * np.eye(n) + t / n)
+            assert modes.basis.condition < 100 * n
+            assert modes.basis.values == pytest.approx(np.full(n - 1, 1 - t), abs=8 * n * EPS)
+
+
+def test_blocked_elimination_gives_pi_of_reversible_chains_entry_by_entry() -> None:
+    """K symmetric positive: pi is proportional to the row sums, also where they span 1e12."""
+    rng = np.random.default_rng(0)
+    for n in (2, 31, 32, 33, 34, 65, 97):
+        scale = 10.0 ** rng.uniform(-6, 0, n)
+        K = rng.uniform(0.5, 1.5, (n, n)) * np.outer(scale, scale)
+        K = K + K.T
+        sums = K.sum(axis=1)
+        pi = stationary_distribution(K / sums[:, None])
+        assert pi == pytest.approx(sums / sums.sum(), rel=64 * n * EPS)
+
+
+# ------------------------------------------------------------------- the choice of a method
+
+
+def test_auto_names_its_method_and_says_why() -> None:
+    shallow = evolve(A=AA, H=[[0.5]], X0=[[1.0], [2.0]], depth=3)
+    deep = evolve(A=AA, H=[[0.5]], X0=[[1.0], [2.0]], depth=10**9)
+    assert (shallow.method, deep.method) == ("plain", "closed_form")
+    assert "cheapest for depth 3" in shallow.reason and "cheapest" in deep.reason
+    assert len(deep.error) == 2 and deep.error[0] == 0 and 0 < deep.error[1] < 1e-6
+    rng = np.random.default_rng(0)
+    P, Q = rng.standard_normal((64, 4)), rng.standard_normal((4, 64)) / 64
+    head = evolve(A=rng.dirichlet(np.ones(60), size=60), W=(P, Q), X0=np.ones((60, 64)), depth=[9])
+    assert head.method == "core"
+
+
+@pytest.mark.parametrize("where", ["A", "H"])
+def test_a_defective_matrix_is_refused_or_iterated(where: str) -> None:
+    if where == "H":
+        A, H = np.full((2, 2), 0.5), np.array([[0.5, 1.0], [0.0, 0.5]])
+    else:  # causal with a_22 = a_33 = a_44 = 1/2 in one Jordan block
+        A = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.25, 0.5, 0], [0.2, 0.2, 0.1, 0.5]])
+        H = np.eye(2)
+    X0 = np.random.default_rng(0).standard_normal((len(A), 2))
+    with pytest.raises(InputError, match="iterate instead"):
+        evolve(A=A, H=H, X0=X0, depth=[5000], method="closed_form")
+    run = evolve(A=A, H=H, X0=X0, depth=[5000])
+    assert run.method in ("plain", "squaring") and "defective" in run.reason
+    other = evolve(A=A, H=H, X0=X0, depth=[5000], method="plain")
+    assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(
+        other.metrics()["log_hfc_lfc"].item(),
+        abs=8 * 5000**3 * EPS,  # a block of size 3 is perturbed by L^3 eps
+    )
+
+
+def test_a_vanishing_multiplier_is_iterated() -> None:
+    """I + W = 2^-80 [[0, 1], [1, 0]]: from eigenvalues of W no digit of 1 + h is known."""
+    W = [[-1.0, 2.0**-80], [2.0**-80, -1.0]]
+    run = evolve(A=AA, W=W, X0=[[1.0, 0.0], [1.0, 0.0]], depth=[1001])
+    assert run.method != "closed_form" and "uncertain" in run.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "magic"}, "method must be one of"),
+        ({"method": "core"}, "needs the factors"),
+        ({"method": "squaring", "H": 0.1 * np.eye(201)}, "limit of 400"),
+        ({"method": "kronecker", "H": 0.1 * np.eye(513)}, "limit of 1024"),
+        ({"H": None, "W": (np.ones((2, 1)), np.ones((2, 2)))}, "no factors"),
+        ({"H": None, "W": (np.ones((2, 1)),)}, "two factors"),
+        ({"H": None, "W": (np.ones(2), np.ones((1, 2)))}, "must be a matrix"),
+        ({"H": None, "W": (np.ones((2, 1)), np.full((1, 2), math.nan))}, "W_proj"),
+    ],
+)
+def test_what_does_not_apply_is_refused(change: dict, message: str) -> None:
+    d = len(change["H"]) if change.get("H") is not None else 2
+    given_ = {"A": AA, "H": np.eye(2), "X0": np.ones((2, d)), "depth": [3]}
+    with pytest.raises(InputError, match=message):
+        evolve(**(given_ | change))
+
+
+# --------------------------------------------------------------------------------- edge cases
+
+
+@pytest.mark.parametrize("method", DENSE)
+@pytest.mark.parametrize("h", [-0.5, 3.0])
+def test_no_method_over_or_underflows(method: str, h: float) -> None:
+    depth = 5000
+    run = evolve(A=AA, H=[[h]], X0=[[1.0], [2.0]], depth=[depth], method=method)
+    _, exponent = run.X(0)
+    a = max(abs(1 + h), abs(1 + h / 2))
+    assert float(exponent) == pytest.approx(depth * math.log2(a), abs=3)
+    if method != "kronecker":  # which iterates X itself
+        expected = math.log(1 / 3) + depth * (math.log1p(h / 2) - math.log1p(h))
+        assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", DENSE)
+@pytest.mark.parametrize("residual", [True, False])
+def test_one_token_one_feature_and_zero(method: str, residual: bool) -> None:
+    one = evolve(A=[[1.0]], H=[[0.5]], X0=[[3.0]], depth=[0, 2], method=method, residual=residual)
+    assert x(one).item() == pytest.approx(6.75 if residual else 0.75, rel=4 * EPS)
+    assert (one.metrics()["hfc_lfc"] == 0).all()
+    zero = evolve(
+        A=AA, H=np.eye(2), X0=np.zeros((2, 2)), depth=[5], method=method, residual=residual
+    )
+    assert not x(zero).any() and zero.metrics().iloc[:, 1:].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("method", ["plain", "closed_form", "squaring"])
+def test_a_tie_keeps_its_ratio(method: str) -> None:
+    """GT19: h = -4, -1 on [[1/4, 3/4], [3/4, 1/4]]: HFC/LFC -> 1/3 and every cosine -> 1 (T4d)."""
+    run = evolve(
+        A=[[0.25, 0.75], [0.75, 0.25]],
+        H=np.diag([-4.0, -1.0]),
+        X0=[[2.0, 1.0], [1.0, 3.0]],
+        depth=[1000],
+        method=method,
+    )
+    last = run.metrics().iloc[0]
+    assert last["hfc_lfc"] == pytest.approx(1 / 3, rel=1e-9) and last["cos_min"] > 1 - 1e-12
+
+
+@pytest.mark.parametrize("method", ["plain", "core", "closed_form", "squaring", "kronecker"])
+def test_batches_broadcast_in_every_method(method: str) -> None:
+    rng = np.random.default_rng(1)
+    A = rng.dirichlet(np.ones(3), size=(2, 1, 3))
+    P, Q = rng.standard_normal((4, 5, 2)), rng.standard_normal((2, 5))
+    X0 = rng.standard_normal((3, 5))
+    together = evolve(A=A, W=(P, Q), X0=X0, depth=[0, 6], method=method)
+    assert together.batch == (2, 4)
+    for i in range(2):
+        for k in range(4):
+            alone = evolve(A=A[i, 0], W=(P[k], Q), X0=X0, depth=[0, 6], method=method)
+            assert x(together)[i, k] == pytest.approx(
+                x(alone), rel=1e-9, abs=1e-9 * np.abs(x(alone)).max()
+            )
+
+
+def test_float32_states_follow_float64_in_every_method() -> None:
+    rng = np.random.default_rng(3)
+    A, H = rng.dirichlet(np.ones(5), size=5), 0.5 * np.eye(3) + 0.1 * rng.standard_normal((3, 3))
+    X0 = rng.standard_normal((5, 3)).astype(np.float32)
+    for method in DENSE:
+        single = evolve(A=A, H=H, X0=X0, depth=[20], method=method)
+        double = evolve(A=A, H=H, X0=X0, depth=[20], method=method, dtype=torch.float64)
+        assert single.states.dtype == torch.float32
+        assert x(single) == pytest.approx(
+            x(double), rel=40 * 2.0**-22, abs=np.abs(x(double)).max() * 40 * 2.0**-22
+        )
+
+
+@CUDA
+@pytest.mark.parametrize("method", ["plain", "core", "closed_form"])
+def test_cuda_gives_what_the_cpu_gives(method: str) -> None:
+    rng = np.random.default_rng(0)
+    A = rng.dirichlet(np.ones(20), size=(2, 20))
+    P, Q = rng.standard_normal((16, 4)) / 4, rng.standard_normal((4, 16)) / 4
+    X0 = rng.standard_normal((20, 16))
+    cpu, gpu = (
+        evolve(A=A, W=(P, Q), X0=X0, depth=[0, 50], method=method, device=device)
+        for device in ("cpu", "cuda")
+    )
+    assert gpu.states.device.type == "cuda"
+    assert gpu.X(1)[0].cpu().numpy() == pytest.approx(cpu.X(1)[0].numpy(), abs=1e-10)
+
+
+# ------------------------------------------------------------------ re-injection (T4e, T11.8)
+
+
+def _orthogonal_case() -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """A, H, X_0 without the dominant mode of the quotient, rho and rho' of the other modes.
+
+    n = 4, h = 1/2: modes a = 0.9 (absent from X_0), 0.2 and 0.1, and no consensus part.
+    """
+    rng = np.random.default_rng(5)
+    S = np.linalg.qr(np.column_stack((np.ones(4), rng.standard_normal((4, 3)))))[0]
+    A = S @ np.diag([1.0, 0.4, 0.1, -0.1]) @ S.T
+    return A / A.sum(axis=1, keepdims=True), np.array([[4.0]]), S[:, [2]] + S[:, [3]], 2.6, 1.4
+
+
+@pytest.mark.parametrize("method", ["plain", "closed_form", "squaring"])
+def test_rounding_reinjects_the_dominant_mode_at_the_depth_that_theory_says(method: str) -> None:
+    """log(1/eps) / log(rho/rho') layers; the closed form says so in its error."""
+    A, H, X0, rho, other = _orthogonal_case()
+    v = np.linalg.eigh((A + A.T) / 2)[1][:, -2]
+    depth = round(math.log(1 / EPS) / math.log(rho / other))
+    run = evolve(A=A, H=H, X0=X0, depth=[depth // 2, 2 * depth], method=method)
+    hfc = [run.state(k).hfc.numpy()[:, 0] for k in range(2)]
+    share = [abs(v @ y) / np.linalg.norm(y) for y in hfc]
+    assert share[0] < 1e-4 and share[1] > 0.999
+    if method == "closed_form":
+        assert run.error[0] < 1e-3 < 1 < run.error[1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_iterating_x_reinjects_consensus_and_the_decoupled_systems_never_do(
+    dtype: torch.dtype,
+) -> None:
+    """A doubly stochastic, X_0 of zero mean: HFC/LFC is infinite for ever (T4e)."""
+    rng = np.random.default_rng(0)
+    S = np.linalg.qr(np.column_stack((np.ones(5), rng.standard_normal((5, 4)))))[0]
+    A = S @ np.diag([1.0, 0.3, 0.2, 0.1, 0.05]) @ S.T
+    A = (A + A.T) / 2
+    A += np.diag(1 - A.sum(axis=1))
+    X0 = np.array([[1.0], [-1.0], [2.0], [-2.0], [0.0]])
+    for method in ("plain", "closed_form"):
+        run = evolve(A=A, H=[[1.0]], X0=X0, depth=[500], method=method, dtype=dtype)
+        assert run.metrics()["hfc_lfc"].item() == math.inf
+    eps = torch.finfo(dtype).eps
+    predicted = math.log(1 / eps) / math.log(2 / 1.3)
+    X, a = torch.tensor(X0, dtype=dtype), torch.tensor(A, dtype=dtype)
+    layer = 0
+    while layer < 1000:
+        layer += 1
+        X = X + a @ X
+        X = X / X.abs().max()
+        if (X - X.mean()).norm() < X.mean().abs() * 5**0.5:
+            break
+    assert 0.7 * predicted < layer < 1.5 * predicted
+
+
+# ------------------------------------------------------------------------------ no residual
+
+
+def test_without_the_residual_the_rate_is_lambda_2_of_attention() -> None:
+    """T9: HFC/LFC decays as |lambda_2|^L whatever H."""
+    rng = np.random.default_rng(0)
+    A, H, X0 = (
+        rng.dirichlet(np.ones(6), size=6),
+        rng.standard_normal((3, 3)),
+        rng.standard_normal((6, 3)),
+    )
+    A = (A + 3 * np.eye(6)) / 4
+    second = np.sort(np.abs(np.linalg.eigvals(A)))[-2]
+    for method in ("plain", "closed_form", "squaring"):
+        logs = evolve(A=A, H=H, X0=X0, depth=[1000, 2000], method=method, residual=False).metrics()
+        slope = logs["log_hfc_lfc"].diff().iloc[1] / 1000
+        assert slope == pytest.approx(math.log(second), abs=0.02)
+
+
+def test_lapack_of_scipy_and_torch_give_the_same_basis() -> None:
+    from oversmoothing.simulations.engine.eigen_states import by_torch
+
+    M = np.random.default_rng(0).standard_normal((9, 9))
+    for a, b in zip(by_lapack(M), by_torch(M), strict=True):
+        assert a.shape == b.shape
+    for solver in (by_lapack, by_torch):
+        basis = Eigenbasis(M, lambda v, lam: M @ v - v * lam, solver)
+        V = basis.full_vectors()
+        assert np.allclose(M @ V, V * basis.values, atol=1e-13)
+    features = FeatureModes(H=M)
+    assert np.sort_complex(features.basis.values) == pytest.approx(
+        np.sort_complex(np.linalg.eigvals(M))
+    )

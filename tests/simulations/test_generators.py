@@ -1,0 +1,220 @@
+"""What the generators promise: spectra, symmetries, row sums, and the same matrix from a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.simulations.generators.attention import (
+    ATTENTION,
+    attention_from_tokens,
+    row_softmax,
+    sinkhorn,
+)
+from oversmoothing.simulations.generators.value_projection import (
+    VALUE_PROJECTION,
+    chosen_spectrum,
+    defective,
+    goe,
+    low_rank,
+    low_rank_factors,
+    random_basis,
+    random_orthogonal,
+    real_form,
+)
+from oversmoothing.theory.layer.checks import check_attention
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.proofs.strategies import SEEDS
+from oversmoothing.theory.support.errors import InputError
+
+EPS = 2.0**-52
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def options(name: str) -> dict:
+    return {"blocks": 1} if name == "nearly_reducible" else {}
+
+
+@pytest.mark.parametrize("name", list(ATTENTION))
+@settings(max_examples=15, deadline=None)
+@given(seed=SEEDS, n=st.integers(1, 9), temperature=st.floats(0.3, 10.0))
+def test_rows_sum_to_one_and_the_seed_decides(
+    name: str, seed: int, n: int, temperature: float
+) -> None:
+    make = ATTENTION[name]
+    A = make(n, rng=rng(seed), temperature=temperature, batch=(2,), **options(name))
+    assert A.shape == (2, n, n) and A.dtype == np.float64
+    check_attention(A)
+    again = make(n, rng=rng(seed), temperature=temperature, batch=(2,), **options(name))
+    assert (again == A).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.integers(1, 12))
+def test_symmetric_psd_logits_have_a_spectrum_in_0_1(seed: int, n: int) -> None:
+    """D^1/2 A D^-1/2 is symmetric (T1g), so a deviation measures the conditioning sqrt(max/min)."""
+    A = ATTENTION["symmetric_psd"](n, rng=rng(seed))
+    pi = stationary_distribution(A)
+    S = np.sqrt(pi)[:, None] * A / np.sqrt(pi)
+    allowed = 64 * n * EPS * np.sqrt(pi.max() / pi.min())
+    assert np.abs(S - S.T).max() <= allowed
+    a = np.linalg.eigvalsh((S + S.T) / 2)
+    assert a.min() >= -n * allowed and a.max() <= 1 + n * allowed
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_symmetric_indefinite_logits_have_a_real_spectrum_with_both_signs(seed: int) -> None:
+    a = np.linalg.eigvals(ATTENTION["symmetric_indefinite"](24, rng=rng(seed), temperature=0.5))
+    assert np.abs(a.imag).max() < 1e-9 and a.real.min() < 0 < np.sort(a.real)[-2]
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(1, 8))
+def test_causal_attention_is_lower_triangular(seed: int, n: int) -> None:
+    A = ATTENTION["causal"](n, rng=rng(seed))
+    assert (np.triu(A, 1) == 0).all() and (np.diag(A) > 0).all() and A[0, 0] == 1.0
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(1, 20))
+def test_doubly_stochastic_columns_sum_to_one(seed: int, n: int) -> None:
+    A = ATTENTION["doubly_stochastic"](n, rng=rng(seed))
+    assert np.abs(A.sum(axis=-2) - 1).max() <= max(n, 4) * EPS
+
+
+def test_sinkhorn_says_so_where_it_does_not_converge() -> None:
+    # No doubly stochastic matrix has this zero pattern: convergence is only harmonic.
+    with pytest.raises(InputError, match="raise the temperature"):
+        sinkhorn(np.array([[1.0, 1e-300], [1.0, 1.0]]))
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(2, 9), st.sampled_from([1e-2, 1e-4, 1e-6]))
+def test_nearly_reducible_attention_has_an_eigenvalue_near_one(
+    seed: int, n: int, coupling: float
+) -> None:
+    A = ATTENTION["nearly_reducible"](n, rng=rng(seed), coupling=coupling)
+    a = np.sort(np.abs(np.linalg.eigvals(A)))
+    assert a[-2] >= 1 - 4 * coupling
+
+
+def test_low_temperature_is_sharp() -> None:
+    sharp = ATTENTION["softmax"](16, rng=rng(0), temperature=0.01)
+    flat = ATTENTION["softmax"](16, rng=rng(0), temperature=100.0)
+    assert np.median(sharp.max(-1)) > 0.9 and flat.max(-1).max() < 0.1
+
+
+def test_masked_logits() -> None:
+    A = row_softmax(np.array([[0.0, -np.inf], [1.0, 1.0]]))
+    assert A.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+    for bad in (-np.inf, np.nan, np.inf):
+        with pytest.raises(InputError):
+            row_softmax(np.array([[bad, bad], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    "name, bad",
+    [
+        ("softmax", {"temperature": 0.0}),
+        ("softmax", {"temperature": np.nan}),
+        ("softmax", {"dim": 0}),
+        ("nearly_reducible", {"coupling": 0.0}),
+        ("nearly_reducible", {"blocks": 9}),
+    ],
+)
+def test_bad_attention_options_are_refused(name: str, bad: dict) -> None:
+    with pytest.raises(InputError):
+        ATTENTION[name](4, rng=rng(0), **bad)
+    with pytest.raises(InputError):
+        attention_from_tokens(np.ones((2, 1)), np.ones((1, 1)), np.ones((1, 1)), temperature=-1)
+
+
+# -------------------------------------------------------------------------------------- H
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(-3, 3), max_size=3),
+    st.lists(st.tuples(st.floats(-3, 3), st.floats(0.1, 3)), max_size=2),
+    st.sampled_from(["orthogonal", "general"]),
+    SEEDS,
+)
+def test_the_chosen_spectrum_is_the_spectrum(
+    real: list[float], pairs: list[tuple[float, float]], basis: str, seed: int
+) -> None:
+    chosen = [complex(h) for h in real]
+    for x, y in pairs:
+        chosen = [complex(x, -y), *chosen, complex(x, y)]
+    if not chosen:
+        return
+    d = len(chosen)
+    H = chosen_spectrum(d, rng=rng(seed), eigenvalues=chosen, basis=basis)
+    # The characteristic polynomial: clusters of eigenvalues make matching ill-conditioned.
+    for z in (4.0, -4.5, 4.2j):
+        expected = np.prod([z - h for h in chosen])
+        assert np.linalg.det(z * np.eye(d) - H) == pytest.approx(expected, rel=1e4 * d * d * EPS)
+    if basis == "orthogonal":
+        assert np.abs(H @ H.T - H.T @ H).max() <= 1e3 * d * d * EPS
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 8), SEEDS)
+def test_random_bases(d: int, seed: int) -> None:
+    Q = random_orthogonal(d, rng=rng(seed))
+    assert np.abs(Q @ Q.T - np.eye(d)).max() <= 16 * d * EPS
+    wanted = 4.0 if d > 1 else 1.0
+    assert np.linalg.cond(random_basis(d, rng=rng(seed))) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_gaussian_ensembles_have_their_radii() -> None:
+    d = 300
+    assert np.linalg.eigvalsh(goe(d, rng=rng(0), scale=0.5)).max() == pytest.approx(1.0, abs=0.05)
+    radius = np.abs(np.linalg.eigvals(VALUE_PROJECTION["ginibre"](d, rng=rng(0), scale=0.5))).max()
+    assert radius == pytest.approx(0.5, abs=0.06)
+    H = low_rank(d, rng=rng(0), rank=75, scale=2.0)
+    assert np.abs(np.linalg.eigvals(H)).max() == pytest.approx(2.0 * 0.5, abs=0.15)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 6), SEEDS)
+def test_low_rank_heads(d: int, seed: int) -> None:
+    rank = 1 + seed % d
+    W_V, W_proj = low_rank_factors(d, rng=rng(seed), rank=rank)
+    H = low_rank(d, rng=rng(seed), rank=rank)
+    assert (H == (W_V @ W_proj).T).all() and np.linalg.matrix_rank(H) == rank
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 5), SEEDS, st.sampled_from(["orthogonal", "general"]))
+def test_one_jordan_block(d: int, seed: int, basis: str) -> None:
+    size = 2 + seed % (d - 1)
+    N = defective(d, rng=rng(seed), eigenvalue=-0.5, size=size, basis=basis) + 0.5 * np.eye(d)
+    powers = [np.linalg.norm(np.linalg.matrix_power(N, k)) for k in (size - 1, size)]
+    assert powers[0] > 0.05 and powers[1] <= 1e4 * d * EPS
+
+
+@pytest.mark.parametrize(
+    "name, bad",
+    [
+        ("spectrum", {"eigenvalues": [1.0]}),
+        ("spectrum", {"eigenvalues": [1j, 1.0, 1.0]}),
+        ("spectrum", {"eigenvalues": [1j, -1j, np.nan]}),
+        ("spectrum", {"eigenvalues": [1.0, 2.0, 3.0], "basis": "standard"}),
+        ("low_rank", {"rank": 4}),
+        ("low_rank", {"scale": -1.0}),
+        ("defective", {"size": 1}),
+    ],
+)
+def test_bad_value_options_are_refused(name: str, bad: dict) -> None:
+    with pytest.raises(InputError):
+        VALUE_PROJECTION[name](3, rng=rng(0), **bad)
+    with pytest.raises(InputError):
+        random_basis(3, rng=rng(0), condition=0.5)
+    with pytest.raises(InputError):
+        real_form([-1j])

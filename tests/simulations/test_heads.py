@@ -1,0 +1,531 @@
+"""Many heads and changing layers against dense powers, exact fractions and laws (T7, T9, T11)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.heads.evolve_heads import (
+    Drawn,
+    Fixed,
+    FromState,
+    PerLayer,
+    evolve_heads,
+)
+from oversmoothing.simulations.heads.heads_layers import ATTENTION_STREAM, WEIGHT_STREAM
+from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.proofs.strategies import SEEDS
+from oversmoothing.theory.support.errors import InputError
+
+EPS = 2.0**-52
+AA = np.array([[0.75, 0.25], [0.25, 0.75]])
+
+
+def states(trajectory, index=-1):
+    X, exponent = trajectory.X(index)
+    return X.numpy() * 2.0 ** exponent.numpy()[..., None, None]
+
+
+def log_ratio(trajectory):
+    return trajectory.metrics()["log_hfc_lfc"].to_numpy()
+
+
+def dense_layer(X, A, W, residual=True):
+    """The definition, head by head."""
+    moved = sum(A[..., h, :, :] @ X @ W[h] for h in range(len(W)))
+    return X + moved if residual else moved
+
+
+def growth_bound(X0, layers, residual=True):
+    """What rounding of relative size eps can grow to: the same layers on absolute values.
+
+    x_i - x_n and the mean mix the tokens, so every token counts with the largest attention on it.
+    """
+    size = np.abs(X0)
+    for A, W in layers:
+        size = dense_layer(
+            size, np.broadcast_to(A.max(-2, keepdims=True), A.shape), np.abs(W), residual
+        )
+    return float(size.max())
+
+
+def draw(seed, *, n, d, heads, layers, scale=1.0, batch=()):
+    rng = np.random.default_rng(seed)
+    drawn = [
+        (rng.dirichlet(np.ones(n), size=(heads, n)), scale * rng.standard_normal((heads, d, d)))
+        for _ in range(layers)
+    ]
+    return rng.standard_normal((*batch, n, d)), drawn
+
+
+def unit(n, d, heads, depth, dtype=torch.float64):
+    """Relative rounding of `depth` layers: products of n, d and heads d terms."""
+    return 8 * n * (n + 2 * d * heads + 8) * (depth + 4) * torch.finfo(dtype).eps
+
+
+sizes = {"n": st.integers(1, 5), "d": st.integers(1, 4), "heads": st.integers(1, 3)}
+
+
+# ------------------------------------------------------------------------- the same iteration
+
+
+@settings(max_examples=60)
+@given(
+    seed=SEEDS,
+    residual=st.booleans(),
+    dtype=st.sampled_from([torch.float64, torch.float32]),
+    **sizes,
+)
+def test_layers_that_change_are_the_definition_head_by_head(seed, residual, dtype, n, d, heads):
+    X0, layers = draw(seed, n=n, d=d, heads=heads, layers=6)
+    found = evolve_heads(
+        X0=X0,
+        attention=PerLayer([A for A, _ in layers]),
+        weights=PerLayer(lambda layer: layers[layer][1]),
+        depth=range(7),
+        residual=residual,
+        dtype=dtype,
+    )
+    X = X0
+    for depth in range(7):
+        bound = growth_bound(X0, layers[:depth], residual) * unit(n, d, heads, depth, dtype)
+        assert np.abs(states(found, depth) - X).max() <= bound
+        if depth < 6:
+            X = dense_layer(X, *layers[depth], residual)
+
+
+@settings(max_examples=40)
+@given(seed=SEEDS, residual=st.booleans(), r=st.integers(1, 3), **sizes)
+def test_factors_are_the_dense_weights(seed, residual, r, n, d, heads):
+    rng = np.random.default_rng(seed)
+    X0, layers = draw(seed, n=n, d=d, heads=heads, layers=1, batch=(3,))
+    A = layers[0][0]
+    W_V, W_O = rng.standard_normal((heads, d, r)), rng.standard_normal((heads, r, d))
+    wide = [(A, np.abs(W_V) @ np.abs(W_O))] * 5
+    found, dense = (
+        evolve_heads(X0=X0, attention=A, weights=w, depth=[5], residual=residual)
+        for w in ((W_V, W_O), W_V @ W_O)
+    )
+    bound = growth_bound(X0, wide, residual) * unit(n, d + r, heads, 5)
+    assert np.abs(states(found) - states(dense)).max() <= 2 * bound
+
+
+@settings(max_examples=30)
+@given(seed=SEEDS, **sizes)
+def test_the_order_of_the_heads_does_not_matter(seed, n, d, heads):
+    X0, layers = draw(seed, n=n, d=d, heads=heads, layers=1)
+    A, W = layers[0]
+    order = np.random.default_rng(seed).permutation(heads)
+    one = states(evolve_heads(X0=X0, attention=A, weights=W, depth=[4]))
+    two = states(evolve_heads(X0=X0, attention=A[order], weights=W[order], depth=[4]))
+    assert np.abs(one - two).max() <= growth_bound(X0, [(A, W)] * 4) * unit(n, d, heads, 4)
+
+
+def _exact_layers(A, H, X, depth):
+    n, d = len(X), len(X[0])
+    for _ in range(depth):
+        moved = [[sum(X[k][m] * H[j][m] for m in range(d)) for j in range(d)] for k in range(n)]
+        X = [
+            [X[i][j] + sum(A[i][k] * moved[k][j] for k in range(n)) for j in range(d)]
+            for i in range(n)
+        ]
+    return X
+
+
+def _ratio(X):
+    n, d = len(X), len(X[0])
+    mean = [sum(x[j] for x in X) / n for j in range(d)]
+    hfc = sum((x[j] - mean[j]) ** 2 for x in X for j in range(d))
+    return hfc, n * sum(m * m for m in mean)
+
+
+@pytest.mark.parametrize("name", list(golden_cases()))
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("heads", ["one", "halves", "factors"])
+def test_golden_cases_with_one_head_and_with_it_cut_in_two(name, dtype, heads):
+    case = golden_cases()[name]
+    A, H, X = ([list(map(Fraction, row)) for row in m] for m in (case.A, case.H, case.X0))
+    a, W, X0 = np.array(A, float), np.array(H, float).T, np.array(X, float)
+    d = len(W)
+    weights = {
+        "one": W,
+        "halves": np.stack((W / 2, W / 2)),
+        # Head 1 reads the first features, head 2 the others; the same width, padded with zeros.
+        "factors": (
+            np.stack((np.diag(np.arange(d) < d / 2).astype(float), np.diag(np.arange(d) >= d / 2))),
+            np.stack((W, W)),
+        ),
+    }[heads]
+    depths = [1, 2, 5, 20, 40]
+    table = evolve_heads(X0=X0, attention=a, weights=weights, depth=depths, dtype=dtype).metrics()
+    for depth, found in zip(depths, table["hfc_lfc"], strict=True):
+        hfc, lfc = _ratio(_exact_layers(A, H, X, depth))
+        error = growth_bound(X0, [(a[None], W[None])] * depth) * len(X) * d
+        error *= unit(len(X), d, 2, depth, dtype)
+        if lfc == 0:
+            assert math.isnan(found) if hfc == 0 else found == math.inf
+        else:
+            relative = (error / math.sqrt(hfc) if hfc else 0.0) + error / math.sqrt(lfc)
+            assert found == pytest.approx(math.sqrt(hfc / lfc), rel=relative)
+
+
+@settings(max_examples=20)
+@given(SEEDS, st.integers(1, 4), st.integers(1, 3))
+def test_one_head_is_evolve(seed, n, d):
+    X0, layers = draw(seed, n=n, d=d, heads=1, layers=1)
+    A, W = layers[0][0][0], 0.5 * layers[0][1][0]
+    heads = states(evolve_heads(X0=X0, attention=A, weights=W, depth=[9]))
+    alone = states(evolve(X0=X0, A=A, W=W, depth=[9]))
+    bound = growth_bound(X0, [(A[None], W[None])] * 9) * unit(n, d, 1, 9)
+    assert np.abs(heads - alone).max() <= 2 * bound
+
+
+def test_a_batch_of_states_and_of_attention_is_its_elements():
+    rng = np.random.default_rng(3)
+    A = rng.dirichlet(np.ones(3), size=(2, 1, 2, 3))  # [2, 1, heads, n, n]
+    W, X0 = rng.standard_normal((2, 2, 2)), rng.standard_normal((4, 3, 2))
+    factors = rng.standard_normal((2, 2, 1)), rng.standard_normal((2, 1, 2))
+    for weights in (W, factors):
+        together = evolve_heads(X0=X0, attention=A, weights=weights, depth=[0, 3, 20])
+        assert together.state(1).hfc.shape == (2, 4, 3, 2)
+        assert len(together.metrics()) == 24
+        X = states(together)
+        for i in range(2):
+            for k in range(4):
+                alone = states(evolve_heads(X0=X0[k], attention=A[i, 0], weights=weights, depth=20))
+                np.testing.assert_allclose(X[i, k], alone, rtol=0, atol=1e-9 * np.abs(alone).max())
+
+
+def test_tensors_lists_and_float32_are_taken():
+    X0 = torch.ones(2, 1)
+    found = evolve_heads(X0=X0, attention=AA.tolist(), weights=[[0.5]], depth=2)
+    assert found.states.dtype == torch.float32
+    logits = torch.randn((3, 5, 5), generator=torch.Generator().manual_seed(0))
+    half = evolve_heads(
+        X0=torch.ones(5, 1), attention=logits.softmax(-1), weights=torch.ones(3, 1, 1), depth=2
+    )
+    assert (half.metrics()["hfc_lfc"] == 0).all()
+
+
+# -------------------------------------------------------------------- draws that can be repeated
+
+
+def test_a_drawn_layer_depends_on_seed_and_layer_alone():
+    rule = Drawn(lambda rng: rng.standard_normal(4), seed=5)
+    again = Drawn(lambda rng: rng.standard_normal(4), seed=5)
+    rule.at(0, WEIGHT_STREAM)
+    assert (rule.at(7, WEIGHT_STREAM) == again.at(7, WEIGHT_STREAM)).all()
+    others = [
+        rule.at(8, WEIGHT_STREAM),
+        rule.at(7, ATTENTION_STREAM),
+        Drawn(rule.rule, seed=6).at(7, WEIGHT_STREAM),
+    ]
+    assert all((rule.at(7, WEIGHT_STREAM) != other).all() for other in others)
+
+
+def test_a_stack_may_be_continued_where_it_was_left():
+    """Layers 0-9, then 10-19 from where they ended, are layers 0-19."""
+    attention = Drawn(lambda rng: rng.dirichlet(np.ones(4), size=(2, 4)), seed=1)
+    weights = Drawn(lambda rng: 0.2 * rng.standard_normal((2, 3, 3)), seed=1)
+    X0 = np.random.default_rng(0).standard_normal((4, 3))
+    whole = states(evolve_heads(X0=X0, attention=attention, weights=weights, depth=20))
+    half = states(evolve_heads(X0=X0, attention=attention, weights=weights, depth=10))
+    rest = evolve_heads(
+        X0=half,
+        attention=PerLayer(lambda layer: attention.at(layer + 10, ATTENTION_STREAM)),
+        weights=PerLayer(lambda layer: weights.at(layer + 10, WEIGHT_STREAM)),
+        depth=10,
+    )
+    np.testing.assert_allclose(states(rest), whole, rtol=0, atol=1e-11 * np.abs(whole).max())
+
+
+# ------------------------------------------------------------------------- T7: layers that change
+
+
+def rotating(layer, p=0.0):
+    """W_l = -g_l g_l^T - p (I - g_l g_l^T), g_l = R^l (1, 0), R the rotation by (4/5, -3/5)."""
+    z = complex(0.8, -0.6) ** layer
+    g = np.array([z.real, -z.imag])
+    # R = [[4/5, -3/5], [3/5, 4/5]] turns (1, 0) to (4/5, 3/5).
+    outer = np.outer(g, g)
+    return -outer - p * (np.eye(2) - outer)
+
+
+def test_rotating_weights_smooth_though_every_layer_alone_does_not():
+    """T7b: spectra {-1, 0} in each layer, and HFC/LFC decays at sqrt(1/2) / (4/5) a layer."""
+    run = evolve_heads(
+        X0=[[1.0, 2.0], [3.0, 5.0]],
+        attention=AA,
+        weights=PerLayer(rotating),
+        depth=[1, 2, 10, 20, 40, 400],
+    )
+    log = log_ratio(run)
+    assert math.exp(2 * log[0]) == pytest.approx(10 / 49, rel=1e-13)
+    assert math.exp(2 * log[1]) == pytest.approx(493 / 3136, rel=1e-13)
+    assert [f"{math.exp(x):.4g}" for x in log[2:5]] == ["0.08168", "0.03307", "0.003428"]
+    assert math.exp((log[5] - log[4]) / 360) == pytest.approx(math.sqrt(0.5) / 0.8, abs=1e-3)
+
+
+def test_rotating_weights_that_are_each_non_smoothing_smooth_at_their_rate():
+    """T7b: spectra {-1, -0.05} and the same rotation: .9187 a layer."""
+    run = evolve_heads(
+        X0=[[1.0, 2.0], [3.0, 5.0]],
+        attention=AA,
+        weights=PerLayer(lambda layer: rotating(layer, 0.05)),
+        depth=[200, 1200],
+    )
+    log = log_ratio(run)
+    assert math.exp((log[1] - log[0]) / 1000) == pytest.approx(0.9187, abs=2e-4)
+
+
+def test_hfc_is_autonomous_and_its_mean_square_is_that_of_the_quotient():
+    """T7a: X_0 iid N(0, 1): E ||HFC_L||^2 = ||T_L||_F^2, T_L the product on the quotient."""
+    n, d, heads, depth, number = 4, 3, 2, 6, 4000
+    rng = np.random.default_rng(11)
+    layers = draw(7, n=n, d=d, heads=heads, layers=depth, scale=0.4)[1]
+    Q = np.linalg.qr(np.hstack((np.ones((n, 1)), rng.standard_normal((n, n - 1)))))[0][:, 1:]
+    T = np.eye((n - 1) * d)
+    for A, W in layers:
+        step = sum(np.kron(W[h].T, Q.T @ A[h] @ Q) for h in range(heads))
+        T = T + step @ T
+    X0 = rng.standard_normal((number, n, d))
+    run = evolve_heads(
+        X0=X0,
+        attention=PerLayer([A for A, _ in layers]),
+        weights=PerLayer([W for _, W in layers]),
+        depth=[depth],
+    )
+    X = states(run)
+    squares = ((X - X.mean(1, keepdims=True)) ** 2).sum((1, 2))
+    # Exactly, state by state: vec(Q^T X_L) = T vec(Q^T X_0).
+    expected = T @ (Q.T @ X0[0]).ravel(order="F")
+    np.testing.assert_allclose(
+        (Q.T @ X[0]).ravel(order="F"), expected, rtol=0, atol=1e-12 * np.abs(expected).max()
+    )
+    error = squares.std(ddof=1) / math.sqrt(number)
+    assert abs(squares.mean() - np.linalg.norm(T) ** 2) <= 5 * error
+
+
+def test_causal_heads_keep_the_first_token_apart():
+    """T7e: token 1 sees itself alone, x_1' = x_1 (I + sum_h W_h), whatever the others are."""
+    rng = np.random.default_rng(4)
+    A = np.tril(rng.random((2, 4, 4)) + 0.1)
+    A /= A.sum(-1, keepdims=True)
+    W = rng.standard_normal((2, 3, 3))
+    X0 = rng.standard_normal((4, 3))
+    X = states(evolve_heads(X0=X0, attention=A, weights=W, depth=5))
+    alone = X0[0] @ np.linalg.matrix_power(np.eye(3) + W.sum(0), 5)
+    np.testing.assert_allclose(X[0], alone, rtol=0, atol=1e-12 * np.abs(X).max())
+
+
+# --------------------------------------------------------------------------- depth and range
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("heads", [1, 4])
+def test_six_thousand_layers_against_the_closed_form(dtype, heads):
+    """(1/3) (3/4)^L: h = 1 in `heads` equal parts, a = 1/2, X_0 = (1, 2) (T11.5)."""
+    depth = 6_000
+    W = np.full((heads, 1, 1), 1 / heads)
+    run = evolve_heads(X0=[[1.0], [2.0]], attention=AA, weights=W, depth=[depth], dtype=dtype)
+    expected = math.log(1 / 3) + depth * math.log(0.75)
+    assert log_ratio(run)[0] == pytest.approx(expected, abs=8 * depth * torch.finfo(dtype).eps)
+
+
+def test_a_spread_far_below_or_above_the_mean_is_followed():
+    """Two heads of other pi; the mean drives nothing, and is driven by what is far above it."""
+    rng = np.random.default_rng(0)
+    A, W = (
+        rng.dirichlet(np.ones(3), size=(2, 3)),
+        -0.4 * np.eye(2) + 0.1 * rng.standard_normal((2, 2, 2)),
+    )
+    base = rng.standard_normal((3, 2))
+    base -= base.mean(0)
+    slopes, ratios = [], []
+    for spread in (1.0, 1e-300, 1e300):
+        run = evolve_heads(X0=base * spread, attention=A, weights=W, depth=[40, 1040])
+        slopes.append(run.state(1).hfc_exponent.item() - run.state(0).hfc_exponent.item())
+        ratio = log_ratio(run)
+        assert np.isfinite(ratio).all()
+        ratios.append(ratio[1])
+    assert max(slopes) - min(slopes) <= 1
+    assert max(ratios) - min(ratios) <= 1e-9
+
+
+def test_the_drive_of_the_mean_comes_at_the_scale_of_the_spread():
+    """m' = m (1 + sum w) + g^T y w with y = 2^-20 of m, in exact arithmetic."""
+    A = np.array([[[0.5, 0.5], [0.25, 0.75]], [[1.0, 0.0], [0.5, 0.5]]])
+    w = np.array([[[-0.5]], [[-0.125]]])
+    X0 = np.array([[1 + 2.0**-20], [1 - 2.0**-20]])
+    run = evolve_heads(X0=X0, attention=A, weights=w, depth=[1])
+    X = dense_layer(X0, A, w)
+    state = run.state(0)
+    assert state.mean.item() * 2.0 ** state.mean_exponent.item() == X.mean()
+    assert (states(run) == X).all()
+
+
+def test_iterating_x_saturates_and_this_does_not():
+    """T11.9 with three heads: past 1e-16 the spread is still right."""
+    rng = np.random.default_rng(2)
+    n, heads = 6, 3
+    A = rng.dirichlet(np.ones(n), size=(heads, n))
+    W = np.stack([0.3 * np.eye(2)] * heads)
+    run = evolve_heads(X0=rng.standard_normal((n, 2)), attention=A, weights=W, depth=[2000, 4000])
+    a = np.linalg.eigvals(A.sum(0))
+    rho = np.sort(np.abs(1 + 0.3 * a))
+    slope = (log_ratio(run)[1] - log_ratio(run)[0]) / 2000
+    assert slope == pytest.approx(math.log(rho[-2] / rho[-1]), abs=2e-3)
+    assert log_ratio(run)[0] < -300
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_a_state_that_shrinks_by_100_digits_a_layer_is_followed(residual):
+    tiny = 2.0**-330
+    W = (
+        np.array([[[-1.0, tiny], [tiny, -1.0]]])
+        if residual
+        else np.array([[[0.0, tiny], [tiny, 0.0]]])
+    )
+    X0 = [[1.0, 0.0], [1.0, 0.0]]
+    X, exponent = evolve_heads(X0=X0, attention=AA, weights=W, depth=[101], residual=residual).X(0)
+    top = exponent.item() + 330 * 101
+    assert (X.numpy() * 2.0**top == [[0.0, 1.0], [0.0, 1.0]]).all()
+
+
+# -------------------------------------------------------------------------- T9: no residual
+
+
+def test_without_residual_one_head_is_the_powers():
+    """X_L = A^L X_0 W^L."""
+    rng = np.random.default_rng(5)
+    A, W, X0 = (
+        rng.dirichlet(np.ones(4), size=4),
+        rng.standard_normal((3, 3)),
+        rng.standard_normal((4, 3)),
+    )
+    for depth in (1, 7):
+        X = states(evolve_heads(X0=X0, attention=A, weights=W, depth=[depth], residual=False))
+        expected = np.linalg.matrix_power(A, depth) @ X0 @ np.linalg.matrix_power(W, depth)
+        np.testing.assert_allclose(X, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+
+
+def test_without_residual_the_rate_is_the_second_eigenvalue_whatever_the_weights():
+    """T9: HFC/LFC at |lambda_2|; sigma2/sigma1 at |lambda_2| |h_2/h_1|; 1 - |cos| at its square."""
+    A = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]])  # 1, 1/2, 1/5
+    rng = np.random.default_rng(6)
+    V = rng.standard_normal((3, 3))
+    W = V @ np.diag([1.9, 1.2, 0.5]) @ np.linalg.inv(V)
+    X0 = rng.standard_normal((3, 3))
+    # At layer 20 the other modes are below (1/5 / 1/2)^20 = 1e-8; at 50, what HFC has across the
+    # mean is (1.2 / 1.9)^50 = 1e-10 of it, known to 5 digits after 50 roundings.
+    table = evolve_heads(
+        X0=X0, attention=A, weights=W, depth=[20, 50, 400], residual=False
+    ).metrics()
+    drop = table.diff().iloc[1] / 30
+    assert math.exp(drop["log_sigma2_sigma1"]) == pytest.approx(0.5 * 1.2 / 1.9, rel=1e-5)
+    cosine = math.exp(drop["log_one_minus_cos_abs_min"])
+    assert cosine == pytest.approx((0.5 * 1.2 / 1.9) ** 2, rel=1e-5)
+    rate = math.exp(table.diff().iloc[2]["log_hfc_lfc"] / 350)
+    assert rate == pytest.approx(0.5, rel=1e-8)
+
+
+def test_without_residual_equal_largest_values_leave_the_second_eigenvalue():
+    """T9: |h_1| = |h_2|: sigma2/sigma1 at |lambda_2|."""
+    A = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]])
+    X0 = np.random.default_rng(8).standard_normal((3, 2))
+    table = evolve_heads(
+        X0=X0, attention=A, weights=np.diag([1.5, -1.5]), depth=[60, 160], residual=False
+    ).metrics()
+    drop = table["log_sigma2_sigma1"].diff().iloc[1] / 100
+    assert math.exp(drop) == pytest.approx(0.5, rel=1e-12)
+
+
+# ------------------------------------------------------------------------------- edges
+
+
+def test_one_token_and_zero_states():
+    one = evolve_heads(X0=[[3.0]], attention=[[1.0]], weights=[[[0.25]], [[0.25]]], depth=[1, 50])
+    assert (one.metrics()["hfc_lfc"] == 0).all() and states(one, 0).item() == 4.5
+    zero = evolve_heads(X0=np.zeros((2, 1)), attention=AA, weights=[[0.5]], depth=[0, 1, 99])
+    assert zero.metrics().iloc[:, 1:].isna().all(axis=None)
+    for attention in (AA, FromState(np.ones((1, 1)), np.ones((1, 1)))):
+        gone = evolve_heads(
+            X0=[[1.0], [2.0]], attention=attention, weights=[[0.0]], depth=[1, 30], residual=False
+        )
+        assert gone.metrics().iloc[:, 1:].isna().all(axis=None)
+
+
+def test_doubly_stochastic_heads_leave_the_mean_alone():
+    """The drive is exactly 0: with sum_h W_h = -1 the ratio is +inf after one layer (T11.4)."""
+    A = np.stack((AA, AA[::-1]))
+    run = evolve_heads(X0=[[3.0], [1.0]], attention=A, weights=[[[-0.75]], [[-0.25]]], depth=[1, 9])
+    assert (run.metrics()["hfc_lfc"] == math.inf).all()
+
+
+def test_a_mode_with_multiplier_zero_dies_in_one_layer():
+    """GT18 in two heads: 1 + h a = 0 exactly."""
+    run = evolve_heads(X0=[[1.0], [2.0]], attention=AA, weights=[[[-1.5]], [[-0.5]]], depth=[1, 40])
+    assert list(run.metrics()["hfc_lfc"]) == [0.0, 0.0]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("follows", [False, True])
+def test_the_gpu_agrees_with_the_cpu(follows):
+    rng = np.random.default_rng(9)
+    n, d, heads = 17, 8, 3
+    attention = (
+        FromState(*rng.standard_normal((2, heads, d, 4)), rng.standard_normal((n, n)))
+        if follows
+        else rng.dirichlet(np.ones(n), size=(heads, n))
+    )
+    W, X0 = 0.1 * rng.standard_normal((heads, d, d)), rng.standard_normal((5, n, d))
+    a, b = (
+        states(evolve_heads(X0=X0, attention=attention, weights=W, depth=20, device=device))
+        for device in ("cpu", "cuda")
+    )
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * np.abs(a).max())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"attention": [[0.7, 0.2], [0.25, 0.75]]},
+        {"attention": np.full((3, 2, 2), 0.5)},
+        {"attention": np.full((5, 2, 2, 2), 0.5), "X0": np.ones((3, 2, 1))},
+        {"attention": PerLayer([AA])},
+        {"attention": PerLayer(lambda layer: AA if layer == 0 else np.eye(3))},
+        {"attention": FromState(np.ones((1, 2)), np.ones((1, 2)))},
+        {"attention": FromState(np.ones((2, 1, 2)), np.ones((2, 1, 2)), bias=np.ones(3))},
+        {
+            "attention": FromState(
+                np.ones((2, 1, 2)), np.ones((2, 1, 2)), bias=[[0.0, -math.inf]] * 2
+            )
+        },
+        {"weights": np.ones((2, 1, 2))},
+        {"weights": (np.ones((2, 1, 3)), np.ones((2, 2, 1)))},
+        {"weights": (np.ones((2, 1, 3)),)},
+        {"weights": [[[math.nan]], [[1.0]]]},
+        {"weights": PerLayer([np.ones((2, 1, 1)), np.ones((2, 2, 2))])},
+        {"weights": [[[1e300]], [[0.0]]], "dtype": torch.float32},
+        {"X0": [[1.0]]},
+        {"X0": [1.0, 2.0]},
+        {"X0": [[1.0], [math.inf]]},
+        {"depth": -1},
+        {"depth": [3, 3]},
+        {"dtype": torch.float16},
+        {"device": "quantum"},
+    ],
+    ids=lambda change: "-".join(change),
+)
+def test_bad_input_is_refused(change):
+    good = {"attention": Fixed(AA), "weights": [[[0.5]], [[0.5]]], "X0": [[1.0], [2.0]], "depth": 3}
+    evolve_heads(**good)
+    with pytest.raises(InputError):
+        evolve_heads(**(good | change))

@@ -1,0 +1,70 @@
+"""The command `heads`: its files, its words, its refusals."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+
+import pandas as pd
+import pytest
+
+from oversmoothing.commands.heads import add_arguments, run
+from oversmoothing.theory.support.errors import InputError
+
+
+def call(tmp_path, *options):
+    parser = ArgumentParser()
+    add_arguments(parser)
+    small = ["--n", "5", "--d", "4", "--heads", "2", "--depth", "300", "--points", "8"]
+    code = run(parser.parse_args([*small, *options, "--out", str(tmp_path)]))
+    table = pd.read_csv(tmp_path / "heads.csv")
+    return code, table, json.loads((tmp_path / "heads.json").read_text())
+
+
+def test_a_fixed_layer_comes_with_the_verdict_of_all_heads_together(tmp_path, capsys):
+    code, table, record = call(tmp_path)
+    assert code == 0 and table["depth"].iloc[-1] == 300
+    verdict = record["theory"]["verdict"]
+    assert verdict in capsys.readouterr().out
+    fell = table["log_hfc_lfc"].iloc[-1] < -3
+    assert fell == (verdict == "SMOOTHING")
+    assert record["configuration"]["heads"] == 2
+
+
+@pytest.mark.parametrize("options", [("--attention", "drawn"), ("--weights", "drawn", "--causal")])
+def test_drawn_layers_come_with_their_exponents(tmp_path, capsys, options):
+    _, _, record = call(tmp_path, *options)
+    assert record["theory"]["kind"] == "exponents" and record["theory"]["gap_error"] > 0
+    assert "gamma_Q - gamma_C" in capsys.readouterr().out
+
+
+def test_attention_that_follows_the_state_has_no_verdict(tmp_path, capsys):
+    _, table, record = call(tmp_path, "--attention", "state", "--no-residual", "--depth", "8")
+    assert record["theory"] == {"kind": "none"} and "follows the state" in capsys.readouterr().out
+    # The digits triple (T9).
+    assert table["log_hfc_lfc"].iloc[-1] < -20
+
+
+def test_the_same_seed_gives_the_same_table(tmp_path):
+    first, second, other = (
+        call(tmp_path / str(i), "--weights", "drawn", "--seed", seed)[1]
+        for i, seed in enumerate(("1", "1", "2"))
+    )
+    assert first.equals(second) and not first.equals(other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--heads", "0"),
+        ("--rank", "9"),
+        ("--temperature", "0"),
+        ("--scale", "-1"),
+        ("--seed", "-1"),
+        ("--depth", "-1"),
+        ("--device", "quantum"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path, options):
+    with pytest.raises(InputError):
+        call(tmp_path, *options)

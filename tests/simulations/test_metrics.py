@@ -1,0 +1,269 @@
+"""The metrics against their definitions in 700 digits, and the laws they obey (T4, T11.5-7)."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.simulations.metrics.cosine import mean_cosine, one_minus_mean_cosine
+from oversmoothing.simulations.metrics.metrics import hfc_lfc_ratio, log_hfc_lfc_ratio, metrics
+from oversmoothing.simulations.metrics.singular_values import (
+    effective_rank,
+    effective_rank_excess,
+    sigma2_sigma1,
+)
+from oversmoothing.simulations.states.split_state import (
+    SplitState,
+    from_differences,
+    join,
+    split,
+    to_differences,
+)
+from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.proofs.strategies import SEEDS, token_states
+from oversmoothing.theory.support.errors import InputError
+from tests.support.high_precision import DIGITS, metrics_at_high_precision
+
+EPS = 2.0**-52
+# Each quantity is a handful of sums over the n d entries; every one may err by n d eps.
+SUMS = 8
+
+LOGARITHMS = {
+    "log_hfc_lfc": "hfc_lfc",
+    "log_one_minus_cos_mean": "one_minus_cos_mean",
+    "log_one_minus_cos_min": "one_minus_cos_min",
+    "log_one_minus_cos_abs_min": "one_minus_cos_abs_min",
+    "log_effective_rank_excess": "effective_rank_excess",
+    "log_sigma2_sigma1": "sigma2_sigma1",
+}
+COSINES = ("cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min")
+
+
+def check_against_definition(found: dict[str, torch.Tensor], rows: list, shape: tuple) -> None:
+    n, d = shape
+    expected = metrics_at_high_precision(rows)
+    unit = SUMS * n * d * EPS
+    spread = min(1.0, float(expected["hfc_lfc"]))
+    with mp.workdps(DIGITS):
+        for name, plain in LOGARITHMS.items():
+            value = found[name].item()
+            if plain not in expected:
+                assert math.isnan(value), name
+                continue
+            truth = expected[plain]
+            digits = 100 - (DIGITS if "cos" in name else DIGITS // 2)  # the Gram matrix squares
+            if abs(truth) < mp.mpf(10) ** digits:
+                # Exactly collinear tokens, up to the oracle's own digits: rounding may remain.
+                floor = 2 * math.log(unit) if "cos" in name else math.log(unit)
+                assert value <= floor, (name, value)
+                continue
+            # Conditioning: what is measured is small beside the spread that was rounded.
+            if name == "log_hfc_lfc":
+                condition = 1.0
+            elif "cos" in name:
+                condition = max(1.0, float(spread / mp.sqrt(truth)))
+            else:
+                condition = max(1.0, float(spread / expected["sigma2_sigma1"]))
+            logarithm = mp.log(truth)
+            allowed = unit * condition + 4 * EPS * abs(float(logarithm))
+            assert abs(value - logarithm) <= allowed, (name, value, float(logarithm), allowed)
+        for name in COSINES:
+            if name in expected:
+                assert abs(found[name].item() - expected[name]) <= unit, name
+            else:
+                assert math.isnan(found[name].item()), name
+        condition = max(1.0, float(spread))
+        off = abs(found["effective_rank"].item() - expected["effective_rank"])
+        assert off <= unit * condition * max(1.0, -math.log(EPS)), "effective_rank"
+
+
+@settings(max_examples=80, deadline=None)
+@given(token_states())
+@example(np.array([[1.0, 2.0]]))
+@example(np.array([[3.0], [-1.0], [2.0]]))
+@example(np.array([[1.0, 1.0], [1.0, 1.0 + EPS]]))
+@example(np.array([[1e300, -1e300], [1e300, -1.0000001e300]]))
+def test_every_metric_is_its_definition(X: np.ndarray) -> None:
+    check_against_definition(metrics(torch.tensor(X)), X.tolist(), X.shape)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(2, 5),
+    st.integers(1, 4),
+    st.integers(-700, 40),
+    st.integers(-1000, 1000),
+    SEEDS,
+)
+def test_split_states_keep_a_spread_of_1e_minus_200(
+    n: int, d: int, gap: int, scale: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    hfc = rng.standard_normal((n, d))
+    hfc -= hfc.mean(0)
+    mean = rng.standard_normal(d)
+    state = join(
+        torch.tensor(hfc), torch.tensor(mean), torch.tensor(gap + scale), torch.tensor(scale)
+    )
+    with mp.workdps(DIGITS):
+        h = [[mp.ldexp(mp.mpf(x), gap) for x in row] for row in hfc.tolist()]
+        average = [mp.fsum(row[j] for row in h) / n for j in range(d)]
+        rows = [[mp.mpf(m) + x - a for m, x, a in zip(mean, r, average, strict=True)] for r in h]
+    # A mean that the spread dwarfs leaves cancellation in no metric but sigma2 / sigma1.
+    assume(gap <= 0 or d > 1)
+    check_against_definition(metrics(state), rows, (n, d))
+
+
+@settings(max_examples=80, deadline=None)
+@given(token_states(scales=(0, 0)), st.integers(-900, 900))
+def test_scaling_by_a_power_of_two_changes_no_bit(X: np.ndarray, k: int) -> None:
+    X = np.round(X * 2.0**40) / 2.0**40  # so that no entry becomes subnormal
+    assume(X.any())
+    before, after = metrics(torch.tensor(X)), metrics(torch.tensor(np.ldexp(X, k)))
+    for name in before:
+        assert torch.equal(before[name].nan_to_num(nan=7.0), after[name].nan_to_num(nan=7.0)), name
+
+
+@settings(max_examples=80, deadline=None)
+@given(token_states(spreads=(-12, 1), scales=(-3, 3)), st.randoms(use_true_random=False))
+def test_the_order_of_tokens_does_not_matter(X: np.ndarray, random) -> None:
+    order = list(range(len(X)))
+    random.shuffle(order)
+    before, after = metrics(torch.tensor(X)), metrics(torch.tensor(X[order]))
+    unit = SUMS * X.size * EPS
+    spread = min(1.0, before["hfc_lfc"].item())
+    smallest = max(before["sigma2_sigma1"].item(), EPS * spread)
+    for name, value in before.items():
+        a, b = value.item(), after[name].item()
+        if math.isfinite(a) and not name.startswith("log_one"):
+            condition = 1.0
+            if spread > 0 and min(X.shape) > 1 and ("rank" in name or "sigma2" in name):
+                condition = max(1.0, spread / smallest)
+            assert abs(a - b) <= unit * condition * max(1.0, abs(a)), name
+
+
+@settings(max_examples=80, deadline=None)
+@given(token_states(scales=(-30, 30)))
+def test_float32_is_measured_as_exactly_as_float64(X: np.ndarray) -> None:
+    single = torch.tensor(X).to(torch.float32)
+    a, b = metrics(single), metrics(single.to(torch.float64))
+    assert all(torch.equal(a[k].nan_to_num(nan=7.0), b[k].nan_to_num(nan=7.0)) for k in a)
+    check_against_definition(a, single.to(torch.float64).tolist(), X.shape)
+
+
+def test_a_batch_is_measured_element_by_element() -> None:
+    rng = np.random.default_rng(3)
+    X = torch.tensor(rng.standard_normal((3, 2, 4, 3)) * 10.0 ** rng.integers(-9, 9, (3, 2, 1, 1)))
+    X[0, 0] = 0.0
+    X[1, 1] = 1.0 + 1e-9 * X[1, 1]
+    together = metrics(X)
+    for i in range(3):
+        for k in range(2):
+            for name, value in metrics(X[i, k]).items():
+                assert torch.allclose(
+                    together[name][i, k], value, rtol=64 * EPS, atol=0, equal_nan=True
+                ), name
+
+
+# -------------------------------------------------------------------- conventions at the edges
+
+
+def test_zero_states_are_undefined() -> None:
+    for shape in ((1, 1), (3, 1), (1, 3), (4, 3)):
+        assert all(math.isnan(v.item()) for v in metrics(torch.zeros(shape)).values()), shape
+
+
+def test_non_finite_states_are_undefined() -> None:
+    for bad in (math.nan, math.inf):
+        X = torch.tensor([[1.0, 2.0], [bad, 1.0]])
+        assert all(math.isnan(v.item()) for v in metrics(X).values())
+
+
+def test_zero_lfc_gives_an_infinite_ratio() -> None:
+    X = torch.tensor([[1.0, -2.0], [-1.0, 2.0]])
+    assert hfc_lfc_ratio(X) == math.inf and log_hfc_lfc_ratio(X) == math.inf
+    assert metrics(X)["cos_min"] == -1.0 and metrics(X)["cos_abs_min"] == 1.0
+
+
+def test_one_token_has_ratio_zero_and_no_cosine() -> None:
+    found = metrics(torch.tensor([[3.0, 4.0]]))
+    assert found["hfc_lfc"] == 0 and found["log_hfc_lfc"] == -math.inf
+    assert found["effective_rank"] == 1 and found["sigma2_sigma1"] == 0
+    assert all(math.isnan(found[name]) for name in COSINES)
+
+
+def test_zero_tokens_are_masked_in_the_cosine_alone() -> None:
+    X = torch.tensor([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    assert mean_cosine(X).item() == pytest.approx(0.5**0.5, abs=4 * EPS)
+    assert math.isnan(mean_cosine(X[:2]).item())
+    assert hfc_lfc_ratio(X[:2]).item() == 1.0
+
+
+def test_a_token_1e_minus_300_of_another_keeps_its_direction() -> None:
+    X = torch.tensor([[1e300, 0.0], [1e-300, 1e-300]], dtype=torch.float64)
+    assert metrics(X)["cos_mean"].item() == pytest.approx(0.5**0.5, abs=4 * EPS)
+
+
+def test_a_negative_token_is_seen_by_the_minimum_and_not_by_the_absolute_cosine() -> None:
+    """One negative token: mean cosine (n - 4)/n, near 1 without angle convergence (T4b)."""
+    n = 50
+    v = torch.ones(n, 1, dtype=torch.float64)
+    v[7] = -1.0
+    X = v @ torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.float64)
+    found = metrics(X)
+    assert found["cos_mean"].item() == pytest.approx((n - 4) / n, abs=n * EPS)
+    assert found["cos_min"].item() == -1.0
+    assert found["cos_abs_min"].item() == pytest.approx(1.0, abs=8 * EPS)
+
+
+def test_effective_rank_of_orthogonal_tokens_is_their_number() -> None:
+    for n in (1, 2, 5):
+        assert effective_rank(torch.eye(n, 7)).item() == pytest.approx(n, rel=8 * n * EPS)
+
+
+def test_effective_rank_excess_of_two_singular_values() -> None:
+    """erank - 1 = eps (1 + log 1/eps) + eps^2 log^2(eps) / 2 (1 + o(1)) (T5c)."""
+    for eps in (1e-6, 1e-9, 1e-12):
+        X = torch.tensor([[1.0, 0.0], [0.0, eps]], dtype=torch.float64)
+        log = math.log(1 / eps)
+        second = eps * eps * log * log / 2
+        excess = effective_rank_excess(X).item()
+        assert sigma2_sigma1(X).item() == pytest.approx(eps, rel=1e-3 * eps + 8 * EPS / eps)
+        assert excess == pytest.approx(eps * (1 + log) + second, rel=4 * eps + 8 * EPS / eps)
+
+
+def test_one_minus_cosine_where_a_gram_matrix_has_no_digit_left() -> None:
+    X = torch.tensor([[1.0, 0.0], [1.0, 1e-12]], dtype=torch.float64)
+    assert one_minus_mean_cosine(X).item() == pytest.approx(5e-25, rel=1e-12)
+
+
+def test_ill_shaped_states_are_refused() -> None:
+    for bad in (torch.ones(3), torch.ones(0, 3), torch.ones(3, 0), torch.ones(2, 2).long()):
+        with pytest.raises(InputError):
+            split(bad)
+    with pytest.raises(InputError):
+        join(torch.ones(2, 3), torch.ones(2), torch.tensor(0), torch.tensor(0))
+
+
+# ---------------------------------------------------------------------------- coordinates
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 3), SEEDS)
+def test_coordinates_of_the_quotient(n: int, d: int, seed: int) -> None:
+    from oversmoothing.simulations.states.split_state import to_quotient
+
+    X = torch.tensor(np.random.default_rng(seed).standard_normal((n, d)))
+    hfc = X - X.mean(0)
+    Q = torch.tensor(complement_basis(n))
+    bound = 8 * n * EPS * max(1.0, X.abs().max().item())
+    assert (to_quotient(hfc) - Q.T @ hfc).abs().max() <= bound if n > 1 else True
+    assert (from_differences(to_differences(hfc)) - hfc).abs().max() <= bound
+    assert isinstance(split(X), SplitState)
+    assert (split(X).dense() - X).abs().max() == 0

@@ -1,0 +1,160 @@
+"""The command `simulate`: its table, its record, the same bytes from the same seed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oversmoothing.commands import COMMANDS
+from oversmoothing.commands.simulate import summary
+from oversmoothing.simulations.against_theory.simulate import (
+    Configuration,
+    log_spaced_depths,
+    simulate,
+)
+from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.theory.support.errors import InputError
+
+(COMMAND,) = [command for command in COMMANDS if command.name == "simulate"]
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    COMMAND.add_arguments(parser)
+    return COMMAND.run(parser.parse_args([*arguments, "--device", "cpu"]))
+
+
+def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--n", "6", "--d", "3", "--depth", "300", "--seed", "4", "--out", str(tmp_path)) == 0
+    table = pd.read_csv(tmp_path / "simulate.csv")
+    record = json.loads((tmp_path / "simulate.json").read_text())
+    assert list(table.columns[:9]) == [
+        "depth",
+        "hfc_lfc",
+        "log_hfc_lfc",
+        "cos_mean",
+        "cos_min",
+        "cos_abs_mean",
+        "cos_abs_min",
+        "effective_rank",
+        "sigma2_sigma1",
+    ]
+    assert {"predicted_log_hfc_lfc", "log_rate", "predicted_limit"} <= set(table.columns)
+    assert table["depth"].iloc[0] == 0 and table["depth"].iloc[-1] == 300
+    assert record["configuration"]["seed"] == 4 and record["versions"]["numpy"]
+    out = capsys.readouterr().out
+    assert record["verdict"]["reason"] in out and record["verdict"]["verdict"] in out
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        run("--n", "5", "--d", "2", "--depth", "50", "--out", str(tmp_path / name))
+    for file in ("simulate.csv", "simulate.json"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_nothing_of_the_progress_bar_reaches_stdout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("--n", "4", "--d", "2", "--depth", "2000", "--out", str(tmp_path))
+    out = capsys.readouterr().out
+    assert "layer/s" not in out and "\r" not in out
+
+
+@pytest.mark.parametrize("attention", list(ATTENTION))
+@pytest.mark.parametrize("value", list(VALUE_PROJECTION))
+def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> None:
+    d = 4
+    options = {"eigenvalues": [-0.5, 0.3, -0.2 + 0.4j, -0.2 - 0.4j]} if value == "spectrum" else {}
+    result = simulate(
+        Configuration(
+            attention=attention, value=value, n=6, d=d, depth=20, seed=1, value_options=options
+        ),
+        device="cpu",
+    )
+    assert np.isfinite(result.table["log_hfc_lfc"]).all()
+    if value == "defective":
+        assert result.closed_form_note is not None
+        assert result.table["predicted_log_hfc_lfc"].isna().all()
+    else:
+        # The eigenbases' condition numbers, about 1e3 here, times 20 layers of rounding.
+        assert result.largest_error is not None and result.largest_error < 1e-9
+    assert result.verdict.verdict in summary(result)
+
+
+def test_float32_is_held_against_the_same_prediction() -> None:
+    result = simulate(Configuration(n=8, d=4, depth=100, dtype="float32"), device="cpu")
+    assert result.largest_error is not None and 1e-9 < result.largest_error < 1e-2
+
+
+def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
+    result = simulate(
+        Configuration(
+            n=8, d=2, depth=4000, value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}
+        ),
+        device="cpu",
+    )
+    assert result.verdict.verdict == "SMOOTHING"
+    last = result.table.iloc[-2:]
+    slope = last["log_hfc_lfc"].diff().iloc[1] / last["depth"].diff().iloc[1]
+    assert slope == pytest.approx(result.table["log_rate"].iloc[0], rel=1e-2)
+
+
+def test_log_spaced_depths() -> None:
+    assert log_spaced_depths(0, 5) == [0]
+    assert log_spaced_depths(1, 5) == [0, 1]
+    depths = log_spaced_depths(10**6, 40)
+    assert depths[0] == 0 and depths[-1] == 10**6 and depths == sorted(set(depths))
+
+
+def test_single_token_and_feature(tmp_path: Path) -> None:
+    assert run("--n", "1", "--d", "1", "--depth", "3", "--out", str(tmp_path)) == 0
+    assert (pd.read_csv(tmp_path / "simulate.csv")["hfc_lfc"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--n", "0"),
+        ("--d", "0"),
+        ("--depth", "-1"),
+        ("--points", "1"),
+        ("--seed", "-1"),
+        ("--temperature", "0"),
+        ("--value", "spectrum"),
+        ("--value", "spectrum", "--eigenvalues=1,2", "--d", "3"),
+        ("--value", "goe", "--rank", "2"),
+        ("--coupling", "0.1"),
+        ("--attention", "nearly_reducible", "--n", "1"),
+        ("--device", "cuda:99"),
+    ],
+    ids=" ".join,
+)
+def test_bad_arguments_are_refused_before_anything_is_written(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    parser = argparse.ArgumentParser()
+    COMMAND.add_arguments(parser)
+    with pytest.raises(InputError):
+        COMMAND.run(parser.parse_args([*arguments, "--out", str(tmp_path)]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_eigenvalues_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        run("--value", "spectrum", "--eigenvalues=1,two", "--out", str(tmp_path))
+
+
+def test_eigenvalues_set_the_number_of_features(tmp_path: Path) -> None:
+    run("--value", "spectrum", "--eigenvalues=-0.5, 0.1+1i, 0.1-1i", "--n", "3", "--depth", "2",
+        "--out", str(tmp_path))  # fmt: skip
+    record = json.loads((tmp_path / "simulate.json").read_text())
+    assert record["configuration"]["d"] == 3
+    assert math.isfinite(record["largest_error_of_log_hfc_lfc"])

@@ -1,0 +1,300 @@
+"""Verdicts at scale: what a fast step decides, the whole spectrum agrees with, near a tie too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.simulations.generators.attention import (
+    causal_attention,
+    doubly_stochastic_attention,
+    nearly_reducible_attention,
+    softmax_attention,
+    symmetric_psd_attention,
+)
+from oversmoothing.simulations.generators.value_projection import chosen_spectrum, low_rank_factors
+from oversmoothing.simulations.spectra import dense_values, head_values, spectral_verdicts, steps
+from oversmoothing.simulations.spectra.head_corners import hull_corners
+from oversmoothing.simulations.spectra.powers import centred, first_power, squared
+from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.spectrum import attention_spectrum, head_spectrum
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.dominance import dominance
+from oversmoothing.theory.verdict.verdict import verdict
+
+seeds = st.integers(0, 2**32 - 1)
+KINDS = (softmax_attention, symmetric_psd_attention, doubly_stochastic_attention)
+
+
+def batch(seed: int, m: int, n: int) -> np.ndarray:
+    """m softmax attentions over a wide range of temperatures, [m, n, n]."""
+    rng = np.random.default_rng(seed)
+    return np.concatenate(
+        [
+            softmax_attention(n, rng=rng, temperature=t, dim=8, batch=(1,))
+            for t in np.geomspace(0.1, 3, m)
+        ]
+    )
+
+
+def gaussian_factors(seed: int, d: int, r: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    return low_rank_factors(d, rng=np.random.default_rng(seed), rank=r, scale=scale)
+
+
+def plain(A: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """(rho_C, rho_Q) over all pairs, by LAPACK and nothing else."""
+    found = dominance(np.linalg.eigvals(quotient(A / A.sum(-1, keepdims=True))), values)
+    return found.rho_consensus, found.rho_quotient
+
+
+# --- every pair ---
+
+
+@given(seed=seeds, n=st.integers(2, 40), r=st.integers(1, 6), scale=st.floats(0.05, 20))
+@settings(max_examples=40, deadline=None)
+def test_every_verdict_and_bound_is_that_of_the_whole_spectrum(
+    seed: int, n: int, r: int, scale: float
+) -> None:
+    A, d = batch(seed, 6, n), r + seed % 3
+    factors = [gaussian_factors(seed + k, d, r, scale) for k in range(2)]
+    heads = [head_values(*each) for each in factors]
+    found = spectral_verdicts(A, heads, np.tile([0, 1], (6, 1)))
+    for i in range(6):
+        for k in range(2):
+            values = head_spectrum(*factors[k]).values
+            rho_c, rho_q = plain(A[i], values)
+            slack = 1e-6 * (1 + rho_q)
+            assert found.rho_consensus[i, k] == pytest.approx(rho_c, rel=1e-7)
+            assert found.quotient_low[i, k] - slack <= rho_q <= found.quotient_high[i, k] + slack
+            name = found.verdict[i, k]
+            if name == "SMOOTHING":
+                assert rho_c > rho_q
+            elif name == "NON_SMOOTHING":
+                assert rho_c < rho_q
+            else:
+                assert rho_c == pytest.approx(rho_q, rel=1e-5)
+
+
+@given(seed=seeds, n=st.integers(3, 30), r=st.integers(1, 5), gap=st.integers(4, 13))
+@settings(max_examples=60, deadline=None)
+def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
+    seed: int, n: int, r: int, gap: int
+) -> None:
+    """H is scaled until rho_C = rho_Q, then by 1 +- 10^-gap: the hardest cases there are."""
+    A = softmax_attention(n, rng=np.random.default_rng(seed), temperature=0.3, dim=8)
+    a = np.linalg.eigvals(quotient(A))
+    W_V, W_O = gaussian_factors(seed, r + 2, r, 1.0)
+    core = np.linalg.eigvals(W_O @ W_V)
+
+    def margin(s: float) -> float:
+        moduli = np.abs(1 + s * core)
+        return float(max(moduli.max(), 1) - max(np.abs(1 + s * np.outer(a, core)).max(), 1))
+
+    grid = np.geomspace(1e-2, 1e2, 200)
+    signs = np.array([np.sign(margin(s)) for s in grid])
+    change = np.flatnonzero(signs[1:] * signs[:-1] < 0)
+    if not len(change):
+        return
+    low, high = grid[change[0]], grid[change[0] + 1]
+    for _ in range(60):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if margin(middle) * margin(low) > 0 else (low, middle)
+    for side in (-1, 0, 1):
+        s = low * (1 + side * 10.0**-gap)
+        for dtype in (np.float64, np.float32):
+            single = A.astype(dtype)
+            exact = single.astype(np.float64)
+            exact /= exact.sum(-1, keepdims=True)
+            name = spectral_verdicts(single[None], [head_values(s * W_V, W_O)], np.array([0]))
+            # The oracle is not sure either where its own error estimate exceeds the margin.
+            oracle = verdict(A=exact, W=(s * W_V, W_O)).verdict
+            if oracle != "UNDECIDED":
+                assert name.verdict[0] in (oracle, "UNDECIDED")
+
+
+@pytest.mark.parametrize("generator", KINDS)
+def test_steps_and_lapack_agree_on_matrices_of_every_kind(generator: object) -> None:
+    rng = np.random.default_rng(3)
+    A = np.stack([generator(24, rng=rng, temperature=t) for t in (0.2, 0.5, 1, 2)])  # type: ignore[operator]
+    heads = [head_values(*gaussian_factors(k, 12, 4, 2.0)) for k in range(8)]
+    pairs = np.tile(np.arange(8), (4, 1))
+    fast = spectral_verdicts(A, heads, pairs)
+    slow = spectral_verdicts(A, heads, pairs, method="lapack")
+    np.testing.assert_array_equal(fast.verdict, slow.verdict)
+    assert fast.fallback < 1 and slow.fallback == 1
+
+
+def test_float32_attention_two_processes_and_the_order_of_pairs_change_nothing() -> None:
+    A = batch(5, 40, 12).astype(np.float32)
+    heads = [head_values(*gaussian_factors(k, 10, 3, 3.0)) for k in range(5)]
+    index = np.random.default_rng(0).integers(0, 5, 40)
+    one = spectral_verdicts(A, heads, index)
+    two = spectral_verdicts(A, heads, index, processes=2)
+    np.testing.assert_array_equal(one.verdict, two.verdict)
+    np.testing.assert_array_equal(one.method, two.method)
+    alone = [spectral_verdicts(A[i : i + 1], heads, index[i : i + 1]) for i in range(40)]
+    assert [str(each.verdict[0]) for each in alone] == one.verdict.tolist()
+
+
+# --- structure ---
+
+
+def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not() -> None:
+    """h in (-1, 0) with a PSD kernel: nothing exceeds 1, and only structure knows the 1 (T2b)."""
+    A = symmetric_psd_attention(6, rng=np.random.default_rng(0), dim=8)[None]
+    W_V = np.eye(4)[:, :2]
+    found = spectral_verdicts(A, [head_values(W_V, -0.5 * W_V.T)], np.array([0]), dominant=True)
+    assert found.verdict[0] == "TIE" and found.dominant[0] == "tie"
+    assert found.rho_consensus[0] == found.quotient_low[0] == found.quotient_high[0] == 1
+    whole = spectral_verdicts(A, [dense_values(-0.5 * np.eye(4))], np.array([0]), dominant=True)
+    assert whole.verdict[0] == "NON_SMOOTHING" and whole.dominant[0] == "smallest"
+
+
+def test_causal_reducible_and_one_token_attention() -> None:
+    rng = np.random.default_rng(1)
+    heads = [dense_values(0.5 * np.eye(2)), dense_values(-0.5 * np.eye(2))]
+    causal = causal_attention(7, rng=rng)[None].repeat(2, 0)
+    found = spectral_verdicts(causal, heads, np.array([0, 1]))
+    assert found.verdict.tolist() == ["SMOOTHING", "NON_SMOOTHING"]
+    apart = np.zeros((1, 6, 6))
+    apart[0, :3, :3] = apart[0, 3:, 3:] = 1 / 3
+    both = spectral_verdicts(apart.repeat(2, 0), heads, np.array([0, 1]))
+    # 1 repeats: never SMOOTHING (T1a), and h = 1/2 ties exactly by the pattern.
+    assert both.verdict.tolist() == ["TIE", "NON_SMOOTHING"]
+    alone = spectral_verdicts(np.ones((2, 1, 1)), heads, np.array([0, 1]))
+    assert alone.verdict.tolist() == ["TRIVIAL", "TRIVIAL"]
+    none = spectral_verdicts(np.ones((0, 3, 3)), heads, np.zeros(0, dtype=int))
+    assert none.verdict.shape == (0,)
+
+
+def test_uniform_attention_is_decided_although_C_is_rounding_alone() -> None:
+    uniform = np.full((2, 9, 9), 1 / 9)
+    heads = [head_values(*gaussian_factors(0, 5, 2, 1.0)), dense_values(-0.5 * np.eye(3))]
+    found = spectral_verdicts(uniform, heads, np.array([0, 1]))
+    assert set(found.verdict) <= {"SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"}
+    assert found.verdict[1] == "NON_SMOOTHING"
+
+
+def test_the_class_of_a_dominant_eigenvalue() -> None:
+    """A rotates three tokens fast and swaps two groups slowly: the complex pair wins (T3a)."""
+    turn = np.array([[0.05, 0.9, 0.05], [0.05, 0.05, 0.9], [0.9, 0.05, 0.05]])
+    swap = np.array([[0.25, 0.75], [0.75, 0.25]])
+    A = np.kron(swap, np.full((3, 3), 1 / 3)) / 2 + np.kron(np.full((2, 2), 0.5), turn) / 2
+    heads = [dense_values(h * np.eye(2)) for h in (-0.9, 0.9)]
+    found = spectral_verdicts(A[None].repeat(2, 0), heads, np.array([0, 1]), dominant=True)
+    assert found.dominant.tolist() == ["other", "consensus"]
+    without = spectral_verdicts(A[None], heads, np.array([0]))
+    assert without.dominant.tolist() == [""]
+
+
+@given(seed=seeds, d=st.integers(1, 12))
+@settings(max_examples=30, deadline=None)
+def test_the_corners_carry_the_maximum_over_all_h(seed: int, d: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = np.linalg.eigvals(rng.standard_normal((d, d)))
+    a = rng.standard_normal(20) + 1j * rng.standard_normal(20)
+    whole = np.abs(1 + np.outer(a, h)).max(1)
+    np.testing.assert_allclose(np.abs(1 + np.outer(a, hull_corners(h))).max(1), whole, rtol=1e-12)
+
+
+# --- the bounds ---
+
+
+def powers_norm(A: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(A - A.mean(axis=1, keepdims=True), axis=(1, 2))
+
+
+@given(seed=seeds, n=st.integers(2, 40), single=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_gelfand_bounds_the_radius_and_falls_to_it(seed: int, n: int, single: bool) -> None:
+    A = batch(seed, 5, n)
+    radius = np.array([np.abs(attention_spectrum(each).values).max() for each in A])
+    powers = first_power(*centred(A, np.float32 if single else np.float64))
+    for _ in range(7):
+        assert (powers.bound() >= radius * (1 - 1e-9) - 1e-12).all()
+        powers = squared(powers)
+    if not single:
+        # (sqrt(n) times the eigenvector condition)^(1/128), and a floor that rounding leaves; in
+        # float32 that floor may lie far above the radius of a sharp, very non-normal A.
+        assert (powers.bound() <= 1.5 * radius + 1e-2 * powers_norm(A) + 1e-4).all()
+
+
+@given(seed=seeds, n=st.integers(8, 40), width=st.integers(2, 7))
+@settings(max_examples=30, deadline=None)
+def test_ritz_bounds_contain_the_quotient_radius(seed: int, n: int, width: int) -> None:
+    A = batch(seed, 6, n)
+    C, error = centred(A, np.float64)
+    powers = squared(squared(squared(first_power(C, error))))
+    h = np.linalg.eigvals(
+        chosen_spectrum(3, rng=np.random.default_rng(seed), eigenvalues=[-2, 1j, -1j])
+    )
+    corners = np.tile(h, (6, 1, 1))
+    found = ritz(C, powers, width, np.random.default_rng(0))
+    low, high = quotient_bounds(found, corners, np.full((6, 1), np.abs(h).max()))
+    for i, each in enumerate(A):
+        a = np.append(attention_spectrum(each).values, 0)
+        rho = np.abs(1 + np.outer(a, h)).max()
+        assert low[i, 0] <= rho * (1 + 1e-9) and rho <= high[i, 0] * (1 + 1e-9)
+
+
+def test_a_defective_quotient_is_not_trusted_beyond_its_condition() -> None:
+    """A nearly reducible chain whose quotient has a Jordan block: values move by eps^(1/m)."""
+    n = 12
+    A = 0.5 * np.eye(n) + 0.5 * np.eye(n, k=1)
+    A[-1] = 1 / n
+    tight = A[None] * (1 - 1e-9) + 1e-9 / n
+    a = attention_spectrum(tight[0])
+    rho = np.abs(1 - 0.9 * a.values).max()
+    found = spectral_verdicts(tight, [dense_values(np.array([[-0.9]]))], np.array([0]))
+    assert found.quotient_low[0] <= rho + 1e-3 and found.verdict[0] == "NON_SMOOTHING"
+
+
+def test_fallback_is_counted_and_said() -> None:
+    A = nearly_reducible_attention(20, rng=np.random.default_rng(0), coupling=1e-4)[None]
+    head = head_values(*gaussian_factors(1, 8, 3, 1.0))
+    found = spectral_verdicts(A, [head], np.array([0]))
+    assert found.fallback in (0.0, 1.0)
+    assert "pairs" in str(found) and "% lapack" in str(found)
+
+
+# --- input ---
+
+
+def test_what_is_not_attention_or_does_not_fit_is_refused() -> None:
+    head = head_values(np.eye(3)[:, :1], np.eye(3)[:1])
+    A = np.full((2, 4, 4), 0.25)
+    with pytest.raises(InputError, match="not row-stochastic"):
+        spectral_verdicts(2 * A, [head], np.zeros(2, dtype=int))
+    with pytest.raises(InputError, match="NaN"):
+        spectral_verdicts(A * np.nan, [head], np.zeros(2, dtype=int))
+    with pytest.raises(InputError, match="head_of must lie"):
+        spectral_verdicts(A, [head], np.ones(2, dtype=int))
+    with pytest.raises(InputError, match=r"give \[m\]"):
+        spectral_verdicts(A, [head], np.zeros(3, dtype=int))
+    with pytest.raises(InputError, match="float32"):
+        spectral_verdicts(A.astype(int), [head], np.zeros(2, dtype=int))
+    with pytest.raises(InputError, match="'fast' or 'lapack'"):
+        spectral_verdicts(A, [head], np.zeros(2, dtype=int), method="guess")
+    with pytest.raises(InputError, match="processes"):
+        spectral_verdicts(A, [head], np.zeros(2, dtype=int), processes=0)
+    with pytest.raises(InputError, match="a head needs"):
+        head_values(np.eye(3), np.eye(2))
+    with pytest.raises(InputError, match="finite"):
+        head_values(np.full((3, 1), np.nan), np.ones((1, 3)))
+
+
+def test_a_head_that_goes_to_lapack_at_once_has_the_same_verdicts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Patience decides how long the bounds are tried, never what comes out."""
+    A = batch(2, 30, 16)
+    heads = [head_values(*gaussian_factors(4, 8, 3, 4.0))]
+    usual = spectral_verdicts(A, heads, np.zeros(30, dtype=int))
+    monkeypatch.setattr(steps, "CHUNK", 2)
+    monkeypatch.setattr(steps, "_PATIENCE", 0)
+    hasty = spectral_verdicts(A, heads, np.zeros(30, dtype=int))
+    assert hasty.fallback == 1
+    np.testing.assert_array_equal(usual.verdict, hasty.verdict)

@@ -1,0 +1,553 @@
+"""T1, T4, T6, T11: states, exact eigenvalues and modes on cases worked by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import flint
+import mpmath as mp
+import numpy as np
+import pytest
+
+from oversmoothing.theory.depth.ratios import (
+    Ratio,
+    ball_ratios,
+    exact_state,
+    numerical_ratios,
+    ratio_of_squares,
+    squared_norms,
+)
+from oversmoothing.theory.layer.perron import (
+    closed_classes,
+    perron_deviation,
+    stationary_distribution,
+)
+from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
+from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.verdict.exact_comparison import (
+    Mode,
+    at_precision,
+    compare,
+    eigenvalues,
+    exact_dominance,
+    factors,
+    gap_bits,
+    generic_rank,
+    jordan_size,
+)
+from oversmoothing.theory.verdict.modes import mode_content, projectors
+
+
+def matrix(*rows):
+    return [[Fraction(x) for x in row] for row in rows]
+
+
+def column(*values):
+    return [[Fraction(x)] for x in values]
+
+
+HALVES = [Fraction(1, 2)] * 2
+A2 = matrix(["3/4", "1/4"], ["1/4", "3/4"])
+A3 = matrix(["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"])
+PI3 = [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
+# Rational, with the eigenvalues 1, -7/20 +- (7 sqrt 3/20) i.
+C3 = matrix(["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"])
+
+
+def floats(rows):
+    return np.array([[float(x) for x in row] for row in rows])
+
+
+# --- trajectories ---
+
+
+def test_a_layer_is_X_plus_A_X_W():
+    X0, H = matrix([1, 2], [3, 5]), matrix([0, 1], ["1/2", 0])
+    found = exact_state(A2, H, X0, [0, 1])
+    assert found[0] == X0
+    # A X = [[3/2, 11/4], [5/2, 17/4]], W = H^T = [[0, 1/2], [1, 0]].
+    assert found[1] == matrix(["15/4", "11/4"], ["29/4", "25/4"])
+    assert list(exact_state(A2, H, X0, [3, 1])) == [1, 3] and exact_state(A2, H, X0, []) == {}
+    twice = exact_state(A2, H, found[1], [1])[1]
+    assert exact_state(A2, H, X0, [2])[2] == twice
+
+
+def test_squared_norms_split_the_state():
+    hfc, lfc = squared_norms(matrix([1, 2], [3, 5]))
+    assert (hfc, lfc) == (Fraction(2) + Fraction(9, 2), 2 * (Fraction(4) + Fraction(49, 4)))
+    assert hfc + lfc == 1 + 4 + 9 + 25
+
+
+def test_T11_7_the_ratio_of_squares_in_every_degenerate_case():
+    zero, one = Fraction(0), Fraction(1)
+    assert ratio_of_squares(zero, zero) == Ratio(None, None)
+    assert ratio_of_squares(one, zero) == Ratio(math.inf, math.inf)
+    assert ratio_of_squares(zero, one) == Ratio(0.0, -math.inf, zero)
+    found = ratio_of_squares(Fraction(1, 4), Fraction(9))
+    assert (found.value, found.squared) == (pytest.approx(1 / 6), Fraction(1, 36))
+    assert found.log == pytest.approx(-math.log(6))
+
+
+@pytest.mark.parametrize("power", [-2200, -2060, -1400, -300, 300, 1400, 2040, 2060, 2200])
+def test_T11_5_a_ratio_keeps_its_logarithm_where_a_float_cannot_hold_it(power):
+    found = ratio_of_squares(Fraction(2) ** power, Fraction(1))
+    assert found.log == pytest.approx(power / 2 * math.log(2), rel=1e-15)
+    if abs(power) < 2030:
+        assert found.value == 2.0 ** (power // 2)
+    elif power > 2050:
+        assert found.value == math.inf
+    else:
+        assert found.value == pytest.approx(math.exp(found.log), rel=1e-12)
+
+
+@pytest.mark.parametrize("h", ["1/2", "-1/2", "-4/3", "3"])
+def test_T1c_T1d_balls_fractions_and_floats_go_the_same_way(h):
+    X0, H = column(1, 2, 4), column(h)
+    depths = [0, 1, 2, 17, 64]
+    fractions = {
+        depth: ratio_of_squares(*squared_norms(X))
+        for depth, X in exact_state(A3, H, X0, depths).items()
+    }
+    balls = ball_ratios(A3, H, X0, PI3, depths)
+    iterated = numerical_ratios(floats(A3), floats(H), floats(X0), depths)
+    for depth in depths:
+        assert balls[depth].value == pytest.approx(fractions[depth].value, rel=1e-15)
+        assert balls[depth].log == pytest.approx(fractions[depth].log, abs=1e-13)
+        assert balls[depth].squared is None
+        assert iterated[depth].log == pytest.approx(fractions[depth].log, abs=1e-12)
+        assert iterated[depth].value == pytest.approx(fractions[depth].value, rel=1e-12)
+
+
+def test_several_features_and_a_matrix_H_go_the_same_way():
+    X0 = matrix([1, 2], [3, 5], [-1, 4])
+    H = matrix(["1/2", "-1/3"], ["1/5", "-1/4"])
+    depths = [1, 5, 30]
+    balls = ball_ratios(A3, H, X0, PI3, depths)
+    iterated = numerical_ratios(floats(A3), floats(H), floats(X0), depths)
+    for depth, X in exact_state(A3, H, X0, depths).items():
+        log = ratio_of_squares(*squared_norms(X)).log
+        assert balls[depth].log == pytest.approx(log, abs=1e-13)
+        assert iterated[depth].log == pytest.approx(log, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("h", "slope"), [("1/2", math.log(5 / 6)), ("-1/2", math.log(3 / 2)), ("-1/4", math.log(7 / 6))]
+)
+def test_T11_5_no_depth_overflows_by_either_way(h, slope):
+    X0, H = column(1, 2), column(h)
+    depth = 20000
+    for found in (
+        ball_ratios(A2, H, X0, HALVES, [depth])[depth],
+        numerical_ratios(floats(A2), floats(H), floats(X0), [depth])[depth],
+    ):
+        assert found.log == pytest.approx(depth * slope - math.log(3), rel=1e-10)
+        assert found.value == (math.inf if slope > 0 else 0.0)
+
+
+@pytest.mark.parametrize("X0", [column(1, -1), column(2, 2), column(0, 0), column(1, 2)])
+def test_T11_7_states_without_one_part(X0):
+    hfc, lfc = X0[0] != X0[1], X0[0][0] != -X0[1][0]
+    expected = math.inf if not lfc else 0.0
+    for found in (
+        ball_ratios(A2, column("1/2"), X0, HALVES, [0, 7]),
+        numerical_ratios(floats(A2), floats(column("1/2")), floats(X0), [0, 7]),
+    ):
+        for depth in (0, 7):
+            if not hfc and not lfc:
+                assert found[depth] == Ratio(None, None)
+            elif hfc and lfc:
+                assert found[depth].log == pytest.approx(depth * math.log(5 / 6) - math.log(3))
+            else:
+                assert found[depth].value == expected
+                assert found[depth].log == (math.inf if not lfc else -math.inf)
+
+
+def test_T11_4_a_part_that_dies_is_gone_from_its_layer_on():
+    # h = -2 and a = 1/2: HFC dies in one layer. h = -1: consensus does.
+    assert ball_ratios(A2, column(-2), column(1, 2), HALVES, [0, 1, 9])[0].value == pytest.approx(
+        1 / 3
+    )
+    for depth in (1, 9):
+        found = ball_ratios(A2, column(-2), column(1, 2), HALVES, [depth])[depth]
+        assert found == Ratio(0.0, -math.inf)
+        found = ball_ratios(A2, column(-1), column(1, 2), HALVES, [depth])[depth]
+        assert found == Ratio(math.inf, math.inf)
+        found = ball_ratios(A2, column(-2), column(1, -1), HALVES, [depth])[depth]
+        assert found == Ratio(None, None)
+    # A nilpotent block of size 2 lives for one layer more.
+    H, X0 = matrix([-1, 1], [0, -1]), matrix([1, 2], [3, 5])
+    found = ball_ratios(A2, H, X0, HALVES, [1, 2])
+    assert 0 < found[1].value < math.inf and found[2].value == math.inf
+    # With pi other than 1/n the mean lives on in what HFC leaves of it.
+    other = ball_ratios(A3, column(-1), column(1, 2, 4), PI3, [3])[3]
+    assert other.value == pytest.approx(math.sqrt(1819399 / 423200), rel=1e-15)
+
+
+def test_T1d_one_entry_of_pi_at_1_over_n_is_not_all_of_them():
+    pi = [Fraction(1, 3), Fraction(1, 2), Fraction(1, 6)]
+    A = [[(p + (i == j)) / 2 for j, p in enumerate(pi)] for i in range(3)]
+    # h = -1: consensus dies, HFC halves at a = 1/2, and the mean is what pi - 1/n makes of it.
+    found = ball_ratios(A, column(-1), column(1, 2, 4), pi, [1, 5])
+    for depth, X in exact_state(A, column(-1), column(1, 2, 4), [1, 5]).items():
+        expected = ratio_of_squares(*squared_norms(X)).value
+        assert found[depth].value == pytest.approx(expected, rel=1e-14) and expected < math.inf
+
+
+def test_T11_8_a_state_free_of_the_dominant_mode_stays_so_in_balls_at_any_depth():
+    """v = (-1, -1, 7) at a = 1/5 has pi^T v = 0: HFC/LFC = 8 sqrt 2/5 at every depth, though the
+    mode of a = 1/2 would outgrow it by 1.25 a layer: deep ratios need more bits."""
+    found = ball_ratios(A3, column(1), column(-1, -1, 7), PI3, [1, 40, 3000])
+    assert list(found) == [1, 40, 3000]
+    for ratio in found.values():
+        assert ratio.value == pytest.approx(8 * math.sqrt(2) / 5, rel=1e-15)
+
+
+def test_a_feature_without_consensus_does_not_hide_that_of_another():
+    H, X0 = np.diag([0.5, 0.25]), np.array([[1.0, 1.0], [2.0, -1.0]])
+    found = numerical_ratios(floats(A2), H, X0, [0, 3])
+    for depth, ratio in found.items():
+        hfc = math.hypot(math.sqrt(0.5) * 1.25**depth, math.sqrt(2) * 1.125**depth)
+        assert ratio.value == pytest.approx(hfc / (math.sqrt(2) * 1.5 * 1.5**depth), rel=1e-13)
+
+
+def test_one_token_has_no_differences_at_any_depth():
+    one = matrix([1])
+    for found in (
+        ball_ratios(one, column("1/2"), column(3), [Fraction(1)], [0, 2]),
+        numerical_ratios(floats(one), floats(column("1/2")), floats(column(3)), [0, 2]),
+    ):
+        assert found == {0: found[0], 2: Ratio(0.0, -math.inf)} and found[0].value == 0.0
+    dead = ball_ratios(one, column(-1), column(3), [Fraction(1)], [1])
+    assert dead[1] == Ratio(None, None)
+    assert numerical_ratios(np.eye(1), np.eye(1), np.eye(1), []) == {}
+
+
+# --- exact eigenvalues ---
+
+
+def test_roots_keep_their_order_at_every_precision_and_know_their_conjugates():
+    (factor,) = (f for f in factors(C3) if f.degree == 2)
+    coarse, fine = factor.roots(64), factor.roots(512)
+    assert all(a.overlaps(b) for a, b in zip(coarse, fine, strict=True))
+    assert factor.conjugate_index == [1, 0] and factor.leading == 100
+    first, second = eigenvalues([factor])
+    assert first.conjugate == second and not first.is_real and not first.is_zero
+    assert (
+        abs(complex(first.ball(64).mid()) - complex(-0.35, 0.35 * math.sqrt(3))) < 1e-12
+        or abs(complex(first.ball(64).mid()) - complex(-0.35, -0.35 * math.sqrt(3))) < 1e-12
+    )
+    (real,) = factors(matrix([0, 2], [1, 0]))
+    assert real.conjugate_index == [0, 1] and all(x.is_real for x in eigenvalues([real]))
+
+
+def test_zero_and_one_are_recognised_exactly():
+    found = {
+        str(f.polynomial): eigenvalues([f])[0]
+        for f in factors(matrix([0, 0, 0], [0, 1, 0], [0, 0, 2]))
+    }
+    zero, one, two = found["x"], found["x + (-1)"], found["x + (-2)"]
+    assert (zero.is_zero, one.is_zero, two.is_zero) == (True, False, False)
+    assert (zero.is_one, one.is_one, two.is_one) == (False, True, False)
+    assert factors([]) == []
+
+
+def test_T6a_jordan_sizes_come_largest_first():
+    M = matrix([2, 1, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0], [0, 0, 0, 5])
+    found = {int(-f.polynomial[0]): f for f in factors(M)}
+    assert found[2].jordan == (2, 1) and found[2].multiplicity == 3 and found[5].jordan == (1,)
+    assert found[2].rational_root == 2
+
+
+def modes(A, H):
+    a, h = eigenvalues(factors(rational_quotient(A))), eigenvalues(factors(H))
+    return [Mode(None, x) for x in h], [Mode(x, y) for x in a for y in h]
+
+
+def test_T3f_pairs_tie_by_structure_only_with_their_joint_conjugates():
+    consensus, quotient_modes = modes(C3, matrix(["1/5", "-3/2"], ["3/2", "1/5"]))
+    assert consensus[0].structural == consensus[1].structural
+    keys = [mode.structural for mode in quotient_modes]
+    assert len(keys) == 4 and len(set(keys)) == 2
+    for first in quotient_modes:
+        for second in quotient_modes:
+            sign, bits = compare(first, second)
+            same = first.structural == second.structural
+            assert (sign == 0) == same and (bits == 0) == same
+    zero = modes(A2, matrix([0]))
+    assert zero[0][0].structural == zero[1][0].structural
+    with at_precision(64):
+        assert zero[1][0].multiplier(64) == 1
+
+
+def test_T6a_the_largest_block_of_a_mode():
+    H = matrix([0, 1], [0, 0])
+    consensus, (pair,) = modes(A2, H)
+    assert jordan_size(consensus[0]) == 2 and jordan_size(pair) == 2
+    flat = matrix(["1/2", "1/2"], ["1/2", "1/2"])
+    (pair,) = modes(flat, H)[1]
+    assert jordan_size(pair) == 1
+    (pair,) = modes(flat, matrix([2, 1], [0, 2]))[1]
+    assert jordan_size(pair) == 1
+    (pair,) = modes(A2, matrix([2, 1], [0, 2]))[1]
+    assert jordan_size(pair) == 2
+    # A Jordan block of size 2 at a = 1/4 (doubly stochastic), against one of size 2 at h.
+    quarter = Fraction(1, 4)
+    u, w = [1, -1, 0], [1, 1, -2]
+    A = [
+        [quarter * (i == j) + quarter + Fraction(u[i] * w[j], 24) for j in range(3)]
+        for i in range(3)
+    ]
+    assert jordan_size(modes(A, matrix([2, 1], [0, 2]))[1][0]) == 3
+    assert jordan_size(modes(A, matrix([0, 1], [0, 0]))[1][0]) == 2
+    assert jordan_size(modes(A, matrix([2]))[1][0]) == 2
+
+
+def test_T2b_an_exact_tie_is_proved_and_a_difference_of_1e_40_is_seen():
+    tied = exact_dominance(A2, column("-4/3"))
+    assert tied.comparison == 0 and len(tied.dominant()) == 2
+    assert float(tied.radius(True).mid()) == pytest.approx(1 / 3)
+    assert float(tied.radius(False).mid()) == pytest.approx(1 / 3)
+    h = Fraction(-4, 3)
+    for side, sign in ((1, -1), (-1, 1)):
+        found = exact_dominance(A2, [[h + side * Fraction(1, 10**40)]])
+        assert found.comparison == sign and len(found.dominant()) == 1
+        assert (found.dominant()[0].attention is None) == (sign == 1)
+
+
+def test_where_a_proof_would_cost_too_many_bits_the_comparison_is_open():
+    consensus, quotient_modes = modes(A2, column("-4/3"))
+    assert compare(consensus[0], quotient_modes[0])[0] == 0
+    sign, bits = compare(consensus[0], quotient_modes[0], limit=1)
+    assert sign in (0, None) and bits == math.ceil(gap_bits(consensus[0], quotient_modes[0]))
+
+
+def test_the_gap_bound_is_below_every_difference_that_is_not_zero():
+    """One rational h and a: |1 + h|^2 - |1 + h a|^2 is a fraction over the squared denominators."""
+    for h, a in (("1/2", "1/2"), ("-8/5", "3/7"), ("-4/3", "49/100"), ("10", "-2/3")):
+        h, a = Fraction(h), Fraction(a)
+        A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
+        consensus, quotient_modes = modes(A, [[h]])
+        difference = abs((1 + h) ** 2 - (1 + h * a) ** 2)
+        bits = gap_bits(consensus[0], quotient_modes[0])
+        assert difference >= Fraction(1, (h.denominator * a.denominator) ** 2)
+        assert math.log2(difference) >= -bits
+        # Rational pairs have no conjugates: only the denominators count, and two spare bits.
+        assert bits <= 4 * math.log2(h.denominator * a.denominator) + 3
+
+
+def test_the_gap_bound_counts_the_conjugates():
+    """h = +-sqrt 2 - 2, a of degree 2: 4 images at least, each within (1 + |h|)^2."""
+    H = matrix([-2, 2], [1, -2])
+    consensus, quotient_modes = modes(C3, H)
+    bits = gap_bits(consensus[0], quotient_modes[0])
+    rational = gap_bits(*(m[0] for m in modes(A2, matrix([-2]))))
+    assert bits > 4 * rational
+    # h = sqrt 2 - 2 or its conjugate, a = 1/2 squared: q = 4, D = 2, M = 2 (1 + |h|)^2.
+    pair = [m[0] for m in modes(A2, H)]
+    q, M = 2, 1 + 2 * math.log2(1 + 2 + math.sqrt(2))
+    assert gap_bits(*pair) == pytest.approx(q + (q + M) + 2, abs=1e-4)
+    sign, used = compare(consensus[0], quotient_modes[0])
+    assert sign is not None and used <= max(64, math.ceil(bits) + 64)
+
+
+def test_T4c_the_generic_rank_counts_multiplicities_on_both_sides():
+    A = [[Fraction(11 if i == j else 3, 20) for j in range(4)] for i in range(4)]
+    for d, rank in ((1, 1), (2, 2), (3, 3), (5, 3)):
+        H = [[Fraction(-1, 2) * (i == j) for j in range(d)] for i in range(d)]
+        assert generic_rank(exact_dominance(A, H)) == rank
+        assert generic_rank(exact_dominance(A, [[-x for x in row] for row in H])) == 1
+    tie = exact_dominance(A2, matrix(["-4/3", 0], [0, "-4/3"]))
+    assert generic_rank(tie) == 2
+    assert generic_rank(exact_dominance(A2, matrix(["1/2", 1], [0, "1/2"]))) is None
+
+
+# --- projectors and modes ---
+
+
+def entries(M: flint.acb_mat) -> np.ndarray:
+    return np.array([complex(x.mid()) for x in M.entries()]).reshape(M.nrows(), M.ncols())
+
+
+def test_T4_projectors_split_the_identity_and_keep_the_nilpotent_part():
+    M = matrix([2, 1, 0, 1], [0, 2, 1, 0], [0, 0, 2, 3], [0, 0, 0, 5])
+    found = {round(complex(a.ball(64).mid()).real): (entries(E), entries(N))
+             for a, E, N in projectors(M)}  # fmt: skip
+    dense = floats(M)
+    (E2, N2), (E5, N5) = found[2], found[5]
+    assert pytest.approx(np.eye(4)) == E2 + E5 and pytest.approx(np.zeros((4, 4))) == E2 @ E5
+    assert pytest.approx(E2) == E2 @ E2 and np.trace(E2) == pytest.approx(3)
+    assert pytest.approx((dense - 2 * np.eye(4)) @ E2) == N2 and np.abs(N5).max() < 1e-30
+    assert np.abs(N2 @ N2).max() > 0.1 and np.abs(N2 @ N2 @ N2).max() < 1e-30
+
+
+def test_T4e_the_content_of_a_state_is_what_its_projections_say():
+    content = mode_content(A2, column("1/2"), column(1, 2), HALVES)
+    assert (content.consensus, content.quotient) == pytest.approx((1.5, 1.25))
+    assert content.comparison == 1 and not content.vanishes
+    assert sorted(t.level for t in content.terms) == [0, 1]
+    top = max(content.terms, key=lambda t: t.order)
+    assert not top.hfc.any() and top.mean.any() and top.k == 0 and top.phase == 0.0
+    (low,) = (t for t in content.terms if t.level == 0)
+    assert low.hfc[0, 0] == -low.hfc[1, 0] and not low.mean.any()
+    # The two parts keep their proportion, 3/2 to 1/2.
+    assert abs(top.mean[0] / low.hfc[1, 0]) == pytest.approx(3)
+    assert mode_content(A2, column("-1/2"), column(1, 2), HALVES).comparison == -1
+    assert mode_content(A2, column("-4/3"), column(1, 2), HALVES).comparison == 0
+
+
+def test_T4e_parts_that_are_absent_do_not_compete():
+    flat = mode_content(A2, column("-1/2"), column(2, 2), HALVES)
+    assert (flat.consensus, flat.quotient, flat.comparison) == (pytest.approx(0.5), None, 1)
+    free = mode_content(A2, column("1/2"), column(1, -1), HALVES)
+    assert (free.consensus, free.quotient, free.comparison) == (None, pytest.approx(1.25), -1)
+    gone = mode_content(A2, column(-2), column(1, -1), HALVES)
+    assert gone.vanishes and gone.terms == [] and (gone.quotient, gone.comparison) == (0.0, -1)
+    kept = mode_content(A2, column(-2), column(1, 2), HALVES)
+    assert not kept.vanishes and len(kept.terms) == 1
+
+
+def test_T6b_a_jordan_block_adds_a_power_of_the_depth_divided_by_its_factorial():
+    """X_L = sum_k C(L, k) mu^(L-k) D^k X_0: terms are scaled as L^k/k! mu^-k."""
+    H = matrix([1, 1, 0], [0, 1, 1], [0, 0, 1])
+    X0 = matrix([1, 2, 4], [1, 2, 4])
+    content = mode_content(A2, H, X0, HALVES)
+    by_k = {t.k: t.mean for t in content.terms}
+    assert sorted(by_k) == [0, 1, 2] and len({t.level for t in content.terms}) == 1
+    W, c = floats(H).T - np.eye(3), np.array([1.0, 2, 4])
+    ratio = by_k[0][2] / c[2]
+    assert by_k[0] == pytest.approx(ratio * c)
+    assert by_k[1] == pytest.approx(ratio * c @ W / 2)
+    assert by_k[2] == pytest.approx(ratio * c @ W @ W / 2**2 / 2)
+
+
+def test_T6b_a_block_at_another_eigenvalue_of_A_carries_that_eigenvalue():
+    """D X = a X M^T + h N X + N X M^T: with a = 1/2, N = 0 and M = [[0, 1], [0, 0]]."""
+    H, X0 = matrix([1, 1], [0, 1]), matrix([1, 2], [-1, -2])
+    content = mode_content(A2, H, X0, HALVES)
+    by_k = {t.k: t.hfc for t in content.terms if t.hfc.any()}
+    y, W = floats(X0), floats(H).T - np.eye(2)
+    ratio = by_k[0][0, 1] / y[0, 1]
+    assert by_k[0] == pytest.approx(ratio * y)
+    assert by_k[1] == pytest.approx(ratio * 0.5 * y @ W / 1.5)
+
+
+def test_T6b_a_defective_A_carries_h_and_the_product():
+    """A with a Jordan block of size 2 at a = 1/4, and H = [[2, 1], [0, 2]]: mu = 3/2."""
+    quarter, u, w = Fraction(1, 4), [1, -1, 0], [1, 1, -2]
+    A = [
+        [quarter * (i == j) + quarter + Fraction(u[i] * w[j], 24) for j in range(3)]
+        for i in range(3)
+    ]
+    H, X0 = matrix([2, 1], [0, 2]), matrix([1, 2], [3, 5], [-4, -7])
+    content = mode_content(A, H, X0, [Fraction(1, 3)] * 3)
+    by_k = {t.k: t.hfc for t in content.terms if t.hfc.any()}
+    assert sorted(by_k) == [0, 1, 2]
+    N, M, y = np.outer(u, w) / 24, floats(H).T - 2 * np.eye(2), floats(X0)
+
+    def once(x):
+        return 2 * N @ x + 0.25 * x @ M + N @ x @ M
+
+    ratio = by_k[0][0, 1] / y[0, 1]
+    assert by_k[1] == pytest.approx(ratio * once(y) / 1.5)
+    assert by_k[2] == pytest.approx(ratio * once(once(y)) / 1.5**2 / 2)
+
+
+def test_T11_6_a_mode_whose_multiplier_is_0_in_thirds_is_gone_too():
+    a = Fraction(2, 5)
+    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
+    gone = mode_content(A, column("-5/2"), column(1, -1), HALVES)
+    assert gone.vanishes and gone.quotient == 0.0 and gone.terms == []
+
+
+def test_T3f_phases_are_those_of_the_multipliers():
+    content = mode_content(C3, column("-9/10"), column(1, 2, 4), [Fraction(1, 3)] * 3)
+    a = complex(-0.35, 0.35 * math.sqrt(3))
+    expected = np.angle(1 - 0.9 * a)
+    found = sorted(t.phase for t in content.terms if t.level == 1)
+    assert found == pytest.approx(sorted([expected, -expected]))
+    assert content.quotient == pytest.approx(abs(1 - 0.9 * a))
+
+
+def test_T2e_modes_with_the_same_multiplier_are_one_term_whose_means_may_cancel():
+    """h = 0: every mode of A has mu = 1, and together they are X_0 itself."""
+    content = mode_content(A3, column(0), column(1, -1, 0), PI3)
+    (one,) = content.terms
+    assert not one.mean.any() and one.hfc[:, 0] == pytest.approx(
+        np.array([1, -1, 0]) * one.hfc[0, 0]
+    )
+    assert content.comparison == 0
+
+
+# --- Perron vector and quotient ---
+
+
+def test_T1d_closed_classes_are_read_off_the_zeros():
+    blocks = np.array([[0.5, 0.5, 0, 0], [1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0, 0, 0, 1]])
+    assert [c.tolist() for c in closed_classes(blocks)] in ([[0, 1], [3]], [[3], [0, 1]])
+    assert [c.tolist() for c in closed_classes(np.eye(2))] in ([[0], [1]], [[1], [0]])
+    assert [c.tolist() for c in closed_classes(np.full((2, 2), 0.5))] == [[0, 1]]
+    pi = stationary_distribution(blocks)
+    assert pi == pytest.approx([1 / 3, 1 / 6, 0, 1 / 2])
+
+
+def test_T1d_the_stationary_distribution_of_a_nearly_reducible_A_is_right_to_every_digit():
+    e, f = 2.0**-40, 2.0**-38
+    pi = stationary_distribution(np.array([[1 - e, e], [f, 1 - f]]))
+    assert pi == pytest.approx([0.8, 0.2], rel=1e-15)
+    A = floats(A3)
+    assert stationary_distribution(A) == pytest.approx([0.65, 0.225, 0.125], rel=1e-15)
+    assert perron_deviation(np.array([0.65, 0.225, 0.125])) == pytest.approx(
+        math.sqrt(0.65**2 + 0.225**2 + 0.125**2 - 1 / 3)
+    )
+
+
+def test_T1f_doubly_stochastic_up_to_rounding_means_1_over_n_exactly():
+    A = np.full((3, 3), 1 / 3)
+    assert stationary_distribution(A).tolist() == [1 / 3] * 3
+    A[0] += (2e-16, -2e-16, 0)
+    assert stationary_distribution(A).tolist() == [1 / 3] * 3
+    A[0] += (1e-9, -1e-9, 0)
+    assert stationary_distribution(A).tolist() != [1 / 3] * 3
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_T1c_the_basis_is_orthonormal_and_orthogonal_to_1(n):
+    Q = complement_basis(n)
+    assert Q.shape == (n, n - 1)
+    assert pytest.approx(np.eye(n - 1), abs=1e-15) == Q.T @ Q
+    assert np.ones(n) @ Q == pytest.approx(np.zeros(n - 1), abs=1e-15)
+
+
+def test_T1c_the_quotient_in_both_coordinates_and_over_a_stack():
+    assert rational_quotient(A3) == matrix(["3/10", "-1/10"], ["-1/5", "2/5"])
+    A = floats(A3)
+    Q = complement_basis(3)
+    assert quotient(A) == pytest.approx(Q.T @ A @ Q, abs=1e-15)
+    assert np.sort(np.linalg.eigvals(quotient(A))) == pytest.approx([0.2, 0.5])
+    stack = np.stack([A, A.T, np.eye(3)]).reshape(3, 1, 3, 3)
+    assert quotient(stack).shape == (3, 1, 2, 2)
+    assert quotient(stack)[1, 0] == pytest.approx(quotient(A.T), abs=1e-15)
+    rows = np.tile([0.7, 0.2, 0.1], (3, 1))
+    rows += 1e-12 * np.array([[1, -1, 0], [0, 1, -1], [0, 0, 0.0]])
+    with mp.workdps(60):
+        u = mp.matrix([1 / mp.sqrt(3) + (i == 0) for i in range(3)])
+        reflector = mp.eye(3) - u * u.T / u[0]
+        exact_Q = reflector[:, 1:]
+        exact_B = exact_Q.T * mp.matrix(rows.tolist()) * exact_Q
+        exact_B = np.array(exact_B.tolist(), dtype=float)
+    assert quotient(rows) == pytest.approx(exact_B, abs=1e-26, rel=1e-12)
+    uniform = np.full((3, 3), 1 / 3) + 1e-12 * np.array([[1, -1, 0], [0, 1, -1], [0, 0, 0]])
+    exact = 1e-12 * Q.T @ np.array([[1, -1, 0], [0, 1, -1], [0, 0, 0.0]]) @ Q
+    assert quotient(uniform) == pytest.approx(exact, abs=1e-16)
+    assert exact_stationary(A3, [[0, 1, 2]]) == PI3
+
+
+@pytest.mark.parametrize("n", [3, 7, 33, 70, 200])
+def test_T1d_the_stationary_distribution_at_every_size(n):
+    rng = np.random.default_rng(n)
+    A = rng.dirichlet(np.full(n, 0.3), size=n) + 1e-12
+    A /= A.sum(axis=1, keepdims=True)
+    pi = stationary_distribution(A)
+    assert pi.sum() == pytest.approx(1, rel=1e-14) and pi.min() > 0
+    assert pi @ A == pytest.approx(pi, rel=1e-10)

@@ -1,0 +1,366 @@
+"""Sweeps: what a configuration means, what a point is, and its outcome against the theory."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.sweep import outcome as outcomes
+from oversmoothing.simulations.sweep.config import (
+    MAX_POINTS,
+    Config,
+    example,
+    examples,
+    make_config,
+    parse,
+)
+from oversmoothing.simulations.sweep.draw import Drawn, asymmetric_attention, draw
+from oversmoothing.simulations.sweep.outcome import OUTCOMES, columns, outcome
+from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
+from oversmoothing.simulations.sweep.point_states import (
+    cosine_extremes,
+    dense,
+    effective_rank,
+    iterate,
+    states_at,
+)
+from oversmoothing.simulations.sweep.points import Points, seed_of
+from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.verdict import verdict
+
+ALL = ("ratio", "cosine", "rank", "limits")
+
+
+def config(fixed: dict[str, Any], axes: dict[str, Any], *measures: str) -> Config:
+    return make_config({"fixed": fixed, "axes": axes, "measures": list(measures or ("ratio",))})
+
+
+def point(**given: Any) -> dict[str, Any]:
+    return Points(config(given, {}))[0]
+
+
+# ------------------------------------------------------------------------- the configuration
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[axes]\ntemprature = [1.0]", "did you mean temperature"),
+        ("[fixed]\nn = 4\n[axis]\n", "unknown key 'axis'"),
+        ("[axes]\nn = []", "axis n is empty"),
+        ("[axes]\nn = [4, 8.0]", "must be an integer"),
+        ("[axes]\nn = [4, true]", "must be an integer"),
+        ("[axes]\ntemperature = ['a']", "must be a number"),
+        ("[axes]\ntemperature = [0.0]", "> 0"),
+        ("[axes]\ntemperature = [nan]", "must be a number"),
+        ("[axes]\ntemperature = 2.0", "[fixed]"),
+        ("[fixed]\nvalue = 'interval'\n[axes]\nlow = [0.0, -0.0]", "twice"),
+        ("[fixed]\nn = 4\n[axes]\nn = [4]", "both in"),
+        ("[fixed]\nattention = 'soft'", "must be one of softmax"),
+        ("[axes]\nradius = [1.0]", "no point uses it"),
+        ("measures = ['ration']", "did you mean ratio"),
+        ("measures = 'ratio'", "list of names"),
+        ("[axes]\nn = {from = 1, to = 4}", "lacks steps"),
+        ("[axes]\nn = {from = 1, to = 4, step = 4}", "did you mean steps"),
+        ("[axes]\nn = {from = 1, to = 4, steps = 1}", "does not fit"),
+        ("[axes]\nn = {from = 1, to = 4, steps = 2.0}", "integer from 1"),
+        ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'log'}", "both ends > 0"),
+        ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'ln'}", "linear or log"),
+        ("[axes]\nbasis = {from = 0, to = 4, steps = 3}", "list of names"),
+        ("axes = 3", "must be a table"),
+        ("title = 3", "title"),
+        ("n = ", "not TOML"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse(text, "sweep.toml")
+    assert said in str(refused.value) and "sweep.toml" in str(refused.value)
+
+
+def test_too_many_points_are_counted_before_any_is_made() -> None:
+    with pytest.raises(InputError, match=r"2000 n x 2000 seed = 4,000,000 points"):
+        config({}, {k: {"from": 1, "to": 2000, "steps": 2000} for k in ("n", "seed")})
+    most = config(
+        {}, {k: {"from": 1, "to": m, "steps": m} for k, m in (("n", 1000), ("seed", 2000))}
+    )
+    assert most.size == MAX_POINTS
+
+
+def test_ranges_keep_their_ends_and_integers_are_distinct() -> None:
+    axes = config(
+        {},
+        {
+            "temperature": {"from": 0.1, "to": 10.0, "steps": 5, "scale": "log"},
+            "n": {"from": 8, "to": 128, "steps": 5, "scale": "log"},
+            "depth": {"from": 2, "to": 4, "steps": 9},
+        },
+    ).axes
+    assert axes["temperature"][0] == 0.1 and axes["temperature"][-1] == 10.0
+    assert axes["temperature"][2] == pytest.approx(1.0)
+    assert axes["n"] == (8, 16, 32, 64, 128) and axes["depth"] == (2, 3, 4)
+
+
+def test_the_digest_names_the_table_and_nothing_else() -> None:
+    base = config({"n": 4}, {"seed": [0, 1]})
+    assert (
+        base.digest
+        == parse("title='x'\nmeasures=['ratio']\n[axes]\nseed=[0,1]\n[fixed]\nn=4", "").digest
+    )
+    others = [
+        config({"n": 5}, {"seed": [0, 1]}),
+        config({"n": 4}, {"seed": [1, 0]}),
+        config({"n": 4}, {"seed": [0, 1]}, "ratio", "rank"),
+    ]
+    assert len({base.digest, *(other.digest for other in others)}) == 4
+
+
+@pytest.mark.parametrize("name", examples())
+def test_every_example_is_valid_and_its_first_point_computes(name: str) -> None:
+    chosen = example(name)
+    assert chosen.title
+    assert outcome(Points(chosen)[0], chosen.measures)["status"] == "numerical"
+
+
+# -------------------------------------------------------------------------------- the points
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> Config:
+    axes = draw(
+        st.fixed_dictionaries(
+            {
+                "attention": st.lists(st.sampled_from(ATTENTION_KINDS), min_size=1, unique=True),
+                "value": st.lists(st.sampled_from(VALUE_KINDS), min_size=1, unique=True),
+                "seed": st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True),
+                "asymmetry": st.lists(st.floats(0, 1), min_size=1, max_size=2, unique=True),
+                "radius": st.lists(st.floats(0, 2), min_size=1, max_size=3, unique=True),
+            }
+        )
+    )
+    axes["attention"] = ["asymmetric", *(a for a in axes["attention"] if a != "asymmetric")]
+    axes["value"] = [*(v for v in axes["value"] if v != "disc"), "disc"]
+    order = draw(st.permutations(list(axes)))
+    return config({}, {name: axes[name] for name in order})
+
+
+@given(configurations())
+def test_points_are_the_product_without_repetitions(chosen: Config) -> None:
+    points = [tuple(sorted(p.items())) for p in Points(chosen)]
+    assert len(points) == len(set(points))
+    axes = chosen.axes
+    expected = set()
+    for raw in np.ndindex(*(len(v) for v in axes.values())):
+        whole = chosen.fixed | {n: v[k] for (n, v), k in zip(axes.items(), raw, strict=True)}
+        kinds = str(whole["attention"]), str(whole["value"])
+        expected.add(
+            tuple(sorted((k, v) for k, v in whole.items() if PARAMETERS[k].used_by(*kinds)))
+        )
+    assert set(points) == expected
+
+
+def test_a_seed_belongs_to_the_point_alone() -> None:
+    here, there = config({}, {"seed": [3, 4]}), config({}, {"n": [7, 32], "seed": [4, 9]})
+    (same,) = [p for p in Points(there) if p in list(Points(here))]
+    assert same["seed"] == 4 and same["n"] == 32
+    twin = next(p for p in Points(here) if p == same)
+    assert seed_of(same).entropy == seed_of(twin).entropy
+    np.testing.assert_array_equal(draw(same).A, draw(twin).A)
+    # Fixed for good: another value here would make every stored sweep another one.
+    assert hex(int(seed_of({"n": 2, "seed": 0}).entropy))[2:14] == "235540cc98cf"  # type: ignore[arg-type]
+    seeds = {seed_of(p).entropy for p in Points(config({}, {"seed": list(range(50))}))}
+    assert len(seeds) == 50
+
+
+# ----------------------------------------------------------------------------- what is drawn
+
+
+@pytest.mark.parametrize("n, d", [(1, 1), (2, 1), (1, 3), (5, 3), (6, 4)])
+@pytest.mark.parametrize("value", VALUE_KINDS)
+def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int) -> None:
+    for attention in ATTENTION_KINDS:
+        for heads in (1, 2):
+            given = {"attention": attention, "value": value, "n": n, "d": d, "heads": heads}
+            found = outcome(point(**given, depth=20), ALL)
+            refused = {
+                "blocks must": attention == "nearly_reducible" and n == 1,
+                "Jordan block": value == "defective" and d == 1,
+            }
+            if any(refused.values()):
+                assert found["status"] == "error"
+                assert any(why in found["note"] for why, is_so in refused.items() if is_so)
+                continue
+            assert found["status"] == "numerical", found["note"]
+            drawn = draw(point(**given))
+            assert drawn.A.shape == (heads, n, n) and drawn.H.shape == (heads, d, d)
+            assert np.abs(drawn.A.sum(-1) - 1).max() <= n * 2.3e-16
+            assert (found["verdict"] == "TRIVIAL") == (n == 1)
+
+
+def test_asymmetry_runs_from_a_symmetric_to_an_antisymmetric_product() -> None:
+    def logits(t: float) -> np.ndarray:
+        A = asymmetric_attention(6, rng=np.random.default_rng(1), asymmetry=t, dim=64)
+        L = np.log(A)
+        # log A = logits - row constant; its doubly centred part is that of the logits.
+        return np.asarray(L - L.mean(0) - L.mean(1)[:, None] + L.mean())
+
+    S, K = logits(0.0), logits(1.0)
+    assert np.abs(S - S.T).max() < 1e-13 and np.abs(K + K.T).max() < 1e-13
+    mixed = logits(0.36)
+    np.testing.assert_allclose(mixed, 0.8 * S + 0.6 * K, atol=1e-13)
+
+
+def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
+    h = np.linalg.eigvals(draw(point(value="interval", low=-0.7, high=0.2, d=7)).H[0])
+    assert np.abs(h.imag).max() < 1e-13 and h.real.min() > -0.7 and h.real.max() < 0.2
+    h = np.linalg.eigvals(draw(point(value="disc", centre=-0.5, radius=0.5, d=7)).H[0])
+    assert np.abs(h + 0.5).max() <= 0.5 and np.abs(h.imag).max() > 0.01
+    h = np.linalg.eigvals(draw(point(value="plus_minus", scale=2.0, positive=0.25, d=8)).H[0])
+    np.testing.assert_allclose(np.sort(h.real), [-2.0] * 6 + [2.0] * 2, atol=1e-13)
+
+
+# ------------------------------------------------------------------------------- the outcome
+
+
+@pytest.mark.parametrize("attention", ATTENTION_KINDS)
+@pytest.mark.parametrize("value", VALUE_KINDS)
+def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value: str) -> None:
+    p = point(attention=attention, value=value, n=5, d=4, depth=10)
+    found, drawn = outcome(p, ("ratio",)), draw(p)
+    if drawn.factors is None:
+        expected = verdict(A=drawn.A[0], H=drawn.H[0])
+    else:
+        expected = verdict(A=drawn.A[0], W=drawn.factors)
+    assert found["verdict"] == expected.verdict
+    # The front door divides the rows by their sums once more: a few ulp of A.
+    _, V = np.linalg.eig(quotient(drawn.A[0]))
+    bound = 1e-14 * np.linalg.cond(V) if value != "defective" else 1e-6
+    assert found["rho_consensus"] == expected.rho_consensus
+    assert found["rho_quotient"] == pytest.approx(expected.rho_quotient, rel=bound)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed: int) -> None:
+    p = point(value="interval", low=-0.4, high=0.9, n=6, d=4, depth=600, seed=seed)
+    found, drawn = outcome(p, ALL), draw(p)
+    assert found["verdict"] == "SMOOTHING" and found["tends_to"] == "zero"
+    # Two depths: what is left is the change of an O(1) factor, over 300 layers.
+    assert found["slope"] == pytest.approx(found["predicted_log_rate"], abs=5 / 300)
+    table = evolve(X0=drawn.X0, A=drawn.A[0], H=drawn.H[0], depth=600, device="cpu").metrics()
+    for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
+        assert found[name] == pytest.approx(float(table[name].iloc[-1]), rel=1e-9)
+
+
+@given(st.integers(2, 7), st.integers(1, 5), st.integers(0, 10**6), st.sampled_from([-40, 0, 40]))
+def test_metrics_are_those_of_the_simulations(n: int, d: int, seed: int, scale: int) -> None:
+    X = np.random.default_rng(seed).standard_normal((n, d)) * 2.0**scale
+    expected = {k: float(v) for k, v in metrics(torch.as_tensor(X)).items()}
+    mean, low = cosine_extremes(X)
+    assert mean == pytest.approx(expected["cos_mean"], abs=1e-13)
+    assert low == pytest.approx(expected["cos_min"], abs=1e-13)
+    assert effective_rank(X) == pytest.approx(expected["effective_rank"], rel=1e-12)
+
+
+def test_metrics_of_nothing_are_undefined_and_zero_tokens_are_masked() -> None:
+    assert math.isnan(effective_rank(np.zeros((3, 2))))
+    assert all(map(math.isnan, cosine_extremes(np.zeros((3, 2)))))
+    assert cosine_extremes(np.array([[1.0], [0.0], [1e-200]])) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("value", ["ginibre", "plus_minus", "interval"])
+@pytest.mark.parametrize("attention", ["asymmetric", "doubly_stochastic"])
+def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
+    value: str, attention: str
+) -> None:
+    drawn = draw(point(value=value, attention=attention, n=5, d=4))
+    depths = [0, 1, 7, 2000]
+    expected = closed_form(A=drawn.A[0], H=drawn.H[0], X0=drawn.X0, depths=depths)
+    for one, other in zip(iterate(drawn, depths), expected, strict=True):
+        assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, abs=1e-8)
+        assert cosine_extremes(dense(one))[0] == pytest.approx(
+            cosine_extremes(dense(other))[0], abs=1e-8
+        )
+
+
+def test_several_heads_are_the_dense_operator_and_the_plain_sum() -> None:
+    p = point(heads=3, n=4, d=3, depth=40, scale=0.7, seed=5)
+    drawn, found = draw(p), outcome(p, ("ratio",))
+    M = np.eye(12) + sum(np.kron(H, A) for A, H in zip(drawn.A, drawn.H, strict=True))
+    radii = sorted(np.abs(np.linalg.eigvals(M)))
+    assert max(found["rho_consensus"], found["rho_quotient"]) == pytest.approx(radii[-1], rel=1e-12)
+    X = drawn.X0
+    for _ in range(40):
+        X = X + sum(A @ X @ H.T for A, H in zip(drawn.A, drawn.H, strict=True))
+    hfc = X - X.mean(0)
+    log = math.log(np.linalg.norm(hfc) / (2 * np.linalg.norm(X.mean(0))))
+    assert found["log_hfc_lfc"] == pytest.approx(log, abs=1e-10)
+
+
+@pytest.mark.parametrize("value", ["interval", "low_rank"])
+def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
+    given = {"low": 0.4, "high": 0.8} if value == "interval" else {}
+    drawn = draw(point(value=value, heads=4, n=3, d=400, **given))
+    assert len({A.tobytes() for A in drawn.A}) == len({H.tobytes() for H in drawn.H}) == 4
+    one = draw(point(value=value, n=3, d=400, **given))
+    sizes = [np.linalg.norm(H) for H in drawn.H]
+    np.testing.assert_allclose(sizes, np.linalg.norm(one.H[0]) / 4, rtol=0.3)
+
+
+def test_equal_heads_are_one_head() -> None:
+    one = draw(point(n=5, d=3, value="ginibre"))
+    two = Drawn(np.repeat(one.A, 2, 0), np.repeat(one.H / 2, 2, 0), one.X0, None)
+    found, alone = outcomes._verdict(two), outcomes._verdict(one)
+    assert found["verdict"] == alone["verdict"]
+    for name in ("rho_consensus", "rho_quotient"):
+        assert found[name] == pytest.approx(alone[name], rel=1e-12)
+    (a, _), (b, _) = states_at(one, [30]), states_at(two, [30])
+    assert a[0].log_hfc_lfc == pytest.approx(b[0].log_hfc_lfc, abs=1e-11)
+
+
+def test_several_heads_beyond_the_dense_operator_are_undecided_and_say_so() -> None:
+    found = outcome(point(heads=2, n=40, d=30, depth=4), ("ratio",))
+    assert found["verdict"] == "UNDECIDED" and "1170 rows" in found["note"]
+    assert found["rho_quotient"] is None and found["log_hfc_lfc"] is not None
+
+
+def test_a_margin_within_its_error_is_no_verdict() -> None:
+    # h = 0 alone: both radii are 1, and only rounding tells them apart.
+    found = outcome(point(value="interval", low=-0.0, high=0.0, basis="general"), ("ratio",))
+    assert found["verdict"] in ("TIE", "UNDECIDED") and found["margin"] == 0
+    found = outcome(point(value="defective", eigenvalue=-2.0, size=3, d=3, n=4), ("ratio",))
+    assert abs(found["margin"]) > found["margin_error"] or found["verdict"] == "UNDECIDED"
+
+
+def test_an_error_at_a_point_is_its_outcome() -> None:
+    for bad, said in [
+        (point(value="interval", low=1.0, high=0.0), "low = 1.0 exceeds"),
+        (point(value="low_rank", rank=20, d=16), "rank"),
+        (point(value="ginibre", scale=1e200, heads=2, n=3, d=2), "overflow"),
+    ]:
+        found = outcome(bad, ALL)
+        assert found["status"] == "error" and said in found["note"]
+        assert list(found) == list(columns(ALL)) and found["verdict"] is None
+
+
+def test_columns_are_those_of_the_measures() -> None:
+    assert set(columns(ALL)) == set(OUTCOMES)
+    assert "slope" not in columns(()) and "method" not in columns(("limits",))
+    assert "method" in columns(("rank",))
+    assert set(ATTENTION) < set(ATTENTION_KINDS)
+
+
+def test_examples_lie_where_the_package_finds_them() -> None:
+    folder = Path(outcomes.__file__).parent / "examples"
+    assert [path.stem for path in sorted(folder.glob("*.toml"))] == examples()

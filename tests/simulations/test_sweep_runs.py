@@ -1,0 +1,398 @@
+"""Running a sweep: killed, resumed, divided in any way, it writes the same table, byte for byte."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from oversmoothing.commands import COMMANDS
+from oversmoothing.simulations.sweep import runner
+from oversmoothing.simulations.sweep.config import Config, parse
+from oversmoothing.simulations.sweep.points import Points
+from oversmoothing.simulations.sweep.runner import Dask, connect, processes, run_sweep
+from oversmoothing.simulations.sweep.store import Chunk, Store, read_table
+from oversmoothing.theory.support.errors import InputError, RequirementError
+
+# Several kinds, points that fail (low > high), points that are iterated, several heads.
+SMALL = """
+title = "small"
+measures = ["ratio", "cosine", "rank", "limits"]
+[fixed]
+d = 5
+depth = 60
+low = -0.5
+[axes]
+value = ["interval", "defective", "ginibre"]
+heads = [1, 2]
+n = [1, 6]
+high = [-0.7, 0.3]
+seed = [0, 1, 2, 3, 4]
+"""
+# Enough work to be killed in: some seconds.
+LONG = """
+[fixed]
+n = 24
+value = "interval"
+low = -1.5
+[axes]
+high = { from = -0.9, to = 0.9, steps = 20 }
+seed = { from = 0, to = 19, steps = 20 }
+"""
+
+
+@pytest.fixture(scope="module")
+def small() -> Config:
+    return parse(SMALL, "small")
+
+
+@pytest.fixture(scope="module")
+def unbroken(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_sweep(small, tmp_path_factory.mktemp("unbroken"))
+
+
+def same(path: Path, other: Path) -> bool:
+    """The same rows, bit for bit (NaN too), of the same configuration."""
+
+    def content(file: Path) -> tuple[bytes, dict[str, Any]]:
+        table = read_table(file)
+        record = json.loads(table.schema.metadata[b"oversmoothing"])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as stream:
+            stream.write_table(table.replace_schema_metadata(None).combine_chunks())
+        return sink.getvalue().to_pybytes(), record["config"]
+
+    return content(path) == content(other)
+
+
+def sweep_command(*arguments: str) -> int:
+    (command,) = [c for c in COMMANDS if c.name == "sweep"]
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(arguments))
+
+
+# ------------------------------------------------------------------ one table, however computed
+
+
+def test_the_table_has_every_point_in_order_and_its_record(small: Config, unbroken: Path) -> None:
+    table = read_table(unbroken)
+    rows = table.to_pandas()
+    points = list(Points(small))
+    assert rows["point"].tolist() == list(range(len(points))) and len(points) == 80
+    for name in ("value", "heads", "n", "seed", "low"):
+        assert [p.get(name) for p in points] == [
+            None if pd.isna(x) else x for x in rows[name].tolist()
+        ]
+    failed = rows[rows["status"] == "error"]
+    assert set(failed["high"]) == {-0.7} and failed["note"].str.contains("exceeds high").all()
+    assert failed["verdict"].isna().all() and len(failed) == 20
+    assert set(rows["method"].dropna()) == {"closed form", "iteration"}
+    record = json.loads(table.schema.metadata[b"oversmoothing"])
+    assert record["digest"] == small.digest and record["versions"]["numpy"]
+    assert record["config"]["axes"][0] == ["value", ["interval", "defective", "ginibre"]]
+    assert not (unbroken.parent / "chunks").exists()
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_the_length_of_a_chunk_changes_no_byte(
+    small: Config, unbroken: Path, tmp_path: Path, chunk: int
+) -> None:
+    assert same(run_sweep(small, tmp_path, chunk=chunk), unbroken)
+
+
+def test_worker_processes_change_no_byte(small: Config, unbroken: Path, tmp_path: Path) -> None:
+    assert same(run_sweep(small, tmp_path, chunk=9, backend=processes(2)), unbroken)
+
+
+# --------------------------------------------------------------------------- broken and resumed
+
+
+class Stop(Exception):
+    pass
+
+
+def stopped_after(config: Config, folder: Path, number: int, **options: Any) -> None:
+    """Run until `number` chunks are written, then break off."""
+    seen = iter(range(number - 1))
+
+    def stop(chunk: Chunk) -> None:
+        if next(seen, None) is None:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run_sweep(config, folder, after_chunk=stop, **options)
+
+
+def test_a_broken_run_resumes_with_what_is_missing(
+    small: Config, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped_after(small, tmp_path, 3, chunk=10)
+    computed = []
+    path = run_sweep(small, tmp_path, chunk=8, after_chunk=computed.append)
+    assert computed[0].start == 30 and sum(c.stop - c.start for c in computed) == 50
+    assert "30 of 80 points are there" in capsys.readouterr().err
+    assert same(path, unbroken)
+    run_sweep(small, tmp_path, after_chunk=computed.append)
+    assert len(computed) == 7 and "nothing to do" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "foreign"])
+def test_damaged_chunks_are_seen_said_and_computed_again(
+    small: Config,
+    unbroken: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: str,
+) -> None:
+    stopped_after(small, tmp_path, 3, chunk=10)
+    first, second, _ = sorted((tmp_path / "chunks").glob("*.parquet"))
+    data = bytearray(second.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 1
+    elif damage == "cut":
+        del data[len(data) // 2 :]
+    elif damage == "empty":
+        data = bytearray()
+    else:
+        data = bytearray(first.read_bytes())
+    second.write_bytes(data)
+    assert same(run_sweep(small, tmp_path, chunk=10), unbroken)
+    said = capsys.readouterr().err
+    assert f"damaged, computed again: {second}" in said and "20 of 80" in said
+
+
+def test_overlapping_chunks_count_once(small: Config, unbroken: Path, tmp_path: Path) -> None:
+    stopped_after(small, tmp_path, 2, chunk=10)
+    points, store = Points(small), Store(tmp_path, small, 80)
+    chunk, rows = runner.compute(
+        (Chunk(15, 25), [points[k] for k in range(15, 25)], small.measures)
+    )
+    store.add(chunk, [points[k] for k in range(15, 25)], rows)
+    assert same(run_sweep(small, tmp_path), unbroken)
+
+
+def test_another_configuration_or_version_is_refused_with_advice(
+    small: Config, unbroken: Path, tmp_path: Path
+) -> None:
+    other = parse(SMALL.replace("low = -0.5", "low = -0.6"), "other")
+    stopped_after(small, tmp_path, 1, chunk=10)
+    with pytest.raises(InputError, match=r"another configuration.*--out.*--restart"):
+        run_sweep(other, tmp_path)
+    manifest = tmp_path / "chunks" / "manifest.json"
+    record = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(record | {"numerics": record["numerics"] | {"numpy": "1.0"}}))
+    with pytest.raises(InputError, match=r"numpy 1\.0.*--restart"):
+        run_sweep(small, tmp_path)
+    manifest.write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        run_sweep(small, tmp_path)
+    assert same(run_sweep(small, tmp_path, restart=True), unbroken)
+    with pytest.raises(InputError, match="table of another configuration"):
+        run_sweep(other, tmp_path)
+
+
+def test_a_damaged_table_is_computed_again(
+    small: Config, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run_sweep(small, tmp_path)
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    assert same(run_sweep(small, tmp_path), unbroken)
+    assert "damaged" in capsys.readouterr().err
+    path.write_bytes(b"")
+    assert same(run_sweep(small, tmp_path), unbroken)
+
+
+def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
+    """The command in a process group of its own; returns once two chunks are written."""
+    command = [sys.executable, "-m", "oversmoothing", "sweep", str(config), "--out", str(out)]
+    run = subprocess.Popen(
+        [*command, "--chunk", "5", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # A background job inherits SIGINT ignored; the run must see it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while len(list((out / "chunks").glob("*.parquet") if (out / "chunks").exists() else [])) < 2:
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.01)
+    return run
+
+
+def test_a_killed_run_resumes_to_the_table_of_an_unbroken_one(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(LONG)
+    config = parse(LONG, "long")
+    run = start(file, tmp_path / "killed", "--workers", "2")
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    done = len(list((tmp_path / "killed" / "chunks").glob("*.parquet")))
+    assert 2 <= done < 80
+    resumed = run_sweep(config, tmp_path / "killed", backend=processes(2))
+    assert same(resumed, run_sweep(config, tmp_path / "unbroken"))
+
+
+def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(LONG)
+    run = start(file, tmp_path / "out")
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate()
+    assert run.returncode == 130 and b"what was finished is kept" in said
+    assert len(list((tmp_path / "out" / "chunks").glob("*.parquet"))) >= 2
+
+
+def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(LONG)
+    run = start(file, tmp_path / "out", "--workers", "2")
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+
+    def left() -> list[str]:
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if os.getsid(int(entry.name)) == run.pid:
+                    found.append((entry / "stat").read_text().split()[2])
+            except (OSError, ProcessLookupError):
+                continue
+        return [state for state in found if state != "Z"]
+
+    for _ in range(600):
+        if not left():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"workers are left: {left()}")
+
+
+# ----------------------------------------------------------------------------------------- dask
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Dask]:
+    pytest.importorskip("distributed")
+    backend = runner.local_cluster(2)
+    yield backend
+    backend.close()
+
+
+def test_a_dask_cluster_that_loses_a_worker_writes_the_same_table(
+    cluster: Dask, small: Config, unbroken: Path, tmp_path: Path
+) -> None:
+    killed: list[int] = []
+
+    def kill(chunk: Chunk) -> None:
+        if not killed:
+            pids = cluster.client.run(os.getpid)
+            killed.append(next(iter(pids.values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    path = run_sweep(small, tmp_path, chunk=4, backend=cluster, after_chunk=kill)
+    assert killed and same(path, unbroken)
+
+
+def test_a_scheduler_is_joined_by_its_address(
+    cluster: Dask, small: Config, unbroken: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    address = cluster.client.scheduler.address
+    assert sweep_command(str(file), "--out", str(tmp_path / "a"), "--scheduler", address) == 0
+    assert same(tmp_path / "a" / "sweep.parquet", unbroken)
+
+
+def test_what_cannot_run_is_refused_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    out = ("--out", str(tmp_path / "out"))
+    for arguments, said in [
+        ((), "CONFIG.toml or --example"),
+        ((str(file), "--example", "phase_diagram"), "CONFIG.toml or --example"),
+        ((str(file), *out, "--workers", "0"), "at least 1"),
+        ((str(file), *out, "--cluster", "local", "--workers", "0"), "at least 1"),
+        ((str(file), *out, "--chunk", "0"), "at least 1 point"),
+        ((str(file), *out, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), "leave out"),
+        ((str(tmp_path / "none.toml"),), "cannot read"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            sweep_command(*arguments)
+    with pytest.raises(InputError, match="cannot read"):
+        read_table(file)
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="not the table of a sweep"):
+        read_table(tmp_path / "x.parquet")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"oversmoothing\[cluster\]"):
+        connect("tcp://127.0.0.1:1")
+
+
+def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(runner, "PATIENCE", 1)
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"):
+        connect("tcp://127.0.0.1:1")
+
+
+def loky_workers() -> list[int]:
+    """Process ids of this process' loky workers."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent == os.getpid() and b"popen_loky" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(
+    small: Config, unbroken: Path, tmp_path: Path
+) -> None:
+    killed: list[int] = []
+
+    def kill(chunk: Chunk) -> None:
+        if not killed:
+            killed.append(loky_workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    with pytest.raises(RequirementError, match="finished chunks are kept"):
+        run_sweep(small, tmp_path, chunk=1, backend=processes(2), after_chunk=kill)
+    assert list((tmp_path / "chunks").glob("*.parquet"))
+    assert same(run_sweep(small, tmp_path), unbroken)
+
+
+# -------------------------------------------------------------------------------- the command
+
+
+def test_the_command_says_what_came_out(
+    unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    assert sweep_command(str(file), "--out", str(tmp_path / "a"), "--csv") == 0
+    out, err = capsys.readouterr()
+    assert "80 points: 3 value x 2 heads" in out and "20 points failed" in out
+    assert "SMOOTHING" in out and err == ""
+    csv = pd.read_csv(tmp_path / "a" / "sweep.csv")
+    pd.testing.assert_frame_equal(csv, read_table(unbroken).to_pandas(), check_dtype=False)
+    file.write_text("[fixed]\nvalue = 'interval'\nlow = 1.0\nhigh = 0.0")
+    assert sweep_command(str(file), "--out", str(tmp_path / "b")) == 1
+    assert "1 points failed" in capsys.readouterr().out

@@ -1,0 +1,46 @@
+"""Small models and data that the tests of `experiments` share."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.training import new_model
+from oversmoothing.experiments.digits.vit import ViT
+
+TINY = {
+    "depth": 2,
+    "width": 16,
+    "heads": 2,
+    "epochs": 2,
+    "batch_size": 128,
+    "log_every": 1,
+    "probe_images": 2,
+}
+
+
+def tiny_config(variant: str = "vit", **changes: object) -> TrainConfig:
+    """A configuration that trains in about a second."""
+    fields = {**TINY, "variant": variant, **changes}
+    if variant == "vit-random":
+        fields["epochs"] = 0
+    return TrainConfig.from_json_object(fields, "a test")
+
+
+def tiny_model(variant: str = "vit", **changes: object) -> ViT:
+    return new_model(tiny_config(variant, **changes)).eval()
+
+
+def random_pixels(count: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return 2 * torch.rand(count, 8, 8, generator=generator) - 1
+
+
+def softmax_attention(seed: int, n: int, scale: float = 3.0) -> NDArray[np.float64]:
+    """A random positive row-stochastic matrix [n, n]; its spectrum is complex in general."""
+    logits = scale * np.random.default_rng(seed).standard_normal((n, n))
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    result: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return result

@@ -1,0 +1,360 @@
+"""Certificates: containment is never wrong, and a false claim is refused by computation.
+
+As FLINT tests its enclosures: the spectrum is chosen exactly, conjugated, and must be contained.
+Success and UNDECIDED are both legal; a wrong certificate never is.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+import oversmoothing
+from oversmoothing.theory import checker
+from oversmoothing.theory.certificates.certificate import certify, digest
+from oversmoothing.theory.certificates.certified_radii import (
+    Radius,
+    attention_discs,
+    certified_dominance,
+    consensus_radius,
+    head_discs,
+    quotient_radius,
+    value_discs,
+)
+from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, exact_discs
+from oversmoothing.theory.certificates.rounding import gamma, upper_modulus, upper_product
+from oversmoothing.theory.certificates.softmax import softmax_enclosure
+from oversmoothing.theory.checker import NotACertificate, check_certificate
+from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.verdict.dominance import real_verdict, threshold
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.verdict import verdict
+
+
+@given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**32 - 1), st.integers(-200, 200))
+def test_products_stay_within_their_rounding_bound_exactly(n, k, seed, exponent):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-8, 8, size=(n, k)) * 2.0**exponent
+    P, Q = rng.standard_normal((n, k)) * scale, rng.standard_normal((k, n))
+    computed, bound = P @ Q, gamma(k) * upper_product(np.abs(P), np.abs(Q)) + k * 2.0**-1074
+    for i in range(n):
+        for j in range(n):
+            exact = sum(Fraction(x) * Fraction(y) for x, y in zip(P[i], Q[:, j], strict=True))
+            assert abs(Fraction(computed[i, j]) - exact) <= Fraction(bound[i, j])
+
+
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_the_upper_modulus_is_one(x, y):
+    assume(np.hypot(x, y) < 1e307)
+    bound = Fraction(float(upper_modulus(np.array([x]), np.array([y]))[0]))
+    assert bound**2 >= Fraction(x) ** 2 + Fraction(y) ** 2
+
+
+def contains(discs: Discs, values: list[complex]) -> bool:
+    """Whether the eigenvalues can be matched to the discs, one each within its component."""
+    close = np.zeros((len(values), len(discs)), dtype=bool)
+    for i, value in enumerate(values):
+        inside = np.abs(discs.centres - value) <= discs.radii + 4e-16 * abs(value)
+        home = {int(c) for c in discs.component[inside]}
+        close[i] = [int(c) in home for c in discs.component]
+    matching = maximum_bipartite_matching(csr_matrix(close), perm_type="column")
+    return bool((matching >= 0).all())
+
+
+@st.composite
+def conjugated(draw):
+    """(M in floats that are exact, its spectrum): real, repeated, clustered, defective, complex."""
+    blocks = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(
+                    [
+                        Fraction(0),
+                        Fraction(1),
+                        Fraction(-1, 2),
+                        Fraction(3, 4),
+                        Fraction(3, 4) + Fraction(1, 2**20),
+                        Fraction(-2),
+                    ]
+                ),
+                st.integers(1, 2),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    M = draw(own.with_jordan_blocks(blocks))
+    return own.floating(M), [complex(value) for value, size in blocks for _ in range(size)]
+
+
+@given(conjugated())
+@settings(max_examples=400)
+def test_chosen_spectra_are_contained(case):
+    M, values = case
+    found = enclose(M)
+    if isinstance(found, Discs):
+        assert contains(found, values)
+
+
+@st.composite
+def dyadic_pair(draw):
+    """A 2 x 2 matrix of exact floats with eigenvalues x +- iy, and x + iy."""
+    quarters = st.integers(-12, 12).map(lambda k: Fraction(k, 4))
+    x, y = draw(quarters), draw(quarters.filter(bool))
+    S, inverse = draw(own.unimodular(2))
+    return own.product(own.product(S, [[x, -y], [y, x]]), inverse), complex(x, y)
+
+
+@given(dyadic_pair(), dyadic_pair())
+@settings(max_examples=300)
+def test_chosen_complex_spectra_are_contained(first, second):
+    M = np.zeros((4, 4))
+    M[:2, :2], M[2:, 2:] = own.floating(first[0]), own.floating(second[0])
+    M[0, 3] = 1.0  # a coupling that leaves the spectrum
+    values = [first[1], first[1].conjugate(), second[1], second[1].conjugate()]
+    found = enclose(M)
+    if isinstance(found, Discs):
+        assert contains(found, values)
+
+
+def test_a_defective_matrix_is_a_failure_or_a_joint_component():
+    found = enclose(np.array([[1.0, 1.0], [0.0, 1.0]]))
+    assert isinstance(found, Failure) or len(set(found.component)) == 1
+    assert isinstance(enclose(np.array([[np.nan]])), Failure)
+
+
+def test_the_error_of_the_input_widens_the_discs():
+    M = np.diag([1.0, 2.0])
+    narrow, wide = enclose(M), enclose(M, np.full((2, 2), 1e-3))
+    assert isinstance(narrow, Discs) and isinstance(wide, Discs)
+    assert (wide.radii >= 1e-3).all() and (narrow.radii < 1e-12).all()
+
+
+@given(own.floating_attention(2, 8))
+def test_attention_discs_contain_the_spectrum_of_the_normalised_matrix(A):
+    found = attention_discs(A)
+    if isinstance(found, Failure):
+        return
+    values = np.linalg.eigvals(A / A.sum(axis=1, keepdims=True))
+    values = np.delete(values, np.argmin(np.abs(values - 1)))
+    slack = 1e-7  # LAPACK's own error at repeated eigenvalues
+    wide = Discs(found.centres, found.radii + slack, found.component)
+    assert contains(wide, list(values))
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_a_head_has_its_zeros_exactly_and_its_core_in_discs(d, r, seed):
+    rng = np.random.default_rng(seed)
+    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
+    found = head_discs(W_V, W_proj)
+    if isinstance(found, Failure):
+        return
+    zeros = (found.centres == 0) & (found.radii == 0)
+    assert np.count_nonzero(zeros) >= d - r
+    dense = value_discs(W_V @ W_proj)
+    if isinstance(dense, Discs):
+        first, second = consensus_radius(found), consensus_radius(dense)
+        assert first.low <= second.high + 1e-12 and second.low <= first.high + 1e-12
+
+
+@given(own.exact_cases())
+@settings(max_examples=200)
+def test_certified_verdicts_are_never_wrong(case):
+    """Exact truth for the binary64 case against the float64 certificate of the same case."""
+    A, H, _ = case
+    floats = own.floating(A), own.floating(H)
+    found = certified_dominance(*floats)
+    exact = make_case(floats[0].tolist(), floats[1].tolist())
+    assume(len(A) > 1)
+    truth = exact_dominance(exact.rational_A, exact.rational_H)
+    names = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE"}
+    assert found.verdict in ("UNDECIDED", names[truth.comparison])
+    if found.consensus is not None and found.quotient is not None:
+        for side, radius in ((True, found.consensus), (False, found.quotient)):
+            ball = truth.radius(side)
+            assert float(ball.lower()) <= radius.high and radius.low <= float(ball.upper())
+
+
+@given(own.two_token_attention(), st.integers(2, 16), st.sampled_from([-1, 1]))
+@settings(max_examples=300)
+def test_near_ties_never_certify_wrongly(attention, k, side):
+    A, a = attention
+    h = threshold(a) + side * Fraction(1, 10**k)
+    floats = own.floating(A), [[float(h)]]
+    body = certify(make_case(floats[0].tolist(), floats[1]))
+    exact = make_case(floats[0].tolist(), floats[1])
+    true_a = exact.rational_A[0][0] + exact.rational_A[1][1] - 1
+    true_h = exact.rational_H[0][0]
+    assert body["claim"]["verdict"] == real_verdict(true_h, true_h, true_a)
+    assert check_certificate(json.dumps(body)).accepted
+
+
+@pytest.mark.parametrize("name", list(golden_cases()))
+def test_golden_cases_certify_and_check(name):
+    case = golden_cases()[name]
+    body = certify(make_case(case.A, case.H, case.X0))
+    assert body["claim"]["verdict"] == case.verdict
+    found = check_certificate(json.dumps(body))
+    assert found.accepted, found.words
+
+
+def changed(body: dict, **claim) -> str:
+    """A false certificate with a freshly computed digest."""
+    copy = json.loads(json.dumps(body))
+    copy["claim"] |= claim
+    copy["digest"] = digest(copy)
+    return json.dumps(copy)
+
+
+SMOOTHING = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]]))
+TIE = certify(make_case([["1/2", "1/2"], ["1/2", "1/2"]], [[0, 1], [0, 0]]))
+
+FOR_X0 = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]], [[1], [2]]))
+SPECIAL = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]], [[1, 1], [1, -1]]))
+
+FORGED = {
+    "a depth that is too small": changed(FOR_X0, depth=3),
+    "a depth for a smaller eps": changed(FOR_X0, eps="1/100000"),
+    "a flipped verdict for X_0": changed(FOR_X0, verdict_x0="NON_SMOOTHING"),
+    "the generic verdict for a special X_0": changed(SPECIAL, verdict_x0="TIE"),
+    "a depth for a state that does not smooth": changed(
+        certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["-1/2"]], [[1], [2]])),
+        depth=5,
+        eps="1/2",
+    ),
+    "a flipped verdict": changed(SMOOTHING, verdict="NON_SMOOTHING"),
+    "a flipped verdict with a flipped margin": changed(
+        SMOOTHING, verdict="NON_SMOOTHING", margin=[(-0.3).hex(), (-0.2).hex()]
+    ),
+    "a tie that is none": changed(SMOOTHING, verdict="TIE"),
+    "a radius past the truth": changed(SMOOTHING, rho_consensus=[(1.6).hex(), (1.7).hex()]),
+    "a quotient radius below the truth": changed(
+        SMOOTHING, rho_quotient=[(0.0).hex(), (1.0).hex()]
+    ),
+    "a margin past the truth": changed(SMOOTHING, margin=[(0.5).hex(), (0.6).hex()]),
+    "no radii": changed(SMOOTHING, rho_consensus=None),
+    "TRIVIAL for two tokens": changed(SMOOTHING, verdict="TRIVIAL"),
+    "an unknown verdict": changed(SMOOTHING, verdict="FINE"),
+    "a tie called smoothing": changed(TIE, verdict="SMOOTHING"),
+    "wrong Jordan blocks": changed(TIE, jordan_consensus=1),
+}
+
+
+@pytest.mark.parametrize("name", list(FORGED))
+def test_a_false_claim_with_a_fresh_digest_is_refused(name):
+    assert not check_certificate(FORGED[name]).accepted
+
+
+def test_an_exchanged_input_with_a_fresh_digest_is_refused():
+    body = json.loads(json.dumps(SMOOTHING))
+    body["input"]["H"] = [["-1/2"]]
+    body["digest"] = digest(body)
+    assert not check_certificate(json.dumps(body)).accepted
+
+
+def test_a_changed_file_is_refused_by_its_digest():
+    body = json.loads(json.dumps(SMOOTHING))
+    body["input"]["H"] = [["1/3"]]
+    found = check_certificate(json.dumps(body))
+    assert not found.accepted and "digest" in found.words
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"kind": "oversmoothing certificate"}'])
+def test_what_is_no_certificate_is_named(text):
+    with pytest.raises(NotACertificate):
+        check_certificate(text)
+
+
+def test_the_checker_imports_nothing_that_makes_certificates():
+    for path in Path(checker.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [a.name for a in node.names]
+                for name in [node.module] if isinstance(node, ast.ImportFrom) else names:
+                    own = str(name).startswith("oversmoothing.theory.checker")
+                    assert own or not str(name).startswith(("theory", "simulations")), path
+
+
+def test_a_larger_certificate_is_checked_by_left_eigenvectors():
+    rng = np.random.default_rng(0)
+    A = rng.dirichlet(np.ones(50), size=50)
+    A /= A.sum(axis=1, keepdims=True)
+    body = certify(make_case(A.tolist(), (0.3 * rng.standard_normal((44, 44))).tolist()))
+    assert body["claim"]["verdict"] == "SMOOTHING"
+    assert check_certificate(json.dumps(body)).accepted
+    assert not check_certificate(changed(body, verdict="NON_SMOOTHING")).accepted
+
+
+def test_exact_zeros_of_a_head_certify_a_tie_by_structure():
+    A = 0.6 * np.eye(4) + 0.1
+    W_V = np.eye(6)[:, :2]
+    found = certified_dominance(A, factors=(W_V, -0.5 * W_V.T))
+    assert found.verdict == "TIE" and found.margin[0] <= 0 <= found.margin[1]
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1), st.floats(0.1, 300))
+def test_the_softmax_enclosure_contains_the_softmax(n, seed, scale):
+    from mpmath import mp, mpf
+
+    logits = scale * np.random.default_rng(seed).standard_normal((n, n))
+    A, error = softmax_enclosure(logits)
+    with mp.workdps(60):
+        for i in range(n):
+            weights = [mp.exp(mpf(float(x))) for x in logits[i]]
+            for j in range(n):
+                truth = weights[j] / sum(weights)
+                assert abs(truth - mpf(float(A[i, j]))) <= mpf(float(error[i, j]))
+
+
+def test_certify_and_check_from_the_command_line(tmp_path, capsys):
+    path = tmp_path / "cert.json"
+    assert oversmoothing.main(["certify", "--example", "GT12", "-o", str(path)]) == 0
+    assert oversmoothing.main(["check", str(path)]) == 0
+    assert "accepted: TIE" in capsys.readouterr().out
+    path.write_text(FORGED["a flipped verdict"])
+    assert oversmoothing.main(["check", str(path)]) == 1
+    assert "REFUSED" in capsys.readouterr().out
+    path.write_text("{")
+    assert oversmoothing.main(["check", str(path)]) == 2
+
+
+def test_binary64_that_no_float_can_separate_is_still_decided():
+    """fl(-4/3) > -4/3, so the case in floats is NON_SMOOTHING; the numerical verdict abstains."""
+    A, H = [[0.75, 0.25], [0.25, 0.75]], [[-4 / 3]]
+    assert verdict(A=A, H=H).verdict == "UNDECIDED"
+    body = certify(make_case(A, H))
+    assert body["claim"]["verdict"] == "NON_SMOOTHING"
+    assert check_certificate(json.dumps(body)).accepted
+
+
+def test_exact_discs_are_points():
+    found = exact_discs(np.array([0.0, 0.0, 0.5]))
+    assert (found.radii == 0).all() and len(set(found.component)) == 2
+    assert quotient_radius(found, exact_discs(np.array([0.0]))) == Radius(1.0, 1.0)
+    assert 1.5 <= quotient_radius(found, exact_discs(np.array([1.0]))).high < 1.5 + 1e-14
+
+
+@given(own.exact_cases(max_n=3, max_d=2))
+@settings(max_examples=40)
+def test_claims_about_X0_are_confirmed_by_krylov_vectors_and_powers(case):
+    A, H, X0 = case
+    assume(len(A) > 1)
+    body = certify(make_case(A, H, X0), Fraction(1, 10))
+    found = check_certificate(json.dumps(body))
+    if not found.accepted:
+        # What the checker cannot reach it refuses; it never refuses by contradicting the truth.
+        assert "could not" in found.words or "bits" in found.words or "no power" in found.words
+    if "depth" in body["claim"]:
+        ratios = verdict(A=A, H=H, X0=X0, depth=range(body["claim"]["depth"], 40)).hfc_lfc
+        assert all(r.value is None or r.value <= 0.1 for r in ratios.values())

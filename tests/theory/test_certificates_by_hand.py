@@ -1,0 +1,242 @@
+"""T5d, T6b, T10: what a certificate claims, on cases worked by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.certificates.certificate import certify
+from oversmoothing.theory.certificates.certified_radii import (
+    certified_dominance,
+    certify_spectra,
+    head_discs,
+)
+from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose
+from oversmoothing.theory.certificates.genericity import norm, stationary_balls
+from oversmoothing.theory.certificates.stages import (
+    ball_side,
+    ball_stage,
+    decide,
+    exact_stage,
+    float_stage,
+    largest,
+    outward,
+    value_core,
+)
+from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.verdict.verdict import verdict
+
+A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
+FLOAT = [[0.75, 0.25], [0.25, 0.75]]
+A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
+
+
+def claim(A, H, X0=None, **further):
+    return certify(make_case(A, H, X0), **further)["claim"]
+
+
+def interval(texts):
+    return [float.fromhex(text) for text in texts]
+
+
+def test_T6b_a_tie_shows_the_largest_blocks_of_both_sides():
+    A = [["7/12", "1/12", "1/3"], ["1/12", "7/12", "1/3"], ["1/3", "1/3", "1/3"]]
+    found = claim(A, [[-2, 0, 0], [0, 0, 1], [0, 0, 0]])
+    assert found["verdict"] == "TIE"
+    assert (found["jordan_consensus"], found["jordan_quotient"]) == (2, 2)
+    simple = claim(A2, [["-4/3"]])
+    assert (simple["jordan_consensus"], simple["jordan_quotient"]) == (1, 1)
+    assert "jordan_quotient" not in claim(A2, [["1/2"]])
+
+
+def test_T5d_a_depth_is_claimed_where_smoothing_is_and_nowhere_else():
+    found = claim(A2, [["1/2"]], [[1], [2]], eps=Fraction(1, 1000))
+    assert (found["verdict_x0"], found["eps"], found["depth"]) == ("SMOOTHING", "1/1000", 32)
+    assert claim(A2, [["1/2"]], [[1], [2]], eps=Fraction(1, 4))["depth"] == 2
+    for H, X0 in ((["-1/2"], [[1], [2]]), (["1/2"], [[1], [-1]]), (["1/2"], [[2], [2]])):
+        assert "depth" not in claim(A2, [H], X0)
+    assert claim(A2, [["1/2"]], [[2], [2]])["verdict_x0"] == "TRIVIAL"
+    assert claim(A2, [["1/2"]], [[1], [-1]])["verdict_x0"] == "NON_SMOOTHING"
+    assert claim(A2, [[-2]], [[1], [-1]])["verdict_x0"] == "UNDEFINED"
+    assert claim(A2, [["1/2"]], [[0], [0]])["verdict_x0"] == "UNDEFINED"
+
+
+def test_T4e_one_token_has_no_mode_to_be_generic_about():
+    found = claim([[1]], [["1/2"]], [[3]])
+    assert found["verdict"] == "TRIVIAL" and "genericity" not in found
+    assert found["verdict_x0"] == "TRIVIAL"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_T4e_beyond_eight_features_a_generic_X0_has_the_verdict_of_the_case(sign):
+    H = sign * np.diag(np.linspace(0.1, 0.9, 9))
+    X0 = np.array([np.arange(1.0, 10.0), np.full(9, 0.5)])
+    found = claim(FLOAT, H, X0)
+    expected = "SMOOTHING" if sign > 0 else "NON_SMOOTHING"
+    assert found["genericity"]["status"] == "NON_ZERO"
+    assert found["verdict"] == found["verdict_x0"] == expected
+    flat = claim(FLOAT, H, np.ones((2, 9)))
+    if sign > 0:
+        assert flat["verdict_x0"] == "TRIVIAL"
+    else:
+        assert "verdict_x0" not in flat and flat["genericity"]["status"] == "UNDECIDED"
+
+
+def test_T4e_the_coefficient_of_consensus_is_that_of_pi():
+    X0 = np.array([[1.0], [2.0], [4.0]])
+    pi, x = np.array([26, 9, 5]) / 40, X0[:, 0]
+    found = claim(A3, [["1/2"]], [[1], [2], [4]])["genericity"]
+    low, high = interval(found["coefficient"])
+    expected = pi @ x / (np.linalg.norm(pi) * np.linalg.norm(x))
+    assert found["mode"] == "consensus" and low <= expected <= high < low + 1e-12
+    other = claim(A3, [["-1/2"]], [[1], [2], [4]])["genericity"]
+    values, vectors = np.linalg.eig(np.array([[float(Fraction(t)) for t in r] for r in A3]).T)
+    left = vectors[:, np.argmin(values)]
+    low, high = interval(other["coefficient"])
+    assert other["mode"] == "quotient"
+    assert low - 1e-12 <= abs(left @ x) / np.linalg.norm(x) <= high + 1e-12
+
+
+def test_what_is_not_enclosed_is_undecided_with_its_reason():
+    bad, good = Failure("why not"), enclose(np.array([[0.5]]))
+    for pair, name in (((bad, good), "A"), ((good, bad), "H")):
+        found = certify_spectra(*pair)
+        assert (
+            found.verdict == "UNDECIDED"
+            and found.reason == f"spec({name}) was not enclosed: why not"
+        )
+        assert found.consensus is None and found.quotient is None and found.margin is None
+        assert found.method.startswith("float64")
+
+
+def test_a_square_head_is_the_product_of_its_factors():
+    W_V, W_proj = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.3, 1.0], [1.0, 0.7]])
+    found = head_discs(W_V, W_proj)
+    assert isinstance(found, Discs) and len(found) == 2
+    exact = np.sort(np.linalg.eigvals(W_V @ W_proj).real)
+    assert np.sort(found.centres.real) == pytest.approx(exact)
+    # The product is rounded: a unit of its entries is the least that the discs must cover.
+    assert (found.radii > 2.0**-53).all() and (found.radii < 1e-12).all()
+    thin = head_discs(W_V[:, :1], W_proj[:1])
+    assert isinstance(thin, Discs) and np.count_nonzero(thin.centres == 0) == 1
+
+
+def test_T2_the_three_stages_agree_where_each_decides():
+    for h, word in (("1/2", "SMOOTHING"), ("-1/2", "NON_SMOOTHING")):
+        case = make_case(A3, [[h]])
+        exact, _ = exact_stage(case)
+        for found in (exact, float_stage(case), ball_stage(case), decide(case)[0]):
+            assert found.verdict == word
+            low, high = found.margin
+            expected = {"1/2": 1.5 - 1.25, "-1/2": 0.5 - 0.9}[h]
+            assert low <= expected <= high and high - low < 1e-10
+    one = exact_stage(make_case([[1]], [["1/2"]]))[0]
+    assert (one.verdict, one.quotient, one.gap) == ("TRIVIAL", None, None)
+    assert one.consensus.low <= 1.5 <= one.consensus.high
+    tie = exact_stage(make_case(A2, [["-4/3"]]))[0]
+    assert tie.verdict == "TIE" and tie.gap == (0.0, 0.0)
+    assert ball_stage(make_case(A2, [["-4/3"]])).verdict == "UNDECIDED"
+    repeated = exact_stage(make_case([[1, 0], [0, 1]], [["1/2"]]))[0]
+    assert "repeats" in repeated.reason and "repeats" not in tie.reason
+
+
+def test_a_difference_of_1e_60_has_a_margin_that_shows_its_sign():
+    h = Fraction(-4, 3)
+    for side, word in ((1, "NON_SMOOTHING"), (-1, "SMOOTHING")):
+        found = exact_stage(make_case(A2, [[h + side * Fraction(1, 10**60)]]))[0]
+        low, high = found.margin
+        assert found.verdict == word
+        assert (high < 0) if side == 1 else (low > 0)
+
+
+def test_a_head_goes_through_balls_by_its_core():
+    W_V, W_proj = np.array([[1.0], [2.0], [0.0]]), np.array([[0.25, 0.125, 7.0]])
+    case = make_case(FLOAT, factors=(W_V, W_proj))
+    core, zeros = value_core(case)
+    assert (core.nrows(), int(2 * core[0, 0]), zeros) == (1, 1, 2) and ball_side(case) == 2
+    assert ball_stage(case).verdict == decide(case)[0].verdict == "SMOOTHING"
+    dense, none = value_core(make_case(FLOAT, [[0.5]]))
+    assert (dense.nrows(), none) == (1, 0)
+
+
+def test_bounds_are_rounded_outward():
+    with at_precision(128):
+        third = flint.arb(1) / 3
+        assert outward(third, -1) < 1 / 3 < outward(third, 1)
+        top = largest([flint.arb(1, 0.5), flint.arb(1.25), flint.arb(0)])
+        assert float(top.lower()) == pytest.approx(1.25) and float(top.upper()) == pytest.approx(
+            1.5
+        )
+        assert float(norm([flint.acb(3), flint.acb(0, 4)]).mid()) == pytest.approx(5)
+        pi = [float(x.real.mid()) for x in stationary_balls(make_case(A3, [[1]]))]
+    assert pi == pytest.approx([0.65, 0.225, 0.125])
+
+
+def test_repeated_ones_never_certify_smoothing():
+    found = certified_dominance(np.eye(2), np.array([[0.5]]))
+    assert found.verdict == "UNDECIDED" and "occurs 2 times" in found.reason
+    assert found.quotient.low >= found.consensus.low
+    zero = certified_dominance(np.eye(2), np.array([[0.0]]))
+    assert zero.verdict in ("TIE", "UNDECIDED")
+
+
+def test_T10_a_certified_verdict_replaces_word_radii_and_reason():
+    for h, word, rho_q in ((0.5, "SMOOTHING", 1.25), (-0.5, "NON_SMOOTHING", 0.75)):
+        found = verdict(A=FLOAT, H=[[h]], certified=True)
+        assert (found.verdict, found.status) == (word, "certified")
+        assert found.rho_consensus == pytest.approx(1 + h, rel=1e-12)
+        assert found.rho_quotient == pytest.approx(rho_q, rel=1e-12)
+        numerical = verdict(A=FLOAT, H=[[h]])
+        assert found.reason.startswith("certified: rho_") and "(float64" in found.reason
+        assert found.reason.endswith(numerical.reason)
+        assert (found.tends_to, found.limit_rank) == (numerical.tends_to, numerical.limit_rank)
+
+
+def test_T10_a_near_tie_in_floats_is_decided_by_a_later_stage():
+    # fl(-4/3) > -4/3, where the quotient is larger.
+    found = verdict(A=FLOAT, H=[[-4 / 3]], certified=True)
+    assert verdict(A=FLOAT, H=[[-4 / 3]]).verdict == "UNDECIDED"
+    assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
+    assert found.rho_consensus == pytest.approx(1 / 3) and "(exact" in found.reason
+
+
+def test_T10_what_no_stage_separates_is_not_certified():
+    """a = -1/2 and h = -4 tie at 3; H = -4 11^T/32 is too large to be decided exactly."""
+    A, H = [[0.25, 0.75], [0.75, 0.25]], np.full((32, 32), -4 / 32)
+    found = verdict(A=A, H=H, certified=True)
+    assert (found.verdict, found.status) == ("UNDECIDED", "numerical")
+    assert found.reason.startswith("not certified: ") and "(balls" in found.reason
+    assert found.rho_consensus == pytest.approx(3) == found.rho_quotient
+    assert verdict(A=A, H=[[-4.0]], certified=True).verdict == "TIE"
+    # The word of a state that is 0 is kept even so.
+    zero = verdict(A=A, H=H, X0=np.zeros((2, 32)), certified=True)
+    assert zero.verdict == "UNDEFINED" and zero.reason.startswith("not certified: ")
+
+
+@pytest.mark.parametrize("X0", [None, [[0.0], [0.0]]])
+def test_T11_trivial_and_undefined_keep_their_word_in_a_certificate(X0):
+    A = [[1.0]] if X0 is None else FLOAT
+    found = verdict(A=A, H=[[0.5]], X0=X0, certified=True)
+    assert found.verdict == ("TRIVIAL" if X0 is None else "UNDEFINED")
+    assert found.status == "certified" and found.rho_consensus == pytest.approx(1.5)
+    assert (found.rho_quotient is None) == (X0 is None)
+
+
+def test_an_end_of_a_wide_ball_is_its_own():
+    with at_precision(64):
+        wide = flint.arb(1, 0.5)
+        assert 0.49 < outward(wide, -1) <= 0.5 and 1.5 <= outward(wide, 1) < 1.51
+
+
+def test_T10_a_defective_H_too_large_to_be_exact_is_decided_numerically_but_not_certified():
+    """One Jordan block of 26: a triangular matrix shows its spectrum, but has no eigenbasis."""
+    H = 0.5 * np.eye(26) + np.eye(26, k=1)
+    assert verdict(A=FLOAT, H=H).verdict == "SMOOTHING"
+    found = verdict(A=FLOAT, H=H, certified=True)
+    assert (found.verdict, found.status) == ("UNDECIDED", "numerical")
+    one = verdict(A=[[1.0]], H=H, certified=True)
+    assert one.verdict == "TRIVIAL" and one.rho_consensus is None and one.rho_quotient is None

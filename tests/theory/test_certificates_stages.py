@@ -1,0 +1,539 @@
+"""Certificates from logits, from heads, about one X_0, in stacks and in balls: made and checked."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import oversmoothing
+from oversmoothing.experiments.bench import certificates as bench
+from oversmoothing.experiments.bench.benchmark import Measurement
+from oversmoothing.theory.certificates import stages
+from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls
+from oversmoothing.theory.certificates.certificate import certify, digest
+from oversmoothing.theory.certificates.certified_radii import (
+    attention_discs,
+    attention_discs_all,
+    certified_dominance,
+    certified_dominances,
+    value_discs,
+)
+from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, enclose_all
+from oversmoothing.theory.certificates.genericity import genericity
+from oversmoothing.theory.certificates.softmax import nearest, softmax_enclosure, softmax_in_floats
+from oversmoothing.theory.certificates.stages import ball_stage, decide, exact_stage, float_stage
+from oversmoothing.theory.checker import NotACertificate, check_certificate
+from oversmoothing.theory.layer.case import make_case, read_case
+from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.verdict.verdict import verdict
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.standard_normal((7, 7))
+CAUSAL = np.where(np.triu(np.ones((7, 7)), 1) > 0, -np.inf, LOGITS)
+NEGATIVE = -0.5 * np.eye(5) + 0.05 * RNG.standard_normal((5, 5))
+POSITIVE = 0.4 * np.eye(5) + 0.05 * RNG.standard_normal((5, 5))
+START = RNG.standard_normal((7, 5))
+HEAD = (RNG.standard_normal((50, 3)) / 4, RNG.standard_normal((3, 50)) / 4)
+
+
+def confirmed(body):
+    found = check_certificate(json.dumps(body))
+    assert found.accepted, found.words
+    return found.words
+
+
+def forged(body, path, value):
+    """The certificate with one entry replaced and a fresh digest."""
+    copy = json.loads(json.dumps(body))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    copy["digest"] = digest(copy)
+    return json.dumps(copy)
+
+
+# --------------------------------------------------------------------------------------- logits
+
+
+@pytest.mark.parametrize("logits", [LOGITS, CAUSAL], ids=["dense", "causal"])
+@pytest.mark.parametrize(("H", "expected"), [(NEGATIVE, "NON_SMOOTHING"), (POSITIVE, "SMOOTHING")])
+def test_logits_are_certified_and_checked(logits, H, expected):
+    body = certify(make_case(logits=logits, H=H, X0=START))
+    assert body["claim"]["verdict"] == body["claim"]["verdict_x0"] == expected
+    assert body["claim"]["genericity"]["status"] == "NON_ZERO"
+    assert body["method"]["name"].startswith("float64")
+    assert expected in confirmed(body)
+    # The file carries the exact logits.
+    rows = [[float.fromhex(x) for x in row] for row in body["input"]["logits"]]
+    assert np.array_equal(rows, logits)
+
+
+def test_logits_in_fractions_stay_fractions():
+    case = make_case(logits=[["1/3", "-inf"], [0, "2/7"]], H=[["1/2"]], X0=[[1], [2]])
+    assert case.numbers == "fractions" and not case.exact
+    body = certify(case)
+    assert body["input"]["logits"] == [["1/3", "-inf"], ["0", "2/7"]]
+    assert body["claim"]["verdict"] == "SMOOTHING"
+    confirmed(body)
+
+
+def test_one_float_makes_all_of_a_case_binary64():
+    """What the certificate says and what was decided are the same numbers."""
+    case = make_case([[0.75, 0.25], [0.25, 0.75]], [["-4/3"]])
+    assert case.numbers == "binary64" and case.rational_H == [[Fraction(-4 / 3)]]
+    body = certify(case)
+    assert body["input"]["H"] == [[(-4 / 3).hex()]]
+    assert body["claim"]["verdict"] == "NON_SMOOTHING"
+    confirmed(body)
+
+
+def test_an_underflowing_weight_is_no_mask():
+    """exp(-1000) is not 0: the eigenvalue 1 does not repeat, and no tie may be claimed."""
+    case = make_case(logits=[[0.0, -1000.0], [-1000.0, 0.0]], H=[[1.0]])
+    assert (case.A > 0).all()
+    assert decide(case)[0].verdict == "UNDECIDED"
+    masked = make_case(logits=[[0.0, -np.inf], [-np.inf, 0.0]], H=[[1.0]])
+    assert (np.eye(2) == masked.A).all()
+    tiny = make_case(
+        A=[["1/2", "1/2"], [Fraction(1, 10**400), 1 - Fraction(1, 10**400)]], H=[["1"]]
+    )
+    assert stages._copies_of_one(tiny) == 1 and stages._copies_of_one(masked) == 2
+
+
+def test_the_verdict_takes_logits(tmp_path, capsys):
+    numerical = verdict(logits=LOGITS, H=NEGATIVE)
+    certified = verdict(logits=LOGITS, H=NEGATIVE, certified=True)
+    by_hand = verdict(A=softmax_in_floats(LOGITS)[0], H=NEGATIVE)
+    assert numerical.verdict == certified.verdict == by_hand.verdict == "NON_SMOOTHING"
+    assert (numerical.status, certified.status) == ("numerical", "certified")
+    assert certified.rho_quotient == pytest.approx(numerical.rho_quotient, rel=1e-12)
+    path, cert = tmp_path / "case.json", tmp_path / "cert.json"
+    rows = [["-inf" if np.isneginf(x) else x for x in row] for row in CAUSAL.tolist()]
+    path.write_text(json.dumps({"logits": rows, "H": POSITIVE.tolist(), "X0": START.tolist()}))
+    assert np.array_equal(read_case(str(path)).logits, CAUSAL)
+    for words in (
+        ["verdict", path],
+        ["verdict", path, "--certified"],
+        ["certify", path, "-o", cert],
+    ):
+        assert oversmoothing.main([str(word) for word in words]) == 0
+    assert oversmoothing.main(["check", str(cert)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("SMOOTHING") >= 4 and "genericity NON_ZERO" in out and "accepted" in out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"logits": [[0.0]], "A": [[1]], "H": [[1]]}, "exactly one of"),
+        ({"H": [[1]]}, "must hold an object"),
+        ({"logits": [[0.0]]}, "must hold an object"),
+        ({"logits": [[0.0]], "W_V": [[1.0]]}, "must hold an object"),
+        ({"logits": [[0.0]], "H": [[1.0]], "W_V": [[1.0]]}, "exactly one of"),
+        ({"logits": [["-inf"]], "H": [[1]]}, "all -inf"),
+        ({"logits": [[0.0, 1.0]], "H": [[1]]}, "must be square"),
+        ({"logits": [["inf"]], "H": [[1]]}, "not a finite number"),
+        ({"logits": [[0.0]], "W_V": [[1.0]], "W_proj": [[1.0, 2.0]]}, r"needs \[d, r\]"),
+        ({"logits": [[0.0]], "W_V": [[1.0, 2.0], [1.0]], "W_proj": [[1.0]]}, "ragged"),
+    ],
+)
+def test_illegal_cases_are_refused(given, message, tmp_path):
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(given))
+    with pytest.raises(InputError, match=message):
+        read_case(str(path))
+
+
+def test_both_softmax_enclosures_hold_the_same_matrix():
+    for logits in (LOGITS, 30 * LOGITS, CAUSAL):
+        (A, first), (B, second) = softmax_in_floats(logits), softmax_enclosure(logits.tolist())
+        assert (np.abs(A - B) <= first + second).all()
+        assert ((A == 0) == np.isneginf(logits)).all() and (second[A == 0] == 0).all()
+        assert (first <= 1e-12 * A + 1e-300).all()
+        assert np.array_equal(A, softmax_in_floats(np.stack([logits, LOGITS]))[0][0])
+
+
+# ---------------------------------------------------------------------------------------- heads
+
+
+@pytest.mark.parametrize("size", [50, 6])
+def test_a_head_is_certified_through_its_core(size):
+    factors = (HEAD[0][:size], HEAD[1][:, :size])
+    X0 = np.random.default_rng(1).standard_normal((7, size))
+    case = make_case(logits=LOGITS, factors=factors, X0=X0)
+    body = certify(case)
+    assert set(body["input"]) == {"numbers", "logits", "W_V", "W_proj", "X0"}
+    assert body["claim"]["genericity"]["status"] == "NON_ZERO"
+    confirmed(body)
+    dense = certify(make_case(logits=LOGITS, H=(factors[0] @ factors[1]).T, X0=X0))
+    assert dense["claim"]["verdict"] == body["claim"]["verdict"]
+    first, second = (
+        float.fromhex(b["claim"]["genericity"]["coefficient"][0]) for b in (body, dense)
+    )
+    assert first == pytest.approx(second, rel=1e-6)
+
+
+def test_a_head_in_fractions_is_exact():
+    factors = ([["1/2"], [1]], [["-1/2", "-1/4"]])
+    case = make_case([["3/4", "1/4"], ["1/4", "3/4"]], factors=factors, X0=[[1, 2], [3, 5]])
+    assert case.exact
+    assert case.rational_H == [
+        [Fraction(-1, 4), Fraction(-1, 2)],
+        [Fraction(-1, 8), Fraction(-1, 4)],
+    ]
+    assert verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], W=factors).status == "exact"
+    body = certify(case)
+    # h = -1/2 and h = 0: the zero ties with itself at 1.
+    assert body["claim"]["verdict"] == "TIE"
+    confirmed(body)
+
+
+def test_the_zeros_of_a_head_tie_by_structure_and_are_checked():
+    A = (0.5 * np.eye(4) + 0.125).tolist()
+    W_V = np.eye(50)[:, :2]
+    case = make_case(A, factors=(W_V, -0.5 * W_V.T))
+    for body in (certify(case), json.loads(forged(certify(case), ["method", "name"], "balls"))):
+        assert body["claim"]["verdict"] == "TIE"
+        assert "structure" in confirmed(body)
+    assert ball_stage(case).verdict == "TIE"
+    false = forged(certify(case), ["claim", "verdict"], "SMOOTHING")
+    assert not check_certificate(false).accepted
+
+
+# ---------------------------------------------------------------------------------- genericity
+
+
+@given(st.integers(2, 6), st.integers(1, 4), st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=40)
+def test_the_coefficient_is_that_of_the_eigenvectors(n, d, seed, negative):
+    """|w^T X_0 z| over the lengths, from LAPACK's left eigenvectors."""
+    rng = np.random.default_rng(seed)
+    A = rng.dirichlet(np.ones(n), size=n)
+    A /= A.sum(axis=1, keepdims=True)
+    H = (-0.5 if negative else 0.5) * np.eye(d) + 0.2 * rng.standard_normal((d, d))
+    X0 = rng.standard_normal((n, d))
+    case = make_case(A, H, X0)
+    found = genericity(case, decide(case)[0].verdict)
+    if found["status"] != "NON_ZERO":
+        return
+    a, w = np.linalg.eig(A.T)
+    h, z = np.linalg.eig(H.T)
+    mu = np.abs(1 + np.outer(a, h))
+    one = np.argmin(np.abs(a - 1))
+    if found["mode"] == "consensus":
+        mu[np.arange(n) != one] = -1
+    else:
+        mu[one] = -1
+    i, j = np.unravel_index(np.argmax(mu), mu.shape)
+    size = np.linalg.norm(w[:, i]) * np.linalg.norm(z[:, j]) * np.linalg.norm(X0)
+    low, high = map(float.fromhex, found["coefficient"])
+    slack = 1e-10 * np.linalg.cond(w) * np.linalg.cond(z)
+    assert low - slack <= abs(w[:, i] @ X0 @ z[:, j]) / size <= high + slack
+    assert 0 < low <= high <= 1
+
+
+def test_a_start_without_the_dominant_mode_is_undecided():
+    """A flat X_0 has no part in a quotient mode."""
+    flat = certify(make_case(logits=LOGITS, H=NEGATIVE, X0=np.ones((7, 5))))
+    assert flat["claim"]["verdict"] == "NON_SMOOTHING"
+    assert flat["claim"]["genericity"]["status"] == "UNDECIDED"
+    assert "verdict_x0" not in flat["claim"] and "is 0" in flat["claim"]["genericity"]["reason"]
+    confirmed(flat)
+    for path, value in (
+        (["claim", "genericity", "status"], "NON_ZERO"),
+        (["claim", "verdict_x0"], "NON_SMOOTHING"),
+    ):
+        assert not check_certificate(forged(flat, path, value)).accepted
+    lifted = forged(flat, ["claim", "genericity"], {
+        "status": "NON_ZERO", "mode": "quotient", "coefficient": [(0.1).hex(), (0.2).hex()],
+        "reason": "",
+    })  # fmt: skip
+    found = check_certificate(lifted)
+    assert not found.accepted and "could not be confirmed" in found.words
+
+
+def test_a_flat_start_that_smooths_is_trivial():
+    body = certify(make_case(logits=LOGITS, H=POSITIVE, X0=np.ones((7, 5))))
+    assert body["claim"]["verdict_x0"] == "TRIVIAL"
+    confirmed(body)
+    assert not check_certificate(forged(body, ["claim", "verdict_x0"], "SMOOTHING")).accepted
+
+
+def test_a_zero_start_is_undefined():
+    body = certify(make_case(logits=LOGITS, H=POSITIVE, X0=np.zeros((7, 5))))
+    assert body["claim"]["verdict_x0"] == "UNDEFINED" and "genericity" not in body["claim"]
+    confirmed(body)
+    assert not check_certificate(forged(body, ["claim", "verdict_x0"], "SMOOTHING")).accepted
+
+
+def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
+    A = [["3/4", "1/4"], ["1/4", "3/4"]]
+    repeated = certify(make_case(A, [["-1/2", 0], [0, "-1/2"]], [[1, 2], [3, 5]]))
+    assert "repeated" in repeated["claim"]["genericity"]["reason"]
+    # |1 + 2| = |1 - 4|: two modes of consensus, both isolated.
+    shared = certify(make_case(A, [[2, 0], [0, -4]], [[1, 2], [3, 5]]))
+    assert shared["claim"]["verdict"] == "SMOOTHING"
+    assert "several modes" in shared["claim"]["genericity"]["reason"]
+    tie = certify(make_case(A, [["-4/3"]], [[1], [2]]))
+    assert tie["claim"]["genericity"]["reason"].startswith("TIE")
+    for body in (repeated, shared, tie):
+        assert body["claim"]["genericity"]["status"] == "UNDECIDED"
+        confirmed(body)
+
+
+GENERIC = certify(make_case(logits=LOGITS, H=NEGATIVE, X0=START))
+CASES_OF_FORGERY = {
+    "a coefficient beside the truth": (["coefficient"], [(0.5).hex(), (0.6).hex()]),
+    "a coefficient below the truth": (["coefficient"], [(1e-9).hex(), (2e-9).hex()]),
+    "a coefficient that may be 0": (["coefficient"], [(0.0).hex(), (1.0).hex()]),
+    "no coefficient": (["coefficient"], None),
+    "the other mode": (["mode"], "consensus"),
+    "no mode": (["mode"], None),
+    "an unknown status": (["status"], "FINE"),
+}
+
+
+@pytest.mark.parametrize("name", list(CASES_OF_FORGERY))
+def test_a_false_claim_of_genericity_is_refused(name):
+    path, value = CASES_OF_FORGERY[name]
+    text = forged(GENERIC, ["claim", "genericity", *path], value)
+    assert not check_certificate(text).accepted
+
+
+def test_an_exchanged_input_is_refused():
+    other = START.copy()
+    other[0, 0] += 0.01
+    for name, value in (("X0", other), ("logits", LOGITS + 0.1 * CAUSAL.T.clip(-1, 1))):
+        rows = [[float(x).hex() for x in row] for row in value]
+        assert not check_certificate(forged(GENERIC, ["input", name], rows)).accepted
+    masked = json.loads(json.dumps(GENERIC))["input"]["logits"]
+    masked[0][1] = "-inf"
+    assert not check_certificate(forged(GENERIC, ["input", "logits"], masked)).accepted
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["input", "logits"], [["0x1p0", "-inf"]]),
+        (["input", "logits"], [["-inf"] * 7] * 7),
+        (["input", "H"], [["0x1p0", "0x1p0"]]),
+        (["input", "H"], []),
+        (["input", "A"], [["0x1p0"]]),
+        (["input", "W_V"], [["0x1p0"]]),
+        (["input", "X0"], [["0x1p0"]]),
+        (["input", "numbers"], "decimal"),
+        (["claim", "genericity"], {"status": "NON_ZERO"}),
+        (["claim", "depth"], 3),
+    ],
+)
+def test_malformed_parts_are_no_certificate(path, value):
+    with pytest.raises(NotACertificate):
+        check_certificate(forged(GENERIC, path, value))
+
+
+def test_a_depth_is_refused_where_it_cannot_be_recomputed():
+    body = certify(make_case(logits=LOGITS, H=POSITIVE, X0=START))
+    claim = body["claim"] | {"depth": 100, "eps": "1/10"}
+    found = check_certificate(forged(body, ["claim"], claim))
+    assert not found.accepted and "fractions or binary64 only" in found.words
+
+
+# -------------------------------------------------------------------------------------- stages
+
+
+def near_tie(n, seed, distance):
+    """(A, h): h at a relative distance from the threshold of A, found in balls."""
+    rng = np.random.default_rng(seed)
+    A = rng.dirichlet(np.ones(n), size=n)
+    A /= A.sum(axis=1, keepdims=True)
+    case = make_case(A, [[1.0]])
+    with at_precision(stages.BITS):
+        finest = list(stages.attention_spectra(case))[-1].boxes
+        # T3b for real h: loses iff -s < h < 0, s the largest 2 (1 - Re a) / (1 - |a|^2).
+        s = stages.largest([2 * (1 - a.real) / (1 - abs(a) ** 2) for a in finest])
+        h = -float(s.mid()) * (1 + distance)
+        true = "SMOOTHING" if flint.arb(h) < -s else "NON_SMOOTHING"
+    return A, h, true
+
+
+@pytest.mark.parametrize("distance", [1e-6, -1e-6, 1e-14, -1e-14, 0.0])
+def test_larger_near_ties_are_decided_in_balls_and_confirmed(distance):
+    A, h, true = near_tie(30, 5, distance)
+    body = certify(make_case(A, [[h]], np.arange(30.0)[:, None] % 7))
+    assert body["claim"]["verdict"] == true
+    assert body["method"]["name"].startswith("balls" if abs(distance) < 1e-10 else "float64")
+    low, high = map(float.fromhex, body["claim"]["margin"])
+    assert low > 0 or high < 0
+    assert true in confirmed(body)
+    other = {"SMOOTHING": "NON_SMOOTHING", "NON_SMOOTHING": "SMOOTHING"}[true]
+    assert not check_certificate(forged(body, ["claim", "verdict"], other)).accepted
+
+
+def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch):
+    A, h, _ = near_tie(30, 5, 0.0)
+    monkeypatch.setattr(stages, "BALL_SIZE", 29)
+    body = certify(make_case(A, [[h]], np.ones((30, 1))))
+    assert body["claim"]["verdict"] == "UNDECIDED" and "overlap" in body["claim"]["reason"]
+    assert body["claim"]["genericity"]["status"] == "UNDECIDED"
+    confirmed(body)
+    monkeypatch.setattr(stages, "BALL_SIZE", 30)
+    assert decide(make_case(A, [[h]]))[0].verdict != "UNDECIDED"
+
+
+@given(own.exact_cases(max_n=4, max_d=3))
+@settings(max_examples=60)
+def test_all_stages_agree(drawn):
+    A, H, _ = drawn
+    case = make_case(own.floating(A), own.floating(H))
+    assume(case.n > 1)
+    exact, _ = exact_stage(case)
+    for stage in (float_stage, ball_stage):
+        assert stage(case).verdict in (exact.verdict, "UNDECIDED")
+
+
+def test_fractions_beyond_the_exact_size_go_through_discs():
+    n = stages.EXACT_SIZE + 1
+    weights = np.random.default_rng(3).integers(1, 50, size=(n, n))
+    A = [[Fraction(int(x), int(row.sum())) for x in row] for row in weights]
+    body = certify(make_case(A, [["-1/3"]]))
+    assert body["method"]["name"].startswith("float64") and body["input"]["numbers"] == "fractions"
+    assert body["claim"]["verdict"] == "NON_SMOOTHING"
+    confirmed(body)
+    smaller = certify(make_case([["1/2", "1/2"], ["1/4", "3/4"]], [["-1/3"]]))
+    assert smaller["method"]["name"].startswith("exact")
+
+
+@given(own.exact_cases(max_n=5, max_d=1), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_balls_contain_the_spectrum_and_its_left_eigenvectors(drawn, seed):
+    M = np.random.default_rng(seed).integers(-5, 6, size=(len(drawn[0]) + 1,) * 2)
+    exact = flint.fmpq_mat(M.tolist())
+    for found in enclose_in_balls(flint.acb_mat(exact)):
+        with at_precision(stages.BITS):
+            roots = exact.charpoly().numer().complex_roots()
+            for root, _ in roots:
+                assert any(box.overlaps(root) for box in found.boxes)
+            for i in range(len(M)):
+                if not found.alone[i]:
+                    continue
+                w = flint.acb_mat(1, len(M), found.left_vector(i))
+                gap = (w * flint.acb_mat(exact) - w * found.boxes[i]).entries()
+                assert all(x.contains(0) for x in gap) and any(
+                    not x.contains(0) for x in w.entries()
+                )
+
+
+def test_nearest_bounds_the_distance_to_the_balls():
+    with at_precision(128):
+        M, error = nearest(flint.arb_mat([[flint.arb(flint.fmpq(1, 3)), flint.arb(2)]]))
+    assert M.tolist() == [[1 / 3, 2.0]] and 1e-17 < error[0, 0] < 1e-16 and error[0, 1] < 1e-300
+
+
+# -------------------------------------------------------------------------------------- stacks
+
+
+def same(first, second):
+    if isinstance(first, Failure) or isinstance(second, Failure):
+        return first == second
+    return all(
+        np.array_equal(getattr(first, name), getattr(second, name))
+        for name in ("centres", "radii", "component")
+    )
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 5, 40])
+def test_a_stack_has_the_discs_of_its_members(k):
+    """Real and complex spectra, failures and all, across block boundaries."""
+    rng = np.random.default_rng(k)
+    M = rng.standard_normal((14, k, k))
+    M[::3] = M[::3] + np.swapaxes(M[::3], 1, 2)
+    error = np.abs(M) * 1e-12
+    if k > 1:
+        M[4, 0, 1] = np.nan
+        M[7] = np.eye(k, k=1)
+    for wide in (None, error):
+        together = enclose_all(M, wide)
+        for i, found in enumerate(together):
+            assert same(found, enclose(M[i], None if wide is None else wide[i]))
+    assert k < 2 or isinstance(together[4], Failure)
+    assert sum(isinstance(each, Discs) for each in together) >= 12
+
+
+def test_a_singular_basis_fails_alone(monkeypatch):
+    """LAPACK refuses a whole stack for one member: the others must not suffer."""
+    M = np.stack([np.diag([1.0, 2.0]), np.array([[0.0, 1.0], [0.0, 0.0]])])
+    invert = np.linalg.inv
+
+    def refusing(V):
+        if (np.abs(np.linalg.det(V)) < 1e-200).any():
+            raise np.linalg.LinAlgError("Singular matrix")
+        return invert(V)
+
+    monkeypatch.setattr(np.linalg, "inv", refusing)
+    good, bad = enclose_all(M)
+    assert isinstance(good, Discs)
+    assert isinstance(bad, Failure) and "Singular" in bad.reason
+
+
+def test_stacks_of_attention_agree_with_single_ones():
+    rng = np.random.default_rng(8)
+    A = rng.dirichlet(np.ones(6), size=(5, 6))
+    A[1] = np.tril(A[1])
+    A[1] /= A[1].sum(axis=1, keepdims=True)
+    A[2] = np.eye(6)
+    assert all(
+        same(one, attention_discs(each))
+        for one, each in zip(attention_discs_all(A), A, strict=True)
+    )
+    H = rng.standard_normal((3, 3))
+    assert certified_dominances(A, value_discs(H)) == [certified_dominance(each, H) for each in A]
+
+
+def test_causal_attention_shows_its_spectrum_on_the_diagonal():
+    """T1h, where the eigenvectors are far too ill-conditioned for discs."""
+    n = 80
+    logits = np.random.default_rng(9).standard_normal((n, n))
+    logits[np.triu_indices(n, 1)] = -np.inf
+    A, error = softmax_in_floats(logits)
+    found = attention_discs(A, error)
+    assert isinstance(found, Discs) and len(found) == n - 1
+    assert np.array_equal(found.centres.real, np.diag(A)[1:]) and (found.radii < 1e-12).all()
+    nearly = A.copy()
+    nearly[0, 1] = 1e-300
+    assert isinstance(attention_discs(nearly), Failure)
+    for H in ([[-0.5]], [[0.5]]):
+        confirmed(certify(make_case(logits=logits, H=H)))
+    # a_1 = min A_ii: the threshold decides, in balls where floats cannot.
+    edge = -2 / (1 + float(np.diag(A).min()))
+    body = certify(make_case(logits=logits, H=[[edge]]))
+    assert body["claim"]["verdict"] != "UNDECIDED" and body["method"]["name"].startswith("balls")
+    confirmed(body)
+
+
+# ------------------------------------------------------------------------------- larger, bench
+
+
+def test_a_certificate_of_moderate_size_is_checked():
+    rng = np.random.default_rng(10)
+    n, d, r = 60, 64, 12
+    W = rng.standard_normal((d, r)) / 8, rng.standard_normal((r, d)) / 3
+    case = make_case(logits=rng.standard_normal((n, n)), factors=W, X0=rng.standard_normal((n, d)))
+    body = certify(case)
+    assert body["claim"]["verdict_x0"] == body["claim"]["verdict"] == "SMOOTHING"
+    assert "coefficient" in confirmed(body)
+
+
+def test_the_measurements_have_their_targets():
+    assert all(isinstance(each, Measurement) for each in bench.MEASUREMENTS)
+    assert "certificates/attention n=197" in {each.name for each in bench.MEASUREMENTS}
+    (row,) = bench.MEASUREMENTS[0].run("cpu")
+    assert row.target is None and row.ratio > 0 and set(row.seconds) == {"ours", "yardstick"}

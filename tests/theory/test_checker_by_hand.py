@@ -1,0 +1,289 @@
+"""T4, T5d, T6b, T10: what the checker recomputes, and what it must refuse, worked by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.certificates.certificate import certify, digest
+from oversmoothing.theory.checker import NotACertificate, check_certificate
+from oversmoothing.theory.checker.depth import check_depth
+from oversmoothing.theory.checker.generic import coefficient
+from oversmoothing.theory.checker.operators import operators, stationary
+from oversmoothing.theory.checker.reading import read_input
+from oversmoothing.theory.checker.spectra import maximum
+from oversmoothing.theory.checker.ties import _jordan_sizes, check_tie, tie_bits
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.numbers.rational import from_flint
+
+A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
+A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
+PI3 = [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
+
+
+def matrix(rows):
+    return [[Fraction(x) for x in row] for row in rows]
+
+
+def given(A, H, X0=None):
+    return read_input(certify(make_case(A, H, X0))["input"])
+
+
+def forged(body, **claim) -> str:
+    """A certificate with other claims and a digest that fits."""
+    copy = json.loads(json.dumps(body))
+    copy["claim"] |= claim
+    copy["digest"] = digest(copy)
+    return json.dumps(copy)
+
+
+# --- the two systems ---
+
+
+@pytest.mark.parametrize("h", [["1/2"], ["-4/3"]])
+def test_T1c_T1d_the_systems_of_the_checker_are_one_layer(h):
+    H, X = matrix([h]), matrix([[1], [2], [4]])
+    consensus, c, block, y = (from_flint(part) for part in operators(matrix(A3), H, X))
+    assert consensus == [[1 + H[0][0]]]
+    assert c == [[sum(p * x[0] for p, x in zip(PI3, X, strict=True))]]
+    assert y == [[X[1][0] - X[0][0]], [X[2][0] - X[0][0]]]
+    after = exact_state(matrix(A3), H, X, [1])[1]
+    moved = [[sum(b * v[0] for b, v in zip(row, y, strict=True))] for row in block]
+    assert moved == [[after[1][0] - after[0][0]], [after[2][0] - after[0][0]]]
+
+
+def test_T1d_the_stationary_distribution_is_solved_for_and_refused_where_it_is_not_unique():
+    assert stationary(matrix(A3)) == PI3
+    assert stationary(matrix([[1, 0], [0, 1]])) is None
+    assert operators(matrix([[1, 0], [0, 1]]), matrix([[1]]), matrix([[1], [2]])) is None
+
+
+# --- depth ---
+
+
+def first_depth(A, h, X, eps):
+    states = exact_state(matrix(A), matrix([[h]]), matrix(X), range(200))
+    above = [
+        depth
+        for depth, X_L in states.items()
+        if squared_norms(X_L)[0] > eps**2 * squared_norms(X_L)[1]
+    ]
+    return max(above) + 1
+
+
+@pytest.mark.parametrize(
+    ("A", "X"), [(A2, [[1], [2]]), (A3, [[1], [2], [4]]), (A3, [[1], [0], [-1]])]
+)
+@pytest.mark.parametrize("eps", [Fraction(1, 1000), Fraction(1, 5)])
+def test_T5d_the_depth_is_confirmed_from_the_first_true_one_on_and_refused_before(A, X, eps):
+    true = first_depth(A, "1/2", X, eps)
+    arguments = matrix(A), matrix([["1/2"]]), matrix(X)
+    for depth in (true, true + 1, true + 10):
+        assert check_depth(*arguments, depth, eps).accepted
+    assert true > 1
+    early = check_depth(*arguments, true - 1, eps)
+    assert not early.accepted and f"does not hold at layer {true - 1}" in early.words
+
+
+def test_T5d_a_depth_needs_consensus_that_wins_and_is_there():
+    X = matrix([[1], [2]])
+    for h in ("-1/2", "0"):
+        refused = check_depth(matrix(A2), matrix([[h]]), X, 50, Fraction(1, 10))
+        assert not refused.accepted and "smaller than consensus" in refused.words
+    zero_mean = matrix([[1], [-1]])
+    refused = check_depth(matrix(A2), matrix([["1/2"]]), zero_mean, 50, Fraction(1, 10))
+    assert not refused.accepted and "that X_0 contains" in refused.words
+    flat = check_depth(matrix(A2), matrix([["1/2"]]), matrix([[2], [2]]), 0, Fraction(1, 10))
+    assert flat.accepted and "HFC = 0" in flat.words
+    apart = matrix([[1, 0], [0, 1]])
+    refused = check_depth(apart, matrix([["1/2"]]), X, 5, Fraction(1, 10))
+    assert not refused.accepted and "not unique" in refused.words
+
+
+def test_T5d_the_left_eigenvector_of_a_non_normal_H_decides_the_depth():
+    """H = [[1/2, 1], [0, -1/4]], z = (3, 4): with z^T c_0 = 0 the mode of -1/4 is what is left."""
+    H, X = matrix([["1/2", 1], [0, "-1/4"]]), matrix([[1, 2], [3, 6]])
+    states = exact_state(matrix(A2), H, X, range(80))
+    eps = Fraction(1, 50)
+    true = 1 + max(
+        L for L, Y in states.items() if squared_norms(Y)[0] > eps**2 * squared_norms(Y)[1]
+    )
+    assert check_depth(matrix(A2), H, X, true, eps).accepted
+    assert not check_depth(matrix(A2), H, X, true - 1, eps).accepted
+    # c_0 = (4, -3): consensus only shrinks, and the quotient outgrows it.
+    silent = matrix([[5, -2], [3, -4]])
+    assert not check_depth(matrix(A2), H, silent, 40, eps).accepted
+
+
+# --- ties ---
+
+
+def test_T2b_a_tie_is_confirmed_and_what_is_none_is_refused_however_close():
+    tie = given(A2, [["-4/3"]])
+    assert check_tie(tie, {}).accepted
+    for h in ("1/2", "-1/2", Fraction(-4, 3) + Fraction(1, 10**9)):
+        refused = check_tie(given(A2, [[h]]), {})
+        assert not refused.accepted and "the squared radii differ" in refused.words
+
+
+def test_T2b_a_tie_claimed_for_a_difference_of_1e_200_is_refused():
+    body = certify(make_case(A2, [[Fraction(-4, 3) + Fraction(1, 10**200)]]))
+    assert body["claim"]["verdict"] == "NON_SMOOTHING"
+    assert check_certificate(json.dumps(body)).accepted
+    wide = [(-1.0).hex(), (1.0).hex()]
+    for verdict in ("TIE", "SMOOTHING"):
+        assert not check_certificate(forged(body, verdict=verdict, margin=wide)).accepted
+    tie = certify(make_case(A2, [["-4/3"]]))
+    assert check_certificate(json.dumps(tie)).accepted
+    for verdict in ("SMOOTHING", "NON_SMOOTHING"):
+        assert not check_certificate(forged(tie, verdict=verdict, margin=wide)).accepted
+
+
+def test_T6b_the_blocks_at_a_tie_are_recomputed():
+    A = [["7/12", "1/12", "1/3"], ["1/12", "7/12", "1/3"], ["1/3", "1/3", "1/3"]]
+    H = [[-2, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert _jordan_sizes(matrix(A), matrix(H)) == (2, 2)
+    assert _jordan_sizes(matrix(A2), matrix([["-4/3", 1], [0, "-4/3"]])) == (2, 2)
+    assert _jordan_sizes(matrix([["1/2", "1/2"]] * 2), matrix([[0, 1], [0, 0]])) == (2, 1)
+    body = certify(make_case(A2, [["-4/3"]]))
+    for blocks in ((2, 1), (1, 2)):
+        claim = {"jordan_consensus": blocks[0], "jordan_quotient": blocks[1]}
+        refused = check_tie(given(A2, [["-4/3"]]), claim)
+        assert not refused.accepted and "largest Jordan blocks" in refused.words
+        assert not check_certificate(forged(body, **claim)).accepted
+    right = check_tie(given(A2, [["-4/3"]]), {"jordan_consensus": 1, "jordan_quotient": 1})
+    assert right.accepted and "largest Jordan blocks 1 and 1" in right.words
+
+
+def test_the_bits_of_a_tie_are_those_of_its_determinant():
+    # n = 2, d = 1: N = 4, q = (3 * 4)^2, S = 2 (1 + 4/3)^2.
+    q, S = 144, 2 * (7 / 3) ** 2
+    found = tie_bits(matrix(A2), matrix([["-4/3"]]))
+    assert found == pytest.approx(math.log2(q) + 3 * math.log2(q * S) + 8, abs=1e-9)
+    # d = 2: N = d^2 (n d)^2 = 64.
+    found = tie_bits(matrix(A2), matrix([["-4/3", 0], [0, 0]]))
+    assert found == pytest.approx(math.log2(q) + 63 * math.log2(q * S) + 8, abs=1e-9)
+
+
+def test_a_tie_of_logits_or_of_large_matrices_is_beyond_the_checker():
+    body = certify(make_case(logits=[[0.0, 1.0], [1.0, 0.0]], H=[[0.5]]))
+    refused = check_tie(read_input(body["input"]), {})
+    assert not refused.accepted and "in fractions or binary64 only" in refused.words
+    six = [[Fraction(-4, 3) * (i == j) for j in range(6)] for i in range(6)]
+    assert check_tie(given(A2, six), {}).accepted
+    large = [[Fraction(int(i == j), 7**40) - 2 * (i == j) for j in range(6)] for i in range(6)]
+    refused = check_tie(given(A2, large), {})
+    assert not refused.accepted
+
+
+# --- genericity ---
+
+
+def test_T4e_the_checker_finds_the_coefficients_of_both_sides():
+    X0 = [[1], [2], [4]]
+    x = np.array([1.0, 2, 4])
+    A = np.array([[float(Fraction(t)) for t in row] for row in A3])
+    case = given(A3, [["-1/2"]], X0)
+    pi = np.array([float(p) for p in PI3])
+    expected = pi @ x / np.linalg.norm(pi) / np.linalg.norm(x)
+    assert float(coefficient(case, True, 160).mid()) == pytest.approx(expected, rel=1e-14)
+    values, vectors = np.linalg.eig(A.T)
+    w = vectors[:, np.argmin(values)]
+    expected = abs(w @ x) / np.linalg.norm(w) / np.linalg.norm(x)
+    assert float(coefficient(case, False, 160).mid()) == pytest.approx(expected, rel=1e-12)
+    # h > 0: the dominant pair of the quotient is that of the largest a.
+    w = vectors[:, np.argsort(values)[1]]
+    expected = abs(w @ x) / np.linalg.norm(w) / np.linalg.norm(x)
+    case = given(A3, [["1/2"]], X0)
+    assert float(coefficient(case, False, 160).mid()) == pytest.approx(expected, rel=1e-12)
+
+
+def test_T4e_the_largest_modulus_is_of_1_plus_h_a():
+    """h = -9/4 beats h = 1/8 at consensus: |1 + h| = 5/4 against 9/8."""
+    X0 = [[1, 5], [2, 7]]
+    case = given(A2, [["-9/4", 0], [0, "1/8"]], X0)
+    expected = abs(1.5) / (math.sqrt(0.5) * math.sqrt(1 + 25 + 4 + 49))
+    found = float(coefficient(case, True, 160).mid())
+    assert found == pytest.approx(expected / 1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("side", ["consensus", "quotient"])
+def test_T4e_an_interval_beside_the_coefficient_is_refused(side):
+    body = certify(make_case(A3, [["1/2" if side == "consensus" else "-1/2"]], [[1], [2], [4]]))
+    assert check_certificate(json.dumps(body)).accepted
+    low, high = (float.fromhex(x) for x in body["claim"]["genericity"]["coefficient"])
+    for ends in ((low / 2, low * (1 - 1e-9)), (high * (1 + 1e-9), 1.0), (0.0, 1.0)):
+        claim = body["claim"]["genericity"] | {"coefficient": [x.hex() for x in ends]}
+        assert not check_certificate(forged(body, genericity=claim)).accepted
+    wide = body["claim"]["genericity"] | {"coefficient": [(low / 2).hex(), (1.0).hex()]}
+    assert check_certificate(forged(body, genericity=wide)).accepted
+    other = body["claim"]["genericity"] | {
+        "mode": "quotient" if side == "consensus" else "consensus"
+    }
+    assert not check_certificate(forged(body, genericity=other)).accepted
+
+
+# --- the verdict ---
+
+
+@pytest.mark.parametrize("h", ["1/2", "-1/2"])
+def test_radii_and_margins_beside_the_true_ones_are_refused(h):
+    body = certify(make_case(A2, [[h]]))
+    for name in ("rho_consensus", "rho_quotient", "margin"):
+        low, high = (float.fromhex(x) for x in body["claim"][name])
+        for ends in ((low - 1e-3, low - 1e-9), (high + 1e-9, high + 1e-3)):
+            text = forged(body, **{name: [x.hex() for x in ends]})
+            found = check_certificate(text)
+            assert not found.accepted and "outside the stated interval" in found.words
+        assert not check_certificate(forged(body, **{name: None})).accepted
+    wide = forged(body, margin=[(-1.0).hex(), (1.0).hex()])
+    found = check_certificate(wide)
+    assert not found.accepted and "does not support" in found.words
+    accepted = check_certificate(json.dumps(body))
+    assert accepted.accepted and accepted.words.startswith(body["claim"]["verdict"])
+    for verdict in {"SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL"} - {body["claim"]["verdict"]}:
+        assert not check_certificate(forged(body, verdict=verdict)).accepted
+    assert check_certificate(forged(body, verdict="UNDECIDED")).accepted
+
+
+def test_negative_entries_and_wrong_row_sums_are_no_attention():
+    body = certify(make_case(A2, [["1/2"]]))
+    for rows in ([["5/4", "-1/4"], ["1/4", "3/4"]], [["3/4", "1/2"], ["1/4", "3/4"]]):
+        copy = json.loads(json.dumps(body))
+        copy["input"]["A"] = rows
+        copy["digest"] = digest(copy)
+        with pytest.raises(NotACertificate, match="not row-stochastic"):
+            check_certificate(json.dumps(copy))
+    causal = certify(make_case([[1, 0], ["1/2", "1/2"]], [["1/2"]]))
+    assert check_certificate(json.dumps(causal)).accepted
+
+
+def test_T11_1_one_token_has_no_block_of_differences():
+    assert operators(matrix([[1]]), matrix([["1/2"]]), matrix([[3]]))[2] is None
+    for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
+        body = certify(make_case([[1]], [[h]], X0))
+        assert check_certificate(json.dumps(body)).accepted
+        assert not check_certificate(forged(body, verdict="SMOOTHING")).accepted
+    assert not check_certificate(forged(body, verdict_x0="SMOOTHING")).accepted
+
+
+def test_row_sums_in_binary64_may_be_off_by_rounding_alone():
+    body = certify(make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]]))
+    assert check_certificate(json.dumps(body)).accepted
+    body["input"]["A"][0][0] = (0.74).hex()
+    body["digest"] = digest(body)
+    with pytest.raises(NotACertificate, match="not row-stochastic"):
+        check_certificate(json.dumps(body))
+
+
+def test_the_largest_of_balls_reaches_from_its_lower_to_its_upper_end():
+    found = maximum([flint.arb(1, 0.5)])
+    assert float(found.lower()) <= 0.5 and float(found.upper()) >= 1.5
+    found = maximum([flint.arb(1, 0.5), flint.arb(1.25, 0.125), flint.arb(0)])
+    assert 1.12 < float(found.lower()) <= 1.125 and 1.5 <= float(found.upper()) < 1.51

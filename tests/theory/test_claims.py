@@ -1,0 +1,306 @@
+"""The ledger is tested by running it: the same objects that `oversmoothing prove` runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import oversmoothing
+from oversmoothing.simulations.against_theory.simulated_evidence import register_all
+from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Outcome, Status
+from oversmoothing.theory.proofs.evidence import (
+    Counterexample,
+    ForAllReals,
+    Measurement,
+    Mutation,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.ledger import claims, evidence_of, register, run_claim, select
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.solver import solve
+from oversmoothing.theory.proofs.thorough import Chunk, Coverage, pending, run_chunk
+from oversmoothing.theory.support.errors import InputError
+
+register_all()
+LEDGER = claims()
+QUICK = Effort(examples=60, second_opinion=False)
+
+
+@pytest.mark.parametrize("name", list(LEDGER))
+def test_every_claim_has_the_status_on_record(name):
+    entry = run_claim(LEDGER[name], QUICK)
+    failing = [
+        (f.evidence.title, f.outcome.detail) for f in entry.findings if f.outcome.holds is False
+    ]
+    assert not failing
+    assert entry.status is entry.claim.on_record
+
+
+@pytest.mark.parametrize("name", list(LEDGER))
+def test_every_claim_says_what_where_from_and_how(name):
+    claim = LEDGER[name]
+    assert claim.statement and claim.latex and claim.source and evidence_of(claim)
+    titles = [evidence.title for evidence in evidence_of(claim)]
+    assert len(set(titles)) == len(titles)
+    if claim.on_record is Status.REFUTED:
+        assert claim.repaired_by, "a refuted statement points to the claim that holds"
+        assert any(e.kind is Kind.COUNTEREXAMPLE for e in evidence_of(claim))
+    if claim.repaired_by:
+        for word in claim.repaired_by.replace(",", " ").split():
+            if word[:1] in "TPN" and any(c.isdigit() for c in word) and "(" not in word:
+                assert word in LEDGER, f"{claim.name} points to {word}"
+    for evidence in evidence_of(claim):
+        if isinstance(evidence, ForAllReals):
+            assert evidence.mutations, f"{evidence.title} has no mutated query"
+
+
+def claim_with(*evidence) -> Claim:
+    return Claim("X1", "a statement", "x", "ours", Status.PROVED, tuple(evidence))
+
+
+SQUARE = Query("squares", ("x", "y"), ("x < y", "0 <= x"), "x*x < y*y")
+FALSE_SQUARE = Query("squares", ("x", "y"), ("x < y",), "x*x < y*y")
+MUTATION = Mutation("x may be negative", FALSE_SQUARE)
+
+
+def test_a_true_query_is_proved_and_its_mutation_is_refuted_with_exact_numbers():
+    entry = run_claim(claim_with(ForAllReals(SQUARE, (MUTATION,), {"x": "1", "y": "2"})), Effort())
+    assert entry.status is Status.PROVED
+    shown = entry.findings[0].outcome.data["mutations"][0]["counterexample"]
+    values = {k: Fraction(v) for k, v in (part.split(" = ") for part in shown.split(", "))}
+    assert FALSE_SQUARE.hypotheses_hold(values) and not FALSE_SQUARE.conclusion_holds(values)
+
+
+PLANTED = {
+    "a wrong query": (ForAllReals(FALSE_SQUARE, (MUTATION,), {"x": "1", "y": "2"}), Status.REFUTED),
+    "hypotheses that nothing satisfies": (
+        ForAllReals(SQUARE, (MUTATION,), {"x": "2", "y": "1"}),
+        Status.UNDECIDED,
+    ),
+    "a mutation that is still true": (
+        ForAllReals(SQUARE, (Mutation("none", SQUARE),), {"x": "1", "y": "2"}),
+        Status.UNDECIDED,
+    ),
+    "a wrong sign in an identity": (
+        Symbolic("identity", lambda: (sp.Symbol("x") + 1) ** 2 - sp.Symbol("x") ** 2 + 1),
+        Status.UNDECIDED,
+    ),
+    "a step of a proof that fails": (
+        Written("proof", (Step("true", lambda: None), Step("false", lambda: _fail()))),
+        Status.UNDECIDED,
+    ),
+    "a law that a drawn example violates": (
+        Searched("law", st.integers(0, 100), lambda x: _require(x < 50)),
+        Status.REFUTED,
+    ),
+    "a rate that is measured differently": (
+        Simulated("rate", lambda effort: [Measurement("r", 0.5, 0.6, 1e-3)]),
+        Status.UNDECIDED,
+    ),
+    "a counterexample that does not come out": (
+        Counterexample("no", "x = 1", (Step("1 is 2", lambda: _require(1 == 2)),)),
+        Status.UNDECIDED,
+    ),
+}
+
+
+def _fail() -> None:
+    raise AssertionError("no")
+
+
+def _require(condition: bool) -> None:
+    assert condition
+
+
+@pytest.mark.parametrize("name", list(PLANTED))
+def test_a_planted_error_never_stays_green(name):
+    evidence, expected = PLANTED[name]
+    proof = Symbolic("a proof of something else", lambda: sp.Integer(0))
+    entry = run_claim(claim_with(proof, evidence), Effort())
+    assert entry.status is expected
+    assert not entry.as_recorded
+
+
+def test_a_search_shrinks_what_it_finds():
+    outcome = Searched("law", st.integers(0, 10**6), lambda x: _require(x < 5000)).run(Effort())
+    assert outcome.counterexample is not None and outcome.counterexample.startswith("5000")
+
+
+@pytest.mark.parametrize("name", ["T2b", "T2d", "T3b", "T3c"])
+def test_a_sign_flipped_in_a_claims_query_turns_it_from_proved(name):
+    claim = LEDGER[name]
+    position, evidence = next(
+        (k, e) for k, e in enumerate(claim.evidence) if isinstance(e, ForAllReals)
+    )
+    query = evidence.query
+    wrong = dataclasses.replace(query, conclusion=f"not ({query.conclusion})")
+    planted = dataclasses.replace(evidence, query=wrong)
+    changed = (*claim.evidence[:position], planted, *claim.evidence[position + 1 :])
+    entry = run_claim(dataclasses.replace(claim, evidence=changed), QUICK)
+    assert entry.status in (Status.REFUTED, Status.UNDECIDED)
+
+
+values = st.fractions(min_value=-4, max_value=4, max_denominator=6)
+
+
+@given(values, values)
+def test_a_query_means_the_same_to_the_solver_and_in_fractions(x, y):
+    text = "Implies(x*x - 2*y < 1/2 or not (x >= y), Iff(-x**3 <= y, x != y and -1/2 < y < 3))"
+    query = Query("q", ("x", "y"), (), text)
+    at = {"x": x, "y": y}
+    expected = (not (x * x - 2 * y < Fraction(1, 2) or not x >= y)) or (
+        (-(x**3) <= y) == (x != y and Fraction(-1, 2) < y < 3)
+    )
+    assert query.conclusion_holds(at) == expected
+
+
+def test_the_solver_evaluates_as_the_fractions_do():
+    text = "Implies(x*x - 2*y < 1/2 or not (x >= y), Iff(-x**3 <= y, x != y and -1/2 < y < 3))"
+    for x, y in (("1/3", "-1"), ("2", "1"), ("-1/2", "1/4"), ("1", "1")):
+        pinned = Query("q", ("x", "y"), (f"x == {x}", f"y == {y}"), text)
+        holds = pinned.conclusion_holds({"x": Fraction(x), "y": Fraction(y)})
+        for solver in ("z3", "cvc5"):
+            assert (solve(pinned.to_smtlib(), solver).result == "unsat") == holds
+
+
+def test_what_is_not_in_the_language_is_refused():
+    for text in ("x / y", "sin(x)", "x ** y", "z < 1", "x < 0.5"):
+        with pytest.raises(ValueError, match=r"is not|write integers"):
+            Query("q", ("x", "y"), (), text).to_smtlib()
+
+
+def test_a_solver_is_stopped_at_its_limit_and_that_is_no_proof():
+    hard = Query(
+        "hard",
+        ("x", "y", "u", "v"),
+        ("u*u+v*v < 1", "x*x+y*y+x <= 0", "x*x+y*y > 0"),
+        "(1+x*u-y*v)**2+(x*v+y*u)**2 > (1+x)**2+y*y or (1+x*u+y*v)**2+(y*u-x*v)**2 > (1+x)**2+y*y",
+    )
+    answer = solve(hard.to_smtlib(), "cvc5", limit=2.0)
+    assert answer.result == "timeout" and answer.seconds < 10
+    evidence = ForAllReals(hard, (), {"x": "-1/2", "y": "0", "u": "0", "v": "0"})
+    entry = run_claim(claim_with(evidence), Effort(solver_limit=1.0))
+    assert entry.status is Status.UNDECIDED
+
+
+def test_evidence_can_be_registered_from_outside_only_for_known_claims():
+    with pytest.raises(InputError, match="no claim 'T99'"):
+        register("T99", Simulated("x", lambda effort: []))
+
+
+def test_claims_are_selected_by_name_and_by_part():
+    assert [claim.name for claim in select(["t2b"])] == ["T2b"]
+    assert all(claim.name.startswith("T1") for claim in select(["T1"]))
+    assert "T11.1" not in [claim.name for claim in select(["T1"])]
+    with pytest.raises(InputError, match="no claim 'T77'"):
+        select(["T77"])
+
+
+def test_hypotheses_are_predicates_on_an_instance():
+    from oversmoothing.theory.proofs.claim import Instance
+
+    half = Fraction(1, 2)
+    instance = Instance([[half, half], [half, half]], [[half, half], [half, half]])
+    assert LEDGER["T2b"].unmet(instance) == ["H has a single eigenvalue h"]
+
+
+def test_thorough_chunks_resume_and_give_the_same_record(tmp_path):
+    chosen = [LEDGER["T2b"]]
+    path = tmp_path / "thorough.json"
+    first = Coverage(path)
+    todo = pending(chosen, 4000, first)
+    assert len({chunk.seed for chunk in todo}) == len(todo) == 2
+    small = [dataclasses.replace(chunk, examples=30) for chunk in todo]
+    first.add(small[0], run_chunk(small[0], LEDGER))
+    resumed = Coverage(path)
+    assert set(resumed.chunks) == {small[0].key}
+    resumed.add(small[1], run_chunk(small[1], LEDGER))
+    unbroken = Coverage(tmp_path / "other.json")
+    for chunk in small:
+        unbroken.add(chunk, run_chunk(chunk, LEDGER))
+
+    def without_time(coverage):
+        return {
+            key: {k: v for k, v in value.items() if k != "seconds"}
+            for key, value in coverage.chunks.items()
+        }
+
+    assert without_time(resumed) == without_time(unbroken)
+    counted = sum(row["examples"] for row in resumed.totals())
+    assert counted == sum(c["examples"] for c in resumed.chunks.values()) > 0
+
+
+def test_a_damaged_record_of_chunks_is_refused(tmp_path):
+    path = tmp_path / "thorough.json"
+    path.write_text('{"schema_version": 1')
+    with pytest.raises(InputError, match="not a record"):
+        Coverage(path)
+
+
+def test_a_violation_found_in_a_chunk_is_kept():
+    planted = dataclasses.replace(
+        LEDGER["T2b"], evidence=(Searched("law", st.integers(0, 9), lambda x: _require(x < 9)),)
+    )
+    found = run_chunk(Chunk("T2b", "law", 0, 500), {"T2b": planted})
+    assert found["violation"] is not None and found["violation"].startswith("9")
+
+
+def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
+    page = tmp_path / "ledger.html"
+    status = oversmoothing.main(
+        [
+            "prove",
+            "--claim",
+            "T2b",
+            "--json",
+            "--html",
+            str(page),
+            "--examples",
+            "50",
+            "--jobs",
+            "1",
+        ]
+    )
+    assert status == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [set(claim) >= {"name", "statement", "status", "evidence", "seconds"} for claim in found]
+    assert found[0]["status"] == "proved"
+    text = page.read_text("utf-8")
+    assert "T2b" in text and "declare-const" in text
+
+
+def test_prove_prints_a_claim_in_full(capsys):
+    assert oversmoothing.main(["prove", "--claim", "T2b", "--kind", "searched", "--jobs", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "for a single real h" in printed.lower() and "none violates it" in printed
+
+
+def test_an_outcome_without_evidence_is_no_proof():
+    nothing = Simulated("nothing", lambda effort: [])
+    assert nothing.run(Effort()).holds is None
+    assert Outcome(None, "open").holds is None
+    assert run_claim(claim_with(nothing), Effort()).status is Status.UNDECIDED
+
+
+def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, capsys):
+    from oversmoothing.commands import prove
+
+    misfiled = dataclasses.replace(LEDGER["T1b"], on_record=Status.REFUTED)
+    monkeypatch.setattr(prove, "select", lambda names: [misfiled])
+    assert oversmoothing.main(["prove", "--jobs", "1", "--examples", "20"]) == 1
+    assert "T1b is proved (written), on record as refuted" in capsys.readouterr().err
+
+
+def test_a_search_that_filters_everything_away_shows_nothing():
+    outcome = Searched("law", st.integers(), lambda x: assume(False)).run(Effort())
+    assert outcome.holds is None

@@ -1,0 +1,264 @@
+"""T11: degenerate but legal cases get a verdict that says so; illegal ones a sentence of advice."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.layer.case import make_case, read_case
+from oversmoothing.theory.layer.checks import check_attention
+from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.verdict import verdict
+
+HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
+
+
+@given(own.value_projections(3), st.booleans())
+def test_T11_1_one_token_is_TRIVIAL(projection, exact):
+    H = projection[0] if exact else own.floating(projection[0])
+    result = verdict(A=[[1]] if exact else [[1.0]], H=H)
+    assert result.verdict == "TRIVIAL"
+    assert result.rho_quotient is None and result.rate is None and result.margin is None
+    assert "n = 1" in result.reason
+
+
+@pytest.mark.parametrize("one", [1, 1.0])
+def test_T11_1_one_token_with_h_minus_1_becomes_UNDEFINED(one):
+    result = verdict(A=[[one]], H=[[-one]], X0=[[3 * one]], depth=[0, 1, 5])
+    assert result.verdict == "TRIVIAL"
+    assert result.hfc_lfc[0].value == 0.0
+    assert result.hfc_lfc[1].value is None and result.hfc_lfc[5].value is None
+
+
+def test_T11_2_nearly_reducible_attention_needs_the_depth_the_formula_says():
+    """Depth to ratio 1e-3 for A = (1 - e) I + e 11^T/n, h = 1/2: 2069, 207230, 20723263."""
+    for exponent, depth in ((2, 2069), (4, 207230), (6, 20723263)):
+        e = Fraction(1, 10**exponent)
+        A = [[1 - e / 2, e / 2], [e / 2, 1 - e / 2]]
+        result = verdict(A=A, H=[["1/2"]])
+        assert result.verdict == "SMOOTHING"
+        rate = (1 + Fraction(1, 2) * (1 - e)) / Fraction(3, 2)
+        assert result.rate == pytest.approx(float(rate), rel=1e-15)
+        assert int(np.ceil(np.log(1e-3) / np.log1p(float(rate - 1)))) == depth
+
+
+@pytest.mark.parametrize("value", ["1/2", 0.5])
+def test_T11_4_h_minus_1_with_doubly_stochastic_attention_has_an_infinite_ratio(value):
+    A = [["3/4", "1/4"], ["1/4", "3/4"]] if value == "1/2" else [[0.75, 0.25], [0.25, 0.75]]
+    result = verdict(A=A, H=[[-1]], X0=[[3], [1]], depth=[1, 100])
+    assert result.verdict == "NON_SMOOTHING"
+    assert result.hfc_lfc[1].value == np.inf and result.hfc_lfc[100].value == np.inf
+    assert result.tends_to == "infinity"
+
+
+def test_T11_4_h_minus_1_with_other_attention_in_fractions():
+    A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
+    result = verdict(A=A3, H=[[-1]], X0=[[1], [2], [4]], depth=3)
+    assert result.hfc_lfc[3].squared == Fraction(1819399, 423200)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+def test_T11_7_a_zero_state_is_UNDEFINED_not_an_error(zero):
+    result = verdict(
+        A=HALF if zero == 0 and isinstance(zero, int) else [[0.5, 0.5]] * 2,
+        H=[[1]],
+        X0=[[zero], [zero]],
+        depth=[0, 3],
+    )
+    assert result.verdict == "UNDEFINED" and result.verdict_x0 == "UNDEFINED"
+    assert result.hfc_lfc[3].value is None
+    assert result.tends_to is None
+
+
+def test_a_state_at_consensus_is_TRIVIAL_for_that_state():
+    result = verdict(A=HALF, H=[["-1/2"]], X0=[[2], [2]], depth=[4])
+    assert (result.verdict, result.verdict_x0) == ("NON_SMOOTHING", "TRIVIAL")
+    assert result.hfc_lfc[4].value == 0.0
+
+
+@pytest.mark.parametrize("one", [1, 1.0])
+def test_where_the_eigenvalue_1_repeats_the_reason_says_so(one):
+    result = verdict(A=[[one, 0], [0, one]], H=[[one]])
+    assert result.verdict == "TIE"
+    assert "2 times" in result.reason and "not the only fixed family" in result.reason
+
+
+def test_a_reducible_A_can_be_non_smoothing_but_never_smoothing():
+    A = [[1.0, 0, 0], [0, 1.0, 0], [0.3, 0.3, 0.4]]
+    assert verdict(A=A, H=[[0.5]]).verdict == "TIE"
+    assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
+
+
+def test_causal_masks_are_legal_and_exact():
+    A = [[1, 0, 0], ["1/2", "1/2", 0], ["1/3", "1/3", "1/3"]]
+    assert verdict(A=A, H=[["1/2"]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[["-3/2"]]).verdict == "TIE"  # -2 / (1 + min A_ii)
+
+
+def test_a_rank_deficient_head_ties_at_exactly_1_when_nothing_exceeds_it():
+    rng = np.random.default_rng(0)
+    A = 0.6 * np.eye(5) + 0.4 * np.full((5, 5), 0.2)  # a_i = 0.6: nothing exceeds 1
+    W_V = np.linalg.qr(rng.standard_normal((6, 2)))[0]
+    result = verdict(A=A, W=(W_V, -0.5 * W_V.T))
+    assert (result.verdict, result.margin) == ("TIE", 0.0)
+    dense = verdict(A=A, W=W_V @ (-0.5 * W_V.T))
+    assert dense.verdict in ("UNDECIDED", "TIE")
+
+
+def test_W_is_the_transpose_of_H():
+    A = [[0.75, 0.25], [0.25, 0.75]]
+    W = [[0.0, 1.0], [0.0, -0.5]]
+    H = [[0.0, 0.0], [1.0, -0.5]]
+    X0 = [[1.0, 2.0], [3.0, 5.0]]
+    first, second = (verdict(A=A, X0=X0, depth=3, **k) for k in ({"W": W}, {"H": H}))
+    assert first.hfc_lfc[3].value == second.hfc_lfc[3].value
+
+
+def test_exact_entries_of_every_kind_are_understood():
+    A = [[Fraction(1, 2), "0.5"], [sympy.Rational(1, 2), "1/2"]]
+    result = verdict(A=A, H=[[np.int64(-1)]])
+    assert result.status == "exact"
+
+
+def test_one_float_makes_the_case_numerical():
+    assert verdict(A=HALF, H=[[0.5]]).status == "numerical"
+
+
+def test_a_near_tie_in_floats_is_UNDECIDED_with_advice():
+    result = verdict(A=[[0.75, 0.25], [0.25, 0.75]], H=[[-4 / 3]])
+    assert result.verdict == "UNDECIDED"
+    assert "fractions" in result.reason
+
+
+BAD = [
+    (dict(A=[[0.5, 0.6], [0.5, 0.5]], H=[[1.0]]), "row .0. sums to 1.1"),
+    (dict(A=[["1/2", "1/3"], ["1/2", "1/2"]], H=[[1]]), "row 0 sums to 5/6"),
+    (dict(A=[[1.5, -0.5], [0.5, 0.5]], H=[[1.0]]), "negative"),
+    (dict(A=[["3/2", "-1/2"], ["1/2", "1/2"]], H=[[1]]), "negative"),
+    (dict(A=[[0.5, float("nan")], [0.5, 0.5]], H=[[1.0]]), "nan"),
+    (dict(A=HALF, H=[[float("inf")]]), "inf"),
+    (dict(A=HALF, H=[["inf"]]), "not a finite number"),
+    (dict(A=HALF, H=[["1/0"]]), "not a finite number"),
+    (dict(A=HALF, H=[["x"]]), "not a finite number"),
+    (dict(A=HALF, H=[[True]]), "truth value"),
+    (dict(A=HALF, H=[[None]]), "not a number"),
+    (dict(A=[[0.5, 0.5]], H=[[1.0]]), "square"),
+    (dict(A=[["1/2", "1/2"]], H=[[1]]), "square"),
+    (dict(A=HALF, H=[[1, 2]]), "square"),
+    (dict(A=HALF, H=[[1, 2], [3]]), "ragged"),
+    (dict(A=HALF, H=[]), "must be a matrix"),
+    (dict(A=HALF, H="1"), "must be a matrix"),
+    (dict(A=HALF, H=[1]), "must be a row"),
+    (dict(A=HALF, H=[[1]], X0=[[1, 2]]), "looks transposed"),
+    (dict(A=HALF, H=[[1]], X0=[[1], [2], [3]]), "X0 has shape"),
+    (dict(A=HALF), "exactly one of H and W"),
+    (dict(A=HALF, H=[[1]], W=[[1]]), "exactly one of H and W"),
+    (dict(A=HALF, H=[[1]], X0=[[1], [2]], depth=-1), "depth -1"),
+    (dict(A=HALF, H=[[1]], X0=[[1], [2]], depth=1.5), "depth 1.5"),
+    (dict(A=HALF, W=(np.ones((2, 1)), np.ones((2, 1)))), "head"),
+    (dict(A=[[1j, 0], [0, 1]], H=[[1]]), "not a number"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_input_is_refused_with_a_sentence(arguments, message):
+    with pytest.raises(InputError, match=message):
+        verdict(**arguments)
+
+
+@given(own.floating_attention(1, 12))
+def test_softmax_rows_pass_the_row_sum_check(A):
+    assert np.abs(check_attention(A).sum(axis=1) - 1).max() <= 4e-16 * len(A)
+
+
+def test_a_softmax_in_float32_passes_only_with_its_own_tolerance():
+    A = np.array([[0.1, 0.9], [0.3, 0.7]], dtype=np.float32)
+    with pytest.raises(InputError, match="not row-stochastic"):
+        check_attention(A)
+    assert check_attention(A, tolerance=1e-6).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", 'must hold an object with "A" and "H"'),
+        ('{"A": [["1"]]}', 'must hold an object with "A" and "H"'),
+        ('{"A": [["1"]], "H": [["1"]], "X": 3}', "unknown keys"),
+        ('{"A": [[NaN]], "H": [["1"]]}', "nan"),
+        ("[" * 100000, "nested too deeply"),
+    ],
+)
+def test_an_illegal_case_file_is_refused(tmp_path, text, message):
+    path = tmp_path / "case.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_case(str(path))
+
+
+def test_an_unreadable_case_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        read_case(str(tmp_path / "absent.json"))
+    binary = tmp_path / "binary.json"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_case(str(binary))
+
+
+def test_a_case_file_round_trips(tmp_path):
+    golden = golden_case("GT5")
+    path = tmp_path / "case.json"
+    data = {
+        key: [[str(x) for x in row] for row in getattr(golden, key)] for key in ("A", "H", "X0")
+    }
+    path.write_text(json.dumps(data))
+    case = read_case(str(path))
+    assert case.exact and case.rational_A == golden.A and case.rational_X0 == golden.X0
+
+
+def test_binary64_A_means_its_rows_divided_by_their_sums():
+    A = [[0.1, 0.9], [0.3, 0.7]]
+    rational = make_case(A, [[1.0]]).rational_A
+    assert [sum(row) for row in rational] == [1, 1]
+    assert rational[0][0] == Fraction(0.1) / (Fraction(0.1) + Fraction(0.9))
+
+
+def test_the_closed_form_refuses_a_defective_H():
+    with pytest.raises(InputError, match="defective"):
+        closed_form(
+            A=[[0.5, 0.5], [0.5, 0.5]],
+            H=[[0.0, 1.0], [0.0, 0.0]],
+            X0=[[1.0, 2.0], [3.0, 5.0]],
+            depths=[3],
+        )
+
+
+@given(own.floating_attention(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_three_ways_to_a_depth_agree(A, d, seed):
+    """Balls, the float64 iteration in (Y, c) and the closed form in the eigenbases."""
+    from oversmoothing.theory.depth.ratios import numerical_ratios
+
+    rng = np.random.default_rng(seed)
+    H, X0 = rng.standard_normal((d, d)) - 0.5 * np.eye(d), rng.standard_normal((len(A), d))
+    depths = [1, 7, 40]
+    balls = verdict(A=A, H=H, X0=X0, depth=depths).hfc_lfc
+    iterated = numerical_ratios(check_attention(A), H, X0, depths)
+    try:
+        states = closed_form(A=A, H=H, X0=X0, depths=depths)
+    except InputError:
+        states = []
+    for depth in depths:
+        if balls[depth].log is not None and np.isfinite(balls[depth].log):
+            # log_hfc_lfc is a sum over layers of rounding, amplified by the eigenbases.
+            assert iterated[depth].log == pytest.approx(balls[depth].log, abs=1e-7)
+    for state in states:
+        assert state.log_hfc_lfc == pytest.approx(balls[state.depth].log, abs=1e-5)

@@ -1,0 +1,370 @@
+"""T10: the a-priori rounding bounds are those that are proved, recomputed in fractions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.theory.certificates import certified_radii as dominance
+from oversmoothing.theory.certificates import certified_verdict as verdicts
+from oversmoothing.theory.certificates import enclosure, stages
+from oversmoothing.theory.certificates.ball_spectra import _discs as ball_discs
+from oversmoothing.theory.certificates.ball_spectra import _refined
+from oversmoothing.theory.certificates.certified_radii import CertifiedDominance, Radius
+from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, interval_discs
+from oversmoothing.theory.certificates.rounding import (
+    TINY,
+    UNIT,
+    gamma,
+    inflated,
+    upper_modulus,
+    upper_product,
+    upper_sum,
+)
+from oversmoothing.theory.certificates.softmax import EXP_ERROR, softmax_balls, softmax_in_floats
+from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.verdict.verdict import verdict
+
+U = Fraction(1, 2**53)
+SMALL = Fraction(1, 2**1074)
+# What the evaluation of a bound may itself be off by: a handful of roundings.
+EVALUATION = 4 * U
+
+
+def exact_gamma(k: int) -> Fraction:
+    return k * U / (1 - k * U)
+
+
+def exactly_inflated(x: Fraction, operations: int) -> Fraction:
+    return x * (1 + 2 * exact_gamma(operations + 2)) + operations * SMALL
+
+
+def agree(found: float, formula: Fraction, within: Fraction = EVALUATION) -> bool:
+    return abs(Fraction(found) - formula) <= within * formula
+
+
+# --- the elementary bounds ---
+
+
+@given(st.integers(1, 2**40))
+def test_gamma_is_its_quotient_rounded_up(k):
+    assert exact_gamma(k) <= Fraction(gamma(k)) <= exact_gamma(k) * (1 + 16 * U)
+
+
+def test_gamma_means_nothing_from_half_on():
+    assert gamma(2**52 - 1) < 1.01
+    with pytest.raises(ValueError, match="no useful rounding bound"):
+        gamma(2**52)
+
+
+@given(st.integers(0, 60), st.floats(2.0**-500, 2.0**500))
+def test_a_bound_is_inflated_by_twice_the_roundings_that_made_it(operations, x):
+    found = Fraction(float(inflated(np.array(x), operations)))
+    assert agree(found, exactly_inflated(Fraction(x), operations), 2 * U)
+    assert float(inflated(np.array(0.0), operations)) == operations * TINY
+
+
+def test_a_modulus_is_inflated_for_four_roundings():
+    found = upper_modulus(np.array([3.0, 4.0]), np.array([4.0, 3.0]))
+    assert found.tolist() == [5 * (1 + 2 * gamma(6))] * 2
+    assert float(upper_modulus(np.zeros(1), np.zeros(1))[0]) == 4 * TINY
+
+
+@pytest.mark.parametrize(("m", "k", "r"), [(1, 1, 1), (2, 1, 7), (9, 2, 5), (2, 9, 3)])
+def test_a_product_of_stacks_is_inflated_by_its_inner_length(m, k, r):
+    P, Q = np.zeros((m, k, r)), np.ones((m, r, 2))
+    assert (upper_product(P, Q) == r * TINY).all()
+    assert (upper_sum(P) == r * TINY).all()
+    P[..., 0] = 1.0
+    assert (upper_product(P, Q) == float(inflated(np.array(1.0), r))).all()
+
+
+# --- the bounds of an enclosure ---
+
+
+def test_the_residual_is_bounded_by_its_formula():
+    """k = 1: M = m, V = 1, D = 0, so that |R| = m, and each term of the bound shows."""
+    for m in (0.0, 1.0, 2.0**40):
+        for off in (0.0, 2.0**-30):
+            found = enclosure._residual_row_sums(
+                np.full((1, 1, 1), m), np.zeros((1, 1)), np.ones((1, 1, 1)), np.full((1, 1, 1), off)
+            )
+            sums = exactly_inflated(Fraction(1), 1)
+            size = exactly_inflated(Fraction(m) * sums, 1)
+            scaled = exactly_inflated(Fraction(0), 1)
+            rounding = 2 * (exact_gamma(5) * size + exact_gamma(8) * scaled) + 8 * SMALL
+            computed = exactly_inflated(Fraction(m), 1)
+            total = computed * (1 + 4 * U) + rounding
+            total += exactly_inflated(Fraction(off) * sums, 1)
+            limit = exactly_inflated(total, 8)
+            if m or off:
+                assert agree(found[0, 0], limit, 3 * U)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_underflow_costs_eight_of_the_smallest_number_for_each_pair_of_entries(k):
+    """M = 0: only underflow is left, and subnormal numbers are added exactly."""
+    V, zero = np.eye(k)[None], np.zeros((1, k, k))
+    found = enclosure._residual_row_sums(zero, np.zeros((1, k)), V, zero)
+    # 8 k^2 of the entries, k of each of two sums of length k, 8 of the last inflation.
+    assert (found == (8 * k * k + 2 * k + 8) * TINY).all()
+
+
+@pytest.mark.parametrize("rotating", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 3, 8])
+def test_the_defect_is_bounded_by_its_formula(k, rotating):
+    """Y = V = I: nothing is computed wrongly, and the bound is what rounding might have cost."""
+    V = np.eye(k, dtype=np.complex128 if rotating else np.float64)[None]
+    found = enclosure._defect_row_sums(V, V)
+    modulus = exactly_inflated(Fraction(1), 4) if rotating else Fraction(1)
+    size = exactly_inflated(modulus * exactly_inflated(modulus, k), k)
+    limit = exactly_inflated(4 * exact_gamma(2 * k + 2) * size + 4 * U, 6)
+    assert all(agree(one, limit, 20 * U) for one in found[0])
+
+
+def test_the_radii_are_the_neumann_series_of_the_defect():
+    """u + rowsum(E) max(u) / (1 - ||E||), with E = I - Y V and not I - V Y."""
+    rng = np.random.default_rng(7)
+    M = rng.integers(-8, 9, (2, 3, 3)).astype(np.float64)
+    values, zero = np.array([[1.0, 2.0, 4.0]] * 2), np.zeros((2, 3, 3))
+    V = np.array([[[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 1.0]]] * 2)
+    # An inverse so bad that E is 1/8 in one row of Y V, and elsewhere in V Y.
+    Y = np.linalg.inv(V)
+    Y[:, 0] *= 1.125
+    found = enclosure._discs(M, zero, values, V, Y)
+    defect = enclosure._defect_row_sums(Y, V)
+    residual = enclosure._residual_row_sums(M, values, V, zero)
+    for m, discs in enumerate(found):
+        assert isinstance(discs, Discs)
+        first = [
+            sum(Fraction(abs(y)) * Fraction(r) for y, r in zip(row, residual[m], strict=True))
+            for row in Y[m]
+        ]
+        norm = Fraction(defect[m].max())
+        for radius, u, row_sum in zip(discs.radii, first, defect[m], strict=True):
+            formula = u + Fraction(row_sum) * max(first) / (1 - norm)
+            assert formula <= Fraction(radius) <= formula * (1 + 100 * U)
+
+
+def test_a_small_residual_leaves_small_radii():
+    """max(u) is over what there is: the radii scale with the matrix."""
+    M = np.diag([1.0, 2.0, 4.0]) + np.triu(np.ones((3, 3)), 1) / 8
+    large, small = enclose(M), enclose(M * 2.0**-600)
+    assert isinstance(large, Discs) and isinstance(small, Discs)
+    assert (small.radii <= large.radii * 2.0**-600 * (1 + 1e-12)).all()
+    assert (small.radii >= large.radii * 2.0**-600 * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize(("defect", "refused"), [(0.5, True), (0.5 - UNIT, False)])
+def test_eigenvectors_are_refused_from_a_defect_of_one_half_on(monkeypatch, defect, refused):
+    monkeypatch.setattr(enclosure, "_defect_row_sums", lambda Y, V: np.full((1, 1), defect))
+    one = np.ones((1, 1, 1))
+    (found,) = enclosure._discs(one, 0 * one, np.ones((1, 1)), one, one)
+    assert isinstance(found, Failure) == refused
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0, 2.0**300])
+def test_discs_that_touch_within_rounding_are_joined(scale):
+    """|1 - (1 + t)| <= 8 u + (r + s)(1 + 8 u)."""
+    for gap, radius, joined in (
+        (2 * UNIT, 0.0, True),
+        (8 * UNIT, 0.0, True),
+        (10 * UNIT, 0.0, False),
+        (0.5, 0.25, True),
+        (0.5 + 32 * UNIT, 0.25, False),
+    ):
+        centres = scale * np.array([1.0, 1.0 + gap])
+        found = interval_discs(centres, np.full(2, radius * abs(scale)))
+        assert (found.component[0] == found.component[1]) == joined
+
+
+# --- moduli of modes, heads, attention ---
+
+
+@given(
+    st.sampled_from([0.0, 0.25, -1.0, 3.0]),
+    st.sampled_from([0.0, 2.0**-70, 2.0**-20, 0.5]),
+    st.sampled_from([0.0, 0.5, -2.0, 1000.0]),
+    st.sampled_from([0.0, 2.0**-70, 2.0**-10]),
+)
+@settings(max_examples=200)
+def test_T10_the_modulus_of_a_mode_is_off_by_its_discs_and_sixteen_roundings(a, r_a, h, r_h):
+    value = Discs(np.array([h + 0j]), np.array([r_h]), np.zeros(1, dtype=np.intp))
+    moduli, slack = dominance._moduli(np.array([a]), np.array([r_a]), value)
+    assert moduli[0, 0] == abs(1 + a * h)
+    A, R, H, S = (Fraction(abs(x)) for x in (a, r_a, h, r_h))
+    spread = H * R + A * S + R * S
+    rounding = Fraction(0) if h == r_h == 0 else 16 * U * (1 + A * H)
+    if spread + rounding == 0:
+        assert slack[0, 0] == 0
+    else:
+        assert agree(slack[0, 0], exactly_inflated(spread * (1 + 16 * U) + rounding, 8), 5 * U)
+
+
+@pytest.mark.parametrize(("a", "h", "r"), [(0.25, 3.0, 0.5), (1.0, 1.0, 1.0), (-1.0, 7.0, 2.0**9)])
+def test_T10_a_wide_disc_is_widened_for_its_own_roundings(a, h, r):
+    found = Discs(np.array([h + 0j]), np.array([r]), np.zeros(1, dtype=np.intp))
+    _, slack = dominance._moduli(np.array([a]), np.zeros(1), found)
+    formula = Fraction(abs(a)) * Fraction(r) * (1 + 16 * U) + 16 * U * (1 + Fraction(abs(a * h)))
+    assert agree(slack[0, 0], exactly_inflated(formula, 8), 5 * U)
+
+
+@pytest.mark.parametrize(("d", "r"), [(1, 1), (2, 2), (3, 3), (2, 5), (3, 2), (6, 1)])
+def test_T10_the_discs_of_a_head_hold_every_product_within_its_rounding(monkeypatch, d, r):
+    """gamma_k |P| |Q| for inner products of length k: r for a square head, d for a core."""
+    asked = []
+
+    def spy(M, error):
+        asked.append((M, error))
+        return enclose(M, error)
+
+    monkeypatch.setattr(dominance, "enclose", spy)
+    rng = np.random.default_rng(d + 10 * r)
+    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
+    assert len(dominance.head_discs(W_V, W_proj)) == d
+    ((M, error),) = asked
+    P, Q, length = (W_V, W_proj, r) if r >= d else (W_proj, W_V, d)
+    assert np.allclose(M, P @ Q)
+    for i, j in np.ndindex(M.shape):
+        size = sum(Fraction(abs(x)) * Fraction(abs(y)) for x, y in zip(P[i], Q[:, j], strict=True))
+        proved = exact_gamma(length) * size
+        assert proved <= Fraction(error[i, j])
+        assert Fraction(error[i, j]) <= exact_gamma(length + 2) * size * (1 + 100 * U)
+    assert (abs(P @ Q - M) <= error).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_T1h_the_diagonal_of_a_causal_attention_is_off_by_its_sum_and_division(n):
+    A = np.tril(np.ones((n, n)))
+    found = dominance.attention_discs(A)
+    for i in range(1, n):
+        entry = 1 / (i + 1)
+        # n roundings and two to spare; the products that make the bound are six more at most.
+        assert found.radii[i - 1] == float(inflated(np.array(gamma(n + 2) * entry), 6))
+
+
+def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero(monkeypatch):
+    def refuse(middle, radii):
+        raise AssertionError("taken for causal")
+
+    monkeypatch.setattr(dominance, "interval_discs", refuse)
+    dominance.attention_discs(np.array([[2.0, 5e-324], [1.0, 1.0]]))
+    with pytest.raises(AssertionError, match="taken for causal"):
+        dominance.attention_discs(np.array([[2.0, 0.0], [1.0, 1.0]]))
+
+
+# --- softmax ---
+
+
+@pytest.mark.parametrize("far", [0.0, 1.0, 300.0])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_T10_the_error_of_a_softmax_is_its_formula(n, far):
+    logits = np.zeros((n, n))
+    logits[:, -1] = -far
+    A, error = softmax_in_floats(logits)
+    for i, j in np.ndindex(n, n):
+        top = logits[i].max()
+        t = [Fraction(abs(x - top)) for x in logits[i]]
+        relative = [exactly_inflated(Fraction(EXP_ERROR) + Fraction(1.01) * U * x, 4) for x in t]
+        summed = max(relative) + exact_gamma(n + 2)
+        formula = (relative[j] + summed + U) * (1 + 2 * summed) * Fraction(A[i, j])
+        assert agree(error[i, j], exactly_inflated(formula, 10), 10 * U)
+
+
+def test_T10_a_stack_of_attentions_is_enclosed_as_each_of_it_is():
+    logits = np.random.default_rng(3).standard_normal((2, 7, 3, 3))
+    logits[..., 0, 2] = -np.inf
+    A, error = softmax_in_floats(logits)
+    for i, j in np.ndindex(2, 7):
+        one, its = softmax_in_floats(logits[i, j])
+        assert (A[i, j] == one).all() and (error[i, j] == its).all()
+        assert one[0, 2] == its[0, 2] == 0
+
+
+def test_a_softmax_in_balls_does_not_change_when_a_row_is_shifted():
+    base = softmax_balls([[0, 1], [2, "-inf"]], 128)
+    for shift in (10**4, -(10**4), 10**300):
+        moved = softmax_balls([[shift, shift + 1], [shift, "-inf"]], 128)
+        for x, y in zip(base.entries(), moved.entries(), strict=True):
+            assert abs(x - y) < 1e-30
+
+
+# --- balls ---
+
+
+def test_T10_a_disc_of_a_similarity_is_as_wide_as_its_row_and_as_its_column():
+    """left_vector bounds by columns what Gershgorin's theorem encloses by rows."""
+    identity = flint.acb_mat(2, 2, [1, 0, 0, 1])
+    found = ball_discs(identity, flint.acb_mat(2, 2, [1, 2, 0, 9]), 128)
+    assert found.radii.tolist() == [np.nextafter(2.0, np.inf)] * 2
+    assert all(box.real.rad() >= 2 and box.imag.rad() >= 2 for box in found.boxes)
+    assert found.alone == [True, True]
+
+
+@pytest.mark.parametrize(("gap", "moved"), [(4, 0.0), (5, 0.2)])
+def test_T10_a_basis_is_refined_where_the_step_is_below_a_quarter(gap, moved):
+    identity = flint.acb_mat(2, 2, [1, 0, 0, 1])
+    found = ball_discs(identity, flint.acb_mat(2, 2, [0, 1, 0, gap]), 128)
+    assert complex(_refined(found)[0, 1]) == moved
+
+
+# --- stages ---
+
+
+class Near:
+    """Two radii that no precision tells apart, counting how often they are asked for."""
+
+    def __init__(self, comparison, gap):
+        self.comparison, self.gap, self.asked = comparison, gap, []
+
+    def radius(self, consensus, bits):
+        self.asked.append(bits)
+        return self.gap if consensus else flint.arb(0)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "gap", "bits"),
+    [
+        (None, flint.arb(0, 1), 160),
+        (1, flint.arb(2, 1), 160),
+        (-1, flint.arb(-2, 1), 160),
+        (1, flint.arb(0, 1), 10240),
+        (-1, flint.arb(0, 1), 10240),
+    ],
+)
+def test_T10_a_margin_is_refined_until_its_sign_shows_or_the_bits_end(
+    monkeypatch, comparison, gap, bits
+):
+    monkeypatch.setattr(stages, "EXACT_BITS", 2560)
+    found = Near(comparison, gap)
+    low, high = stages._exact_gap(found)
+    assert max(found.asked) == bits
+    assert low < float(gap.lower()) and high > float(gap.upper())
+    assert stages._exact_gap(Near(0, gap)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("n", "stage"), [(24, "exact"), (25, "balls")])
+def test_T10_a_tie_of_binary64_numbers_is_decided_exactly_up_to_24_tokens(n, stage):
+    """Two tokens that look at each other: a = -1, and |1 + i| = |1 - i|."""
+    A = np.zeros((n, n))
+    A[:, 0] = A[0, 1] = 1.0
+    A[0, 0] = 0.0
+    found, exact = stages.decide(make_case(A.tolist(), [[0.0, -1.0], [1.0, 0.0]]))
+    assert found.method.startswith(stage) and (exact is not None) == (stage == "exact")
+    assert found.verdict in ("TIE", "UNDECIDED")
+    assert found.verdict == "TIE" or stage == "balls"
+
+
+def test_T10_a_certified_verdict_states_the_middles_of_both_enclosures(monkeypatch):
+    found = CertifiedDominance("SMOOTHING", Radius(4.0, 5.0), Radius(1.0, 3.0), "so", "thus")
+    monkeypatch.setattr(verdicts, "decide", lambda case: (found, None))
+    case = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]])
+    stated = verdicts.certify_case(case, replace(verdict(A=case.A, H=case.H), reason="."))
+    assert (stated.rho_consensus, stated.rho_quotient) == (4.5, 2.0)
+    assert stated.status == "certified" and stated.reason == "certified: so (thus). ."

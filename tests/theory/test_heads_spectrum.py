@@ -1,0 +1,318 @@
+"""The spectrum of a layer of many heads and the exponents of drawn layers (T7a, T7e, E3)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
+from oversmoothing.simulations.heads.heads_lyapunov import lyapunov_exponents
+from oversmoothing.theory.proofs.strategies import SEEDS
+from oversmoothing.theory.spectra.heads_spectrum import (
+    Radius,
+    consensus_block,
+    heads_verdict,
+    quotient_operator,
+    quotient_radius,
+    token_blocks,
+)
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.verdict import verdict
+
+EPS = 2.0**-52
+
+
+def draw(seed, n, d, heads, causal=False):
+    rng = np.random.default_rng(seed)
+    A = rng.dirichlet(np.ones(n), size=(heads, n))
+    if causal:
+        A = np.tril(A) + np.eye(n) * 1e-3
+        A /= A.sum(-1, keepdims=True)
+    return A, rng.standard_normal((heads, d, d)) / math.sqrt(d)
+
+
+def whole(A, W, residual=True):
+    """The operator on row-major vec(X): sum_h A_h (x) W_h^T, formed."""
+    M = sum(np.kron(a, w.T) for a, w in zip(A, W, strict=True))
+    return np.eye(len(M)) + M if residual else M
+
+
+sizes = {
+    "seed": SEEDS,
+    "n": st.integers(1, 5),
+    "d": st.integers(1, 4),
+    "heads": st.integers(1, 3),
+    "residual": st.booleans(),
+}
+
+
+@settings(max_examples=60)
+@given(**sizes)
+def test_the_spectrum_is_consensus_and_quotient_together(seed, n, d, heads, residual):
+    """By traces of powers, which no conditioning of eigenvectors can spoil."""
+    A, W = draw(seed, n, d, heads)
+    M = whole(A, W, residual)
+    C = consensus_block(W, residual)
+    T = quotient_operator(A, W, residual).matmat(np.eye((n - 1) * d)) if n > 1 else np.zeros((0, 0))
+    for power in (1, 2, 3):
+        parts = [np.linalg.matrix_power(K, power) for K in (M, C, T)]
+        size = np.linalg.norm(np.linalg.matrix_power(np.abs(M), power))
+        assert abs(np.trace(parts[0]) - np.trace(parts[1]) - np.trace(parts[2])) <= (
+            64 * n * d * (n + d) * EPS * n * d * size
+        )
+
+
+@settings(max_examples=40)
+@given(**sizes)
+def test_the_operator_and_its_transpose_are_adjoint(seed, n, d, heads, residual):
+    A, W = draw(seed, n + 1, d, heads)
+    operator = quotient_operator(A, W, residual)
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((2, n * d))
+    size = np.linalg.norm(x) * np.linalg.norm(y) * (1 + np.linalg.norm(W) * np.linalg.norm(A))
+    assert abs(y @ operator.matvec(x) - x @ operator.rmatvec(y)) <= 16 * n * d * heads * EPS * size
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("residual", [True, False])
+def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
+    A, W = draw(seed, 12, 10, 3)
+    dense = quotient_radius(A, W, residual)
+    matrix_free = quotient_radius(A, W, residual, dense_size=0)
+    assert (dense.method, matrix_free.method) == ("dense", "arnoldi")
+    assert dense.value is not None and matrix_free.value is not None
+    allowed = dense.error + matrix_free.error
+    assert abs(dense.value - matrix_free.value) <= allowed < 1e-7
+    values = np.linalg.eigvals(whole(A, W, residual))
+    assert np.abs(np.abs(values) - dense.value).min() <= 1e-10
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("distance", [-0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3])
+def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(seed, distance):
+    A, W = draw(seed, 25, 24, 3)
+    exact = quotient_radius(A, W, dense_size=10**4)
+    assert exact.value is not None
+    other = Radius((1 + distance) * exact.value, 0.0, "dense")
+    found = quotient_radius(A, W, beside=other)
+    assert found.method == "arnoldi" and found.value is not None
+    assert abs(found.value - exact.value) <= found.error + exact.error
+    assert np.sign(found.value - other.value) == -np.sign(distance)
+    if abs(distance) < 1e-2:
+        assert found.error < 1e-7 < 10 * abs(distance)
+
+
+@settings(max_examples=30)
+@given(**sizes, r=st.integers(1, 3))
+def test_factors_are_the_dense_weights(seed, n, d, heads, residual, r):
+    rng = np.random.default_rng(seed)
+    A = rng.dirichlet(np.ones(n + 1), size=(heads, n + 1))
+    factors = rng.standard_normal((heads, d, r)), rng.standard_normal((heads, r, d))
+    dense = factors[0] @ factors[1]
+    size = np.linalg.norm(factors[0]) * np.linalg.norm(factors[1])
+    bound = 64 * heads * (n + d + r) * EPS * (1 + size) * n
+    np.testing.assert_allclose(
+        consensus_block(factors, residual), consensus_block(dense, residual), rtol=0, atol=bound
+    )
+    one, two = (quotient_operator(A, W, residual) for W in (factors, dense))
+    eye = np.eye(n * d)
+    np.testing.assert_allclose(one.matmat(eye), two.matmat(eye), rtol=0, atol=bound)
+    np.testing.assert_allclose(one.rmatmat(eye), one.matmat(eye).T, rtol=0, atol=bound)
+
+
+def test_a_radius_that_does_not_converge_is_undecided():
+    """Weak heads: hundreds of eigenvalues within 1e-9 of 1 are beyond the Arnoldi vectors."""
+    A, W = draw(0, 25, 24, 2)
+    found = heads_verdict(A=A, W=1e-9 * W, dense_size=0)
+    assert found.verdict == "UNDECIDED" and found.rho_quotient is None
+    assert "did not converge" in found.reason
+
+
+@settings(max_examples=40)
+@given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 4), sign=st.sampled_from([-1, 1]))
+def test_one_head_has_the_verdict_of_one_head(seed, n, d, sign):
+    A, W = draw(seed, n, d, 1)
+    W = sign * (W @ W.swapaxes(1, 2) + 0.1 * np.eye(d))
+    alone = verdict(A=A[0], W=W[0])
+    halves = heads_verdict(A=np.concatenate((A, A)), W=np.concatenate((W / 2, W / 2)))
+    for found in (heads_verdict(A=A[0], W=W[0]), halves):
+        assert found.verdict == alone.verdict or "UNDECIDED" in (found.verdict, alone.verdict)
+        assert found.rho_consensus == pytest.approx(alone.rho_consensus, rel=1e-9)
+        assert found.rho_quotient == pytest.approx(alone.rho_quotient, rel=1e-7)
+
+
+@pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5), (2, -0.5), (3, 0.3)])
+def test_the_verdict_is_what_the_layers_do(seed, shift):
+    """HFC/LFC at rho_Q / rho_C a layer where consensus dominates; away from 0 where it does not."""
+    A, W = draw(seed, 6, 4, 3)
+    W = 0.2 * W + shift * np.eye(4) / 3
+    found = heads_verdict(A=A, W=W)
+    X0 = np.random.default_rng(seed).standard_normal((6, 4))
+    log = evolve_heads(X0=X0, attention=A, weights=W, depth=[2000, 4000]).metrics()["log_hfc_lfc"]
+    slope = (log[1] - log[0]) / 2000
+    if found.verdict == "SMOOTHING":
+        assert slope == pytest.approx(math.log(found.rate), abs=5e-3)
+    else:
+        assert found.verdict == "NON_SMOOTHING" and log[1] > -5 and abs(slope) < 5e-3
+    assert (shift > 0) == (found.verdict == "SMOOTHING")
+
+
+def test_heads_alone_do_not_decide():
+    """Two heads that each smooth, h = -3/2 with a = 1/2 (GT4), together do not: h = -3 would, but
+    with attention a = 1/2 and -1/2 the halves give multipliers 1 - 3/2 (1/2 - 1/2) = 1 against
+    |1 - 3| = 2; with h = -3/4 each, 1 against 1/2."""
+    Aa = np.array([[0.75, 0.25], [0.25, 0.75]])
+    A, W = np.stack((Aa, Aa[::-1])), np.array([[[-0.75]], [[-0.75]]])
+    found = heads_verdict(A=A, W=W)
+    assert found.verdict == "NON_SMOOTHING"
+    assert (found.rho_consensus, found.rho_quotient) == (0.5, pytest.approx(1.0, abs=8 * EPS))
+    assert heads_verdict(A=A, W=2 * W).verdict == "SMOOTHING"
+    # The mean of the two heads' attention has a = 0 and says the same; a single one does not.
+    assert verdict(A=Aa, W=[[-1.5]]).verdict == "SMOOTHING"
+
+
+def test_one_token_is_trivial_and_a_tie_is_undecided():
+    assert heads_verdict(A=[[[1.0]]] * 2, W=[[[0.5]]] * 2).verdict == "TRIVIAL"
+    Aa = np.array([[0.75, 0.25], [0.25, 0.75]])
+    tie = heads_verdict(A=np.stack((Aa, Aa)), W=[[[-2 / 3]], [[-2 / 3]]])
+    assert tie.verdict == "UNDECIDED" and "overlap" in tie.reason
+
+
+# ------------------------------------------------------------------------------ causal heads
+
+
+@settings(max_examples=50)
+@given(**sizes)
+def test_causal_heads_decouple_token_by_token(seed, n, d, heads, residual):
+    """T7e: the spectrum is the union of those of the G_i, for products of layers too."""
+    first, second = draw(seed, n, d, heads, True), draw(seed + 1, n, d, heads, True)
+    product = whole(*second, residual) @ whole(*first, residual)
+    blocks = token_blocks(*second, residual) @ token_blocks(*first, residual)
+    assert np.allclose(
+        blocks[0], consensus_block(second[1], residual) @ consensus_block(first[1], residual)
+    )
+    size = np.linalg.norm(whole(*map(np.abs, second)) @ whole(*map(np.abs, first)))
+    for power in (1, 2, 3):
+        ours = sum(np.trace(np.linalg.matrix_power(G, power)) for G in blocks)
+        theirs = np.trace(np.linalg.matrix_power(product, power))
+        assert abs(ours - theirs) <= 256 * (n * d) ** 2 * EPS * size**power
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_causal_verdict_is_the_dense_one(seed):
+    A, W = draw(seed, 5, 4, 2, causal=True)
+    found, dense = heads_verdict(A=A, W=W), quotient_radius(A, W)
+    assert "causal" in found.reason or found.verdict == "SMOOTHING"
+    assert found.rho_quotient == pytest.approx(dense.value, rel=1e-6)
+
+
+def test_token_blocks_refuse_attention_to_later_tokens():
+    with pytest.raises(InputError, match="causal"):
+        token_blocks(np.full((1, 2, 2), 0.5), np.ones((1, 1, 1)))
+
+
+# -------------------------------------------------------------------------- Lyapunov exponents
+
+
+def test_exponents_of_a_fixed_layer_are_the_logarithms_of_the_moduli():
+    A, W = draw(3, 4, 3, 2)
+    found = lyapunov_exponents(attention=A, weights=0.3 * W, layers=4000, frame=3, discard=400)
+    consensus = np.log(np.sort(np.abs(np.linalg.eigvals(consensus_block(0.3 * W))))[::-1])
+    np.testing.assert_allclose(found.consensus, consensus, rtol=0, atol=5e-3)
+    radius = quotient_radius(A, 0.3 * W).value
+    assert found.gamma_quotient == pytest.approx(math.log(radius), abs=5e-3)
+    assert found.gap == pytest.approx(found.gamma_quotient - found.gamma_consensus, abs=1e-12)
+
+
+def drawn_layers(seed, shift, scale, n=4, d=3, heads=2):
+    attention = Drawn(lambda rng: rng.dirichlet(np.ones(n), size=(heads, n)), seed)
+    weights = Drawn(
+        lambda rng: shift * np.eye(d) / heads + scale * rng.standard_normal((heads, d, d)), seed
+    )
+    return attention, weights
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0.05, 0.1), (0.4, 0.1), (0.1, 0.4)])
+def test_drawn_layers_smooth_at_the_gap_of_the_exponents(shift, scale):
+    """T7a, gamma_Q < gamma_C: (1/L) log HFC/LFC -> gamma_Q - gamma_C.
+
+    On the same layers up to O(1) in log HFC/LFC, and on layers of another seed within four standard
+    errors of the two.
+    """
+    attention, weights = drawn_layers(5, shift, scale)
+    layers, discard = 2000, 100
+    X0 = np.random.default_rng(1).standard_normal((4, 3))
+    run = evolve_heads(
+        X0=X0, attention=attention, weights=weights, depth=[discard, discard + layers]
+    )
+    log = run.metrics()["log_hfc_lfc"]
+    slope = (log[1] - log[0]) / layers
+    same = lyapunov_exponents(attention=attention, weights=weights, layers=layers, discard=discard)
+    assert same.gap < -0.01
+    assert slope == pytest.approx(same.gap, abs=10 / layers)
+    attention, weights = drawn_layers(6, shift, scale)
+    other = lyapunov_exponents(attention=attention, weights=weights, layers=layers)
+    assert abs(slope - other.gap) <= 4 * math.hypot(same.gap_error, other.gap_error) + 10 / layers
+
+
+def test_a_gap_above_zero_leaves_no_exponential_smoothing():
+    """T7a: gamma_Q > gamma_C: HFC/LFC neither decays nor, with pi not uniform, grows for ever."""
+    attention, weights = drawn_layers(7, -0.9, 0.02)
+    found = lyapunov_exponents(attention=attention, weights=weights, layers=1000)
+    assert found.gap - 5 * found.gap_error > 0.5
+    X0 = np.random.default_rng(1).standard_normal((4, 3))
+    run = evolve_heads(X0=X0, attention=attention, weights=weights, depth=[500, 1000])
+    assert run.metrics()["log_hfc_lfc"].abs().max() < 10
+
+
+def test_the_sum_of_the_exponents_is_the_logarithm_of_the_determinant():
+    """T7b's volumes: sum of the d consensus exponents = mean of log |det(I + sum_h H_h)|."""
+    attention, weights = drawn_layers(8, 0.2, 0.2)
+    found = lyapunov_exponents(attention=attention, weights=weights, layers=400, frame=9, discard=0)
+    assert len(found.consensus) == 3 and len(found.quotient) == 9
+    logs = []
+    for layer in range(400):
+        A, W = attention.at(layer, 0), weights.at(layer, 1)
+        T = quotient_operator(A, W).matmat(np.eye(9))
+        logs.append([np.linalg.slogdet(M)[1] for M in (consensus_block(W), T)])
+    expected = np.mean(logs, axis=0)
+    assert found.consensus.sum() == pytest.approx(expected[0], abs=1e-10)
+    assert found.quotient.sum() == pytest.approx(expected[1], abs=1e-10)
+
+
+@pytest.mark.parametrize("h", [-0.3, -0.8])
+def test_volumes_keep_the_quotient_above_consensus(h):
+    """T7b: spectra in [-1, 0), one head, any A_l: gamma_Q >= the mean consensus exponent."""
+    attention = Drawn(lambda rng: rng.dirichlet(np.ones(4), size=(1, 4)), 3)
+
+    def symmetric(rng):
+        V = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+        return (V * np.array([h, -0.1, -0.95])) @ V.T
+
+    found = lyapunov_exponents(
+        attention=attention, weights=Drawn(symmetric, 4), layers=400, frame=9, discard=0
+    )
+    assert found.quotient.mean() >= found.consensus.mean() - 1e-12
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"layers": 7},
+        {"frame": 0},
+        {"attention": FromState(np.ones((1, 1)), np.ones((1, 1)))},
+        {"attention": np.full((3, 1, 2, 2), 0.5)},
+        {"attention": PerLayer([np.eye(2)])},
+        {"weights": [[-1.0]]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_exponents_of_bad_input_are_refused(change):
+    good = {"attention": np.full((2, 2), 0.5), "weights": [[0.5]], "layers": 20, "discard": 0}
+    lyapunov_exponents(**good)
+    with pytest.raises(InputError):
+        lyapunov_exponents(**(good | change))

@@ -1,0 +1,172 @@
+"""T4, T5a, T6b: what the terms of X_L say about HFC/LFC and the rank, without any eigenvalue."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from oversmoothing.theory.verdict.limits import Limits, Term, agreed, limits
+
+
+def term(hfc, mean, *, level=0, k=0, phase=0.0) -> Term:
+    return Term(level, k, phase, np.array(hfc, dtype=complex), np.array(mean, dtype=complex))
+
+
+UP = [[1], [-1]]
+NO_HFC, NO_MEAN = [[0], [0]], [0]
+
+
+def test_no_term_means_that_nothing_is_defined():
+    assert limits([], (2, 1)) == Limits(None, None, None)
+    assert limits([term(NO_HFC, NO_MEAN)], (2, 1)) == Limits(None, None, None)
+
+
+def test_T4a_the_larger_modulus_decides_and_then_the_power_of_L():
+    for low, high in (({"level": 0}, {"level": 1}), ({"k": 0}, {"k": 1})):
+        differences = [term(UP, NO_MEAN, **high), term(NO_HFC, [1], **low)]
+        assert limits(differences, (2, 1)) == Limits("infinity", math.inf, 1)
+        consensus = [term(UP, NO_MEAN, **low), term(NO_HFC, [1], **high)]
+        assert limits(consensus, (2, 1)) == Limits("zero", 0.0, 1)
+    # The modulus comes before the power.
+    both = [term(UP, NO_MEAN, level=1, k=0), term(NO_HFC, [1], level=0, k=5)]
+    assert limits(both, (2, 1)).tends_to == "infinity"
+
+
+def test_T1f_T4a_one_part_alone():
+    assert limits([term(UP, NO_MEAN)], (2, 1)) == Limits("infinity", math.inf, 1)
+    assert limits([term(NO_HFC, [1])], (2, 1)) == Limits("zero", 0.0, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_T1f_the_limit_is_HFC_over_sqrt_n_times_the_mean_whatever_the_scale(scale):
+    hfc = scale * np.array([[2, 0], [-1, 3], [-1, -3]])
+    found = limits([term(hfc, [3 * scale, 4 * scale])], (3, 2))
+    assert found.tends_to == "constant" and found.limit_rank == 2
+    assert found.limit == pytest.approx(math.sqrt(24 / 3) / 5, rel=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_T3f_a_conjugate_pair_oscillates_unless_both_parts_turn_alike(scale):
+    z = scale * (1 + 2j)
+    pair = [
+        term([[z], [-z]], [scale], phase=0.7),
+        term([[z.conjugate()], [-z.conjugate()]], [scale], phase=-0.7),
+    ]
+    assert limits(pair, (2, 1)) == Limits("oscillates", None, 1)
+    alike = [
+        term([[z], [-z]], [3 * z], phase=0.7),
+        term([[z.conjugate()], [-z.conjugate()]], [3 * z.conjugate()], phase=-0.7),
+    ]
+    found = limits(alike, (2, 1))
+    assert (found.tends_to, found.limit_rank) == ("constant", 1)
+    assert found.limit == pytest.approx(1 / 3, rel=1e-12)
+
+
+def test_T3f_opposite_multipliers_interfere_with_period_2():
+    """|G_1 + (-1)^L G_2| has the two values 3 and 1: the frequencies 0 and pi are different."""
+    terms = [term([[2], [-2]], [1]), term(UP, NO_MEAN, phase=math.pi)]
+    assert limits(terms, (2, 1)).tends_to == "oscillates"
+
+
+def test_T3f_orthogonal_parts_do_not_interfere():
+    terms = [
+        term([[1, 0], [-1, 0]], [1, 0]),
+        term([[0, 1], [0, -1]], [0, 0], phase=math.pi),
+    ]
+    found = limits(terms, (2, 2))
+    assert found.tends_to == "constant"
+    assert found.limit == pytest.approx(math.sqrt(4 / 2))
+
+
+def test_T3f_what_rounding_leaves_of_an_interference_is_none():
+    terms = [
+        term([[1, 1e-12], [-1, -1e-12]], [1, 0]),
+        term([[0, 1], [0, -1]], [0, 0], phase=math.pi),
+    ]
+    assert limits(terms, (2, 2)).tends_to == "constant"
+    terms[0] = term([[1, 1e-6], [-1, -1e-6]], [1, 0])
+    assert limits(terms, (2, 2)).tends_to == "oscillates"
+
+
+def test_T3f_equal_phases_that_differ_by_a_turn_are_one_frequency():
+    terms = [
+        term([[1], [-1]], [1], phase=math.pi),
+        term([[1], [-1]], [1], phase=-math.pi),
+    ]
+    found = limits(terms, (2, 1))
+    assert found.tends_to == "constant" and found.limit == pytest.approx(1)
+
+
+def test_T6b_the_phase_of_the_power_belongs_to_the_coefficient():
+    """L mu^(L-1): all leading terms share k, so a conjugate pair in blocks does as one without."""
+    for k in (0, 1, 2):
+        z = 1 + 2j
+        pair = [
+            term([[z], [-z]], [z], phase=0.7, k=k),
+            term([[z.conjugate()], [-z.conjugate()]], [z.conjugate()], phase=-0.7, k=k),
+        ]
+        assert limits(pair, (2, 1)).limit == pytest.approx(1)
+
+
+def test_T4c_the_rank_is_the_largest_that_is_taken_again_and_again():
+    """Eigenvalues 1 and -1: rank 1 at even depth, 2 at odd depth."""
+    first, second = np.array([[1, 1], [-1, -1]]), np.array([[1, 1], [1, 1]])
+    terms = [
+        term(first, [0, 0]),
+        term([[0, 1], [0, -1]], [1, 0], phase=math.pi),
+        term(np.zeros((2, 2)), second[0]),
+    ]
+    even = first + second + np.array([[1, 1], [1, -1]])
+    assert np.linalg.matrix_rank(even) == 2
+    assert limits(terms, (2, 2)).limit_rank == 2
+    period = [term([[1, 0], [-1, 0]], [0, 1]), term([[1, 0], [-1, 0]], [0, -1], phase=math.pi)]
+    for sign, rank in ((1, 1), (-1, 1)):
+        X = np.array([[1, 1], [-1, 1]]) + sign * np.array([[1, -1], [-1, -1]])
+        assert np.linalg.matrix_rank(X) == rank
+    assert limits(period, (2, 2)).limit_rank == 1
+    alternating = [
+        term([[1, 0], [-1, 0]], [0, 1]),
+        term([[0, 0], [0, 0]], [0, 1], phase=math.pi),
+    ]
+    # The means add up at even depth and cancel at odd depth, and then the other way about.
+    assert limits(alternating, (2, 2)).limit_rank == 2
+    alternating[1] = term([[0, 0], [0, 0]], [0, -1], phase=math.pi)
+    assert limits(alternating, (2, 2)).limit_rank == 2
+
+
+def test_T4c_two_phases_in_both_factors_have_rank_2_and_in_one_factor_rank_1():
+    v, w = np.array([1, 1j, -1 - 1j]), np.array([1, 1j])
+    both = [
+        term(np.outer(v, w), [0, 0], phase=0.9),
+        term(np.outer(v, w).conj(), [0, 0], phase=-0.9),
+    ]
+    assert limits(both, (3, 2)).limit_rank == 2
+    one = [
+        term(np.outer(v, [1, 2]), [0, 0], phase=0.9),
+        term(np.outer(v, [1, 2]).conj(), [0, 0], phase=-0.9),
+    ]
+    assert limits(one, (3, 2)).limit_rank == 1
+
+
+def test_T4c_only_the_leading_terms_make_the_rank_and_small_singular_values_do_not():
+    leading = term([[1, 0], [-1, 0]], [0, 0], level=1)
+    assert limits([leading, term([[0, 1], [0, -1]], [0, 1])], (2, 2)).limit_rank == 1
+    for size, rank in ((1e-9, 1), (1e-5, 2)):
+        assert limits([term([[1, 0], [-1, 0]], [0, size])], (2, 2)).limit_rank == rank
+
+
+def test_T4_two_draws_agree_on_what_they_share():
+    one = Limits("constant", 2.0, 1)
+    assert agreed(one, one) == one
+    assert agreed(one, Limits("constant", 2.0 * (1 + 5e-9), 1)) == one
+    assert agreed(one, Limits("constant", 2.0 * (1 - 5e-9), 1)) == one
+    assert agreed(one, Limits("constant", 2.0 * (1 + 5e-8), 1)) == Limits("constant", None, 1)
+    assert agreed(one, Limits("oscillates", None, 2)) == Limits(None, None, None)
+    assert agreed(Limits("oscillates", None, 2), one) == Limits(None, None, None)
+    never = Limits("infinity", math.inf, 3)
+    assert agreed(never, never) == never
+    assert agreed(never, Limits("zero", 0.0, 3)) == Limits(None, None, 3)
+    small = Limits("constant", 1e-3, 1)
+    assert agreed(small, Limits("constant", 1e-3 + 5e-9, 1)).limit is None

@@ -1,0 +1,421 @@
+"""T4c, T5, T6a: rates, floors, depth bounds and measured quantities on cases worked by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.bounds import (
+    certified_depth,
+    certified_depth_in_balls,
+    depth_from_constants,
+    eigenbasis,
+    hfc_floor,
+    power_depth,
+    ratio_floor,
+    transient_growth,
+)
+from oversmoothing.theory.depth.rates import (
+    angle_rate,
+    block_sizes,
+    effective_rank_excess,
+    effective_rank_excess_expanded,
+    jordan_type,
+    kronecker_jordan_sizes,
+    multipliers,
+    rank_rate,
+    rank_rate_over_pairs,
+    ratio_rate,
+)
+from oversmoothing.theory.support.errors import InputError
+
+A2 = [[0.75, 0.25], [0.25, 0.75]]
+A2_EXACT = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+
+
+def column(*values):
+    return [[Fraction(x)] for x in values]
+
+
+def floats(rows):
+    return np.array([[float(x) for x in row] for row in rows])
+
+
+# --- rates of spectra ---
+
+
+def test_T1a_the_last_row_of_the_multipliers_is_consensus():
+    assert multipliers([0.5, -0.5], [2.0, -1.0]).tolist() == [[2, 0.5], [0, 1.5], [3, 0]]
+    with pytest.raises(InputError, match="h is empty"):
+        multipliers([0.5], [])
+    with pytest.raises(InputError, match="a must be a list of finite eigenvalues"):
+        multipliers([math.inf], [1.0])
+
+
+def test_T5a_the_ratio_rate_compares_the_largest_of_each_side():
+    assert ratio_rate([0.5, -0.5], [2.0, -1.0]) == pytest.approx(2 / 3)
+    assert ratio_rate([0.5], [-1.0]) == math.inf
+    # h = -1 with a = 1 again: both sides die.
+    assert ratio_rate([1.0], [-1.0]) == 0.0
+    assert ratio_rate([], [-1.0]) == 0.0 and ratio_rate([], [1.0]) == 0.0
+
+
+@pytest.mark.parametrize("rate", [rank_rate, rank_rate_over_pairs])
+def test_T4c_the_rank_rate_takes_two_pairs_that_share_no_index(rate):
+    # mu = [[2, 1/2], [3, 0]]: (3, 1/2) shares none, 2 x 0 shares none; over 3^2.
+    assert rate([0.5], [2.0, -1.0]) == pytest.approx(0.5 / 3)
+    # mu = [[1, 3/4], [1, 1/2]]: the largest is 1, and 1 x 3/4 beats 1/2.
+    assert rate([0.5], [0.0, -0.5]) == pytest.approx(0.75)
+    # mu = [[1, 1], [1, 1]]: two pairs that share no index tie.
+    assert rate([0.5], [0.0, 0.0]) == 1.0
+    assert rate([1.0], [-1.0, -1.0]) == 0.0
+    assert rate([], [1.0, 2.0]) == rate([0.5], [1.0]) == 0.0
+
+
+def test_T5b_angles_close_at_the_square_of_the_rank_rate():
+    assert angle_rate([0.5], [0.0, -0.5]) == pytest.approx(0.75**2)
+
+
+# --- effective rank ---
+
+
+def test_T5c_two_equal_singular_values_have_effective_rank_2_and_none_has_1():
+    assert effective_rank_excess([1.0]) == pytest.approx(1.0)
+    assert effective_rank_excess([1.0, 1.0]) == pytest.approx(2.0)
+    assert effective_rank_excess([]) == 0.0 == effective_rank_excess([0.0, 0.0])
+    s = 0.25
+    p = np.array([1, s]) / (1 + s)
+    assert effective_rank_excess([s]) == pytest.approx(math.exp(-(p * np.log(p)).sum()) - 1)
+
+
+def test_T5c_the_expansion_has_its_two_terms():
+    s = [0.25, 0.5]
+    S, E = 0.75, 0.25 * math.log(4) + 0.5 * math.log(2)
+    assert effective_rank_excess_expanded(s, 1) == pytest.approx(S + E)
+    assert effective_rank_excess_expanded(s, 2) == pytest.approx(S + E + E**2 / 2)
+
+
+@pytest.mark.parametrize("bad", [[-0.1], [1.1], [0.5, 1.1], [0.5, -0.1], [math.nan]])
+def test_T5c_ratios_lie_between_0_and_1_each_of_them(bad):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        effective_rank_excess(bad)
+
+
+@pytest.mark.parametrize("order", [0, 3])
+def test_T5c_the_expansion_is_known_to_order_2(order):
+    with pytest.raises(InputError, match="must be 1 or 2"):
+        effective_rank_excess_expanded([0.1], order)
+
+
+# --- Jordan blocks ---
+
+
+def test_T6a_the_table_of_block_sizes():
+    assert kronecker_jordan_sizes(2, False, 2, False) == [3, 1]
+    assert kronecker_jordan_sizes(3, False, 2, False) == [4, 2]
+    assert kronecker_jordan_sizes(2, False, 3, True) == [3, 3]
+    assert kronecker_jordan_sizes(2, True, 3, False) == [2, 2, 2]
+    assert kronecker_jordan_sizes(2, True, 2, True) == [2, 1, 1]
+    assert kronecker_jordan_sizes(2, True, 4, True) == [2, 2, 2, 1, 1]
+    assert kronecker_jordan_sizes(1, True, 1, True) == [1]
+    for p, q in ((0, 1), (1, 0)):
+        with pytest.raises(InputError, match="at least 1"):
+            kronecker_jordan_sizes(p, False, q, False)
+
+
+def test_T6a_the_classes_say_which_factor_is_whose():
+    H = [[Fraction(0), Fraction(1)], [Fraction(2), Fraction(0)]]
+    (consensus, other) = sorted(jordan_type(A2_EXACT, H), key=lambda c: -c.attention.polynomial(1))[
+        ::-1
+    ]
+    assert {int(c.attention.polynomial(1) == 0) for c in (consensus, other)} == {0, 1}
+    for one in (consensus, other):
+        assert (one.value.degree, one.attention.degree, one.count) == (2, 1, 2)
+        assert one.sizes == (1,)
+    assert block_sizes([consensus, other]) == {1: 4}
+    assert block_sizes([consensus, consensus]) == {1: 4} and block_sizes([]) == {}
+
+
+# --- certified depth ---
+
+
+def test_T5d_the_depth_of_the_formula_is_rounded_up_and_never_negative():
+    # K (1 + k eps) / eps = 2 (1 + 4/4) 4 = 16: four halvings.
+    assert depth_from_constants(K=2.0, k=4.0, rate=0.5, eps=0.25) == 4
+    assert depth_from_constants(K=2.0, k=4.1, rate=0.5, eps=0.25) == 5
+    assert depth_from_constants(K=0.25, k=0.0, rate=0.5, eps=0.25) == 0
+    assert depth_from_constants(K=0.26, k=0.0, rate=0.5, eps=0.25) == 1
+    assert depth_from_constants(K=100.0, k=0.0, rate=0.0, eps=0.25) == 1
+    assert depth_from_constants(K=0.1, k=0.0, rate=0.0, eps=0.25) == 0
+    good = {"K": 1.0, "k": 0.0, "rate": 0.5, "eps": 0.1}
+    bad = [("eps", 0.0), ("eps", -1.0), ("K", -1.0), ("k", -1.0), ("rate", 1.0), ("rate", -0.1)]
+    for name, value in [*bad, ("K", math.nan)]:
+        with pytest.raises(InputError, match="need eps > 0"):
+            depth_from_constants(**{**good, name: value})
+
+
+def test_T5d_for_normal_matrices_the_constant_is_that_of_X_0():
+    """Both matrices symmetric: kappa = 1, K = ||HFC_0|| / (sqrt n |c_0|), sharp for one feature."""
+    found = certified_depth(A2, [[0.5]], [[1.0], [2.0]], 1e-3)
+    assert (found.kappa_H, found.kappa_B, found.k) == (1.0, 1.0, 0.0)
+    assert pytest.approx(math.sqrt(0.5) / (math.sqrt(2) * 1.5)) == found.K
+    assert found.rate == pytest.approx(5 / 6)
+    assert found.depth == math.ceil(math.log(1000 / 3) / math.log(1.2))
+    balls = certified_depth_in_balls(A2_EXACT, column("1/2"), column(1, 2), Fraction(1, 1000))
+    assert balls.depth == found.depth and pytest.approx(found.K) == balls.K
+    assert (balls.kappa_H, balls.kappa_B) == pytest.approx((1.0, 1.0))
+    powers = power_depth(A2, [[0.5]], [[1.0], [2.0]], 1e-3)
+    assert powers.depth == found.depth and powers.kappa_H == math.inf == powers.kappa_B
+    assert (powers.rate, powers.K) == pytest.approx((found.rate, found.K))
+
+
+def test_T5d_the_dominant_left_eigenvector_gives_the_content():
+    """H = [[1/2, 1], [0, -1/4]]: z = (3, 4)/5 has z^T H = z^T/2, so |z^T c_0| counts, not |c_0|."""
+    H = [[0.5, 1.0], [0.0, -0.25]]
+    X0 = [[1.0, 2.0], [3.0, 6.0]]
+    found = certified_depth(A2, H, X0, 1e-3)
+    kappa = np.linalg.cond(np.array([[1, 4 / 5], [0, -3 / 5]]))
+    content = (3 * 2 + 4 * 4) / 5
+    assert found.kappa_H == pytest.approx(kappa)
+    assert pytest.approx(kappa * math.sqrt(10) / (math.sqrt(2) * content)) == found.K
+    balls = certified_depth_in_balls(
+        A2_EXACT,
+        [[Fraction(x) for x in row] for row in H],
+        [[Fraction(x) for x in row] for row in X0],
+        Fraction(1, 1000),
+    )
+    assert pytest.approx(found.K, rel=1e-2) == balls.K and balls.K >= found.K
+    assert balls.kappa_H == pytest.approx(kappa, rel=1e-2)
+
+
+def test_T5d_the_deviation_of_pi_enters_through_k():
+    A = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
+    X0 = [[1.0], [2.0], [4.0]]
+    pi = np.array([26, 9, 5]) / 40
+    k = math.sqrt(3) * np.linalg.norm(pi - 1 / 3)
+    found = certified_depth(A, [[0.5]], X0, 0.5)
+    assert found.k == pytest.approx(k)
+    assert (
+        pytest.approx(
+            found.kappa_B * np.linalg.norm(np.array([-4, -1, 5]) / 3) / (math.sqrt(3) * 16 / 10)
+        )
+        == found.K
+    )
+    assert found.depth == depth_from_constants(found.K, k, found.rate, 0.5)
+    assert power_depth(A, [[0.5]], X0, 0.5).k == pytest.approx(k)
+    exact = [[Fraction(round(10 * x), 10) for x in row] for row in A]
+    balls = certified_depth_in_balls(exact, column("1/2"), column(1, 2, 4), Fraction(1, 2))
+    assert balls.k == pytest.approx(k) and balls.kappa_B == pytest.approx(found.kappa_B, rel=1e-2)
+    assert balls.rate == pytest.approx(found.rate)
+
+
+def test_T5d_a_quotient_that_dies_at_once_needs_one_layer():
+    X0 = [[1.0], [2.0]]
+    assert certified_depth(A2, [[-2.0]], X0, 1e-3).depth == 1
+    assert power_depth(A2, [[-2.0]], X0, 1e-3).depth == 1
+    balls = certified_depth_in_balls(A2_EXACT, column(-2), column(1, 2), Fraction(1, 1000))
+    assert balls.depth == 1
+    already = certified_depth(A2, [[0.5]], [[1.0], [1.0]], 1e-3)
+    assert already.depth == 0 and already.K == 0.0
+
+
+@pytest.mark.parametrize("h", [-0.5, 0.0, -4 / 3])
+def test_T5d_there_is_no_depth_without_smoothing(h):
+    X0 = [[1.0], [2.0]]
+    assert certified_depth(A2, [[h]], X0, 1e-3) is None
+    if h != -4 / 3:
+        assert power_depth(A2, [[h]], X0, 1e-3) is None
+        found = certified_depth_in_balls(
+            A2_EXACT, column(Fraction(h)), column(1, 2), Fraction(1, 9)
+        )
+        assert found is None
+
+
+def test_T5d_a_defective_H_has_a_depth_by_powers_alone():
+    H = [[0.5, 1.0], [0.0, 0.5]]
+    X0 = [[1.0, 2.0], [3.0, 5.0]]
+    assert certified_depth(A2, H, X0, 1e-3) is None
+    found = power_depth(A2, H, X0, 1e-3, longest=256)
+    assert found is not None and 5 / 6 < found.rate < 1
+    short = power_depth(A2, H, X0, 1e-3, longest=1)
+    assert short is None or short.depth >= found.depth
+
+
+def test_T5d_a_condition_beyond_the_limit_is_refused():
+    assert certified_depth(A2, [[0.5, 1e9], [0.0, 0.25]], [[1.0, 2.0], [3.0, 5.0]], 0.1) is None
+    assert certified_depth(A2, [[0.5, 1e6], [0.0, 0.25]], [[1.0, 2.0], [3.0, 5.0]], 0.1) is not None
+
+
+def test_an_orthonormal_basis_for_symmetric_matrices_and_unit_vectors_for_others():
+    values, V, condition = eigenbasis(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    assert values.tolist() == pytest.approx([1, 3]) and condition == 1.0
+    assert abs(V.conj().T @ V) == pytest.approx(np.eye(2))
+    values, V, condition = eigenbasis(np.array([[2.0, 1.0], [0.0, 1.0]]))
+    assert np.linalg.norm(V, axis=0) == pytest.approx(1)
+    assert condition == pytest.approx(1 + math.sqrt(2))
+    values, V, condition = eigenbasis(np.zeros((0, 0)))
+    assert (len(values), V.shape, condition) == (0, (0, 0), 1.0)
+
+
+# --- floors ---
+
+
+def test_T5d_the_floor_of_one_mode_is_attained():
+    depths = [0, 1, 5]
+    floor = hfc_floor(A2, [[-0.5]], [[1.0], [2.0]], depths)
+    assert np.exp(floor) == pytest.approx([math.sqrt(0.5) * 0.75**L for L in depths])
+    ratio = ratio_floor(A2, [[-0.5]], [[1.0], [2.0]], depths)
+    assert ratio == pytest.approx([1.5**L / 3 for L in depths])
+
+
+def test_T5d_the_floor_takes_the_mode_that_gives_most_at_each_depth():
+    H, X0 = np.diag([-0.5, 1.0]), np.array([[5.0, 1.0], [7.0, 1.1]])
+    floor = np.exp(hfc_floor(A2, H, X0, [0, 10]))
+    assert floor == pytest.approx([math.sqrt(2), 0.1 / math.sqrt(2) * 1.5**10])
+    absent = np.array([[5.0, 1.0], [7.0, 1.0]])
+    assert np.exp(hfc_floor(A2, H, absent, [10])) == pytest.approx([math.sqrt(2) * 0.75**10])
+
+
+def test_T5d_without_content_there_is_no_floor():
+    assert hfc_floor(A2, [[0.5]], [[2.0], [2.0]], [0, 3]).tolist() == [-math.inf] * 2
+    assert ratio_floor(A2, [[0.5]], [[2.0], [2.0]], [0, 3]).tolist() == [0.0, 0.0]
+    # 1 + h a = 0 up to rounding: the one mode is gone after a layer.
+    dying = hfc_floor(A2, [[-2.0]], [[1.0], [2.0]], [0, 1])
+    assert dying[0] == pytest.approx(math.log(0.5) / 2) and dying[1] < math.log(1e-15)
+    assert hfc_floor([[1.0]], [[0.5]], [[2.0]], [1]).tolist() == [-math.inf]
+
+
+def test_T1f_T5d_without_consensus_the_ratio_has_the_floor_of_pi_or_none_at_all():
+    zero_mean = [[1.0], [-1.0]]
+    assert ratio_floor(A2, [[0.5]], zero_mean, [0, 4]).tolist() == [math.inf] * 2
+    dies = ratio_floor(A2, [[-1.0]], [[1.0], [2.0]], [0, 1])
+    assert dies[0] == pytest.approx(1 / 3) and dies[1] == math.inf
+    A = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
+    floor = ratio_floor(A, [[-0.5]], [[1.0], [2.0], [4.0]], [400])
+    assert floor == pytest.approx([1.4645040518764252], rel=1e-9)
+
+
+def test_T5d_transients_of_a_non_normal_H():
+    H = [[1.0, 20.0], [0.0, 0.8]]
+    T, power, largest = np.eye(2) + np.kron(H, [[0.5]]), np.eye(2), 1.0
+    for _ in range(30):
+        power = power @ T / 1.5
+        largest = max(largest, np.linalg.norm(power, 2))
+    assert transient_growth(A2, H, 30) == pytest.approx(largest, rel=1e-9)
+    assert transient_growth(A2, H, 0) == 1.0
+    assert transient_growth(A2, H, 1) == pytest.approx(np.linalg.norm(T / 1.5, 2))
+    with pytest.raises(InputError, match="no rate to compare with"):
+        transient_growth([[1.0]], [[0.5]], 3)
+
+
+# --- measured in balls ---
+
+
+def ball(rows) -> flint.arb_mat:
+    return flint.arb_mat(len(rows), len(rows[0]), [flint.arb(x) for row in rows for x in row])
+
+
+def test_states_follow_the_layers_in_any_order_of_depths():
+    X0, H = column(1, 2), column("1/2")
+    found = measured.states(A2_EXACT, H, X0, [3, 0, 1])
+    assert list(found) == [3, 0, 1]
+    for depth, X in found.items():
+        mean, half = 1.5 * 1.5**depth, 0.5 * 1.25**depth
+        values = [float(x.mid()) for x in X.entries()]
+        assert values == pytest.approx([mean - half, mean + half], rel=1e-15)
+    two = [[Fraction(1), Fraction(2)], [Fraction(3), Fraction(5)]]
+    H = [[Fraction(0), Fraction(1)], [Fraction(1, 2), Fraction(0)]]
+    one = measured.states(A2_EXACT, H, two, [1])[1]
+    floats = [[float(x) for x in row] for row in two]
+    W = np.array([[0, 0.5], [1, 0]])
+    expected = floats + np.array(A2) @ floats @ W
+    assert [float(x.mid()) for x in one.entries()] == pytest.approx(expected.ravel().tolist())
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (3, 3), (1, 1)])
+def test_measured_metrics_are_those_of_their_definitions(shape):
+    X = np.random.default_rng(sum(shape)).integers(-5, 6, shape).astype(float) + 0.5
+    B = ball(X.tolist())
+    sigma = np.linalg.svd(X, compute_uv=False)
+    found = [float(s.mid()) for s in measured.singular_values(B, 512)]
+    assert found == pytest.approx(sigma.tolist())
+    p = sigma / sigma.sum()
+    excess = float(measured.effective_rank_excess(B, 512).mid())
+    assert excess == pytest.approx(math.exp(-(p * np.log(p)).sum()) - 1, abs=1e-12)
+    mean = X.mean(axis=0)
+    hfc, lfc = np.linalg.norm(X - mean), math.sqrt(len(X)) * np.linalg.norm(mean)
+    assert float(measured.hfc_norm(B).mid()) == pytest.approx(hfc, abs=1e-12)
+    assert float(measured.hfc_lfc(B).mid()) == pytest.approx(hfc / lfc, abs=1e-12)
+    if min(shape) > 1:
+        assert float(measured.sigma_ratio(B).mid()) == pytest.approx(sigma[1] / sigma[0])
+        assert float(measured.sigma_ratio(B, 1).mid()) == pytest.approx(1)
+        minors = sum(
+            (sigma[i] * sigma[k]) ** 2 for i in range(len(sigma)) for k in range(i)
+        )  # fmt: skip
+        compound = float(measured.second_compound(B).mid())
+        assert compound == pytest.approx(math.sqrt(minors) / (sigma**2).sum())
+    if shape[0] > 1:
+        unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+        cosines = unit @ unit.T
+        assert float(measured.cosine(B, 0, 1).mid()) == pytest.approx(cosines[0, 1])
+        gap = float(measured.angle_gap(B, 0, 1).mid())
+        assert gap == pytest.approx(1 - abs(cosines[0, 1]))
+        worst = 1 - np.abs(cosines).min()
+        assert float(measured.worst_angle_gap(B).mid()) == pytest.approx(worst)
+
+
+def test_repeated_singular_values_are_found_too():
+    found = measured.singular_values(ball([[2, 0, 0], [0, 2, 0], [0, 0, 1]]), 512)
+    assert [float(s.mid()) for s in found] == pytest.approx([2, 2, 1])
+
+
+def test_the_slope_is_the_factor_per_layer():
+    X0, H = column(1, 2), column("1/2")
+    slope = measured.slope(measured.hfc_lfc, A2_EXACT, H, X0, (10, 30), 512)
+    assert slope == pytest.approx(5 / 6, rel=1e-12)
+    assert measured.log(flint.arb(2) ** (-5000)) == pytest.approx(-5000 * math.log(2))
+
+
+def test_a_random_case_is_row_stochastic_positive_and_shifted():
+    A, H, X0 = measured.random_case(3, 4, 2, Fraction(100))
+    assert all(sum(row) == 1 and min(row) > 0 for row in A)
+    assert (len(A), len(H), len(X0), len(X0[0])) == (4, 2, 4, 2)
+    for i in range(2):
+        for j in range(2):
+            assert abs(H[i][j] - 100 * (i == j)) <= Fraction(1, 2)
+    assert max(abs(x) for row in X0 for x in row) < 10 and len({x for row in X0 for x in row}) == 8
+    assert measured.random_case(3, 4, 2, Fraction(100)) == (A, H, X0)
+    assert all((10 * x).denominator == 1 for row in H for x in row)
+    assert all((1000 * x).denominator == 1 for row in X0 for x in row)
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e10])
+def test_T5d_the_depth_does_not_depend_on_the_scale_of_X_0(scale):
+    X0 = np.array([[1.0, 2.0], [3.0, 6.0]])
+    H = [[0.5, 1.0], [0.0, -0.25]]
+    for find in (certified_depth, power_depth):
+        assert find(A2, H, scale * X0, 1e-3).depth == find(A2, H, X0, 1e-3).depth
+    steps = [1, 5]
+    assert hfc_floor(A2, H, scale * X0, steps) == pytest.approx(
+        hfc_floor(A2, H, X0, steps) + math.log(scale)
+    )
+    assert ratio_floor(A2, H, scale * X0, steps) == pytest.approx(ratio_floor(A2, H, X0, steps))
+
+
+def test_T5d_one_token_needs_no_depth_however_fast_it_shrinks():
+    assert certified_depth([[1.0]], [[-0.5]], [[3.0]], 1e-3).depth == 0
+    assert (
+        certified_depth_in_balls([[Fraction(1)]], column("-1/2"), column(3), Fraction(1)).depth == 0
+    )
+
+
+def test_T5d_a_dominant_left_eigenvector_without_content_gives_no_depth():
+    zero_mean = column(1, -1)
+    assert certified_depth_in_balls(A2_EXACT, column("1/2"), zero_mean, Fraction(1, 9)) is None
+    assert certified_depth(A2, [[0.5]], floats(zero_mean), 0.1) is None
+    assert power_depth(A2, [[0.5]], floats(zero_mean), 0.1) is None

@@ -1,0 +1,28 @@
+"""A numerical verdict made rigorous: its word and its radii replaced by certified ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from oversmoothing.theory.certificates.stages import decide
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.verdict.answer import Verdict
+
+
+def certify_case(case: Case, numerical: Verdict) -> Verdict:
+    """Certify the verdict by the first stage that reaches one (theory.certificates.stages)."""
+    found, _ = decide(case)
+    special = numerical.verdict in ("TRIVIAL", "UNDEFINED")
+    word = numerical.verdict if special else found.verdict
+    if found.verdict == "UNDECIDED":
+        reason = f"not certified: {found.reason} ({found.method})"
+        return replace(numerical, verdict=word, reason=reason)
+    consensus, quotient = found.consensus, found.quotient
+    return replace(
+        numerical,
+        verdict=word,
+        status="certified",
+        rho_consensus=None if consensus is None else (consensus.low + consensus.high) / 2,
+        rho_quotient=None if quotient is None else (quotient.low + quotient.high) / 2,
+        reason=f"certified: {found.reason} ({found.method}). {numerical.reason}",
+    )

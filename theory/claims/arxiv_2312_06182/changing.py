@@ -1,0 +1,79 @@
+"""'All attention matrices share span(1) and have large gaps': the gap of each is not the rate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    REAL_A,
+    TOKENS,
+    column,
+    equal,
+    hypotheses_hold,
+    matrix,
+    product,
+    scaled,
+    values,
+)
+
+_GAP = Hypothesis(
+    "the second eigenvalue of the A of each layer is 0",
+    lambda case: values(case.A)[:-1] == [0] * (len(case.A) - 1),
+)
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, _GAP)
+# Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
+_FIRST = matrix(["1/4", "1/2", "1/4"], ["1/4", "1/2", "1/4"], ["1/2", "1/4", "1/4"])
+_SECOND = matrix(["1/4", "1/4", "1/2"], ["1/4", "1/2", "1/4"], ["1/4", "1/2", "1/4"])
+_H = matrix([1])
+_V = column(-2, 1, 1)
+
+
+def _collapse_alone() -> None:
+    for A in (_FIRST, _SECOND):
+        twice = product(A, A)
+        equal(twice[0], twice[1])
+        equal(twice[1], twice[2])
+
+
+def _survives() -> None:
+    once = product(product(_FIRST, _V), _H)
+    equal(product(product(_SECOND, once), _H), scaled(Fraction(1, 16), _V))
+
+
+CLAIM = Claim(
+    name="N-2312.06182-changing",
+    statement="With attention matrices that differ by layer, similarity escalates at the rate of "
+    "their |lambda_2| (our reading: the abstract argues from the shared eigenspace span(1) and the "
+    "spectral gaps of all attention matrices).",
+    latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to |\lambda_2|\ "
+    r"\text{for}\ X_L = A_L\cdots A_1X_0,\ |\lambda_2(A_l)| = |\lambda_2|",
+    source="arXiv 2312.06182 v2, abstract, our reading for layers that differ",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "two matrices in turn, each with lambda_2 = 0",
+            "A_1 = [[1/4, 1/2, 1/4], [1/4, 1/2, 1/4], [1/2, 1/4, 1/4]], A_2 = [[1/4, 1/4, 1/2], "
+            "[1/4, 1/2, 1/4], [1/4, 1/2, 1/4]], W = 1",
+            (
+                hypotheses_hold(_HYPOTHESES, _FIRST, _H),
+                hypotheses_hold(_HYPOTHESES, _SECOND, _H),
+                Step(
+                    "Each alone makes all tokens equal in two layers: A^2 has equal rows.",
+                    _collapse_alone,
+                ),
+                Step(
+                    "In turn they do not: A_2 A_1 v = v/16 for v = (-2, 1, 1). On X_0 = 1 + v the "
+                    "tokens differ by 16^-k v after 2k layers: a rate of 1/4 per layer, not 0.",
+                    _survives,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="N-2312.06182-changing-bound",
+    further="What bounds a product is Dobrushin's tau(A_l), osc(A x) <= tau osc(x), or a norm of "
+    "the quotient, not the eigenvalues.",
+)

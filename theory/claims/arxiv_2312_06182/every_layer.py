@@ -1,0 +1,61 @@
+"""Escalation layer by layer: one attention layer can remove all similarity."""
+
+from __future__ import annotations
+
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    REAL_A,
+    TOKENS,
+    column,
+    consensus,
+    equal,
+    has_low,
+    hypotheses_hold,
+    matrix,
+    product,
+)
+
+_BOTH = Hypothesis(
+    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
+    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
+)
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, _BOTH)
+_A, _H, _X0 = matrix(["1/2", "1/2"], ["1/4", "3/4"]), matrix([1]), column(5, -3)
+
+
+def _once() -> None:
+    equal(squared_norms(_X0), (32, 2))
+    once = product(product(_A, _X0), _H)
+    equal(once, column(1, -1))
+    equal(squared_norms(once), (2, 0))
+
+
+CLAIM = Claim(
+    name="N-2312.06182-every-layer",
+    statement="Every self-attention layer increases token similarity, LFC/||X|| (our reading of "
+    "'escalates'; the paper's bound is on an expectation).",
+    latex=r"\frac{\|J A X\|}{\|A X\|} \ge \frac{\|J X\|}{\|X\|}\quad \forall X",
+    source="arXiv 2312.06182 v2, token similarity escalation, our reading layer by layer",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "a mean that attention cancels",
+            "A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X = (5, -3): A X = (1, -1)",
+            (
+                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+                Step(
+                    "X = (5, -3) has HFC^2 = 32, LFC^2 = 2, so LFC/||X|| = 1/sqrt(17). A X = (1, "
+                    "-1) has no mean: similarity 0, HFC/LFC infinite after one layer.",
+                    _once,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T9a",
+    further="Monotone layer by layer for symmetric A and W = 1; in t = ||HFC|| / (sqrt(n) ||pi^T "
+    "X||) it is, for two tokens and one feature, exactly |lambda_2| (N-2312.06182-escalation).",
+)

@@ -1,0 +1,189 @@
+"""The remedy X <- (I - tau J) X: what it does to both radii, and from which tau it acts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slope
+from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
+    AFTER,
+    BEFORE,
+    added,
+    identity,
+    kronecker,
+    operator,
+    removed,
+    step,
+)
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.lemmas import GROWTH
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    QUARTERS,
+    TOKENS,
+    column,
+    equal,
+    layer,
+    matrix,
+)
+
+_A3 = matrix(["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"])
+_X0 = matrix([1, 2], [2, -1], [4, 1])
+
+
+def _block_form() -> list[sp.Expr]:
+    """HFC' and the mean of both compositions for any A with A1 = 1 [3, 3], any H [2, 2], any X."""
+    n, tau = 3, sp.Symbol("tau", real=True)
+    A, X = symbolic_attention(n), symbolic_matrix(n, 2, "x")
+    W = symbolic_matrix(2, 2, "w")
+    J = sp.ones(n, n) / n
+    P, S = sp.eye(n) - J, sp.eye(n) - tau * J
+    m, Y = sp.ones(1, n) / n * X, P * X
+    mean_of_layer = m + m * W + sp.ones(1, n) / n * A * Y * W
+    after, before = S * (X + A * X * W), S * X + A * S * X * W
+    row = sp.ones(1, n) / n
+    residuals = [
+        P * after - Y - P * A * Y * W,
+        P * before - Y - P * A * Y * W,
+        row * after - (1 - tau) * mean_of_layer,
+        row * before - (1 - tau) * (m + m * W) - row * A * Y * W,
+    ]
+    return [sp.expand(entry) for residual in residuals for entry in residual]
+
+
+def _charpoly(M: Matrix) -> Any:
+    return to_flint(M).charpoly()
+
+
+def _law(drawn: Any) -> None:
+    """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
+    (A, H, X0), tau = drawn
+    d = len(H)
+    consensus = [[(1 - tau) * ((i == j) + H[i][j]) for j in range(d)] for i in range(d)]
+    expected = _charpoly(consensus)
+    if len(A) > 1:
+        B = rational_quotient(A)
+        expected *= _charpoly(added(identity(len(B) * d), kronecker(H, B)))
+    plain, after, before = X0, X0, X0
+    for place in (AFTER, BEFORE):
+        equal(_charpoly(operator(A, H, tau, place)), expected)
+    for _ in range(3):
+        plain = layer(A, H, plain)
+        after, before = step(A, H, after, tau, AFTER), step(A, H, before, tau, BEFORE)
+        one = Fraction(1)
+        equal(removed(after, one), removed(plain, one))
+        equal(removed(before, one), removed(plain, one))
+
+
+def _thresholds() -> None:
+    """a = 1/2, h = 1/2, r = 5/6: (HFC/LFC)^2 is multiplied by (r/(1 - tau))^2 per layer."""
+    rate = Fraction(5, 6)
+    for tau in ("0", "1/12", "1/6", "1/2", "11/6", "2", "3"):
+        t = Fraction(tau)
+        for place in (AFTER, BEFORE):
+            X = column(1, 2)
+            for _ in range(4):
+                Z = step(QUARTERS, matrix(["1/2"]), X, t, place)
+                (hfc, lfc), (moved, low) = squared_norms(X), squared_norms(Z)
+                equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
+                X = Z
+    X = step(QUARTERS, matrix(["1/2"]), column(1, 2), Fraction(1), AFTER)
+    equal(squared_norms(X)[1], 0)
+
+
+def _measured(effort: Effort) -> list[Measurement]:
+    depths, rows = [200, 400], []
+    # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
+    H = matrix([1, 0], [0, "-1/2"])
+    for tau, place in (("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)):
+        value = float(Fraction(tau))
+        predicted = math.log(0.75 / abs(1 - value))
+        logs = log_ratios(_A3, H, _X0, depths, str(value), place)
+        rows.append(Measurement(f"tau = {tau}, {place}", predicted, slope(logs, depths), 1e-8))
+    for tau, place in (("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)):
+        value = float(Fraction(tau))
+        logs = log_ratios(_A3, H, _X0, depths, str(value), place)
+        rows.append(Measurement(f"tau = {tau}, {place}: constant", 0.0, slope(logs, depths), 1e-8))
+    return rows
+
+
+CLAIM = Claim(
+    name="N-2312.06182-remedy",
+    statement="De-escalation X <- (I - tau J) X, J = 1 1^T/n, in every layer, after the update or "
+    "before it: HFC_L is unchanged, exactly; the consensus block I + H becomes (1 - tau)(I + H) "
+    "and the quotient block is untouched, for every row-stochastic A. So rho_C becomes |1 - tau| "
+    "rho_C, and with r = rho_Q/rho_C for X_0 outside a proper subspace: HFC/LFC -> 0 at rate r/|1 "
+    "- tau| where |1 - tau| > r; liminf HFC/LFC > 0 where |1 - tau| < r, that is 1 - r < tau < 1 + "
+    "r; a tie at tau = 1 -+ r. tau = 1 after the update deletes LFC; tau = 2 leaves both radii as "
+    "they were; tau < 0 or > 2 makes escalation faster. Without residual the same with r = "
+    "|lambda_2|. (The paper proposes the removal, usually tau = 1 [a summary]; radii and "
+    "thresholds are ours.)",
+    latex=r"\rho_C \mapsto |1-\tau|\,\rho_C,\quad \rho_Q \mapsto \rho_Q,\qquad "
+    r"\mathrm{HFC}/\mathrm{LFC} \not\to 0 \Leftarrow |1-\tau| < \rho_Q/\rho_C",
+    source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TOKENS),
+    evidence=(
+        Written(
+            "block triangular in (mean, HFC)",
+            (
+                Step(
+                    "S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. "
+                    "For X = 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y "
+                    "W and the deviation Y + P A Y W of X + A X W."
+                ),
+                Step(
+                    "After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = "
+                    "(1 - tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau "
+                    "(also for A and W that differ by layer), and the operator is block triangular "
+                    "with blocks (1 - tau)(I + H) and I + H (x) B."
+                ),
+                GROWTH,
+                Step(
+                    "|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for "
+                    "X_0 outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So "
+                    "LFC_L carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C)."
+                ),
+                Step(
+                    "|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
+                    "blocks, belong to the quotient block (its spectral subspace lifts, as the "
+                    "consensus block has none of them): X_L = O(L^q rho_Q^L), the exact order of "
+                    "HFC_L. So HFC/LFC >= HFC/||X|| is bounded below."
+                ),
+                Step(
+                    "tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks "
+                    "are (1 - tau) H and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies "
+                    "HFC/LFC by exactly r/|1 - tau|: 1 at tau = 1/6 and 11/6.",
+                    _thresholds,
+                ),
+            ),
+        ),
+        Symbolic("both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False),
+        Searched(
+            "characteristic polynomials and HFC, in fractions",
+            st.tuples(draw.exact_cases(4, 2), draw.fractions(-2, 4)),
+            _law,
+        ),
+        Simulated("slope of log HFC/LFC, r = 3/4", _measured),
+    ),
+    further="Attention computed from X: HFC then depends on tau through A. Positivity is used only "
+    "through n >= 2 and rho_Q > 0. The tie is decided by the Jordan blocks and the coupling.",
+)

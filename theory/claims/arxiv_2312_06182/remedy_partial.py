@@ -1,0 +1,64 @@
+"""A partial removal that is too small leaves escalation in place."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import AFTER, BEFORE, step
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    QUARTERS,
+    REAL_A,
+    TOKENS,
+    column,
+    equal,
+    hypotheses_hold,
+    matrix,
+    scaled,
+)
+
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A)
+_H, _X0, _TAU = matrix([2]), column(0, 2), Fraction(1, 6)
+
+
+def _modes() -> None:
+    for place in (AFTER, BEFORE):
+        equal(step(QUARTERS, _H, column(1, 1), _TAU, place), scaled(Fraction(5, 2), column(1, 1)))
+        equal(step(QUARTERS, _H, column(-1, 1), _TAU, place), scaled(Fraction(2), column(-1, 1)))
+
+
+CLAIM = Claim(
+    name="N-2312.06182-remedy-partial",
+    statement="Any partial removal, 0 < tau < 1, stops similarity escalation (our reading; the "
+    "paper usually takes tau = 1).",
+    latex=r"0 < \tau < 1 \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
+    source="arXiv 2312.06182 v2, surgical removal (a summary), our reading",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "tau below 1 - r",
+            "A = [[3/4, 1/4], [1/4, 3/4]], h = 2, tau = 1/6, X_0 = (0, 2): HFC/LFC = (4/5)^L",
+            (
+                hypotheses_hold(_HYPOTHESES, QUARTERS, _H, _X0),
+                Step(
+                    "With the removal, before or after, one layer multiplies (1, 1) by 3 (1 - "
+                    "1/6) = 5/2 and (-1, 1) by 2. X_0 is their sum, so HFC/LFC = (2 / (5/2))^L = "
+                    "(4/5)^L.",
+                    _modes,
+                ),
+                Step(
+                    "X_0 = (1, 1) + (-1, 1), HFC/LFC = 1.",
+                    lambda: equal(
+                        _X0,
+                        [[x[0] + y[0]] for x, y in zip(column(1, 1), column(-1, 1), strict=True)],
+                    ),
+                ),
+            ),
+        ),
+    ),
+    repaired_by="N-2312.06182-remedy",
+    further="Here r = 2/3: the removal acts for 1/3 < tau < 5/3.",
+)

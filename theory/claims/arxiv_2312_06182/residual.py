@@ -1,0 +1,114 @@
+"""Similarity escalation with residual: the rate depends on the weights through both radii."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import sympy as sp
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slope
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import (
+    Measurement,
+    Searched,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS, equal, layer, matrix, product
+
+_A3 = matrix(["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"])
+_X0 = matrix([1, 2], [2, -1], [4, 1])
+
+
+def _two_tokens() -> list[sp.Expr]:
+    """For two tokens and one feature: HFC' = (1 + ha) HFC and c' = (1 + h) c, in symbols."""
+    p, q = sp.symbols("p q", positive=True)
+    h, x, y = sp.symbols("h x y", real=True)
+    A = sp.Matrix([[1 - p, p], [q, 1 - q]])
+    X = sp.Matrix([x, y])
+    Z = X + h * A * X
+    return [
+        sp.expand(Z[0] - Z[1] - (1 + h * (1 - p - q)) * (x - y)),
+        sp.expand(q * Z[0] + p * Z[1] - (1 + h) * (q * x + p * y)),
+    ]
+
+
+def _law(drawn: Any) -> None:
+    """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
+    (A, a), h, (x, y) = drawn
+    assume(h != -1)
+    X, total = matrix([x], [y]), A[0][1] + A[1][0]
+    pi = [[A[1][0] / total, A[0][1] / total]]
+    for _ in range(5):
+        moved = layer(A, [[h]], X)
+        before, after = product(pi, X)[0][0], product(pi, moved)[0][0]
+        hfc, moved_hfc = squared_norms(X)[0], squared_norms(moved)[0]
+        equal(moved_hfc * before**2 * (1 + h) ** 2, (1 + h * a) ** 2 * hfc * after**2)
+        X = moved
+
+
+def _measured(effort: Effort) -> list[Measurement]:
+    depths, rows = [200, 400], []
+    # Eigenvalues of A: 1, 1/2, 1/5.
+    for words, H, rate in (
+        ("H = diag(1/2, 1/4): r = (5/4)/(3/2)", matrix(["1/2", 0], [0, "1/4"]), 5 / 6),
+        ("H = diag(1, -1/2): r = (3/2)/2", matrix([1, 0], [0, "-1/2"]), 3 / 4),
+        ("H = diag(-3, 1/8): r = 9/16", matrix([-3, 0], [0, "1/8"]), (1 + 1 / 16) / 2),
+    ):
+        logs = log_ratios(_A3, H, _X0, depths)
+        rows.append(Measurement(words, math.log(rate), slope(logs, depths), 1e-8))
+    return rows
+
+
+CLAIM = Claim(
+    name="N-2312.06182-residual",
+    statement="With residual, X' = X + A X W with one A > 0 and X_0 outside a proper subspace, the "
+    "rate of escalation depends on the weights: (HFC/LFC)^(1/L) -> r = rho_Q/rho_C where r < 1, "
+    "rho_C = max |1 + h_j|, rho_Q = max over i < n of |1 + h_j a_i|; where r > 1 there is no "
+    "escalation, liminf HFC/LFC > 0. (The paper treats self-attention with residual; this form is "
+    "ours.)",
+    latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to "
+    r"\frac{\max_{j,\,i<n}|1+h_ja_i|}{\max_j|1+h_j|}\quad (<1)",
+    source="ours, for arXiv 2312.06182 v2 (self-attention with residual)",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TOKENS),
+    evidence=(
+        Written(
+            "the two blocks with residual",
+            (
+                POSITIVE_SPECTRUM,
+                BLOCKS,
+                GROWTH,
+                Step(
+                    "The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
+                    "outside a proper subspace (rho_C > 0)."
+                ),
+                COUPLING,
+                Step(
+                    "r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
+                    "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k."
+                ),
+            ),
+        ),
+        Symbolic("two tokens, one feature", _two_tokens, complete=False),
+        Searched(
+            "two tokens: t falls by |1 + ha|/|1 + h| exactly",
+            st.tuples(
+                draw.two_token_attention(),
+                draw.fractions(-4, 3),
+                st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+            ),
+            _law,
+        ),
+        Simulated("slope of log HFC/LFC, A with eigenvalues 1, 1/2, 1/5", _measured),
+    ),
+    further="r = 1: Jordan blocks decide (T6b).",
+)

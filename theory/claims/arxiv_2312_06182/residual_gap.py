@@ -1,0 +1,74 @@
+"""With residual: escalation neither at the rate |lambda_2| nor inevitable."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    QUARTERS,
+    REAL_A,
+    TOKENS,
+    L,
+    column,
+    equal,
+    hypotheses_hold,
+    induction,
+    matrix,
+    ratio_is,
+    values,
+)
+
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A)
+_X0 = column(0, 2)
+
+
+def _state(h: sp.Rational) -> sp.Matrix:
+    mean, half = (1 + h) ** L, (1 + h / 2) ** L
+    return sp.Matrix([mean - half, mean + half])
+
+
+def _slower() -> None:
+    state = _state(sp.Integer(1))
+    induction(QUARTERS, matrix([1]), _X0, state)
+    ratio_is(state, sp.Rational(9, 16) ** L)
+
+
+def _reversed() -> None:
+    state = _state(sp.Rational(-1, 2))
+    induction(QUARTERS, matrix(["-1/2"]), _X0, state)
+    ratio_is(state, sp.Rational(9, 4) ** L)
+
+
+CLAIM = Claim(
+    name="N-2312.06182-residual-gap",
+    statement="With residual too, similarity escalates at a geometric rate that |lambda_2(A)| "
+    "fixes, whatever the weights (our reading of a lower bound that 'depends on |lambda_2|'; its "
+    "form and its assumptions on the weights were not at hand).",
+    latex=r"X' = X + AXW:\quad (\mathrm{HFC}/\mathrm{LFC})^{1/L} \to \varphi(|\lambda_2(A)|) < 1",
+    source="arXiv 2312.06182 v2, self-attention with residual (a summary), our reading",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "one A, two signs of the weight",
+            "A = [[3/4, 1/4], [1/4, 3/4]] (lambda_2 = 1/2), X_0 = (0, 2): HFC/LFC = (3/4)^L for h "
+            "= 1 and (3/2)^L for h = -1/2",
+            (
+                hypotheses_hold(_HYPOTHESES, QUARTERS, matrix([1]), _X0),
+                Step(
+                    "lambda_2 = 1/2.",
+                    lambda: equal([str(a) for a in values(QUARTERS)], ["1/2", "1"]),
+                ),
+                Step("h = 1: mean 2^L, difference (3/2)^L: ratio (3/4)^L, not (1/2)^L.", _slower),
+                Step(
+                    "h = -1/2: mean 2^-L, difference (3/4)^L: ratio (3/2)^L, similarity vanishes.",
+                    _reversed,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="N-2312.06182-residual",
+)

@@ -1,0 +1,69 @@
+"""The control statement on the closed interval [-1, 0]: all eigenvalues 0, and X oversmooths."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    HALF,
+    POSITIVE,
+    REAL_A,
+    TOKENS,
+    L,
+    equal,
+    hypotheses_hold,
+    induction,
+    matrix,
+    ratio_is,
+    values,
+    within,
+)
+
+_CLOSED = Hypothesis(
+    "every eigenvalue of H lies in [-1, 0]",
+    lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
+)
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, _CLOSED)
+# Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
+_H, _X0 = matrix([0, 1], [0, 0]), matrix([0, 0], [0, 2])
+_STATE = sp.Matrix([[L, 0], [L, 2]])
+
+
+def _linear() -> None:
+    induction(HALF, _H, _X0, _STATE)
+    ratio_is(_STATE, 1 / (L**2 + 1))
+    equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-control",
+    statement="lambda_j^H in [-1, 0] for all j guarantees that lambda_1^A dominates and that there "
+    "is no oversmoothing (v1: the poster prints the closed interval, a review the half-open one; "
+    "that H need not be diagonalisable is our reading).",
+    latex=r"\lambda_j^H \in [-1,0]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
+    source="arXiv 2401.04301 v1, control of the spectrum (poster)",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "a Jordan block at 0",
+            "A = [[1/2, 1/2], [1/2, 1/2]], H = [[0, 1], [0, 0]], X_0 = [[0, 0], [0, 2]]: "
+            "(HFC/LFC)^2 = 1/(L^2 + 1)",
+            (
+                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
+                Step("Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(values(_H), [0, 0])),
+                Step(
+                    "X W moves the second column into the first, and A averages it: X_L = [[L, 0], "
+                    "[L, 2]], by induction. HFC^2 = 2, LFC^2 = 2 (L^2 + 1): the ratio tends to 0 "
+                    "like 1/L, and so it does for every X_0 whose second column has a mean.",
+                    _linear,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T2e",
+    further="What is true: [-1, 0) for every H (P-2401.04301v3-control-negative), and [-1, 0] for "
+    "diagonalisable H, without dominance of lambda_1^A (P-2401.04301v3-clip-tied).",
+)

@@ -1,0 +1,63 @@
+"""'Always' low-pass without the residual: not for every state."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    TOKENS,
+    L,
+    column,
+    consensus,
+    equal,
+    has_low,
+    hypotheses_hold,
+    matrix,
+    ratio_is,
+    symbolic,
+    vanishes,
+)
+
+_BOTH = Hypothesis(
+    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
+    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
+)
+_HYPOTHESES = (POSITIVE, TOKENS, _BOTH)
+_A, _H, _X0 = matrix(["1/2", "1/2"], ["1/4", "3/4"]), matrix([1]), column(2, -1)
+
+
+def _forever() -> None:
+    state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
+    equal(state.subs(L, 0), symbolic(_X0))
+    vanishes(state.subs(L, L + 1) - symbolic(_A) * state * symbolic(_H).T)
+    ratio_is(state, 9)
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-no-residual-always",
+    statement="Without the residual the model is low-pass for every X_0 with HFC and LFC not 0 "
+    "(our reading of 'always').",
+    latex=r"\mathrm{HFC}(A^L X_0 W^L)/\mathrm{LFC}(A^L X_0 W^L) \to 0 \quad \forall X_0",
+    source="arXiv 2401.04301 v1, remark on the residual, our reading",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "an eigenvector of A that has a mean",
+            "A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
+            (
+                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+                Step(
+                    "A (2, -1) = (2, -1) / 4, so X_L = 4^-L (2, -1): mean 4^-L / 2, deviations +- "
+                    "3/2 4^-L, ratio 3 for every L.",
+                    _forever,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T9a",
+    further="A nilpotent H (H = 0, say) makes X_L exactly 0, and the ratio undefined.",
+)

@@ -1,0 +1,65 @@
+"""v1's reparameterisation diag(H) = -psi^2, which has no lower bound."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    HALF,
+    POSITIVE,
+    TOKENS,
+    L,
+    column,
+    equal,
+    hypotheses_hold,
+    induction,
+    matrix,
+    ratio_is,
+    transposed,
+    within,
+)
+
+_NEGATIVE = Hypothesis(
+    "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
+    lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h <= 0),
+)
+_HYPOTHESES = (POSITIVE, TOKENS, _NEGATIVE)
+# The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
+_H, _X0 = matrix([-4]), column(0, 2)
+_STATE = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
+
+
+def _smooths() -> None:
+    induction(HALF, _H, _X0, _STATE)
+    ratio_is(_STATE, sp.Rational(1, 9) ** L)
+    equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-psi",
+    statement="H = V_H diag(-psi^2) V_H^T with learnable psi ensures that there is no "
+    "oversmoothing (v1; 'ensures' in the submission's reviews; -psi^2 has no lower bound).",
+    latex=r"H = V_H\,\mathrm{diag}(-\psi^2)\,V_H^\top \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
+    source="arXiv 2401.04301 v1, reparameterisation (poster, public reviews)",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "psi = 2",
+            "A = [[1/2, 1/2], [1/2, 1/2]], H = -psi^2 = -4, X_0 = (0, 2): HFC/LFC = 3^-L",
+            (
+                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
+                Step(
+                    "The mean is multiplied by 1 - 4 = -3, the difference by 1 (A has eigenvalue "
+                    "0): X_L = (-3)^L (1, 1) + (-1, 1), by induction, and (HFC/LFC)^2 = 9^-L.",
+                    _smooths,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T2b",
+    further="It holds exactly while psi^2 < 2/(1 + lambda_1^A) for a single feature (T2b); T2d "
+    "decides several.",
+)

@@ -1,0 +1,76 @@
+"""The ordering lambda_1^A <= ... <= lambda_n^A presupposes what softmax does not give."""
+
+from __future__ import annotations
+
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    TOKENS,
+    diagonalisable,
+    equal,
+    hypotheses_hold,
+    is_real,
+    matrix,
+    product,
+    true,
+)
+
+# Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
+_COMPLEX = matrix(["1/4", "1/4", "1/2"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
+_DEFECTIVE = matrix(["1/2", "1/4", "1/4"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
+_ANY = matrix([-1])  # the statement is about A alone
+_HYPOTHESES = (POSITIVE, TOKENS)
+
+
+def _complex() -> None:
+    B = rational_quotient(_COMPLEX)
+    equal(B, matrix([0, "-1/4"], ["1/4", "-1/4"]))
+    trace, det = B[0][0] + B[1][1], B[0][0] * B[1][1] - B[0][1] * B[1][0]
+    equal(trace**2 - 4 * det, matrix(["-3/16"])[0][0])
+    true(not is_real(_COMPLEX), "the spectrum is real")
+
+
+def _defective() -> None:
+    B = rational_quotient(_DEFECTIVE)
+    equal(B, matrix(["1/4", "-1/4"], ["1/4", "-1/4"]))
+    equal(product(B, B), matrix([0, 0], [0, 0]))
+    true(not diagonalisable(_DEFECTIVE), "A is diagonalisable")
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-real-spectrum",
+    statement="The eigenvalues of softmax attention can be sorted, lambda_1^A <= ... <= "
+    "lambda_n^A, and A has a basis of eigenvectors, for every A (v1, poster: sorted spectrum; a "
+    "public summary: positive and diagonalisable. Our reading: assumed of every softmax A). True "
+    "for n = 2.",
+    latex=r"\lambda_1^A \le \dots \le \lambda_n^A = 1,\quad "
+    r"A = V\,\mathrm{diag}(\lambda^A)\,V^{-1}",
+    source="arXiv 2401.04301 v1 (poster), setting of Thms 1-3; our reading of its scope",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "three tokens that look ahead in a circle; and a defective A",
+            "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: eigenvalues 1 and "
+            "(-1 +- i sqrt3)/8. A = [[1/2, 1/4, 1/4], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: "
+            "eigenvalues 1, 0, 0 with one eigenvector for 0.",
+            (
+                hypotheses_hold(_HYPOTHESES, _COMPLEX, _ANY),
+                Step(
+                    "Differences to the last token evolve by B' = [[0, -1/4], [1/4, -1/4]]: trace "
+                    "-1/4, determinant 1/16, discriminant -3/16 < 0, so no order exists.",
+                    _complex,
+                ),
+                Step(
+                    "The second A is positive and stochastic as well; its B' = [[1/4, -1/4], [1/4, "
+                    "-1/4]] is not 0 but B'^2 = 0, so A is not diagonalisable.",
+                    _defective,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T1g",
+    further="Generic W_Q W_K^T give complex spectra from n = 3 on; T3a and T3b then decide.",
+)

@@ -1,0 +1,81 @@
+"""Thm 1 of arXiv 2401.04301: the dominating eigenvalue belongs to one end of the spectrum of A."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
+from oversmoothing.theory.proofs.lemmas import SPECTRUM
+from oversmoothing.theory.proofs.papers_kit import POSITIVE, REAL_A, TOKENS
+from oversmoothing.theory.proofs.query import Query
+
+_VARIABLES = ("x", "y", "t", "a")
+_GIVEN = ("a <= t", "t <= 1")
+_SQUARES = (
+    ("inside", "(1+x*t)**2 + (y*t)**2"),
+    ("at_a", "(1+x*a)**2 + (y*a)**2"),
+    ("at_1", "(1+x)**2 + y**2"),
+)
+_ENDS = Query(
+    "|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",
+    _VARIABLES,
+    _GIVEN,
+    "inside <= at_a or inside <= at_1",
+    _SQUARES,
+)
+
+
+def _law(drawn: tuple[list[Fraction], Fraction, Fraction]) -> None:
+    spectrum, x, y = drawn
+    moduli = {a: (1 + x * a) ** 2 + (y * a) ** 2 for a in [*spectrum, Fraction(1)]}
+    assert max(moduli.values()) == max(moduli[Fraction(1)], moduli[min(moduli)])
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-thm1",
+    statement="Thm 1 (v1, poster; substance from public reviews, the case list is not known): "
+    "with lambda_1^A <= ... <= lambda_n^A = 1, the eigenvalue of I + H (x) A of largest modulus "
+    "(or each value of a tie) can be taken of the form 1 + lambda_j^H lambda_n^A or 1 + "
+    "lambda_j^H lambda_1^A. It holds whenever the eigenvalues of A are real, for any H, complex "
+    "spectrum included; that they are is a hypothesis of the ordering, not a consequence of "
+    "softmax.",
+    latex=r"\max_{i,j}|1+\lambda_j^H\lambda_i^A| = \max_j\max\{|1+\lambda_j^H\lambda_1^A|, "
+    r"|1+\lambda_j^H\lambda_n^A|\}",
+    source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TOKENS, REAL_A),
+    evidence=(
+        Written(
+            "from the pairs to the ends",
+            (
+                SPECTRUM,
+                Step(
+                    "For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
+                    "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below)."
+                ),
+                Step("The maximum over j of these maxima is the maximum over all pairs."),
+            ),
+        ),
+        ForAllReals(
+            _ENDS,
+            (
+                Mutation(
+                    "only the end a",
+                    Query("mutated", _VARIABLES, _GIVEN, "inside <= at_a", _SQUARES),
+                ),
+            ),
+            {"x": "-1", "y": "1", "t": "0", "a": "-1/2"},
+        ),
+        Searched(
+            "pairs against ends, in fractions",
+            st.tuples(draw.attention_spectra(1, 5), draw.fractions(-4, 3), draw.fractions(-3, 3)),
+            _law,
+        ),
+    ),
+    further="Complex eigenvalues of A: P-2401.04301v1-thm1-complex, and T3a for what holds "
+    "instead.",
+)

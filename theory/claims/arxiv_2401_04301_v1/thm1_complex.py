@@ -1,0 +1,116 @@
+"""Thm 1 read for every softmax A: a third kind of eigenvalue can dominate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    TOKENS,
+    equal,
+    hypotheses_hold,
+    matrix,
+    product,
+    true,
+)
+from oversmoothing.theory.verdict.exact_comparison import at_precision, exact_dominance
+
+# Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
+# exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
+_A = matrix(
+    ["1/5", "1/5", "1/5", "2/5"],
+    ["2/5", "1/5", "1/5", "1/5"],
+    ["1/5", "2/5", "1/5", "1/5"],
+    ["1/5", "1/5", "2/5", "1/5"],
+)
+_H = matrix(["-1/2", -1], [1, "-1/2"])
+_HYPOTHESES = (POSITIVE, TOKENS)
+
+
+def _modulus(re: Fraction, im: Fraction) -> Fraction:
+    """|1 + h a|^2 for h = -1/2 + i and a = re + i im."""
+    x, y = Fraction(-1, 2) * re - im, Fraction(-1, 2) * im + re
+    return (1 + x) ** 2 + y**2
+
+
+def _spectrum() -> None:
+    # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
+    shifted = [[_H[i][j] + Fraction(i == j) / 2 for j in range(2)] for i in range(2)]
+    equal(product(shifted, shifted), matrix([-1, 0], [0, -1]))
+    for vector, value in (([1, -1, 1, -1], Fraction(-1, 5)), ([1, 1, 1, 1], Fraction(1))):
+        equal(
+            [sum(a * v for a, v in zip(row, vector, strict=True)) for row in _A],
+            [value * v for v in vector],
+        )
+    # v = (1, i, -1, -i) as real and imaginary part: A v = a v with a = -i/5.
+    re, im = [1, 0, -1, 0], [0, 1, 0, -1]
+    image = [
+        (
+            sum(a * v for a, v in zip(row, re, strict=True)),
+            sum(a * v for a, v in zip(row, im, strict=True)),
+        )
+        for row in _A
+    ]
+    # (-i/5)(p + iq) = q/5 - i p/5
+    equal(image, [(Fraction(q, 5), Fraction(-p, 5)) for p, q in zip(re, im, strict=True)])
+
+
+def _moduli() -> None:
+    fifth, zero = Fraction(1, 5), Fraction(0)
+    equal(_modulus(Fraction(1), zero), Fraction(5, 4))
+    equal(_modulus(-fifth, zero), Fraction(5, 4))
+    equal(_modulus(zero, -fifth), Fraction(29, 20))
+    equal(_modulus(zero, fifth), Fraction(13, 20))
+
+
+def _decided() -> None:
+    found = exact_dominance(_A, _H)
+    equal(found.comparison, -1)
+    with at_precision(128):
+        for mode in found.quotient:
+            assert mode.attention is not None
+            true(not mode.attention.is_real, "the dominant a is real")
+            true(mode.attention.ball(128).real > -0.1, "a = -1/5")
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-thm1-complex",
+    statement="Thm 1 for every softmax A, with lambda_1^A the eigenvalue of smallest real part "
+    "(our reading: what the ordering becomes when eigenvalues are complex): the eigenvalue of I + "
+    "H (x) A of largest modulus is of the form 1 + lambda_j^H lambda_n^A or 1 + lambda_j^H "
+    "lambda_1^A.",
+    latex=r"\arg\max_{i,j}|1+\lambda_j^H\lambda_i^A| \in \{(n,j),(1,j)\},\ "
+    r"\mathrm{Re}\,\lambda_1^A\le\dots\le\mathrm{Re}\,\lambda_n^A",
+    source="arXiv 2401.04301 v1, Thm 1, our reading for complex spectra",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "another high-frequency mode dominates",
+            "A circulant with first row (1/5, 1/5, 1/5, 2/5), H = [[-1/2, -1], [1, -1/2]]",
+            (
+                hypotheses_hold(_HYPOTHESES, _A, _H),
+                Step(
+                    "The eigenvalues of A are 1, -1/5 and +- i/5 (vectors (1, -1, 1, -1) and "
+                    "(1, +-i, -1, -+i)); those of H are -1/2 +- i.",
+                    _spectrum,
+                ),
+                Step(
+                    "For h = -1/2 + i: |1 + h|^2 = 5/4, |1 - h/5|^2 = 5/4, |1 - ih/5|^2 = 29/20, "
+                    "|1 + ih/5|^2 = 13/20.",
+                    _moduli,
+                ),
+                Step(
+                    "So a = -i/5 (with its conjugate partner) dominates: not 1, and not -1/5, the "
+                    "smallest real part. Decided independently by the exact dominance of all "
+                    "pairs.",
+                    _decided,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T3a",
+    further="The candidates are the vertices of the convex hull of spec(A), farthest from -1/h.",
+)

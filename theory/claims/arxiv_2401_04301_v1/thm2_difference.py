@@ -1,0 +1,61 @@
+"""Thm 2 read as a limit of differences: the relative error vanishes, the absolute one need not."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    EIGENBASIS_A,
+    EIGENBASIS_H,
+    POSITIVE,
+    QUARTERS,
+    REAL_A,
+    REAL_H,
+    L,
+    column,
+    equal,
+    hypotheses_hold,
+    induction,
+    matrix,
+)
+
+_HYPOTHESES = (POSITIVE, REAL_A, REAL_H, EIGENBASIS_A, EIGENBASIS_H)
+_H, _X0 = matrix([1]), column(0, 2)
+_ERROR = sp.Rational(3, 2) ** L
+_STATE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
+
+
+def _diverges() -> None:
+    induction(QUARTERS, _H, _X0, _STATE)
+    equal(_STATE - sp.Matrix([2**L, 2**L]), sp.Matrix([-_ERROR, _ERROR]))
+    equal(sp.limit(_ERROR, L, sp.oo), sp.oo)
+    equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-thm2-difference",
+    statement="Thm 2 with -> read literally (our reading): X_L - mu^L s v_i^A (v_j^H)^T tends to "
+    "0, so that the tokens become one vector.",
+    latex=r"\|X_L - (1+\lambda_j^H\lambda_i^A)^L s\, v_i^A (v_j^H)^\top\| \to 0",
+    source="arXiv 2401.04301 v1, Thm 2, our reading of the arrow",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "the second eigenvalue exceeds 1 too",
+            "A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (0, 2): X_L = 2^L (1, 1) + (3/2)^L (-1, 1)",
+            (
+                hypotheses_hold(_HYPOTHESES, QUARTERS, _H, _X0),
+                Step(
+                    "The multipliers are 2 (consensus) and 3/2. By induction X_L = 2^L (1, 1) + "
+                    "(3/2)^L (-1, 1): the error (3/2)^L diverges, while relative to 2^L it "
+                    "vanishes.",
+                    _diverges,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T4f",
+)

@@ -1,0 +1,66 @@
+"""Thm 3 of arXiv 2401.04301: low-pass if and only if the consensus family dominates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS
+from oversmoothing.theory.verdict.verdict import verdict
+
+
+def _law(drawn: tuple[Any, Any]) -> None:
+    A, (H, _) = drawn
+    found = verdict(A=A, H=H)
+    assume(found.verdict in ("SMOOTHING", "NON_SMOOTHING"))
+    assume(found.tends_to is not None)
+    assert (found.tends_to == "zero") == (found.verdict == "SMOOTHING")
+
+
+CLAIM = Claim(
+    name="P-2401.04301v1-thm3",
+    statement="Thm 3 (v1, poster): HFC/LFC tends to 0 if an eigenvalue of the family 1 + "
+    "lambda_j^H lambda_n^A dominates, and does not if one of the other family does. It holds for "
+    "every A > 0 and every H (complex and defective ones too) under strict dominance, rho_C > "
+    "rho_Q or rho_C < rho_Q, for X_0 outside a proper subspace (our reading of 'some X').",
+    latex=r"\rho_C > \rho_Q \Rightarrow \mathrm{HFC}/\mathrm{LFC} \to 0,\qquad "
+    r"\rho_C < \rho_Q \Rightarrow \liminf \mathrm{HFC}/\mathrm{LFC} > 0",
+    source="arXiv 2401.04301 v1, Thm 3 (poster; genericity in public reviews)",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TOKENS),
+    evidence=(
+        Written(
+            "the two blocks compared",
+            (
+                POSITIVE_SPECTRUM,
+                BLOCKS,
+                GROWTH,
+                Step(
+                    "So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact "
+                    "order L^p rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and "
+                    "c_0 and Y_0 are independent coordinates of X_0. (rho_C = 0: c_L = 0 from "
+                    "some L on.)"
+                ),
+                COUPLING,
+                Step(
+                    "rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t "
+                    "-> infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for "
+                    "k = 0."
+                ),
+            ),
+        ),
+        Searched(
+            "verdict against limit, exact input",
+            st.tuples(draw.attention(2, 3), draw.value_projections(2)),
+            _law,
+        ),
+    ),
+    further="Equal moduli: decided by Jordan blocks (T6b), a constant where there are none (T4d). "
+    "Special X_0: P-2401.04301v1-thm3-every-state.",
+)

@@ -1,0 +1,57 @@
+"""v3's clip to [0, 1], meant to smooth: its closed end does nothing."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    EIGENBASIS_H,
+    HALF,
+    POSITIVE,
+    REAL_A,
+    TOKENS,
+    column,
+    hypotheses_hold,
+    induction,
+    matrix,
+    ratio_is,
+    within,
+)
+
+_CLIPPED = Hypothesis(
+    "every eigenvalue of H lies in [0, 1]",
+    lambda case: within(case.H, lambda h: h >= 0 and h <= 1),
+)
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, EIGENBASIS_H, _CLIPPED)
+_H, _X0 = matrix([0]), column(1, 3)
+
+
+def _constant() -> None:
+    state = sp.Matrix([1, 3])
+    induction(HALF, _H, _X0, state)
+    ratio_is(state, sp.Rational(1, 4))
+
+
+CLAIM = Claim(
+    name="P-2401.04301v3-clip-smoothing",
+    statement="H = V diag(clip(psi, [0, 1])) V^-1 makes X oversmooth (our reading of the smoothing "
+    "reparameterisation of v3, whose text says 'influences').",
+    latex=r"\lambda_j^H \in [0,1]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
+    source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "psi <= 0 everywhere",
+            "A = [[1/2, 1/2], [1/2, 1/2]], H = clip(-1, [0, 1]) = 0, X_0 = (1, 3): HFC/LFC = 1/2",
+            (
+                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
+                Step("H = 0 leaves X_L = X_0: mean 2, deviations +- 1, ratio 1/2.", _constant),
+            ),
+        ),
+    ),
+    repaired_by="T2d",
+    further="One eigenvalue in (0, 1] beside zeros suffices: q >= 0 < p smooths (T2d).",
+)

@@ -1,0 +1,126 @@
+"""v3's clip to [-1, 0] for tied layers: a floor for HFC/LFC, without dominance of lambda_1^A."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.rational import Matrix, exact_stationary
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.lemmas import COUPLING
+from oversmoothing.theory.proofs.papers_kit import (
+    EIGENBASIS_H,
+    POSITIVE,
+    TOKENS,
+    equal,
+    layer,
+    product,
+    scaled,
+    transposed,
+    within,
+)
+
+_CLOSED = Hypothesis(
+    "every eigenvalue of H lies in [-1, 0]",
+    lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
+)
+
+
+def _projector(H: Matrix, value: Fraction, others: set[Fraction]) -> Matrix:
+    size = range(len(H))
+    E = [[Fraction(int(i == j)) for j in size] for i in size]
+    for other in others - {value}:
+        factor = [[H[i][j] - other * (i == j) for j in size] for i in size]
+        E = scaled(1 / (value - other), product(E, factor))
+    return E
+
+
+def _norm(X: Matrix) -> float:
+    return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
+
+
+def _centred(X: Matrix) -> Matrix:
+    means = [sum(col, Fraction(0)) / len(X) for col in zip(*X, strict=True)]
+    return [[x - m for x, m in zip(row, means, strict=True)] for row in X]
+
+
+def _law(drawn: Any) -> None:
+    A, (H, spectrum), numbers = drawn
+    n, d, kinds = len(A), len(H), {*spectrum}
+    X = [[Fraction(numbers[i * 3 + j]) for j in range(d)] for i in range(n)]
+    Pi = transposed(_projector(H, Fraction(0), kinds))
+    frozen = product(_centred(X), Pi)
+    assume(any(x for row in frozen for x in row))
+    pi = exact_stationary(A, [list(range(n))])
+    c = product([pi], X)
+    bound = sum(_norm(_projector(H, h, kinds)) for h in kinds) * _norm(c)
+    k = math.sqrt(n * float(sum((p - Fraction(1, n)) ** 2 for p in pi)))
+    inverse_t = math.sqrt(n) * bound * _norm(Pi) / _norm(frozen)
+    assume(k + inverse_t > 0)
+    for _ in range(12):
+        X = layer(A, H, X)
+        equal(product(_centred(X), Pi), frozen)
+        hfc, lfc = squared_norms(X)
+        assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
+
+
+@st.composite
+def _draws(draw_from: Any) -> Any:
+    values = [Fraction(0), *draw_from(st.lists(draw.fractions(-1, 0), max_size=2))]
+    H = draw_from(draw.with_jordan_blocks([(value, 1) for value in values]))
+    numbers = draw_from(st.lists(st.integers(-9, 9), min_size=9, max_size=9))
+    return draw_from(draw.attention(2, 3)), (H, values), numbers
+
+
+CLAIM = Claim(
+    name="P-2401.04301v3-clip-tied",
+    statement="v3's H = V diag(clip(psi, [-1, 0])) V^-1 prevents oversmoothing when one A > 0 and "
+    "one H act in every layer: liminf HFC/LFC > 0 for X_0 outside a proper subspace. Where 0 is an "
+    "eigenvalue, HFC_L Pi_0 = HFC_0 Pi_0 for every L (Pi_0^T the spectral projector of H at 0), "
+    "and HFC/LFC has an explicit positive floor if that is not 0; lambda_1^A need not dominate.",
+    latex=r"H = V\,\mathrm{diag}(\mathrm{clip}(\psi,[-1,0]))\,V^{-1} \implies "
+    r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
+    source="arXiv 2401.04301 v3, reparameterisation (public summary), for tied layers",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TOKENS, EIGENBASIS_H, _CLOSED),
+    evidence=(
+        Written(
+            "what a zero eigenvalue keeps",
+            (
+                Step(
+                    "Without the eigenvalue 0 the spectrum lies in [-1, 0): "
+                    "P-2401.04301v3-control-negative."
+                ),
+                Step(
+                    "Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
+                    "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 "
+                    "Pi_0, hence ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L."
+                ),
+                Step(
+                    "c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
+                    "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues."
+                ),
+                COUPLING,
+                Step(
+                    "So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
+                    "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace."
+                ),
+                Step(
+                    "No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for "
+                    "every other eigenvalue of A."
+                ),
+            ),
+        ),
+        Searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _draws(), _law),
+    ),
+    further="The floor needs neither positivity nor a real spectrum of A. Defective H: "
+    "P-2401.04301v1-control; special X_0: P-2401.04301v3-control-every-state; weights that differ "
+    "by layer: P-2401.04301v3-clip-untied.",
+)

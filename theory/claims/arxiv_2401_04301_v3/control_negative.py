@@ -1,0 +1,102 @@
+"""The control statement on [-1, 0), with what it needs: fixed A, tied weights, generic X_0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
+from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS, within
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+
+_HALF_OPEN = Hypothesis(
+    "every eigenvalue of H lies in [-1, 0)",
+    lambda case: within(case.H, lambda h: h >= -1 and h < 0),
+)
+_GIVEN = ("x**2 + y**2 < 1", "-1 <= h", "h < 0")
+_EVERY = Query(
+    "every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
+    ("h", "x", "y"),
+    _GIVEN,
+    "(1+h)**2 < (1+h*x)**2 + (h*y)**2",
+)
+
+
+def _law(drawn: Any) -> None:
+    A, H = drawn
+    assert exact_dominance(A, H).comparison == -1
+
+
+@st.composite
+def _draws(draw_from: Any) -> Any:
+    values = draw_from(
+        st.lists(draw.fractions(-1, 0).filter(lambda h: h < 0), min_size=1, max_size=3)
+    )
+    # Equal neighbours are joined into one Jordan block.
+    blocks: list[tuple[Any, int]] = []
+    for value in sorted(values):
+        if blocks and blocks[-1][0] == value:
+            blocks[-1] = (value, blocks[-1][1] + 1)
+        else:
+            blocks.append((value, 1))
+    return draw_from(draw.attention(2, 4)), draw_from(draw.with_jordan_blocks(blocks))
+
+
+CLAIM = Claim(
+    name="P-2401.04301v3-control-negative",
+    statement="lambda_j^H in [-1, 0) for all j guarantees that a high-frequency mode dominates and "
+    "that there is no oversmoothing (a public summary and a review: the half-open interval). It "
+    "holds for one A > 0 (complex or defective too), one H in every layer (defective too), and X_0 "
+    "outside a proper subspace. With a real spectrum of A that mode is lambda_1^A's.",
+    latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \rho_C < \rho_Q,\ "
+    r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
+    source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, TOKENS, _HALF_OPEN),
+    evidence=(
+        Written(
+            "every mode beats consensus",
+            (
+                POSITIVE_SPECTRUM,
+                Step(
+                    "Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
+                    "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C."
+                ),
+                BLOCKS,
+                GROWTH,
+                COUPLING,
+                Step(
+                    "So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + "
+                    "1/t), whose limit is 1/k > 0 (infinite for doubly stochastic A)."
+                ),
+                Step(
+                    "With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at "
+                    "least 0: the largest is 1 + h a_1, for every j."
+                ),
+            ),
+        ),
+        ForAllReals(
+            _EVERY,
+            (
+                Mutation(
+                    "[-1, 0] closed",
+                    Query(
+                        "mutated",
+                        _EVERY.variables,
+                        ("x**2 + y**2 < 1", "-1 <= h", "h <= 0"),
+                        _EVERY.conclusion,
+                    ),
+                ),
+            ),
+            {"h": "-1/2", "x": "1/2", "y": "1/2"},
+        ),
+        Searched("positive A, any Jordan blocks, decided exactly", _draws(), _law),
+    ),
+    further="Not for special X_0 (P-2401.04301v3-control-every-state) nor for weights that differ "
+    "by layer (P-2401.04301v3-clip-untied); the largest such set is T2d's and T3c's.",
+)

@@ -1,0 +1,83 @@
+"""Positive spectra oversmooth, also where A is complex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
+from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.proofs.papers_kit import POSITIVE, within
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+
+_ALL_POSITIVE = Hypothesis(
+    "every eigenvalue of H is real and > 0", lambda case: within(case.H, lambda h: h > 0)
+)
+_BEATS = Query(
+    "consensus beats every a = x + iy in the open unit disc for h > 0",
+    ("h", "x", "y"),
+    ("x**2 + y**2 < 1", "h > 0"),
+    "(1+h*x)**2 + (h*y)**2 < (1+h)**2",
+)
+
+
+def _law(drawn: Any) -> None:
+    A, H = drawn
+    assert exact_dominance(A, H).comparison == 1
+
+
+@st.composite
+def _draws(draw_from: Any) -> Any:
+    values = st.lists(draw.fractions(0, 4).filter(bool), min_size=1, max_size=3)
+    blocks = [(value, 1) for value in draw_from(values)]
+    return draw_from(draw.attention(2, 4)), draw_from(draw.with_jordan_blocks(blocks))
+
+
+CLAIM = Claim(
+    name="P-2401.04301v3-control-positive",
+    statement="lambda_j^H in (0, inf) for all j: the family of lambda_n^A dominates and X "
+    "oversmooths (a public summary). It holds for every A > 0, complex spectrum included, one A "
+    "and one H in every layer, X_0 outside a proper subspace.",
+    latex=r"\lambda_j^H \in (0,\infty)\ \forall j \implies \rho_C > \rho_Q,\ "
+    r"\mathrm{HFC}/\mathrm{LFC} \to 0",
+    source="arXiv 2401.04301 (public summary; the version of the wording is unknown)",
+    on_record=Status.WRITTEN,
+    hypotheses=(POSITIVE, _ALL_POSITIVE),
+    evidence=(
+        Written(
+            "consensus beats every mode",
+            (
+                POSITIVE_SPECTRUM,
+                Step(
+                    "|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + "
+                    "h_j <= rho_C: rho_Q < rho_C."
+                ),
+                BLOCKS,
+                GROWTH,
+                COUPLING,
+                Step("So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC."),
+            ),
+        ),
+        ForAllReals(
+            _BEATS,
+            (
+                Mutation(
+                    "a on the unit circle",
+                    Query(
+                        "mutated",
+                        _BEATS.variables,
+                        ("x**2 + y**2 <= 1", "h > 0"),
+                        _BEATS.conclusion,
+                    ),
+                ),
+            ),
+            {"h": "1/2", "x": "-1/2", "y": "1/2"},
+        ),
+        Searched("positive A, decided exactly", _draws(), _law),
+    ),
+    further="One positive eigenvalue is not enough: P-2401.04301v3-control-some-positive, T2d.",
+)

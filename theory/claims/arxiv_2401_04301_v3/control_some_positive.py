@@ -1,0 +1,78 @@
+"""'Some lambda_H > 0, so it oversmooths': a large negative eigenvalue can win."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Counterexample, Step
+from oversmoothing.theory.proofs.papers_kit import (
+    POSITIVE,
+    REAL_A,
+    REAL_H,
+    TOKENS,
+    L,
+    equal,
+    has_value,
+    hypotheses_hold,
+    induction,
+    matrix,
+    ratio_is,
+    values,
+)
+
+_SOME = Hypothesis("some eigenvalue of H is > 0", lambda case: has_value(case.H, lambda h: h > 0))
+_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, REAL_H, _SOME)
+# The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
+_A, _H = matrix(["1/4", "3/4"], ["3/4", "1/4"]), matrix([1, 0], [0, -3])
+_X0 = matrix([1, 0], [1, 2])
+_HIGH = sp.Rational(5, 2) ** L
+_STATE = sp.Matrix([[2**L, (-2) ** L - _HIGH], [2**L, (-2) ** L + _HIGH]])
+
+
+def _multipliers() -> None:
+    equal(values(_A), [Fraction(-1, 2), Fraction(1)])
+    equal(values(_H), [-3, 1])
+    equal(
+        [(1 + h, 1 + h * values(_A)[0]) for h in (1, -3)],
+        [(2, Fraction(1, 2)), (-2, Fraction(5, 2))],
+    )
+
+
+def _grows() -> None:
+    induction(_A, _H, _X0, _STATE)
+    ratio_is(_STATE, sp.Rational(25, 16) ** L / 2)
+
+
+CLAIM = Claim(
+    name="P-2401.04301v3-control-some-positive",
+    statement="Some lambda_j^H > 0 suffices for oversmoothing (a reading of 'lambda^H in (0, inf) "
+    "=> lambda_n^A dominates', ours, not the paper's own words).",
+    latex=r"\exists j: \lambda_j^H > 0 \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
+    source="arXiv 2401.04301, control of the spectrum, our reading",
+    on_record=Status.REFUTED,
+    hypotheses=_HYPOTHESES,
+    evidence=(
+        Counterexample(
+            "1 beside -3",
+            "A = [[1/4, 3/4], [3/4, 1/4]], H = diag(1, -3), X_0 = [[1, 0], [1, 2]]: (HFC/LFC)^2 = "
+            "(25/16)^L / 2",
+            (
+                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+                Step(
+                    "A has eigenvalues 1 and -1/2: consensus is multiplied by 2 and -2, "
+                    "differences by 1/2 and 5/2. The largest is 5/2.",
+                    _multipliers,
+                ),
+                Step(
+                    "X_L has columns 2^L (1, 1) and (-2)^L (1, 1) + (5/2)^L (-1, 1), by induction: "
+                    "(HFC/LFC)^2 = (25/16)^L / 2 diverges.",
+                    _grows,
+                ),
+            ),
+        ),
+    ),
+    repaired_by="T2d",
+)

@@ -1,0 +1,82 @@
+"""v3's verdicts on its three notions, each with a witness in small numbers."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Step, Written
+from oversmoothing.theory.proofs.papers_kit import (
+    QUARTERS,
+    L,
+    column,
+    equal,
+    induction,
+    matrix,
+    symbolic,
+    true,
+)
+
+
+def _state(h: sp.Rational) -> sp.Matrix:
+    """A = [[3/4, 1/4], [1/4, 3/4]] on (1, 2): mean 3/2 (1 + h)^L, half-difference (1 + h/2)^L/2."""
+    mean, half = sp.Rational(3, 2) * (1 + h) ** L, (1 + h / 2) ** L / 2
+    return sp.Matrix([mean - half, mean + half])
+
+
+def _no_input_convergence() -> None:
+    state = _state(sp.Integer(1))
+    induction(QUARTERS, matrix([1]), column(1, 2), state)
+    equal(sp.limit(sp.expand(state[1] - state[0]), L, sp.oo), sp.oo)
+    equal(sp.limit(sp.Rational(3, 4) ** L, L, sp.oo), 0)
+
+
+def _angles() -> None:
+    state = _state(sp.Rational(-1, 2))
+    induction(QUARTERS, matrix(["-1/2"]), column(1, 2), state)
+    signs = [sp.sign(state[0].subs(L, k) * state[1].subs(L, k)) for k in (3, 4, 8)]
+    equal(signs, [-1, -1, -1])
+
+
+def _rank_kept() -> None:
+    A = matrix(["1/4", "1/4", "1/2"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
+    X0 = matrix([1, 0], [0, 1], [-1, -1])
+    induction(A, matrix([0, -1], [1, -1]), X0, sp.Rational(5, 4) ** L * symbolic(X0))
+    true(symbolic(X0).rank() == 2, "rank 1")
+
+
+CLAIM = Claim(
+    name="P-2401.04301v3-not-inevitable",
+    statement="Input convergence is not inevitable; angle convergence is possible and not "
+    "guaranteed; rank collapse is not required (v3, in substance, of trained models; here of the "
+    "linear layer with A > 0, where each has a witness).",
+    latex=r"\exists (A,H,X_0):\ \|x_i-x_k\|\to\infty;\quad \cos\to 1;\quad \cos\to -1;\quad "
+    r"\mathrm{rank}\, X_L = 2\ \forall L",
+    source="arXiv 2401.04301 v3, findings on the three notions (public summary)",
+    on_record=Status.WRITTEN,
+    evidence=(
+        Written(
+            "witnesses",
+            (
+                Step(
+                    "A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (1, 2): mean (3/2) 2^L, difference "
+                    "(3/2)^L. Differences diverge, so no input convergence; their ratio (3/4)^L -> "
+                    "0, so angles converge.",
+                    _no_input_convergence,
+                ),
+                Step(
+                    "h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 "
+                    "on: the tokens have opposite signs, cos = -1.",
+                    _angles,
+                ),
+                Step(
+                    "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, "
+                    "-1]], X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2.",
+                    _rank_kept,
+                ),
+            ),
+        ),
+    ),
+    further="'Rank collapse is likely': true of real simple spectra "
+    "(P-2401.04301v1-rank-real), false on an open set of complex ones (P-2401.04301v1-rank).",
+)

@@ -1,0 +1,97 @@
+"""Oscillation, diameter and Dobrushin's coefficient in fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.proofs import strategies as draw
+
+Vector = list[Fraction]
+
+
+def dobrushin(A: Matrix) -> Fraction:
+    """tau(A) = max_{i,k} sum_j |A_ij - A_kj| / 2."""
+    return max(
+        sum((abs(x - y) for x, y in zip(p, q, strict=True)), Fraction(0)) / 2 for p in A for q in A
+    )
+
+
+def oscillation(x: Vector) -> Fraction:
+    return max(x) - min(x)
+
+
+def mean(x: Vector) -> Fraction:
+    return sum(x, Fraction(0)) / len(x)
+
+
+def apply(A: Matrix, x: Vector) -> Vector:
+    return [sum((a * y for a, y in zip(row, x, strict=True)), Fraction(0)) for row in A]
+
+
+def squared_diameter(X: Matrix) -> Fraction:
+    """max ||x_i - x_k||_2^2 over the rows."""
+    return max(
+        sum(((x - y) ** 2 for x, y in zip(p, q, strict=True)), Fraction(0)) for p in X for q in X
+    )
+
+
+def times(*matrices: Matrix) -> Matrix:
+    product = to_flint(matrices[0])
+    for M in matrices[1:]:
+        product = product * to_flint(M)
+    return from_flint(product)
+
+
+def plus(X: Matrix, Y: Matrix) -> Matrix:
+    return [[x + y for x, y in zip(p, q, strict=True)] for p, q in zip(X, Y, strict=True)]
+
+
+def transposed(X: Matrix) -> Matrix:
+    return [list(column) for column in zip(*X, strict=True)]
+
+
+def diagonal(*entries: Fraction) -> Matrix:
+    return [
+        [value if i == j else Fraction(0) for j in range(len(entries))]
+        for i, value in enumerate(entries)
+    ]
+
+
+def contraction_to(A: Matrix, tau: Fraction) -> Matrix:
+    """A mixed with 11^T/n until tau(A) <= tau; adversarial A need it."""
+    found = dobrushin(A)
+    if found <= tau:
+        return A
+    share = tau / found
+    return [[share * entry + (1 - share) / len(A) for entry in row] for row in A]
+
+
+def adversary(x: Vector, kind: int) -> Matrix:
+    """Row-stochastic A computed from x: to the largest entry, to the smallest, to one's own
+    opposite, or to oneself. The worst cases of the one-step bounds."""
+    n = len(x)
+    top, bottom = x.index(max(x)), x.index(min(x))
+    middle = mean(x)
+    target = {
+        0: [top] * n,
+        1: [bottom] * n,
+        2: [bottom if entry >= middle else top for entry in x],
+        3: list(range(n)),
+        4: [top if entry >= middle else bottom for entry in x],
+    }[kind]
+    return [[Fraction(int(j == target[i])) for j in range(n)] for i in range(n)]
+
+
+ADVERSARIES = 5
+
+
+@st.composite
+def rotations(draw_from: Any) -> Matrix:
+    """A rational rotation [[c, -s], [s, c]] from a Pythagorean triple."""
+    t = draw_from(draw.fractions(-3, 3, 6))
+    c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
+    return [[c, -s], [s, c]]

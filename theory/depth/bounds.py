@@ -1,0 +1,313 @@
+"""Depth bounds that hold at every depth: when smoothing is certain, and floors below it (T5d).
+
+float64 versions through NumPy, and the certified depth once more in balls, where every constant is
+an enclosure and the answer is rigorous.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import flint
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
+from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
+from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
+from oversmoothing.theory.layer.quotient import complement_basis, quotient
+from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, to_flint
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+# Share of ||X_0|| below which a mode counts as absent.
+_PRESENT = 1e-10
+
+
+@dataclass(frozen=True)
+class CertifiedDepth:
+    """HFC/LFC <= eps at every L >= depth, from ||HFC||/(sqrt n ||c||) <= K r^L (T5d).
+
+    depth: L*(eps). K, rate r, k = sqrt(n) delta. kappa_H, kappa_B: condition numbers (2-norm) of
+    the eigenvector matrices of H and of B = Q^T A Q, Q orthonormal.
+    """
+
+    depth: int
+    K: float
+    rate: float
+    k: float
+    kappa_H: float
+    kappa_B: float
+
+
+def depth_from_constants(K: float, k: float, rate: float, eps: float) -> int:
+    """L* = ceil(log(K (1 + k eps)/eps) / log(1/r)), 1 where r = 0, never below 0 (T5d).
+
+    Raises `InputError` unless eps > 0, K, k >= 0 and 0 <= r < 1.
+    """
+    if not (eps > 0 and K >= 0 and k >= 0 and 0 <= rate < 1):
+        raise InputError(f"eps = {eps}, K = {K}, k = {k}, rate = {rate}: need eps > 0, 0 <= r < 1")
+    target = K * (1 + k * eps) / eps
+    if target <= 1:
+        return 0
+    return 1 if rate == 0 else max(math.ceil(math.log(target) / -math.log(rate)), 0)
+
+
+def eigenbasis(M: Array) -> tuple[Complex, Complex, float]:
+    """(values [k], unit right eigenvectors [k, k], their condition number); orthonormal if M is
+    symmetric. A condition of inf stands for a defective M."""
+    if len(M) == 0:
+        return np.zeros(0, complex), np.zeros((0, 0), complex), 1.0
+    if np.array_equal(M, M.T):
+        w, V = np.linalg.eigh(M)
+        return w.astype(np.complex128), V.astype(np.complex128), 1.0
+    values, vectors = np.linalg.eig(M)
+    condition = float(np.linalg.cond(vectors))
+    return values.astype(np.complex128), vectors.astype(np.complex128), condition
+
+
+def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> CertifiedDepth | None:
+    """L*(eps) in float64 for A [n, n], H [d, d], X0 [n, d] (T5d).
+
+    None where it does not apply: not SMOOTHING, an eigenbasis whose condition exceeds 1e8 (use
+    `power_depth`), or z^T c_0 = 0 for every dominant left eigenvector z of H. Raises `InputError`
+    on illegal input.
+    """
+    attention, value = check_attention(A), check_square(H)
+    n, d = len(attention), len(value)
+    start = check_states(X0, n, d)
+    B, pi = quotient(attention), stationary_distribution(attention)
+    a, _, kappa_b = eigenbasis(B)
+    h, U, kappa_h = eigenbasis(value)
+    if not max(kappa_b, kappa_h) < CONDITION_LIMIT:
+        return None
+    consensus = np.abs(1 + h)
+    rho_c = float(consensus.max())
+    rho_q = float(np.abs(1 + np.outer(a, h)).max(initial=0.0))
+    if not rho_q < rho_c:
+        return None
+    # Rows of U^-1 are the left eigenvectors: z^T H = h z^T.
+    left = np.linalg.inv(U)
+    content = np.abs(left @ (pi @ start)) / np.linalg.norm(left, axis=1)
+    best = float(content[consensus >= rho_c * (1 - 1e-12)].max())
+    if best <= 1e-14 * float(np.linalg.norm(pi @ start)):
+        return None
+    hfc = float(np.linalg.norm(start - start.mean(axis=0)))
+    K = kappa_h * kappa_b * hfc / (math.sqrt(n) * best)
+    k = math.sqrt(n) * perron_deviation(pi)
+    depth = depth_from_constants(K, k, rho_q / rho_c, eps)
+    return CertifiedDepth(depth, K, rho_q / rho_c, k, kappa_h, kappa_b)
+
+
+def power_depth(
+    A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float, *, longest: int = 64
+) -> CertifiedDepth | None:
+    """L*(eps) from computed powers instead of eigenvectors: defective A and H too (T5d).
+
+    With s = ||T^p||^(1/p) for the best p <= longest, ||T^L|| <= s^L max_{j<p} ||T^j|| / s^j. The
+    kappas are inf. None where no power within `longest` shows smoothing, or z^T c_0 = 0.
+    """
+    attention, value = check_attention(A), check_square(H)
+    n = len(attention)
+    start = check_states(X0, n, len(value))
+    B, pi = quotient(attention), stationary_distribution(attention)
+    h, left = np.linalg.eig(value.T)
+    content = np.abs((pi @ start) @ left)
+    T = np.eye(len(B) * len(value)) + np.kron(value, B)
+    norms, power = [1.0], np.eye(len(T))
+    for _ in range(longest if len(T) else 0):
+        power = power @ T
+        norms.append(float(np.linalg.norm(power, 2)))
+    hfc = float(np.linalg.norm(start - start.mean(axis=0)))
+    k = math.sqrt(n) * perron_deviation(pi)
+    found = []
+    for j in np.flatnonzero(content > 1e-14 * float(np.linalg.norm(pi @ start))):
+        growth, scale = float(np.abs(1 + h[j])), hfc / (math.sqrt(n) * float(content[j]))
+        for p in range(1, len(norms)):
+            s = norms[p] ** (1 / p)
+            if s < growth:
+                ahead = max(norms[i] / s**i for i in range(p)) if s > 0 else max(norms[:p])
+                if s > 0 or p == 1:
+                    depth = depth_from_constants(scale * ahead, k, s / growth, eps)
+                    one = CertifiedDepth(depth, scale * ahead, s / growth, k, math.inf, math.inf)
+                    found.append(one)
+    return min(found, key=lambda one: one.depth, default=None)
+
+
+def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) -> Array:
+    """log of a lower bound of ||HFC_L||_F at each depth, [len(depths)]: the largest over i < n of
+    |mu_ij|^L |w_i^T X_0 z_j| / (||w_i|| ||z_j||), w and z left eigenvectors (T5d). -inf where 0;
+    content below 1e-10 of ||X_0|| counts as 0.
+    """
+    attention, value = check_attention(A), check_square(H)
+    start = check_states(X0, len(attention), len(value))
+    # Left eigenvectors are eigenvectors of the transpose: they exist for defective matrices too.
+    a, left_a, _ = eigenbasis(quotient(attention).T)
+    h, left_h, _ = eigenbasis(value.T)
+    w, z = left_a.T @ complement_basis(len(attention)).T, left_h.T
+    scale = np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(z, axis=1))
+    part = np.abs(w @ start @ z.T) / scale
+    # A mode that X_0 does not contain shows up as rounding, and would outgrow what it does contain.
+    part[part < _PRESENT * float(np.linalg.norm(start))] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        content = np.log(part)
+        growth = np.log(np.abs(1 + np.outer(a, h)))
+        bounds = [
+            np.where(L * growth > -np.inf, L * growth + content, -np.inf) if L else content
+            for L in depths
+        ]
+    return np.array([float(bound.max(initial=-np.inf)) for bound in bounds])
+
+
+def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) -> Array:
+    """A lower bound of HFC/LFC at each depth, [len(depths)], in either verdict (T5d, T1e).
+
+    1/(k + 1/t) with t = ||HFC||/(sqrt n ||c||) bounded below by `hfc_floor` and
+    ||c_L|| <= kappa(V_H) rho_C^L ||c_0||.
+    """
+    attention, value = check_attention(A), check_square(H)
+    n = len(attention)
+    start = check_states(X0, n, len(value))
+    pi = stationary_distribution(attention)
+    h, _, kappa = eigenbasis(value)
+    k = math.sqrt(n) * perron_deviation(pi)
+    c0, rho_c = float(np.linalg.norm(pi @ start)), float(np.abs(1 + h).max())
+    found = []
+    for L, log_hfc in zip(depths, hfc_floor(A, H, X0, depths), strict=True):
+        if log_hfc == -np.inf:
+            found.append(0.0)
+            continue
+        silent = c0 == 0 or (rho_c == 0 and L > 0)
+        log_c = -np.inf if silent else math.log(kappa * c0) + (L * math.log(rho_c) if L else 0.0)
+        inverse_t = math.sqrt(n) * math.exp(min(log_c - log_hfc, 700.0))
+        found.append(1 / (k + inverse_t) if k + inverse_t > 0 else math.inf)
+    return np.array(found)
+
+
+def transient_growth(A: ArrayLike, H: ArrayLike, depth: int) -> float:
+    """max over L <= depth of ||T^L||_2 / rho_Q^L, T = I + H (x) B: 1 where T is normal (T5d).
+
+    At most kappa(V_H) kappa(V_B). Raises `InputError` where rho_Q = 0 or n = 1.
+    """
+    B, value = quotient(check_attention(A)), check_square(H)
+    T = np.eye(len(B) * len(value)) + np.kron(value, B)
+    rho = float(np.abs(np.linalg.eigvals(T)).max(initial=0.0)) if len(T) else 0.0
+    if rho == 0:
+        raise InputError("rho_Q = 0 (or n = 1): there is no rate to compare with")
+    power, largest = np.eye(len(T)), 1.0
+    for _ in range(depth):
+        power = power @ T / rho
+        largest = max(largest, float(np.linalg.norm(power, 2)))
+    return largest
+
+
+# ----------------------------------------------------------------------------------- in balls
+
+
+def certified_depth_in_balls(
+    A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, bits: int = 256
+) -> CertifiedDepth | None:
+    """The same from rational input with every constant enclosed: rigorous (T5d).
+
+    The floats of the result are rounded for display; `depth` is not. None where balls cannot
+    decide: not SMOOTHING, repeated eigenvalues of B or H, no content found.
+    """
+    n = len(A)
+    with at_precision(bits):
+        pi = exact_stationary(A, [list(range(n))])
+        try:
+            a, _, kappa_b = _ball_basis(_orthonormal_quotient(A))
+            h, left, kappa_h = _ball_basis(flint.acb_mat(to_flint(H)))
+        except ValueError:
+            return None
+        c0 = [_ball(sum((p * row[j] for p, row in zip(pi, X0, strict=True)), Fraction(0)))
+              for j in range(len(H))]  # fmt: skip
+        hfc = _hfc_norm(X0)
+        upper_q = max(
+            (abs(1 + x * y).upper() for x in a for y in h), key=_middle, default=flint.arb(0)
+        )
+        k_squared = n * sum((p - Fraction(1, n)) ** 2 for p in pi)
+        k, e = _ball(Fraction(k_squared)).sqrt(), _ball(eps)
+        found: list[CertifiedDepth] = []
+        for j, value in enumerate(h):
+            z = [left[j, i] for i in range(len(h))]
+            content = abs(sum((x * y for x, y in zip(z, c0, strict=True)), flint.acb(0)))
+            lower_c = abs(1 + value).lower()
+            if not (content > 0 and lower_c > upper_q):
+                continue
+            K = kappa_h * kappa_b * hfc * _norm(z) / (flint.arb(n).sqrt() * content)
+            rate, target = upper_q / lower_c, K * (1 + k * e) / e
+            if target <= 1:
+                depth = 0
+            elif rate == 0:
+                depth = 1
+            else:
+                depth = max(math.ceil(float((-target.log() / rate.log()).upper()) + 1e-9), 0)
+            parts = [float(x.mid()) for x in (K, rate, k, kappa_h, kappa_b)]
+            found.append(CertifiedDepth(depth, *parts))
+        return min(found, key=lambda one: one.depth, default=None)
+
+
+def _ball(x: Fraction) -> flint.arb:
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def _middle(x: flint.arb) -> float:
+    return float(x.mid())
+
+
+def _norm(entries: Sequence[flint.acb]) -> flint.arb:
+    squares = (x.real * x.real + x.imag * x.imag for x in entries)
+    return sum(squares, flint.arb(0)).sqrt()
+
+
+def _hfc_norm(X: Matrix) -> flint.arb:
+    means = [sum(column, Fraction(0)) / len(X) for column in zip(*X, strict=True)]
+    total = sum(((x - m) ** 2 for row in X for x, m in zip(row, means, strict=True)), Fraction(0))
+    return _ball(total).sqrt()
+
+
+def _orthonormal_quotient(A: Matrix) -> flint.acb_mat:
+    """Q^T A Q in balls, Q from the Householder reflector of theory.layer.quotient."""
+    n = len(A)
+    u = [1 / flint.arb(n).sqrt() for _ in range(n)]
+    u[0] = u[0] + 1
+    rows = [[int(i == j) - u[i] * u[j] / u[0] for j in range(1, n)] for i in range(n)]
+    Q = flint.arb_mat(n, n - 1, [x for row in rows for x in row])
+    return flint.acb_mat(Q.transpose() * flint.arb_mat(to_flint(A)) * Q)
+
+
+def _ball_basis(M: flint.acb_mat) -> tuple[list[flint.acb], flint.acb_mat, flint.arb]:
+    """(eigenvalues, left eigenvectors as rows, upper bound of the condition number).
+
+    The right eigenvectors are scaled to length 1. Raises ValueError where they are not isolated.
+    """
+    size = M.nrows()
+    if size == 0:
+        return [], M, flint.arb(1)
+    values, left, right = M.eig(left=True, right=True)
+    columns = [_norm([right[i, j] for i in range(size)]) for j in range(size)]
+    V = flint.acb_mat(
+        size, size, [right[i, j] / columns[j] for i in range(size) for j in range(size)]
+    )
+    inverse = V.inv()
+    return values, left, _two_norm_bound(V) * _two_norm_bound(inverse)
+
+
+def _two_norm_bound(V: flint.acb_mat) -> flint.arb:
+    """(trace (V* V)^m)^(1/2m) >= ||V||_2 for m = 2^10, above it by at most size^(1/2048)."""
+    power = _adjoint(V) * V
+    for _ in range(10):
+        power = power * power
+    return (power.trace().real.log() / 2**11).exp()
+
+
+def _adjoint(V: flint.acb_mat) -> flint.acb_mat:
+    entries = [V[j, i].conjugate() for i in range(V.ncols()) for j in range(V.nrows())]
+    return flint.acb_mat(V.ncols(), V.nrows(), entries)

@@ -1,0 +1,283 @@
+"""X_L at any depth from the eigenbases of B and H: no iteration at all (T1a, T4, T9).
+
+With B = V a V^-1 and H = U h U^-1, Y_L = V ((1 + a_i h_j)^L o C) U^T and likewise for the pi-mean.
+A head W = P Q of rank r needs the basis of its r x r core G = Q P alone:
+    X_L = X_0 + A (sum_l Z_l) Q,   Z_0 = X_0 P,   a sum_{l<L} (1 + a g)^l = ((1 + a g)^L - 1) / g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
+from oversmoothing.theory.spectra.eigenbasis import EPS
+from oversmoothing.theory.spectra.multipliers import DEEP, Multipliers, log_multiplier, within_reach
+from oversmoothing.theory.spectra.residuals import (
+    FeatureModes,
+    TokenModes,
+    from_quotient,
+    to_quotient,
+)
+from oversmoothing.theory.support.errors import InputError
+
+__all__ = ["CONDITION_LIMIT", "ClosedForm", "ScaledState", "closed_form", "log_multiplier"]
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Indices = NDArray[np.intp]
+# C, and to which eigenvalues of B (None: the eigenvalue 1) and of H its rows and columns belong.
+_Coefficients = tuple[Complex, Indices | None, Indices]
+
+# Condition number of an eigenbasis beyond which its expansion has lost half of the digits.
+CONDITION_LIMIT = 1e8
+
+_GONE = 100.0
+_MOVED = 64 * EPS
+_LOG2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True)
+class ScaledState:
+    """X_L = 2^log2_hfc_scale hfc + 1 (2^log2_mean_scale mean): hfc [n, d], mean [d].
+
+    The two scales are separate, so that neither part swamps the other at great depth.
+    """
+
+    depth: int
+    hfc: Array
+    mean: Array
+    log2_hfc_scale: float
+    log2_mean_scale: float
+
+    @property
+    def log_hfc_lfc(self) -> float:
+        """log(||HFC||_F / ||LFC||_F); nan where both vanish."""
+        hfc = float(np.linalg.norm(self.hfc))
+        lfc = float(np.linalg.norm(self.mean)) * np.sqrt(len(self.hfc))
+        if hfc == 0 or lfc == 0:
+            return float("nan") if hfc == lfc else (-np.inf if hfc == 0 else np.inf)
+        scale = (self.log2_hfc_scale - self.log2_mean_scale) * np.log(2.0)
+        return float(np.log(hfc) - np.log(lfc) + scale)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """HFC = 2^hfc_exponent hfc [n, d] and c = pi^T X = 2^c_exponent c [d], and their error.
+
+    error: first-order estimate of the relative error of the larger of the two errors.
+    """
+
+    hfc: Array
+    hfc_exponent: int
+    c: Array
+    c_exponent: int
+    error: float
+
+
+class ClosedForm:
+    """The powers of X -> X + A X W (X -> A X W without the residual), from two eigenbases.
+
+    Raises `InputError` where the quotient of A, H or the core of a head has no eigenbasis of
+    condition below CONDITION_LIMIT.
+    """
+
+    def __init__(
+        self, tokens: TokenModes, features: FeatureModes, *, residual: bool = True
+    ) -> None:
+        for name, condition in (
+            ("the quotient of A", tokens.basis.condition),
+            (features.name, features.basis.condition),
+        ):
+            if not condition < CONDITION_LIMIT:
+                raise InputError(
+                    f"{name} is defective or nearly so (its eigenvectors have condition "
+                    f"{condition:.1e}): the closed form would lose its digits, iterate instead"
+                )
+        self.tokens, self.features, self.residual = tokens, features, residual
+        self.condition = tokens.basis.condition * features.basis.condition
+        self._known: dict[bool, Multipliers] = {}
+
+    def states(
+        self, hfc: Array, c: Array, depths: Sequence[int], out: Array | None = None
+    ) -> list[Parts]:
+        """HFC and pi-mean at each depth, from those of X_0: hfc [n, d] centred, c [d].
+
+        out [depths, n, d]: where the HFC of the result are to stand; new arrays if None.
+        """
+        tokens, features = self.tokens.basis, self.features.basis
+        P, Q = self.features.P, self.features.Q
+        z, k = (hfc, c) if P is None else (hfc @ P, c @ P)
+        z = to_quotient(z)
+        coefficients = self._coefficients(z, k)
+        found = []
+        # Memory fresh from the system costs more than what is computed in it.
+        if out is None:
+            out = np.empty((len(depths), *hfc.shape))
+        for depth, place in zip(depths, out, strict=True):
+            if depth == 0:
+                place[:] = hfc
+                found.append(Parts(place, 0, c, 0, 0.0))
+                continue
+            if depth >= DEEP and self._refine(coefficients, depth):
+                coefficients = self._coefficients(z, k)
+            F, y_exponent, y_error = self._powers(*coefficients[0], depth)
+            f, c_exponent, c_error = self._powers(*coefficients[1], depth)
+            new_hfc = from_quotient(tokens.combine(F @ features.full_vectors().T))
+            new_c = features.combine(f.T)[:, 0]
+            if Q is None:
+                place[:] = new_hfc
+            else:
+                np.matmul(new_hfc, Q, out=place)
+                new_c = new_c @ Q
+                if self.residual:
+                    y_error = _add_start(place, y_exponent, y_error, hfc)
+                    c_error = _add_start(new_c, c_exponent, c_error, c)
+            found.append(Parts(place, y_exponent, new_c, c_exponent, max(y_error, c_error)))
+        return found
+
+    def _coefficients(self, z: Array, k: Array) -> tuple[_Coefficients, _Coefficients]:
+        """Of the quotient and of consensus, at the representatives of the conjugate pairs."""
+        tokens, features = self.tokens.basis, self.features.basis
+        C = tokens.coordinates(z) @ features.full_inverse().T
+        return (
+            (C, tokens.representatives, np.arange(len(features))),
+            (features.coordinates(k[:, None]).T, None, features.representatives),
+        )
+
+    def _refine(self, coefficients: tuple[_Coefficients, _Coefficients], depth: int) -> bool:
+        """Refine the eigenpairs of the modes within reach at this depth.
+
+        True where the coefficients change by more than the rounding that they carry.
+        """
+        tokens: list[Indices] = []
+        features: list[Indices] = []
+        for C, rows, columns in coefficients:
+            if not C.any():
+                continue
+            near = within_reach(
+                depth * _finite(self._multipliers(rows, columns).log).real + _log_size(C)
+            )
+            features.append(columns[near.any(axis=0)])
+            if rows is not None:
+                tokens.append(rows[near.any(axis=1)])
+        moved = [
+            basis.refine(np.concatenate(wanted))
+            for basis, wanted in ((self.tokens.basis, tokens), (self.features.basis, features))
+            if wanted
+        ]
+        return max(moved, default=0.0) > _MOVED
+
+    def _powers(
+        self, C: Complex, rows: Indices | None, columns: Indices, depth: int
+    ) -> tuple[Complex, int, float]:
+        """C o (what the depth makes of each mode), divided by 2^exponent; exponent; its error.
+
+        rows: indices of the modes of the quotient, None for consensus (a = 1, exactly).
+        """
+        if not C.any():
+            return np.zeros_like(C), 0, 0.0
+        weight = _log_size(C)
+        multipliers = self._multipliers(rows, columns)
+        head = self.features.P is not None
+        steps = depth - 1 if head and not self.residual else depth
+        modulus, phase = multipliers.log_powers(steps, weight)
+        if head and not self.residual:
+            # X_L = A Z_{L-1} Q.
+            with np.errstate(divide="ignore"):
+                log_a = np.log(multipliers.a + multipliers.a_shift)[:, None]
+            modulus, phase = modulus + log_a.real, phase + log_a.imag
+        size = modulus + weight
+        top = float(size.max())
+        grows = head and self.residual
+        if top == -np.inf and not grows:
+            return np.zeros_like(C), 0, multipliers.uncertainty(steps, weight, top)
+        exponent = int(np.ceil(max(top, 0.0) / _LOG2 if grows else top / _LOG2))
+        # What is e^-100 of the largest is 0: subnormal numbers would slow each product down.
+        left = size > top - _GONE
+        powers = np.zeros_like(C)
+        powers[left] = np.exp(size[left] - exponent * _LOG2 + 1j * phase[left])
+        powers[left] *= C[left] / np.abs(C[left])
+        if grows:
+            powers = self._sums(multipliers, C, powers, depth, exponent)
+        noise = float(modulus[np.isfinite(weight)].max(initial=-np.inf) + weight.max() - top)
+        error = 4 * EPS * self.condition * float(np.exp(min(noise, 50.0)))
+        return powers, exponent, error + multipliers.uncertainty(steps, weight, top)
+
+    def _sums(
+        self, multipliers: Multipliers, C: Complex, powers: Complex, depth: int, exponent: int
+    ) -> Complex:
+        """C o ((1 + a g)^L - 1) / g over 2^exponent, from powers = C o (1 + a g)^L / 2^exponent."""
+        a = (multipliers.a + multipliers.a_shift)[:, None]
+        g = (multipliers.h + multipliers.h_shift)[None, :]
+        scaled = C * (2.0**-exponent if exponent < 1000 else 0.0)
+        t = depth * _finite(multipliers.log)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (powers - scaled) / g
+        i, j = np.nonzero((np.abs(t) < 0.5) & (g != 0))
+        found[i, j] = scaled[i, j] * np.expm1(t[i, j]) / g[0, j]
+        return np.where(g == 0, scaled * (a * depth), found)
+
+    def _multipliers(self, rows: Indices | None, columns: Indices) -> Multipliers:
+        basis, h = self.tokens.basis, self.features.basis
+        consensus = rows is None
+        a_shift = np.zeros(1, dtype=np.complex128) if rows is None else basis.shift[rows]
+        a_error = np.zeros(1) if rows is None else basis.error[rows]
+        changing = (a_shift, h.shift[columns], a_error, h.error[columns])
+        if consensus not in self._known:
+            a = np.ones(1, dtype=np.complex128) if rows is None else basis.values[rows]
+            self._known[consensus] = Multipliers(a, h.values[columns], self.residual, *changing)
+        return self._known[consensus].shifted(*changing)
+
+
+def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[ScaledState]:
+    """States at each of the depths for A [n, n], H [d, d], X0 [n, d] (float64).
+
+    Raises `InputError` where H or the quotient B has no well-conditioned eigenbasis.
+    """
+    attention, value = check_attention(A), check_square(H)
+    n, d = len(attention), len(value)
+    start = check_states(X0, n, d)
+    tokens = TokenModes(attention)
+    form = ClosedForm(tokens, FeatureModes(H=value))
+    mean = start.mean(axis=0)
+    hfc = start - mean
+    left = hfc.mean(axis=0)
+    hfc -= left
+    asked = [int(depth) for depth in depths]
+    states = []
+    for depth, found in zip(
+        asked, form.states(hfc, mean + left - tokens.offset @ hfc, asked), strict=True
+    ):
+        # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
+        part = tokens.offset @ found.hfc
+        scales = [(found.c, found.c_exponent), (part, found.hfc_exponent)]
+        scale = max((e for x, e in scales if x.any()), default=0)
+        mean = sum(np.ldexp(x, max(e - scale, -2000)) for x, e in scales)
+        states.append(ScaledState(depth, found.hfc, mean, float(found.hfc_exponent), float(scale)))
+    return states
+
+
+def _finite(log: Complex) -> Complex:
+    """log with -inf replaced by a number whose multiples are still far below any other."""
+    return np.where(np.isfinite(log.real), log, -1e6)
+
+
+def _log_size(C: Complex) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(np.abs(C))
+
+
+def _add_start(moved: Array, exponent: int, error: float, start: Array) -> float:
+    """Add start / 2^exponent to `moved`, in place; the relative error of that sum."""
+    scale = 2.0**-exponent if exponent < 1000 else 0.0
+    error = error * float(np.linalg.norm(moved))
+    if scale:
+        error += EPS * scale * float(np.linalg.norm(start))
+        moved += scale * start
+    top = float(np.linalg.norm(moved))
+    return error / top if top else (float("inf") if error else 0.0)

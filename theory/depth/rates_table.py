@@ -1,0 +1,190 @@
+"""Rates predicted against measured, row by row (T4c, T5): what `rates` prints.
+
+Predicted from the two spectra in float64; measured on X_L at 1200 digits between two depths, since
+float64 sees nothing beyond 1e-16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import flint
+import numpy as np
+
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.bounds import (
+    certified_depth,
+    certified_depth_in_balls,
+    transient_growth,
+)
+from oversmoothing.theory.depth.rates import (
+    angle_rate,
+    effective_rank_excess_expanded,
+    rank_rate,
+    ratio_rate,
+)
+from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.numbers.rational import (
+    Matrix,
+    exact_stationary,
+    normalised_rows,
+    to_float,
+)
+from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+
+_EPS = Fraction(1, 1000)
+# Slopes between two depths differ from the rate by O(1/L) where phases interfere.
+SLOPE_TOLERANCE = 5e-3
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """One quantity of one case, predicted and measured.
+
+    kind: "equal" (they should agree; slopes only to about 1/L where a Jordan block or phases
+    interfere) or "bound" (measured must not exceed predicted).
+    """
+
+    case: str
+    quantity: str
+    predicted: float
+    measured: float
+    kind: str = "equal"
+
+    @property
+    def relative_error(self) -> float:
+        """|measured/predicted - 1|."""
+        return abs(self.measured / self.predicted - 1) if self.predicted else abs(self.measured)
+
+    @property
+    def holds(self) -> bool:
+        """A bound is not exceeded; equal quantities agree to SLOPE_TOLERANCE."""
+        if self.kind == "bound":
+            return self.measured <= self.predicted * (1 + 1e-12)
+        return self.relative_error <= SLOPE_TOLERANCE
+
+
+@dataclass(frozen=True)
+class _Case:
+    name: str
+    A: Matrix
+    H: Matrix
+    X0: Matrix
+    depths: tuple[int, int] = (400, 1200)
+
+
+def rate_rows(seed: int = 0) -> list[RateRow]:
+    """The whole table: random cases from `seed`, a near-tie and a non-normal pair. About 2 s."""
+    rows: list[RateRow] = []
+    for case in _cases(seed):
+        rows += _slopes(case) + _effective_rank(case) + _depth(case) + _transient(case)
+    return rows
+
+
+def _cases(seed: int) -> list[_Case]:
+    found = []
+    for k, (n, d, shift) in enumerate(((4, 3, "3/2"), (3, 2, "1/2"), (5, 4, "2"), (3, 3, "1"))):
+        A, H, X0 = measured.random_case(100 * seed + k, n, d, Fraction(shift))
+        found.append(_Case(f"random {k}, n = {n}, d = {d}", A, H, X0))
+    A, _, X0 = measured.random_case(100 * seed + 10, 4, 3, Fraction(0))
+    near = [[Fraction(0)] * 3 for _ in range(3)]
+    for j, value in enumerate(("1", "99/100", "1/2")):
+        near[j][j] = Fraction(value)
+    found.append(_Case("near-tie of two h", A, near, X0, (1000, 2000)))
+    steep = [
+        [Fraction(1 if i == j else 20 if j == i + 1 else 0) for j in range(3)] for i in range(3)
+    ]
+    for j, value in enumerate(("1", "4/5", "3/5")):
+        steep[j][j] = Fraction(value)
+    found.append(_Case("non-normal H", _slow(4), steep, X0))
+    return found
+
+
+def _slow(n: int) -> Matrix:
+    """A non-normal A that mixes slowly: each token attends to itself and to the one before it."""
+    return normalised_rows(
+        [[Fraction(60 if i == j else 37 if j == i - 1 else 1) for j in range(n)] for i in range(n)]
+    )
+
+
+def _spectra(case: _Case) -> tuple[Sequence[complex], Sequence[complex]]:
+    a = attention_spectrum(to_float(case.A)).values
+    h = value_projection_spectrum(to_float(case.H)).values
+    return list(a), list(h)
+
+
+def _slopes(case: _Case) -> list[RateRow]:
+    a, h = _spectra(case)
+    near, far = measured.states(case.A, case.H, case.X0, case.depths).values()
+    width = case.depths[1] - case.depths[0]
+
+    def slope(measure: Callable[[flint.arb_mat], flint.arb]) -> float:
+        return float(np.exp((measured.log(measure(far)) - measured.log(measure(near))) / width))
+
+    where = f"layers {case.depths[0]} to {case.depths[1]}"
+    return [
+        RateRow(case.name, f"r of HFC/LFC, {where}", ratio_rate(a, h), slope(measured.hfc_lfc)),
+        RateRow(
+            case.name,
+            f"r_sigma of sigma_2/sigma_1, {where}",
+            rank_rate(a, h),
+            slope(measured.sigma_ratio),
+        ),
+        RateRow(
+            case.name,
+            f"sqrt of the rate of max 1 - |cos|, {where}",
+            float(np.sqrt(angle_rate(a, h))),
+            float(np.sqrt(slope(measured.worst_angle_gap))),
+        ),
+    ]
+
+
+def _effective_rank(case: _Case) -> list[RateRow]:
+    """At the first depth (of powers of 2) where sigma_2/sigma_1 < 1e-4: float64 still holds it."""
+    depths = [2**k for k in range(13)]
+    for depth, X in measured.states(case.A, case.H, case.X0, depths).items():
+        sigma = measured.singular_values(X)
+        with at_precision(measured.BITS):
+            ratios = [float((s / sigma[0]).mid()) for s in sigma[1:]]
+        if ratios and ratios[0] < 1e-4:
+            excess = float(measured.effective_rank_excess(X).mid())
+            return [
+                RateRow(
+                    case.name,
+                    f"erank - 1 to order {order}, layer {depth}",
+                    effective_rank_excess_expanded(ratios, order),
+                    excess,
+                )
+                for order in (1, 2)
+            ]
+    return []
+
+
+def _depth(case: _Case) -> list[RateRow]:
+    """Certified depth (balls; float64 where balls cannot isolate) against the actual one."""
+    found = certified_depth_in_balls(case.A, case.H, case.X0, _EPS)
+    if found is None:
+        floats = to_float(case.A), to_float(case.H), to_float(case.X0)
+        found = certified_depth(*floats, float(_EPS))
+    if found is None:
+        return []
+    pi = exact_stationary(case.A, [list(range(len(case.A)))])
+    ratios = ball_ratios(case.A, case.H, case.X0, pi, range(found.depth + 1))
+    above = [L for L, r in ratios.items() if r.value is None or r.value > _EPS]
+    actual = max(above, default=-1) + 1
+    name = "depth to HFC/LFC <= 1/1000: certified, actual"
+    return [RateRow(case.name, name, float(found.depth), float(actual), "bound")]
+
+
+def _transient(case: _Case) -> list[RateRow]:
+    """max over 400 layers of ||T^L||/rho_Q^L, against kappa(V_H) kappa(V_B)."""
+    A, H = to_float(case.A), to_float(case.H)
+    found = certified_depth(A, H, to_float(case.X0), float(_EPS))
+    if found is None:
+        return []
+    bound = found.kappa_H * found.kappa_B
+    name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
+    return [RateRow(case.name, name, bound, transient_growth(A, H, 400), "bound")]

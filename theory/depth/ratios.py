@@ -1,0 +1,285 @@
+"""HFC/LFC of X_L at given depths: exactly in fractions, or in balls at any depth (T1c-e, T11.5).
+
+Both work in decoupled coordinates: y_i = x_i - x_n with y' = y + B' y W, and the pi-mean
+c' = c (I + W). So neither a huge LFC nor a huge HFC can swamp the other, whatever the depth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.verdict.exact_comparison import at_precision
+
+# Depth up to which X_L is also carried in fractions.
+EXACT_DEPTH = 64
+# Largest (n - 1) d whose propagator is raised to powers in balls.
+BALL_SIZE = 64
+_MAX_BITS = 2**15
+_GOOD_BITS = 60
+# A little below the logarithm of the largest binary64, 709.7827.
+_LARGEST_LOG = 709.78
+# The first prime after pi 2^59, far from every power of two: rows of binary64 attention sum to
+# fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
+_PRIME = 1_811_004_864_519_280_733
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """HFC/LFC at one depth. value: inf where LFC = 0 < HFC, None where X_L = 0 (undefined) or out
+    of reach. log: its natural logarithm, -inf where HFC = 0. squared: exact, where asked for."""
+
+    value: float | None
+    log: float | None
+    squared: Fraction | None = None
+
+
+def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict[int, Matrix]:
+    """X_L in fractions at each of the depths."""
+    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X0)
+    found = {}
+    for depth in range(max(depths, default=-1) + 1):
+        if depth in depths:
+            found[depth] = from_flint(x)
+        if depth < max(depths):
+            x = x + a * x * w
+    return found
+
+
+def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
+    """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
+    n = len(X)
+    mean = [sum(column, Fraction(0)) / n for column in zip(*X, strict=True)]
+    hfc = sum(((x - m) ** 2 for row in X for x, m in zip(row, mean, strict=True)), Fraction(0))
+    return hfc, n * sum((m * m for m in mean), Fraction(0))
+
+
+def _log(x: Fraction) -> float:
+    """log of a positive fraction whose parts may exceed the range of a float."""
+    with at_precision(96):
+        return float(flint.arb(flint.fmpq(x.numerator, x.denominator)).log().mid())
+
+
+def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
+    """The ratio for exact squared norms, degenerate cases included (T11.7)."""
+    if hfc == 0 and lfc == 0:
+        return Ratio(None, None)
+    if lfc == 0:
+        return Ratio(math.inf, math.inf)
+    squared = hfc / lfc
+    if squared == 0:
+        return Ratio(0.0, -math.inf, squared)
+    log = _log(squared) / 2
+    return Ratio(_root(squared, log), log, squared)
+
+
+def _root(squared: Fraction, log: float) -> float:
+    """sqrt of a fraction, correctly scaled; 0.0 or inf only where a float cannot hold it."""
+    with at_precision(96):
+        ball = flint.arb(flint.fmpq(squared.numerator, squared.denominator)).sqrt()
+        return _as_float(ball, log)
+
+
+def _as_float(ball: flint.arb, log: float) -> float:
+    """The midpoint; 0.0 or inf only where a float cannot hold it."""
+    if log > _LARGEST_LOG:
+        return math.inf
+    return float(ball.mid()) if log > -708 else math.exp(log)
+
+
+def ball_ratios(
+    A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: Iterable[int]
+) -> dict[int, Ratio]:
+    """HFC/LFC to about 1e-17 relative at any depth, by repeated squaring in balls.
+
+    For (n - 1) d <= BALL_SIZE. A depth at which even `_MAX_BITS` bits leave the norm of LFC or HFC
+    indistinguishable from 0 gets no value.
+    """
+    wanted = sorted(set(depths))
+    result: dict[int, Ratio] = {}
+    bits = 192
+    while wanted and bits <= _MAX_BITS:
+        with at_precision(bits):
+            result |= _try(A, H, X0, pi, [depth for depth in wanted if depth not in result])
+        wanted = [depth for depth in wanted if depth not in result]
+        bits *= 2
+    result |= {depth: Ratio(None, None) for depth in wanted}
+    return dict(sorted(result.items()))
+
+
+def _try(
+    A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: list[int]
+) -> dict[int, Ratio]:
+    n, d = len(X0), len(X0[0])
+    eta = [Fraction(1, n) - p for p in pi]
+    c0 = [sum((p * row[j] for p, row in zip(pi, X0, strict=True)), Fraction(0)) for j in range(d)]
+    y0 = [[x - z for x, z in zip(row, X0[-1], strict=True)] for row in X0[:-1]]
+    # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
+    h = to_flint(H)
+    consensus = _plus_identity(h)
+    b = rational_quotient(A)
+    block = _plus_identity(_kronecker(b, H)) if n > 1 else None
+    # A part with only mu = 0 is gone after at most its size; no ball could show that.
+    c_death = _death(consensus, [[x] for x in c0])
+    y_start = [[x] for row in y0 for x in row]
+    y_death = 0 if block is None else _death(block, y_start)
+    found = {}
+    c_power = _Powers(consensus, c0)
+    y_power = None if block is None else _Powers(block, [row[0] for row in y_start])
+    centred = not any(eta)
+    for depth in depths:
+        if depth == 0:
+            hfc, lfc = squared_norms(X0)
+            found[depth] = replace(ratio_of_squares(hfc, lfc), squared=None)
+            continue
+        c_dead = c_death is not None and depth >= c_death
+        y_dead = y_death is not None and depth >= y_death
+        if y_dead or y_power is None:
+            found[depth] = Ratio(None, None) if c_dead else Ratio(0.0, -math.inf)
+            continue
+        if centred and c_dead:
+            found[depth] = Ratio(math.inf, math.inf)
+            continue
+        c = c_power.at(depth)
+        y = y_power.at(depth) + [flint.arb(0)] * d
+        ratio = _from_balls(c, y, eta, n, d)
+        if ratio is not None:
+            found[depth] = ratio
+    return found
+
+
+def _from_balls(
+    c: list[flint.arb], y: list[flint.arb], eta: list[Fraction], n: int, d: int
+) -> Ratio | None:
+    hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
+    for j in range(d):
+        column = [y[i * d + j] for i in range(n)]
+        average = sum(column, flint.arb(0)) / n
+        centred = [x - average for x in column]
+        hfc_squared += sum((x * x for x in centred), flint.arb(0))
+        mean = c[j]
+        for e, x in zip(eta, centred, strict=True):
+            mean += flint.fmpq(e.numerator, e.denominator) * x
+        lfc_squared += n * mean * mean
+    if not (hfc_squared > 0 and lfc_squared > 0):
+        return None
+    squared = hfc_squared / lfc_squared
+    if squared.rel_accuracy_bits() < _GOOD_BITS:
+        return None
+    log = float((squared.log() / 2).mid())
+    return Ratio(_as_float(squared.sqrt(), log), log)
+
+
+def _plus_identity(M: flint.fmpq_mat) -> flint.fmpq_mat:
+    k = M.nrows()
+    return M + flint.fmpq_mat(k, k, [int(i == j) for i in range(k) for j in range(k)])
+
+
+def _kronecker(B: Matrix, H: Matrix) -> flint.fmpq_mat:
+    return to_flint([[x * y for x in b for y in h] for b in B for h in H])
+
+
+def _death(block: flint.fmpq_mat, start: Matrix) -> int | None:
+    """The first k with block^k start = 0 exactly, None if it never is.
+
+    Iterated modulo a prime, where it costs nothing: what is not zero there is not zero. What is, is
+    confirmed in fractions.
+    """
+    modular = _modulo_prime(block)
+    vector = _modulo_prime(to_flint(start))
+    for k in range(block.nrows() + 1):
+        if not any(int(x) for x in vector.entries()):
+            exact = to_flint(start)
+            for _ in range(k):
+                exact = block * exact
+            if not any(exact.entries()):
+                return k
+        vector = modular * vector
+    return None
+
+
+def _modulo_prime(matrix: flint.fmpq_mat) -> flint.nmod_mat:
+    entries = [int(x.p) * pow(int(x.q), -1, _PRIME) % _PRIME for x in matrix.entries()]
+    return flint.nmod_mat(matrix.nrows(), matrix.ncols(), entries, _PRIME)
+
+
+class _Powers:
+    """M^L v for several L from one table of squarings, at the precision of the context."""
+
+    def __init__(self, M: flint.fmpq_mat, start: list[Fraction]) -> None:
+        self._squares = [flint.arb_mat(M)]
+        self._start = flint.arb_mat(to_flint([[x] for x in start]))
+
+    def at(self, depth: int) -> list[flint.arb]:
+        vector = self._start
+        for k in range(depth.bit_length()):
+            if k == len(self._squares):
+                self._squares.append(self._squares[-1] * self._squares[-1])
+            if depth >> k & 1:
+                vector = self._squares[k] * vector
+        entries: list[flint.arb] = vector.entries()
+        return entries
+
+
+def numerical_ratios(
+    A: NDArray[np.float64],
+    H: NDArray[np.float64],
+    X0: NDArray[np.float64],
+    depths: Iterable[int],
+) -> dict[int, Ratio]:
+    """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
+    n = len(A)
+    Q, B, pi = complement_basis(n), quotient(A), stationary_distribution(A)
+    # Q^T 1 = 0: a state at consensus has y = 0 exactly.
+    y, c = Q.T @ (X0 - X0[0]), pi @ X0
+    # m = c + (1/n - pi)^T Q Y.
+    eta = Q.T @ (1.0 / n - pi)
+    y_exponent = c_exponent = 0
+    wanted = sorted(set(depths))
+    result = {}
+    for depth in range(wanted[-1] + 1 if wanted else 0):
+        y, y_exponent = _rescale(y, y_exponent)
+        c, c_exponent = _rescale(c, c_exponent)
+        if depth in wanted:
+            result[depth] = _numerical_ratio(y, y_exponent, c, c_exponent, eta, n)
+        y = y + (B @ y) @ H.T
+        c = c + c @ H.T
+    return result
+
+
+def _rescale(x: NDArray[np.float64], exponent: int) -> tuple[NDArray[np.float64], int]:
+    shift = int(np.frexp(np.abs(x).max(initial=0.0))[1])
+    return np.ldexp(x, -shift), exponent + shift
+
+
+def _numerical_ratio(
+    y: NDArray[np.float64],
+    y_exponent: int,
+    c: NDArray[np.float64],
+    c_exponent: int,
+    eta: NDArray[np.float64],
+    n: int,
+) -> Ratio:
+    hfc = float(np.linalg.norm(y))
+    # The smaller of the two summands of the mean may underflow beside the larger: it is then far
+    # below rounding. One that is 0 (eta = 0: A is doubly stochastic) must not make the other do so.
+    part = eta @ y
+    exponent = max(y_exponent if part.any() else -(10**9), c_exponent if c.any() else -(10**9))
+    gap_c, gap_y = max(c_exponent - exponent, -2000), max(y_exponent - exponent, -2000)
+    mean = np.ldexp(c, gap_c) + np.ldexp(part, gap_y)
+    lfc = math.sqrt(n) * float(np.linalg.norm(mean))
+    if hfc == 0:
+        return Ratio(None, None) if lfc == 0 else Ratio(0.0, -math.inf)
+    if lfc == 0:
+        return Ratio(math.inf, math.inf)
+    log = math.log(hfc) - math.log(lfc) + (y_exponent - exponent) * math.log(2)
+    return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)

@@ -1,0 +1,63 @@
+"""The golden cases: small examples with exact answers, each a landmark of the theory.
+
+GT4 smooths although h < 0, GT5 does not although some h > 0, GT12 is a tie that a Jordan block
+decides, GT19 a tie in which every cosine still tends to 1.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from oversmoothing.theory.numbers.rational import Matrix, to_fractions
+from oversmoothing.theory.support.errors import InputError
+
+
+@dataclass(frozen=True)
+class GoldenCase:
+    """A, H, X0 in fractions and what is known of them (see `golden.json` for the fields)."""
+
+    id: str
+    A: Matrix
+    H: Matrix
+    X0: Matrix
+    expected: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        return str(self.expected["verdict"])
+
+    def squared_ratio(self, depth: int) -> Fraction:
+        """(HFC/LFC)^2 at a depth for which it is on record (1, 2, 5)."""
+        return Fraction(self.expected["hfc_lfc_squared"][str(depth)])
+
+
+@cache
+def golden_cases() -> dict[str, GoldenCase]:
+    """All golden cases by name."""
+    data = json.loads(
+        resources.files("oversmoothing.theory.layer").joinpath("golden.json").read_text("utf-8")
+    )
+    return {
+        entry["id"]: GoldenCase(
+            entry["id"],
+            to_fractions(entry["A"], "A"),
+            to_fractions(entry["H"], "H"),
+            to_fractions(entry["X0"], "X0"),
+            {key: entry[key] for key in entry if key not in ("id", "A", "H", "X0")},
+        )
+        for entry in data
+    }
+
+
+def golden_case(name: str) -> GoldenCase:
+    """One golden case. Raises `InputError` naming the known ones."""
+    try:
+        return golden_cases()[name.upper()]
+    except KeyError:
+        known = ", ".join(golden_cases())
+        raise InputError(f"no example '{name}'; there are {known}") from None

@@ -1,0 +1,121 @@
+"""Exact input: fractions in, fractions out, and the bridge to FLINT's rational matrices.
+
+Strings ("3/4", "0.75"), integers and `Fraction`s are exact. A binary64 number is exact too, but as
+what it is: A then means A_ij / sum_k A_ik, so that rounding in the row sums is no obstacle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.support.errors import InputError
+
+Matrix = list[list[Fraction]]
+
+
+def rows_of(value: Any, name: str) -> list[list[Any]]:
+    """Nested lists of equal length from a matrix-like value. Raises `InputError` otherwise."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) == 0:
+        raise InputError(f"{name} must be a matrix: a list of rows, each a list of numbers")
+    rows = []
+    for i, row in enumerate(value):
+        if not isinstance(row, Sequence) or isinstance(row, str | bytes):
+            raise InputError(
+                f"{name}[{i}] must be a row, a list of numbers; write a column vector as [[1], [2]]"
+            )
+        rows.append(list(row))
+    lengths = {len(row) for row in rows}
+    if len(lengths) != 1 or 0 in lengths:
+        raise InputError(f"{name} is ragged or empty: its rows have lengths {sorted(lengths)}")
+    return rows
+
+
+def is_exact_entry(entry: Any) -> bool:
+    """Strings, integers and rationals are exact; a float (even 0.5) is a binary64 number."""
+    if isinstance(entry, bool | np.bool_):
+        return False
+    if isinstance(entry, float | np.floating):
+        return False
+    return isinstance(entry, str | Rational | np.integer) or _is_sympy_rational(entry)
+
+
+def _is_sympy_rational(entry: Any) -> bool:
+    return bool(getattr(entry, "is_Rational", False))
+
+
+def to_fraction(entry: Any, where: str) -> Fraction:
+    """One entry as a Fraction, floats by their exact binary value."""
+    if isinstance(entry, bool | np.bool_):
+        raise InputError(f"{where} is {entry}: a truth value is not a number")
+    if isinstance(entry, np.generic):
+        entry = entry.item()
+    if _is_sympy_rational(entry):
+        return Fraction(int(entry.p), int(entry.q))
+    try:
+        if isinstance(entry, str | float | Rational):
+            return Fraction(entry)
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        raise InputError(
+            f'{where} = {entry!r} is not a finite number: write 0.75, 3 or "3/4"'
+        ) from error
+    raise InputError(f'{where} = {entry!r} is not a number: write 0.75, 3 or "3/4"')
+
+
+def to_fractions(rows: Sequence[Sequence[Any]], name: str) -> Matrix:
+    """Every entry as a Fraction. Raises `InputError` naming the first that is none."""
+    return [
+        [to_fraction(entry, f"{name}[{i}, {j}]") for j, entry in enumerate(row)]
+        for i, row in enumerate(rows)
+    ]
+
+
+def to_float(matrix: Matrix) -> NDArray[np.float64]:
+    """The nearest binary64 matrix."""
+    return np.array([[float(entry) for entry in row] for row in matrix], dtype=np.float64)
+
+
+def to_flint(matrix: Matrix) -> flint.fmpq_mat:
+    """The same matrix as FLINT's fmpq_mat."""
+    return flint.fmpq_mat(
+        [[flint.fmpq(entry.numerator, entry.denominator) for entry in row] for row in matrix]
+    )
+
+
+def from_flint(matrix: flint.fmpq_mat) -> Matrix:
+    """FLINT's fmpq_mat as nested Fractions."""
+    return [[Fraction(int(x.p), int(x.q)) for x in row] for row in matrix.tolist()]
+
+
+def fraction_text(value: Fraction) -> str:
+    """ "p/q" (or "p"), of any length: Python itself refuses to print more than 4300 digits."""
+    return str(flint.fmpq(value.numerator, value.denominator))
+
+
+def normalised_rows(matrix: Matrix) -> Matrix:
+    """A_ij / sum_k A_ik, exactly."""
+    return [[entry / total for entry in row] for row in matrix for total in [sum(row)]]
+
+
+def exact_stationary(A: Matrix, closed: Sequence[Sequence[int]]) -> list[Fraction]:
+    """pi with pi^T A = pi^T, pi^T 1 = 1, exactly; the mean over the given closed classes."""
+    pi = [Fraction(0)] * len(A)
+    for members in closed:
+        block = [[A[i][j] for j in members] for i in members]
+        k = len(block)
+        # (A^T - I) pi = 0 with its last equation replaced by sum(pi) = 1.
+        system = [[block[j][i] - (1 if i == j else 0) for j in range(k)] for i in range(k - 1)]
+        system.append([Fraction(1)] * k)
+        right = [[Fraction(0)]] * (k - 1) + [[Fraction(1)]]
+        solution = from_flint(to_flint(system).solve(to_flint(right)))
+        for i, row in zip(members, solution, strict=True):
+            pi[int(i)] = row[0] / len(closed)
+    return pi

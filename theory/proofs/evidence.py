@@ -1,0 +1,340 @@
+"""The kinds of evidence that need nothing but the theory: written, symbolic, for all reals,
+certified, searched, counterexample.
+
+Each has a title, says whether it is complete (belongs to the proof of the whole statement), and
+runs within an effort. `simulated` evidence is registered from outside (theory.proofs.ledger).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as with_seed
+from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
+from hypothesis.strategies import SearchStrategy
+
+from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.solver import Answer, solve
+
+
+@dataclass(frozen=True)
+class Step:
+    """One numbered step of a written proof; `check` executes it where a machine can.
+
+    check returns nothing and raises AssertionError (or any error) where the step fails.
+    """
+
+    words: str
+    check: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A proof in numbered steps, every step that a machine can check executed."""
+
+    title: str
+    steps: tuple[Step, ...]
+    complete: bool = True
+    kind: Kind = Kind.WRITTEN
+
+    def run(self, effort: Effort) -> Outcome:
+        executed = 0
+        data: dict[str, object] = {
+            "steps": [
+                {"words": step.words, "executed": step.check is not None} for step in self.steps
+            ]
+        }
+        for number, step in enumerate(self.steps, 1):
+            if step.check is None:
+                continue
+            try:
+                step.check()
+            except Exception as error:  # any failure of a step is the finding
+                reason = f"{type(error).__name__}: {error}".strip().rstrip(":")
+                words = f"step {number} fails ({step.words}): {reason}"
+                return Outcome(False, words, None, data)
+            executed += 1
+        return Outcome(True, f"{len(self.steps)} steps, {executed} executed", None, data)
+
+
+@dataclass(frozen=True)
+class Symbolic:
+    """Derived in sympy, hypotheses declared in the symbols: a residual that is exactly 0."""
+
+    title: str
+    residual: Callable[[], Any]
+    complete: bool = True
+    kind: Kind = Kind.SYMBOLIC
+
+    def run(self, effort: Effort) -> Outcome:
+        found = self.residual()
+        entries = list(found) if isinstance(found, sp.MatrixBase | list | tuple) else [found]
+        left = [e for e in entries if sp.expand(e) != 0 and sp.simplify(e) != 0]
+        if left:
+            return Outcome(False, f"the residual is {sp.sstr(left[0])}, not 0")
+        return Outcome(True, f"residual exactly 0 ({len(entries)} entries)")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A false neighbour of a query, to show that the prover is not vacuous.
+
+    change: what was altered, in words. witness: values at which it fails, shown if the solver's own
+    model is irrational.
+    """
+
+    change: str
+    query: Query
+    witness: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ForAllReals:
+    """A query that must be unsat, with mutated ones that must be sat, each evaluated exactly.
+
+    The hypotheses must be satisfiable too (by `example`), or unsat would mean nothing.
+    """
+
+    query: Query
+    mutations: tuple[Mutation, ...]
+    example: dict[str, str]
+    complete: bool = True
+    kind: Kind = Kind.REALS
+
+    @property
+    def title(self) -> str:
+        return self.query.name
+
+    def run(self, effort: Effort) -> Outcome:
+        at = {name: Fraction(value) for name, value in self.example.items()}
+        if not self.query.hypotheses_hold(at):
+            return Outcome(False, f"the example {self.example} does not satisfy the hypotheses")
+        data: dict[str, object] = {"query": self.query.describe(), "smtlib": self.query.to_smtlib()}
+        answer = solve(self.query.to_smtlib(), "z3", effort.solver_limit)
+        data["z3"] = _record(answer)
+        if answer.result == "sat":
+            shown = _model(self.query, answer)
+            return Outcome(False, f"z3 finds a counterexample: {shown}", shown, data)
+        second = None
+        if effort.second_opinion:
+            second = solve(self.query.to_smtlib(), "cvc5", effort.solver_limit)
+            data["cvc5"] = _record(second)
+            if second.result == "sat":
+                return Outcome(False, "cvc5 finds a counterexample where z3 does not", None, data)
+        if "unsat" not in (answer.result, second.result if second else None):
+            return Outcome(None, f"z3: {answer.result} after {answer.seconds:.2f} s", None, data)
+        words = [f"z3 {answer.result} in {answer.seconds:.3f} s"]
+        if second is not None:
+            words.append(f"cvc5 {second.result} in {second.seconds:.3f} s")
+        mutated = []
+        for mutation in self.mutations:
+            shown, failure = _mutated(mutation, effort)
+            if failure is not None:
+                return Outcome(False, failure, None, data)
+            mutated.append({"change": mutation.change, "counterexample": shown})
+            words.append(f"mutated ({mutation.change}): sat at {shown}")
+        data["mutations"] = mutated
+        return Outcome(True, "; ".join(words), None, data)
+
+
+def _record(answer: Answer) -> dict[str, object]:
+    return {"result": answer.result, "seconds": round(answer.seconds, 4)}
+
+
+def _rational(model: dict[str, str]) -> dict[str, Fraction] | None:
+    try:
+        return {name: Fraction(value) for name, value in model.items()}
+    except ValueError:
+        return None
+
+
+def _model(query: Query, answer: Answer) -> str:
+    values = _rational(answer.model)
+    shown = ", ".join(f"{name} = {value}" for name, value in sorted(answer.model.items()))
+    if values is None:
+        return shown
+    values |= {name: Fraction(0) for name in query.variables if name not in values}
+    if not query.hypotheses_hold(values) or query.conclusion_holds(values):
+        raise ArithmeticError(f"the model {shown} of {query.name} is not a counterexample")
+    return shown
+
+
+def _mutated(mutation: Mutation, effort: Effort) -> tuple[str, str | None]:
+    """The counterexample to a mutated query, exactly checked; or what went wrong."""
+    answer = solve(mutation.query.to_smtlib(), "z3", effort.solver_limit)
+    if answer.result != "sat":
+        return "", f"the mutated query ({mutation.change}) is {answer.result}, it must be sat"
+    if mutation.witness:
+        values = {name: Fraction(value) for name, value in mutation.witness.items()}
+        if not mutation.query.hypotheses_hold(values) or mutation.query.conclusion_holds(values):
+            return "", f"the witness {mutation.witness} is no counterexample ({mutation.change})"
+        return ", ".join(f"{k} = {v}" for k, v in mutation.witness.items()), None
+    if _rational(answer.model) is None:
+        return (
+            "",
+            f"the model of the mutated query ({mutation.change}) is irrational: add a witness",
+        )
+    return _model(mutation.query, answer), None
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Instances settled by exact or ball arithmetic.
+
+    certify returns (number holding, number undecided, failing); failing: None, or a counterexample
+    in exact numbers.
+    """
+
+    title: str
+    certify: Callable[[Effort], tuple[int, int, str | None]]
+    complete: bool = False
+    kind: Kind = Kind.CERTIFIED
+
+    def run(self, effort: Effort) -> Outcome:
+        holding, undecided, failing = self.certify(effort)
+        if failing is not None:
+            return Outcome(False, f"a certified instance contradicts it: {failing}", failing)
+        detail = f"{holding} instances certified, {undecided} undecided"
+        data: dict[str, object] = {"certified": holding, "undecided": undecided}
+        return Outcome(True if holding else None, detail, None, data)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """hypothesis draws (spectra first, matrices from them), hunts a violation and shrinks it.
+
+    law takes one drawn value and raises AssertionError where the statement fails on it; it may call
+    hypothesis.assume.
+    """
+
+    title: str
+    draws: SearchStrategy[Any]
+    law: Callable[[Any], object]
+    complete: bool = False
+    kind: Kind = Kind.SEARCHED
+
+    def run(self, effort: Effort) -> Outcome:
+        return self.search(effort.examples, effort.seed)
+
+    def search(self, examples: int, seed: int) -> Outcome:
+        """Try that many examples from that seed. Deterministic."""
+        tried = 0
+        worst: list[object] = []
+
+        @with_seed(seed)
+        @settings(
+            max_examples=examples,
+            database=None,
+            deadline=None,
+            verbosity=Verbosity.quiet,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(self.draws)
+        def attempt(value: Any) -> None:
+            nonlocal tried
+            try:
+                self.law(value)
+            except UnsatisfiedAssumption:
+                raise
+            except Exception:
+                worst[:] = [value]
+                raise
+            tried += 1
+
+        nothing = Outcome(None, "every drawn example was filtered out: nothing was searched")
+        try:
+            attempt()
+        except Unsatisfiable:
+            return nothing
+        except Exception as error:  # whatever the law raises is the violation
+            if not worst:
+                raise
+            shown = f"{show(worst[0])}: {str(error).splitlines()[0] if str(error) else 'violated'}"
+            return Outcome(False, f"violated after {tried} examples: {shown}", shown)
+        if tried == 0:
+            return nothing
+        return Outcome(True, f"{tried} examples, none violates it", None, {"examples": tried})
+
+
+def show(value: object) -> str:
+    """Exact numbers as a reader writes them: Fraction(3, 4) is 3/4."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, list | tuple):
+        inside = ", ".join(show(entry) for entry in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Exact numbers that satisfy the hypotheses and violate the statement, checked step by step.
+
+    `check` executes the contradiction and raises where it does not come out.
+    """
+
+    title: str
+    numbers: str
+    steps: tuple[Step, ...]
+    complete: bool = True
+    kind: Kind = Kind.COUNTEREXAMPLE
+
+    def run(self, effort: Effort) -> Outcome:
+        done = Written(self.title, self.steps).run(effort)
+        if not done.holds:
+            return Outcome(False, f"the counterexample does not come out: {done.detail}")
+        words = " ".join(f"({k}) {step.words}" for k, step in enumerate(self.steps, 1))
+        return Outcome(True, words, self.numbers)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A limit or a rate measured against its prediction; `measure` returns rows of the table.
+
+    Each row: what, predicted, measured, tolerance (absolute). Holds when every row agrees.
+    """
+
+    title: str
+    measure: Callable[[Effort], list[Measurement]]
+    complete: bool = False
+    kind: Kind = Kind.SIMULATED
+
+    def run(self, effort: Effort) -> Outcome:
+        rows = self.measure(effort)
+        wrong = [row for row in rows if not row.agrees]
+        data: dict[str, object] = {"measurements": [vars(row) for row in rows]}
+        if wrong:
+            row = wrong[0]
+            return Outcome(
+                False,
+                f"{row.what}: predicted {row.predicted:.10g}, measured {row.measured:.10g}",
+                None,
+                data,
+            )
+        worst = max(rows, key=lambda row: abs(row.measured - row.predicted), default=None)
+        if worst is None:
+            return Outcome(None, "nothing was measured", None, data)
+        gap = abs(worst.measured - worst.predicted)
+        detail = f"{len(rows)} measurements agree, worst {worst.what}: off by {gap:.1e}"
+        return Outcome(True, detail, None, data)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number predicted and measured."""
+
+    what: str
+    predicted: float
+    measured: float
+    tolerance: float
+
+    @property
+    def agrees(self) -> bool:
+        return abs(self.measured - self.predicted) <= self.tolerance

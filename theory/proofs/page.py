@@ -1,0 +1,21 @@
+"""The ledger as one self-contained page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from jinja2 import Environment
+
+from oversmoothing.theory.proofs.ledger import Entry
+from oversmoothing.theory.proofs.report import to_json_object, totals
+from oversmoothing.theory.support.provenance import provenance
+
+
+def page(entries: Sequence[Entry]) -> str:
+    """HTML of the ledger, claims in the order given."""
+    source = resources.files("oversmoothing.theory.proofs").joinpath("page.html").read_text("utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(source).render(
+        claims=to_json_object(entries), totals=totals(entries), provenance=provenance()
+    )

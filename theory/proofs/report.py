@@ -1,0 +1,173 @@
+"""The ledger as a table, as JSON and as a page: what is claimed, how it stands, how we know."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from oversmoothing.theory.proofs.claim import Kind
+from oversmoothing.theory.proofs.ledger import Entry
+
+_HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
+_CODES = {
+    Kind.WRITTEN: "W",
+    Kind.SYMBOLIC: "Y",
+    Kind.REALS: "R",
+    Kind.CERTIFIED: "C",
+    Kind.SEARCHED: "S",
+    Kind.SIMULATED: "M",
+    Kind.COUNTEREXAMPLE: "X",
+}
+_LEGEND = (
+    "evidence: W written proof, Y symbolic, R for all reals (z3, cvc5), C certified instances, "
+    "S searched, M simulated, X counterexample"
+)
+
+
+def table(entries: Sequence[Entry], width: int = 118) -> str:
+    """One line a claim, aligned; the statement is cut to the width."""
+    rows = [_row(entry) for entry in entries]
+    sizes = [max(len(row[k]) for row in [_HEADINGS, *rows]) for k in range(len(_HEADINGS) - 1)]
+    room = max(24, width - sum(sizes) - 2 * len(sizes))
+    lines = []
+    for row in [_HEADINGS, *rows]:
+        cells = [cell.ljust(size) for cell, size in zip(row, sizes, strict=False)]
+        lines.append("  ".join([*cells, textwrap.shorten(row[-1], room, placeholder=" ...")]))
+    lines.insert(1, "-" * min(width, max(len(line) for line in lines)))
+    return "\n".join([*lines, _LEGEND])
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    kinds = Counter(_CODES[finding.evidence.kind] for finding in entry.findings)
+    evidence = " ".join(f"{code}{n}" if n > 1 else code for code, n in kinds.items())
+    mark = "" if entry.as_recorded else f" (on record: {entry.claim.on_record})"
+    return (
+        entry.claim.name,
+        f"{entry.status}{mark}",
+        evidence,
+        f"{entry.seconds:.1f}",
+        entry.claim.statement,
+    )
+
+
+def details(entry: Entry, width: int = 100) -> str:
+    """A claim in full: statement, source, hypotheses, every piece of evidence, what is next."""
+    claim = entry.claim
+    lines = [f"{claim.name}: {entry.status}"]
+    lines += _wrapped(claim.statement, width)
+    lines += _wrapped(f"source: {claim.source}", width)
+    for hypothesis in claim.hypotheses:
+        lines += _wrapped(f"hypothesis: {hypothesis.words}", width)
+    for finding in entry.findings:
+        outcome = finding.outcome
+        word = {True: "holds", False: "FAILS", None: "open"}[outcome.holds]
+        head = (
+            f"[{finding.evidence.kind}] {finding.evidence.title}: {word} ({finding.seconds:.2f} s)"
+        )
+        lines += _wrapped(head, width)
+        if "query" in outcome.data:
+            lines += _wrapped(str(outcome.data["query"]), width, 6)
+        lines += _wrapped(outcome.detail, width, 6)
+        for number, step in enumerate(_steps(outcome.data), 1):
+            lines += _wrapped(f"{number}. {step}", width, 6)
+        if outcome.counterexample is not None:
+            lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
+    if claim.repaired_by:
+        lines += _wrapped(f"what holds instead: {claim.repaired_by}", width)
+    if claim.further:
+        lines += _wrapped(f"to go further: {claim.further}", width)
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, width: int, indent: int = 2) -> list[str]:
+    space = " " * indent
+    return textwrap.wrap(
+        text, width, initial_indent=space, subsequent_indent=space + "  ", break_long_words=False
+    )
+
+
+def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """A list of {name, statement, status, evidence, seconds} and what else is known of each."""
+    return [
+        {
+            "name": entry.claim.name,
+            "statement": entry.claim.statement,
+            "latex": entry.claim.latex,
+            "source": entry.claim.source,
+            "status": str(entry.status),
+            "on_record": str(entry.claim.on_record),
+            "hypotheses": [hypothesis.words for hypothesis in entry.claim.hypotheses],
+            "repaired_by": entry.claim.repaired_by,
+            "further": entry.claim.further,
+            "evidence": [
+                {
+                    "kind": str(finding.evidence.kind),
+                    "title": finding.evidence.title,
+                    "part_of_proof": finding.evidence.complete,
+                    "holds": finding.outcome.holds,
+                    "detail": finding.outcome.detail,
+                    "counterexample": finding.outcome.counterexample,
+                    "data": finding.outcome.data,
+                    "seconds": round(finding.seconds, 3),
+                }
+                for finding in entry.findings
+            ],
+            "seconds": round(entry.seconds, 3),
+        }
+        for entry in entries
+    ]
+
+
+def totals(entries: Sequence[Entry]) -> str:
+    """Counts by status, and of the solvers' answers."""
+    by_status = Counter(str(entry.status) for entry in entries)
+    lines = [
+        f"{len(entries)} claims: "
+        + ", ".join(f"{count} {status}" for status, count in by_status.most_common())
+    ]
+    queries = [
+        finding.outcome.data
+        for entry in entries
+        for finding in entry.findings
+        if finding.evidence.kind is Kind.REALS
+    ]
+    if queries:
+        agree = sum(_answer(data, "z3") == _answer(data, "cvc5") == "unsat" for data in queries)
+        mutated = sum(_length(data.get("mutations")) for data in queries)
+        lines.append(
+            f"{len(queries)} queries for all reals: z3 unsat on "
+            f"{sum(_answer(data, 'z3') == 'unsat' for data in queries)}, cvc5 agrees on {agree}; "
+            f"{mutated} mutated ones sat"
+        )
+    return "\n".join(lines)
+
+
+def without_second_opinion(entries: Sequence[Entry]) -> list[str]:
+    """The queries on which cvc5 gave no answer, with both times."""
+    lines = []
+    for entry in entries:
+        for finding in entry.findings:
+            data = finding.outcome.data
+            if finding.evidence.kind is Kind.REALS and _answer(data, "cvc5") not in ("unsat", None):
+                times = {name: data[name] for name in ("z3", "cvc5") if name in data}
+                lines.append(f"{entry.claim.name}, {finding.evidence.title}: {times}")
+    return lines
+
+
+def _steps(data: dict[str, object]) -> list[str]:
+    """The steps of a written proof, each with a mark where a machine executed it."""
+    steps = data.get("steps")
+    if not isinstance(steps, list):
+        return []
+    return [f"{step['words']}{' [executed]' if step['executed'] else ''}" for step in steps]
+
+
+def _answer(data: dict[str, object], solver: str) -> object:
+    record = data.get(solver)
+    return record.get("result") if isinstance(record, dict) else None
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, list) else 0

@@ -1,0 +1,128 @@
+"""Searches that go on over several runs: seeded chunks, and a record of what has been covered.
+
+A chunk is (claim, title of the evidence, index); its seed is derived from these, so that chunks can
+be run in any order, on any number of workers, and never twice. The record is written after every
+chunk: an interrupted run loses at most the chunk in work.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oversmoothing.theory.proofs.claim import Claim, Kind
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.ledger import evidence_of
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text, to_json, write_atomically
+
+# Examples in one chunk: some seconds of work.
+CHUNK = 2000
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One piece of a search."""
+
+    claim: str
+    title: str
+    index: int
+    examples: int = CHUNK
+
+    @property
+    def seed(self) -> int:
+        return zlib.crc32(f"{self.claim}|{self.title}|{self.index}".encode())
+
+    @property
+    def key(self) -> str:
+        return f"{self.claim}|{self.title}|{self.index}|{self.examples}"
+
+
+class Coverage:
+    """The record of finished chunks, kept in one JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.chunks: dict[str, dict[str, Any]] = {}
+        if path.exists():
+            try:
+                data = json.loads(read_text(path))
+                if data["schema_version"] != SCHEMA_VERSION:
+                    raise ValueError(f"schema_version {data['schema_version']}")
+                self.chunks = {str(key): dict(value) for key, value in data["chunks"].items()}
+            except (ValueError, KeyError, AttributeError, TypeError) as error:
+                raise InputError(
+                    f"'{path}' is not a record of searched chunks ({error}): move it away to start "
+                    "a new one, or restore it"
+                ) from error
+
+    def add(self, chunk: Chunk, found: dict[str, Any]) -> None:
+        self.chunks[chunk.key] = found
+        self.save()
+
+    def save(self) -> None:
+        write_atomically(
+            self.path, to_json({"schema_version": SCHEMA_VERSION, "chunks": self.chunks})
+        )
+
+    def totals(self) -> list[dict[str, Any]]:
+        """By claim and search: examples tried, seconds, violations found."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for key, value in self.chunks.items():
+            claim, title = key.split("|")[:2]
+            row = found.setdefault(
+                (claim, title),
+                {"claim": claim, "search": title, "examples": 0, "seconds": 0.0, "violations": []},
+            )
+            row["examples"] += value["examples"]
+            row["seconds"] += value["seconds"]
+            if value["violation"]:
+                row["violations"].append(value["violation"])
+        return list(found.values())
+
+
+def searches(claims: Iterable[Claim]) -> list[tuple[Claim, Searched]]:
+    """Every searched evidence of the claims."""
+    return [
+        (claim, evidence)
+        for claim in claims
+        for evidence in evidence_of(claim)
+        if evidence.kind is Kind.SEARCHED and isinstance(evidence, Searched)
+    ]
+
+
+def pending(claims: Iterable[Claim], examples: int, coverage: Coverage) -> list[Chunk]:
+    """Chunks still to do so that every claim reaches that many examples, round by round.
+
+    The searches of a claim share them alike. Round by round: an unfinished run has covered all
+    claims alike, not the first ones only.
+    """
+    chosen = searches(claims)
+    shares = Counter(claim.name for claim, _ in chosen)
+    wanted = [
+        Chunk(claim.name, evidence.title, index)
+        for index in range(-(-examples // CHUNK))
+        for claim, evidence in chosen
+        if index < -(-examples // (CHUNK * shares[claim.name]))
+    ]
+    return [chunk for chunk in wanted if chunk.key not in coverage.chunks]
+
+
+def run_chunk(chunk: Chunk, claims: dict[str, Claim]) -> dict[str, Any]:
+    """Search one chunk. Returns its record; a violation is data, not an error."""
+    evidence = next(e for _, e in searches([claims[chunk.claim]]) if e.title == chunk.title)
+    start = time.perf_counter()
+    outcome = evidence.search(chunk.examples, chunk.seed)
+    return {
+        "examples": int(str(outcome.data.get("examples", 0))) if outcome.holds else 0,
+        "seconds": round(time.perf_counter() - start, 3),
+        "violation": outcome.counterexample,
+        "detail": outcome.detail,
+    }

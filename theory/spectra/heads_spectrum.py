@@ -1,0 +1,306 @@
+"""What decides a layer of many heads, X' = [X +] sum_h A_h X W_h: exact, without averaging (T7).
+
+The operator is not a Kronecker product, but consensus is invariant: there it is [I +] sum_h H_h
+with H_h = W_h^T, radius rho_C. On the quotient it is Y -> [Y +] sum_h B_h Y W_h with the
+B_h = Q^T A_h Q (T1c), radius rho_Q: dense where (n - 1) d is small, by Arnoldi's method on the
+operator above. The whole matrix is never formed, and a radius that is not converged is UNDECIDED.
+
+Causal heads (every A_h lower triangular) decouple token by token (T7e): the spectrum is the union
+over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.checks import check_attention, check_square
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.spectrum import EPS, eigenvalues
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.words import ONE_TOKEN
+
+Array = NDArray[np.float64]
+
+# Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
+DENSE_SIZE = 400
+# Fewer Arnoldi vectors have been seen not to converge on weak heads; two wanted, for a pair.
+_ARNOLDI_VECTORS, _WANTED = 80, 2
+_RESTARTS = 30
+# Of the residual, relative to what the heads add: what is left over is in the error.
+_TOLERANCE = 1e-9
+# The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A comparison
+# first asks for less, and takes it where the radii are a hundred times as far apart.
+_ROUGH, _FAR = 1e-4, 1e-2
+
+
+@dataclass(frozen=True)
+class Radius:
+    """A spectral radius.
+
+    value: None where it is not known. error: an estimate (first-order, from the condition of the
+    eigenvalue) of how far rounding or the residual may have moved it. method: 'dense', 'arnoldi'
+    or 'causal'. reason: what kept it from being known, or empty.
+    """
+
+    value: float | None
+    error: float
+    method: str
+    reason: str = ""
+
+
+def consensus_block(W: Any, residual: bool = True) -> Array:
+    """[I +] sum_h H_h [d, d], what a layer does to tokens that are all alike.
+
+    W [heads, d, d] or the factors (W_V [heads, d, r], W_O [heads, r, d]).
+    """
+    P, Q = _factors(W)
+    if P is None:
+        total: Array = Q.sum(axis=0).T
+    else:
+        total = (P.swapaxes(0, 1).reshape(P.shape[1], -1) @ Q.reshape(-1, Q.shape[2])).T
+    return np.eye(len(total)) + total if residual else total
+
+
+def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
+    """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
+
+    A [heads, n, n] row-stochastic. W [heads, d, d]: 2 heads n d (n + d) operations a product; or
+    the factors (W_V [heads, d, r], W_O [heads, r, d]): 2 heads n r (n + 2 d).
+    """
+    A = _attention(A)
+    P, Q = _factors(W)
+    _check_heads(A, Q)
+    B = quotient(A)
+    heads, k, d = len(B), B.shape[-1], Q.shape[-1]
+
+    def operator(B: Array, P: Array | None, Q: Array) -> Callable[[Array], Array]:
+        wide = Q.reshape(-1, d)
+        into = None if P is None else np.ascontiguousarray(P.swapaxes(0, 1)).reshape(d, -1)
+
+        def apply(y: Array) -> Array:
+            Y = y.reshape(k, d)
+            if into is None:
+                mixed = (B.reshape(heads * k, k) @ Y).reshape(heads, k, d)
+            else:
+                mixed = B @ (Y @ into).reshape(k, heads, -1).transpose(1, 0, 2)
+            moved = mixed.transpose(1, 0, 2).reshape(k, -1) @ wide
+            result: Array = (Y + moved if residual else moved).ravel()
+            return result
+
+        return apply
+
+    turned = np.ascontiguousarray(B.swapaxes(1, 2))
+    first = None if P is None else np.ascontiguousarray(Q.swapaxes(1, 2))
+    last = np.ascontiguousarray((Q if P is None else P).swapaxes(1, 2))
+    return scipy.sparse.linalg.LinearOperator(
+        (k * d, k * d),
+        matvec=operator(B, P, Q),
+        rmatvec=operator(turned, first, last),
+        dtype=np.float64,
+    )
+
+
+def quotient_radius(
+    A: Any,
+    W: Any,
+    residual: bool = True,
+    dense_size: int = DENSE_SIZE,
+    beside: Radius | None = None,
+) -> Radius:
+    """rho_Q, the spectral radius of `quotient_operator`; 0 for one token.
+
+    Dense up to (n - 1) d = dense_size, by Arnoldi's method (ARPACK) beyond: the eigenvalue of
+    largest modulus among several, with its left eigenvector for the condition, to a residual of
+    1e-9 of what the heads add to the identity. beside: the radius that it is to be compared with;
+    where the two are far apart, 1e-4 is enough. The error does not see an eigenvalue that
+    Arnoldi's method has not met.
+    """
+    A = _attention(A)
+    Q = _factors(W)[1]
+    _check_heads(A, Q)
+    size = (A.shape[-1] - 1) * Q.shape[-1]
+    if size == 0:
+        return Radius(0.0, 0.0, "dense")
+    if size <= max(dense_size, _WANTED + 2):
+        return _dense_radius(_quotient_matrix(A, _dense(W), residual), "dense")
+    operator = quotient_operator(A, W, residual)
+    if beside is not None:
+        rough = _arnoldi_radius(operator, residual, _ROUGH)
+        if _far_apart(beside, rough):
+            return rough
+    return _arnoldi_radius(operator, residual, _TOLERANCE)
+
+
+def _quotient_matrix(A: Array, W: Array, residual: bool) -> Array:
+    B = quotient(A)
+    size = B.shape[-1] * W.shape[-1]
+    # Row-major vec: vec(B Y W) = (B (x) W^T) vec(Y).
+    M: Array = np.einsum("hij,hlk->ikjl", B, W).reshape(size, size)
+    return np.eye(size) + M if residual else M
+
+
+def _dense_radius(M: Array, method: str) -> Radius:
+    # The entries of M are rounded, each by a few eps of what it is the sum of.
+    found = eigenvalues(M, rounding=4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M)))
+    moduli = np.abs(found.values)
+    place = int(np.argmax(moduli))
+    value = float(moduli[place])
+    # Any eigenvalue might turn out the largest within its error.
+    reach = float((moduli + found.errors).max()) - value
+    return Radius(value, max(reach, float(found.errors[place])), method)
+
+
+def _arnoldi_radius(
+    operator: scipy.sparse.linalg.LinearOperator, with_identity: bool, tolerance: float
+) -> Radius:
+    size = operator.shape[0]
+    start = np.random.default_rng(2401_04301).standard_normal(size)
+    moved = operator.matvec(start) - (start if with_identity else 0.0)
+    # Weak heads leave every eigenvalue near 1: relative to 1, any vector would be converged.
+    added = min(1.0, float(np.linalg.norm(moved) / np.linalg.norm(start)))
+    options: dict[str, Any] = {
+        "k": min(_WANTED, size - 2),
+        "ncv": min(_ARNOLDI_VECTORS, size - 1),
+        "which": "LM",
+        "v0": start,
+        "maxiter": _RESTARTS,
+        "tol": max(EPS, tolerance * added),
+    }
+    try:
+        values, right = scipy.sparse.linalg.eigs(operator, **options)
+        left_values, left = scipy.sparse.linalg.eigs(operator.H, **options)
+    except scipy.sparse.linalg.ArpackError as failure:
+        return Radius(
+            None, float("inf"), "arnoldi", f"Arnoldi's method did not converge ({failure})"
+        )
+    place = int(np.argmax(np.abs(values)))
+    value, v = values[place], right[:, place]
+    # The eigenvalue nearest to it that the transpose has; the conjugate one is as large.
+    w = left[:, int(np.argmin(np.abs(left_values.conj() - value)))]
+    residual = float(
+        np.linalg.norm(operator.matvec(v.real) + 1j * operator.matvec(v.imag) - value * v)
+    )
+    sensitivity = abs(np.vdot(w, v)) / float(np.linalg.norm(w) * np.linalg.norm(v))
+    error = np.inf if sensitivity == 0 else (residual + EPS * size**0.5 * abs(value)) / sensitivity
+    if abs(abs(left_values).max() - abs(value)) > error + 1e-8 * abs(value):
+        return Radius(
+            None,
+            float("inf"),
+            "arnoldi",
+            "Arnoldi's method found another largest eigenvalue for the transpose",
+        )
+    return Radius(float(abs(value)), float(error), "arnoldi")
+
+
+def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
+    """G_i = [I +] sum_h A_h,ii H_h, [n, d, d]: the diagonal blocks of a causal layer (T7e).
+
+    For several causal layers multiply the G_i of one token. Raises `InputError` unless every A_h is
+    lower triangular.
+    """
+    A, W = _attention(A), _dense(W)
+    _check_heads(A, W)
+    if np.triu(A, 1).any():
+        raise InputError(
+            "some A_h has entries above its diagonal: token blocks are for causal heads"
+        )
+    diagonal = np.diagonal(A, axis1=-2, axis2=-1)  # [heads, n]
+    blocks: Array = np.einsum("hi,hlk->ikl", diagonal, W)
+    return blocks + np.eye(W.shape[-1]) if residual else blocks
+
+
+def heads_verdict(
+    *, A: Any, W: Any, residual: bool = True, dense_size: int = DENSE_SIZE
+) -> Verdict:
+    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3), for generic X_0?
+
+    A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
+    (W_V [heads, d, r], W_O [heads, r, d]), which is quicker), by keyword only.
+    rho_C against rho_Q, each with its error; numerical: UNDECIDED where the errors meet or
+    Arnoldi's method does not converge. Raises `InputError` on illegal input.
+    """
+    A = _attention(A)
+    _check_heads(A, _factors(W)[1])
+    causal = not np.triu(A, 1).any()
+    consensus = _dense_radius(consensus_block(W, residual), "dense")
+    if A.shape[-1] == 1:
+        return Verdict("TRIVIAL", "numerical", consensus.value, None, ONE_TOKEN)
+    if causal:
+        rest = [_dense_radius(G, "causal") for G in token_blocks(A, W, residual)[1:]]
+        other = max(rest, key=lambda r: r.value or 0.0)
+        reach = max((r.value or 0.0) + r.error for r in rest) - (other.value or 0.0)
+        other = Radius(other.value, max(reach, other.error), "causal")
+    else:
+        other = quotient_radius(A, W, residual, dense_size, beside=consensus)
+    rho_c, rho_q = consensus.value, other.value
+    assert rho_c is not None
+    if rho_q is None:
+        reason = f"rho_Q is not known: {other.reason}. A larger dense_size settles it by LAPACK."
+        return Verdict("UNDECIDED", "numerical", rho_c, None, reason)
+    if abs(rho_c - rho_q) <= consensus.error + other.error:
+        reason = (
+            f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and rho_Q = "
+            f"{rho_q:.12g} +- {other.error:.1e} overlap."
+        )
+        return Verdict("UNDECIDED", "numerical", rho_c, rho_q, reason)
+    heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
+    if rho_c > rho_q:
+        reason = (
+            f"consensus dominates: the radius of {'I + ' if residual else ''}sum_h H_h ({heads}) "
+            f"is {rho_c:.6g}, that of the quotient {rho_q:.6g} ({other.method})."
+        )
+        return Verdict("SMOOTHING", "numerical", rho_c, rho_q, reason)
+    reason = (
+        f"consensus does not dominate: the radius of the quotient is {rho_q:.6g} ({heads}, "
+        f"{other.method}), that of consensus {rho_c:.6g}."
+    )
+    return Verdict("NON_SMOOTHING", "numerical", rho_c, rho_q, reason)
+
+
+def _attention(A: Any) -> Array:
+    checked = check_attention(A)
+    return checked[None] if checked.ndim == 2 else checked
+
+
+def _far_apart(one: Radius, other: Radius) -> bool:
+    if one.value is None or other.value is None:
+        return False
+    return abs(one.value - other.value) > _FAR * max(one.value, other.value) + 10 * other.error
+
+
+def _factors(W: Any) -> tuple[Array | None, Array]:
+    """(W_V, W_O), or (None, W) where W is dense; [heads, ., .] each."""
+    if not isinstance(W, tuple):
+        checked = check_square(W, name="W")
+        return None, checked[None] if checked.ndim == 2 else checked
+    if len(W) != 2:
+        raise InputError(f"weights as factors are a pair (W_V, W_O), not {len(W)} arrays")
+    P, Q = (np.asarray(x, dtype=np.float64) for x in W)
+    if P.ndim != 3 or Q.shape != (P.shape[0], P.shape[2], P.shape[1]) or P.size == 0:
+        raise InputError(
+            f"W_V {list(P.shape)} and W_O {list(Q.shape)} must be [heads, d, r] and [heads, r, d]"
+        )
+    if not (np.isfinite(P).all() and np.isfinite(Q).all()):
+        raise InputError("W_V and W_O must be finite: replace NaN and infinite entries")
+    return P, Q
+
+
+def _dense(W: Any) -> Array:
+    P, Q = _factors(W)
+    return Q if P is None else P @ Q
+
+
+def _check_heads(A: Array, W: Array) -> None:
+    """W: the last factor, [heads, r or d, d]."""
+    if A.ndim != 3 or W.ndim != 3 or len(A) != len(W) or len(A) == 0:
+        raise InputError(
+            f"A has shape {list(A.shape)} and W {list(W.shape)}; they must be [heads, n, n] and "
+            "[heads, d, d] with the same number of heads"
+        )

@@ -1,0 +1,123 @@
+"""The two eigenproblems behind X' = X + A X W, with residuals in more digits than float64 (T1).
+
+Tokens: B = Q^T A Q on the differences between tokens. Features: H = W^T, or for a head W = P Q of
+rank r its r x r core G = Q P, whose spectrum is all of W's but d - r zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.numbers.accurate_product import accurate_product, two_product, two_sum
+from oversmoothing.theory.spectra.eigenbasis import Eigenbasis, Solver
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+
+class TokenModes:
+    """pi and the eigenbasis of B = Q^T A Q for a row-stochastic A [n, n] (T1c-d).
+
+    The exact matrix meant is A + (1 - A 1) pi^T: what rounding took from a row sum is given back
+    in proportion to pi, which moves no eigenvalue but 1 (to first order: pi^T v = 0).
+    offset [n]: 1/n - pi, so that mean = c + offset^T HFC.
+    """
+
+    def __init__(self, A: Array, pi: Array | None = None, solver: Solver | None = None) -> None:
+        self.A = A
+        self.pi = stationary_distribution(A) if pi is None else pi
+        n = len(A)
+        self.offset: Array = 1.0 / n - self.pi
+        self.basis = Eigenbasis(fast_quotient(A), self._residual, solver)
+
+    def _residual(self, vectors: Complex, values: Complex) -> Complex:
+        n, k = len(self.A), len(values)
+        x = from_quotient(np.concatenate((vectors.real, vectors.imag), axis=1))
+        high, low = accurate_product(self.A, np.concatenate((x, np.ones((n, 1))), axis=1))
+        deficit = (1.0 - high[:, 2 * k :]) - low[:, 2 * k :]
+        high, low = high[:, : 2 * k], low[:, : 2 * k] + deficit * (self.pi @ x)
+        high, low = _subtract_multiple(high, low, x, values)
+        # Modulo consensus: the part along 1 is of order 1 and must go before the rounding.
+        high, left = two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
+        found = high + (left + low)
+        found = to_quotient(found - found.mean(axis=0))
+        return found[:, :k] + 1j * found[:, k:]
+
+
+class FeatureModes:
+    """The eigenbasis of H [d, d], or of the core G = Q P of a head W = P Q.
+
+    P [d, r], Q [r, d]; both None for a dense H.
+    """
+
+    def __init__(
+        self,
+        *,
+        H: Array | None = None,
+        P: Array | None = None,
+        Q: Array | None = None,
+        solver: Solver | None = None,
+    ) -> None:
+        self.P, self.Q = P, Q
+        if H is not None:
+            self.name, matrix = "H", H
+        else:
+            assert P is not None and Q is not None
+            self.name, matrix = "the core W_proj W_V of the head", (Q @ P).T
+        self._matrix = matrix
+        self.basis = Eigenbasis(matrix, self._residual, solver)
+        if H is not None and len(H) == 1:
+            self.basis.error[:] = 0.0  # the eigenvalue of a number is that number
+
+    def _residual(self, vectors: Complex, values: Complex) -> Complex:
+        k = len(values)
+        x = np.concatenate((vectors.real, vectors.imag), axis=1)
+        if self.P is None or self.Q is None:
+            high, low = accurate_product(self._matrix, x)
+        else:
+            # G^T x = P^T (Q^T x), with what the rounding of G left out.
+            middle, rest = accurate_product(self.Q.T, x)
+            high, low = accurate_product(self.P.T, middle)
+            low = low + self.P.T @ rest
+        high, low = _subtract_multiple(high, low, x, values)
+        found = high + low
+        return found[:, :k] + 1j * found[:, k:]
+
+
+def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tuple[Array, Array]:
+    """high + low - lambda x for x = [Re x, Im x], lambda complex, in two parts."""
+    k = len(values)
+    re, im = x[:, :k], x[:, k:]
+    swapped = np.concatenate((im, re), axis=1)
+    for factor, y in (
+        (np.concatenate((values.real, values.real)), x),
+        (np.concatenate((-values.imag, values.imag)), swapped),
+    ):
+        p, e = two_product(np.broadcast_to(factor, y.shape), y)
+        high, left = two_sum(high, -p)
+        low = low + (left - e)
+    return high, low
+
+
+def to_quotient(hfc: Array) -> Array:
+    """Q^T hfc [n-1, k] for centred hfc [n, k], Q as in `complement_basis`; O(n k)."""
+    result: Array = hfc[1:] - hfc[:1] / (np.sqrt(len(hfc)) + 1.0)
+    return result
+
+
+def from_quotient(y: Array) -> Array:
+    """Q y [n, k], centred, for y [n-1, k]; O(n k)."""
+    root = np.sqrt(len(y) + 1.0)
+    s = y.sum(axis=0, keepdims=True) / root
+    return np.concatenate((-s, y - s / (root + 1.0)))
+
+
+def fast_quotient(A: Array) -> Array:
+    """B = Q^T A Q [n-1, n-1] in O(n^2), A centred first (see `theory.layer.quotient`)."""
+    root = np.sqrt(len(A)) + 1.0
+    centred = A - A.mean(axis=0)
+    half = centred[:, 1:] - centred[:, :1] / root
+    result: Array = half[1:] - half[:1] / root
+    return result

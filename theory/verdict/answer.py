@@ -1,0 +1,83 @@
+"""The verdict as an object: value, status, radii, limits, and why, in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from oversmoothing.theory.depth.ratios import Ratio
+from oversmoothing.theory.numbers.rational import fraction_text
+from oversmoothing.theory.spectra.spectrum import Spectrum
+from oversmoothing.theory.support.files import json_number
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer for one (A, H), and for one X_0 where it was given.
+
+    verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
+    where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
+    status: "exact", "certified" or "numerical". rho_consensus, rho_quotient: the two radii; rate =
+    rho_Q / rho_C per layer; margin = rho_C - rho_Q. tends_to, limit, limit_rank: what HFC/LFC and
+    the rank of X_L do, for X_0 where given, else for generic X_0; None where unknown or where the
+    value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
+    attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
+    """
+
+    verdict: str
+    status: str
+    rho_consensus: float | None
+    rho_quotient: float | None
+    reason: str
+    tends_to: str | None = None
+    limit: float | None = None
+    limit_rank: int | None = None
+    verdict_x0: str | None = None
+    hfc_lfc: dict[int, Ratio] = field(default_factory=dict)
+    has_x0: bool = False
+    attention: Spectrum | None = field(default=None, repr=False)
+    value: Spectrum | None = field(default=None, repr=False)
+
+    @property
+    def rate(self) -> float | None:
+        """r = rho_Q / rho_C (T5a), inf where rho_C = 0."""
+        if self.rho_consensus is None or self.rho_quotient is None:
+            return None
+        if self.rho_consensus == 0:
+            return float("inf")
+        return self.rho_quotient / self.rho_consensus
+
+    @property
+    def margin(self) -> float | None:
+        """rho_C - rho_Q."""
+        if self.rho_consensus is None or self.rho_quotient is None:
+            return None
+        return self.rho_consensus - self.rho_quotient
+
+    def to_json_object(self) -> dict[str, Any]:
+        """The fields of `oversmoothing verdict --json`: unknown is null, infinite "inf"/"-inf"."""
+        result: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": self.verdict,
+            "status": self.status,
+            "rho_consensus": json_number(self.rho_consensus),
+            "rho_quotient": json_number(self.rho_quotient),
+            "rate": json_number(self.rate),
+            "margin": json_number(self.margin),
+            "reason": self.reason,
+            "tends_to": self.tends_to,
+            "limit": json_number(self.limit),
+            "limit_rank": self.limit_rank,
+        }
+        if self.has_x0:
+            result["verdict_x0"] = self.verdict_x0
+            result["hfc_lfc_squared"] = {
+                str(depth): fraction_text(ratio.squared)
+                for depth, ratio in self.hfc_lfc.items()
+                if ratio.squared is not None
+            }
+            result["hfc_lfc"] = {str(k): json_number(r.value) for k, r in self.hfc_lfc.items()}
+            result["log_hfc_lfc"] = {str(k): json_number(r.log) for k, r in self.hfc_lfc.items()}
+        return result

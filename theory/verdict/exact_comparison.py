@@ -1,0 +1,372 @@
+"""The verdict on rational input, decided exactly: ties, defective blocks and all (T2-T4, T6b).
+
+Eigenvalues are roots of integer polynomials, enclosed in balls of any precision. Two moduli
+|1 + h a| that no precision separates are equal once the precision passes the gap bound: a non-zero
+algebraic number delta with q delta an algebraic integer, whose D conjugates are at most M, has
+|delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from math import ceil, log2, prod
+from typing import Any
+
+import flint
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
+
+# Precision, in bits, up to which an equality is proved. It covers n, d <= 4 with entries whose
+# numerators and denominators have up to 64 bits, whatever their Galois groups.
+EXACT_BITS = 2**20
+
+
+def at_precision(bits: int) -> AbstractContextManager[Any]:
+    """A context in which ball arithmetic works with `bits` bits."""
+    context: AbstractContextManager[Any] = flint.ctx.workprec(bits)
+    return context
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """An irreducible factor over Q of a characteristic polynomial: one Galois class of eigenvalues.
+
+    polynomial: primitive, with integer coefficients. multiplicity: of each of its roots.
+    jordan: sizes of the Jordan blocks of each root, largest first (the same for all roots, since
+    Galois conjugation permutes them).
+    """
+
+    polynomial: flint.fmpz_poly
+    multiplicity: int
+    jordan: tuple[int, ...]
+    _roots: dict[int, list[flint.acb]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def degree(self) -> int:
+        return int(self.polynomial.degree())
+
+    @cached_property
+    def leading(self) -> int:
+        return abs(int(self.polynomial[self.degree]))
+
+    @property
+    def rational_root(self) -> flint.fmpq:
+        """The root of a factor of degree 1."""
+        return flint.fmpq(-int(self.polynomial[0]), int(self.polynomial[1]))
+
+    def roots(self, bits: int) -> list[flint.acb]:
+        """Disjoint balls around the roots, in an order that does not depend on `bits`."""
+        if bits not in self._roots:
+            with at_precision(bits):
+                if self.degree == 1:
+                    found = [flint.acb(self.rational_root)]
+                else:
+                    roots: list[Any] = self.polynomial.complex_roots()
+                    found = [root for root, _ in roots]
+                reference = self._roots.get(64)
+                if reference is not None:
+                    # Isolating balls: each finer one overlaps exactly one of the coarse ones.
+                    found = [next(f for f in found if f.overlaps(r)) for r in reference]
+            self._roots[bits] = found
+        return self._roots[bits]
+
+    @cached_property
+    def conjugate_index(self) -> list[int]:
+        """For each root the index of its complex conjugate (itself where it is real)."""
+        roots = self.roots(64)
+        if len(roots) == 1:
+            return [0]
+        with at_precision(64):
+            return [
+                next(k for k, other in enumerate(roots) if other.overlaps(root.conjugate()))
+                for root in roots
+            ]
+
+
+@dataclass(frozen=True)
+class Eigenvalue:
+    """One root of a factor."""
+
+    factor: Factor
+    index: int
+
+    def ball(self, bits: int) -> flint.acb:
+        return self.factor.roots(bits)[self.index]
+
+    @property
+    def conjugate(self) -> Eigenvalue:
+        return Eigenvalue(self.factor, self.factor.conjugate_index[self.index])
+
+    @property
+    def is_real(self) -> bool:
+        return self.factor.conjugate_index[self.index] == self.index
+
+    @property
+    def is_zero(self) -> bool:
+        return self.factor.degree == 1 and int(self.factor.polynomial[0]) == 0
+
+    @property
+    def is_one(self) -> bool:
+        return self.factor.degree == 1 and int(self.factor.polynomial(1)) == 0
+
+
+def factors(matrix: Matrix) -> list[Factor]:
+    """The Galois classes of eigenvalues of a rational matrix with their Jordan block sizes."""
+    if not matrix:
+        return []
+    M = to_flint(matrix)
+    size = M.nrows()
+    _, found = M.charpoly().numer().factor()
+    result = []
+    for polynomial, multiplicity in found:
+        if multiplicity == 1:
+            blocks: tuple[int, ...] = (1,)
+        else:
+            blocks = _jordan_sizes(M, polynomial, int(multiplicity), size)
+        result.append(Factor(polynomial, int(multiplicity), blocks))
+    return result
+
+
+def _jordan_sizes(
+    M: flint.fmpq_mat, polynomial: flint.fmpz_poly, multiplicity: int, size: int
+) -> tuple[int, ...]:
+    """Block sizes of each root of `polynomial`, from the nullities of its powers at M."""
+    degree = int(polynomial.degree())
+    identity = flint.fmpq_mat(size, size, [int(i == j) for i in range(size) for j in range(size)])
+    value = flint.fmpq_mat(size, size)
+    for k in range(degree, -1, -1):
+        value = value * M + identity * polynomial[k]
+    nullities = [0]
+    power = identity
+    while nullities[-1] < multiplicity:
+        power = power * value
+        nullities.append((size - int(power.rank())) // degree)
+    # nullities[k] - nullities[k-1] is the number of blocks of size >= k.
+    at_least = [b - a for a, b in pairwise(nullities)] + [0]
+    sizes = []
+    for k in range(len(at_least) - 1, 0, -1):
+        sizes += [k] * (at_least[k - 1] - at_least[k])
+    return tuple(sizes)
+
+
+def eigenvalues(classes: list[Factor]) -> list[Eigenvalue]:
+    """The distinct eigenvalues."""
+    return [Eigenvalue(f, k) for f in classes for k in range(f.degree)]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A pair (i, j): multiplier mu = 1 + h a. attention is None for consensus (a = 1, i = n)."""
+
+    attention: Eigenvalue | None
+    value: Eigenvalue
+
+    def multiplier(self, bits: int) -> flint.acb:
+        """Ball around 1 + h a."""
+        with at_precision(bits):
+            h = self.value.ball(bits)
+            if self.value.is_zero:
+                return flint.acb(1)
+            if self.attention is None:
+                return 1 + h
+            if self.value.factor.degree == self.attention.factor.degree == 1:
+                # Rounded once, at the end: 1 + h a = 0 has to be exactly that.
+                a = self.attention.factor.rational_root
+                return flint.acb(1 + self.value.factor.rational_root * a)
+            return 1 + h * self.attention.ball(bits)
+
+    def squared_modulus(self, bits: int) -> flint.arb:
+        """Ball around |1 + h a|^2."""
+        with at_precision(bits):
+            mu = self.multiplier(bits)
+            return mu.real * mu.real + mu.imag * mu.imag
+
+    @property
+    def structural(self) -> tuple[object, ...]:
+        """Equal keys mean equal moduli by structure: mu = 1 for h = 0, a = 1, joint conjugates."""
+        if self.value.is_zero:
+            return ("one",)
+        a = self.attention if self.attention is None or not self.attention.is_one else None
+        return min(self._key(a, self.value), self._key(a and a.conjugate, self.value.conjugate))
+
+    @staticmethod
+    def _key(a: Eigenvalue | None, h: Eigenvalue) -> tuple[object, ...]:
+        left = (0, 0) if a is None else (id(a.factor), a.index)
+        return (*left, id(h.factor), h.index)
+
+
+def jordan_size(mode: Mode) -> int:
+    """The largest Jordan block of I + H (x) A at this mode's eigenvalue pair (T6a)."""
+    p = mode.value.factor.jordan[0]
+    if mode.attention is None:
+        return p
+    q = mode.attention.factor.jordan[0]
+    if mode.value.is_zero:
+        return min(p, q) if mode.attention.is_zero else p
+    return q if mode.attention.is_zero else p + q - 1
+
+
+def gap_bits(first: Mode, second: Mode) -> float:
+    """Bits of the bound below which |mu_1|^2 - |mu_2|^2 can only be zero.
+
+    With c the leading coefficient of a factor, c times a product of distinct roots of it is an
+    algebraic integer: |mu|^2 = (1 + h a)(1 + conj h conj a) needs c once for a complex pair and
+    twice for a real root, which then occurs squared.
+    """
+    used: dict[int, tuple[Factor, set[int]]] = {}
+    exponent: dict[int, int] = {}
+    for mode in (first, second):
+        for value in (mode.value, mode.attention):
+            if value is not None:
+                key = id(value.factor)
+                used.setdefault(key, (value.factor, set()))[1].update(
+                    (value.index, value.conjugate.index)
+                )
+                exponent[key] = max(exponent.get(key, 1), 2 if value.is_real else 1)
+    # The field of all roots involved: at most k (k-1) ... ways to embed roots of a degree-k factor.
+    degree = prod(
+        prod(range(f.degree - len(indices) + 1, f.degree + 1)) for f, indices in used.values()
+    )
+    denominator = sum(exponent[key] * log2(f.leading) for key, (f, _) in used.items())
+    # Every eigenvalue of A has modulus at most 1, so 0 <= |1 + h a|^2 <= (1 + max |h|)^2 at
+    # complex places; at the others the two factors belong to different roots, with the same bound,
+    # and the difference of two such products is at most twice it.
+    with at_precision(64):
+        largest = max(
+            float(abs(root).upper())
+            for mode in (first, second)
+            for root in mode.value.factor.roots(64)
+        )
+    size = max(0.0, denominator + 1 + 2 * log2(1 + largest)) + 1e-6
+    return denominator + (degree - 1) * size + 2
+
+
+@dataclass(frozen=True)
+class ExactDominance:
+    """All modes with the largest modulus on each side, and which side wins.
+
+    comparison: 1 consensus, -1 quotient, 0 equal, None undecided within `EXACT_BITS`.
+    """
+
+    consensus: list[Mode]
+    quotient: list[Mode]
+    comparison: int | None
+    bits_needed: int
+
+    def radius(self, consensus: bool, bits: int = 128) -> flint.arb:
+        """Ball around rho_C or rho_Q (0 where there are no modes)."""
+        modes = self.consensus if consensus else self.quotient
+        with at_precision(bits):
+            return modes[0].squared_modulus(bits).sqrt() if modes else flint.arb(0)
+
+    def dominant(self) -> list[Mode]:
+        """The modes of largest modulus over both sides."""
+        if self.comparison is None:
+            return []
+        kept = self.consensus if self.comparison >= 0 else []
+        return kept + (self.quotient if self.comparison <= 0 else [])
+
+
+def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | None, int]:
+    """Sign of |mu_first| - |mu_second| (None if it would need more than `limit` bits), and bits."""
+    if first.structural == second.structural:
+        return 0, 0
+    needed = ceil(gap_bits(first, second))
+    # Where equality is out of reach, 2^14 bits still separate whatever is not meant to be equal.
+    last = needed + 64 if needed <= limit else 2**14
+    bits = 64
+    while True:
+        difference = _difference(first, second, bits)
+        if difference > 0:
+            return 1, bits
+        if difference < 0:
+            return -1, bits
+        if _is_below(difference, needed):
+            return 0, needed
+        if bits >= 2 * last:
+            return None, needed
+        # Balls lose a few bits to cancellation: one more doubling than the bound asks for.
+        bits = min(4 * bits, last) if bits < last else 2 * last
+
+
+def _difference(first: Mode, second: Mode, bits: int) -> flint.arb:
+    with at_precision(bits):
+        return first.squared_modulus(bits) - second.squared_modulus(bits)
+
+
+def _is_below(difference: flint.arb, bits: int) -> bool:
+    """Whether |difference| < 2^-bits for certain."""
+    with at_precision(64):
+        return bool(abs(difference).upper() < flint.arb(2) ** (-bits))
+
+
+def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
+    """The modes of largest modulus; whether every comparison was decided; the most bits used."""
+    best: list[Mode] = []
+    decided, used = True, 0
+    seen: dict[tuple[object, ...], int] = {}
+    for mode in modes:
+        known = seen.get(mode.structural)
+        if known is not None:
+            if known == 0:
+                best.append(mode)
+            continue
+        sign, bits = compare(mode, best[0]) if best else (1, 0)
+        used = max(used, bits)
+        if sign is None:
+            decided, sign = False, 0
+        if sign > 0:
+            best = [mode]
+            seen = dict.fromkeys(seen, -1)
+        elif sign == 0:
+            best.append(mode)
+        seen[mode.structural] = 0 if sign >= 0 else -1
+    return best, decided, used
+
+
+def exact_dominance(A: Matrix, H: Matrix) -> ExactDominance:
+    """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
+    a_values = eigenvalues(factors(rational_quotient(A)))
+    h_values = eigenvalues(factors(H))
+    consensus, sure_c, bits_c = _largest([Mode(None, h) for h in h_values])
+    quotient, sure_q, bits_q = _largest([Mode(a, h) for a in a_values for h in h_values])
+    if not quotient:
+        return ExactDominance(consensus, quotient, 1, max(bits_c, bits_q))
+    comparison, bits = compare(consensus[0], quotient[0])
+    if comparison == 0 and not (sure_c and sure_q):
+        comparison = None
+    return ExactDominance(consensus, quotient, comparison, max(bits, bits_c, bits_q))
+
+
+def generic_rank(found: ExactDominance) -> int | None:
+    """Asymptotic rank for generic X_0: the maximum matching of the dominant pairs (T4c).
+
+    Eigenvalues count with multiplicity, consensus as one eigenvalue of A. None where the dominance
+    is undecided or a dominant pair sits in a Jordan block, which T4c does not cover.
+    """
+    dominant = found.dominant()
+    if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
+        return None
+    rows: dict[tuple[int, int, int], int] = {}
+    columns: dict[tuple[int, int, int], int] = {}
+    edges = []
+    for mode in dominant:
+        a, h = mode.attention, mode.value
+        tokens = 1 if a is None else a.factor.multiplicity
+        key = (0, 0) if a is None else (id(a.factor), a.index)
+        for i in range(tokens):
+            row = rows.setdefault((*key, i), len(rows))
+            for j in range(h.factor.multiplicity):
+                column = columns.setdefault((id(h.factor), h.index, j), len(columns))
+                edges.append((row, column))
+    graph = np.zeros((len(rows), len(columns)), dtype=bool)
+    graph[tuple(zip(*edges, strict=True))] = True
+    matching = maximum_bipartite_matching(csr_matrix(graph), perm_type="column")
+    return int(np.count_nonzero(matching >= 0))

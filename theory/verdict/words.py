@@ -1,0 +1,52 @@
+"""Sentences of a verdict: what was compared, what follows for HFC/LFC."""
+
+from __future__ import annotations
+
+from oversmoothing.theory.verdict.limits import Limits
+
+ONE_TOKEN = "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
+ZERO_STATE = "X_0 = 0: every metric is 0/0 at every depth."
+AT_CONSENSUS = " This X_0 is at consensus already (PX_0 = 0) and stays there."
+
+
+def number(z: complex) -> str:
+    if abs(z.imag) <= 1e-15 * max(1.0, abs(z)):
+        return f"{z.real:.6g}"
+    return f"{z.real:.6g}{z.imag:+.6g}i"
+
+
+def compared(name: str, rho_c: float, rho_q: float, consensus: str, quotient: str) -> str:
+    if name == "SMOOTHING":
+        return (
+            f"consensus dominates: |1 + h| = {rho_c:.6g} ({consensus}) exceeds every other mode, "
+            f"the largest being |1 + h a| = {rho_q:.6g} ({quotient})."
+        )
+    if name == "NON_SMOOTHING":
+        return (
+            f"consensus does not dominate: |1 + h a| = {rho_q:.6g} ({quotient}) exceeds "
+            f"|1 + h| = {rho_c:.6g}, the largest at consensus ({consensus})."
+        )
+    return (
+        f"tie in modulus: |1 + h| = {rho_c:.6g} at consensus ({consensus}) equals the largest "
+        f"|1 + h a| of the other modes ({quotient})."
+    )
+
+
+def repeated_one(classes: int) -> str:
+    return (
+        f" The eigenvalue 1 of A occurs {classes} times ({classes} groups of tokens that attend "
+        "only within): consensus is not the only fixed family."
+    )
+
+
+def limit_words(behaviour: Limits, for_x0: bool) -> str:
+    start = "this X_0" if for_x0 else "generic X_0"
+    if behaviour.tends_to is None:
+        return ""
+    if behaviour.tends_to == "constant":
+        value = "a constant that depends on X_0"
+        if behaviour.limit is not None:
+            value = f"{behaviour.limit:.6g}"
+        return f" For {start} HFC/LFC tends to {value}, rank {behaviour.limit_rank}."
+    words = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates"}
+    return f" For {start} HFC/LFC {words[behaviour.tends_to]}, rank {behaviour.limit_rank}."
