@@ -9,8 +9,8 @@ import pytest
 
 from tests.snapshots.take import SNAPSHOTS, kept
 
-# Another LAPACK rounds otherwise: simple eigenvalues at these sizes move by some 1e-14. What holds a
-# Jordan block, whose eigenvalues move by a root of eps, is UNDECIDED or decided in fractions.
+# Another LAPACK rounds otherwise: simple eigenvalues at these sizes move by some 1e-14. What holds
+# a Jordan block, whose eigenvalues move by a root of eps, is UNDECIDED or decided in fractions.
 RELATIVE, ABSOLUTE = 1e-7, 1e-9
 
 
