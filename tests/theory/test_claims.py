@@ -276,7 +276,7 @@ def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
     assert [set(claim) >= {"name", "statement", "status", "evidence", "seconds"} for claim in found]
     assert found[0]["status"] == "proved"
     text = page.read_text("utf-8")
-    assert "T2b" in text and "declare-const" in text
+    assert "T2b" in text and "declare-const" in text and "<math" in text
 
 
 def test_prove_prints_a_claim_in_full(capsys):

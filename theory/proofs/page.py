@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from importlib import resources
 
 from jinja2 import Environment
+from markupsafe import Markup
 
 from oversmoothing.theory.proofs.ledger import Entry
+from oversmoothing.theory.proofs.mathml import mathml
 from oversmoothing.theory.proofs.report import to_json_object, totals
 from oversmoothing.theory.support.provenance import provenance
 
 
 def page(entries: Sequence[Entry]) -> str:
-    """HTML of the ledger, claims in the order given."""
+    """HTML of the ledger, claims in the order given, formulas as MathML."""
     source = resources.files("oversmoothing.theory.proofs").joinpath("page.html").read_text("utf-8")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(source).render(
-        claims=to_json_object(entries), totals=totals(entries), provenance=provenance()
+        claims=to_json_object(entries),
+        formulas={e.claim.name: Markup(mathml(e.claim.latex, display=True)) for e in entries},
+        totals=totals(entries),
+        provenance=provenance(),
     )

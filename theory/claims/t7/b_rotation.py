@@ -263,7 +263,7 @@ CLAIM = Claim(
     ".8839 per layer, and at sqrt(.4875)/.76 = .9187. From X_0 = [[1, 2], [3, 5]] and p = 0, "
     "(HFC/LFC)^2 = 10/49, 493/3136 at L = 1, 2. In this family with q = 1 and a mode "
     "0 < a < 1, some angle smooths iff p < a/(2-a).",
-    latex=r"W_l=-R^l\operatorname{diag}(1,p)R^{-l}:\quad \frac{\|HFC_L\|}{\|LFC_L\|}\le"
+    latex=r"W_l=-R^l\operatorname{diag}(1,p)R^{-l}:\quad \frac{\|HFC_L\|}{\|LFC_L\|}\le "
     r"K\Big(\frac{\sqrt{(1-a)(1-ap)}}{(1-p)\cos\theta}\Big)^{L}\to0",
     source="ours; limits the clip of arXiv 2401.04301 v3 to tied weights",
     on_record=Status.WRITTEN,

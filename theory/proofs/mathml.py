@@ -1,0 +1,107 @@
+"""LaTeX to MathML, which browsers set by themselves: no script, no font from elsewhere.
+
+latex2mathml translates; what MathML Core leaves out (mathvariant but "normal") becomes the Unicode
+letters that it stood for, and a command that was not understood is an error, never a red word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import zip_longest
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+
+_NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+_ALPHABETS = {
+    "bold": "MATHEMATICAL BOLD",
+    "double-struck": "MATHEMATICAL DOUBLE-STRUCK",
+    "fraktur": "MATHEMATICAL FRAKTUR",
+    "script": "MATHEMATICAL SCRIPT",
+}
+_DIGITS = ("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
+_SIGNS = {"-", "\u2212", "+"}
+_CLOSING = {")", "]", "}", "|", "\u2016", "!"}
+_WITH_LIMITS = {"lim", "liminf", "limsup", "max", "min", "sup", "inf"}
+# What latex2mathml has no word for.
+_SPELLED = (
+    (re.compile(r"\\arg(?![a-zA-Z])"), r"\\operatorname{arg}"),
+    (re.compile(r"\\not\\to(?![a-zA-Z])"), r"\\nrightarrow"),
+    (re.compile(r"\\begin\{aligned\}"), r"\\begin{array}{rl}"),
+    (re.compile(r"\\end\{aligned\}"), r"\\end{array}"),
+)
+
+
+def mathml(latex: str, display: bool = False) -> str:
+    """The formula as one `<math>` element.
+
+    Raises `ValueError` for a command or a construction that it does not know.
+    """
+    source = latex.strip()
+    for pattern, spelled in _SPELLED:
+        source = pattern.sub(spelled, source)
+    try:
+        root = ElementTree.fromstring(convert(source, display="block" if display else "inline"))
+    except ElementTree.ParseError as error:
+        raise ValueError(f"no MathML for {latex!r}: {error}") from error
+    for element in root.iter():
+        _amend(element, latex)
+    for element in root.iter():
+        _space_operators(list(element), display)
+    ElementTree.register_namespace("", _NAMESPACE)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _amend(element: ElementTree.Element, latex: str) -> None:
+    """Letters of an alphabet as such, signs as operators; nothing that is LaTeX still."""
+    text = element.text or ""
+    if "\\" in text:
+        raise ValueError(f"no MathML for {text!r} in {latex!r}")
+    variant = element.get("mathvariant")
+    if variant is not None and variant != "normal":
+        element.text = "".join(_lettered(character, variant, latex) for character in text)
+        del element.attrib["mathvariant"]
+    if element.tag.endswith("}mi") and unicodedata.category(text[:1] or "x") == "Sm":
+        element.tag = f"{{{_NAMESPACE}}}mo"
+    if text in {"|", "\u2016"}:
+        element.set("lspace", "0")
+        element.set("rspace", "0")
+
+
+def _lettered(character: str, variant: str, latex: str) -> str:
+    if variant not in _ALPHABETS:
+        raise ValueError(f"no alphabet {variant!r} for {latex!r}")
+    if character.isdigit():
+        kind = f"DIGIT {_DIGITS[int(character)]}"
+    else:
+        kind = f"{'CAPITAL' if character.isupper() else 'SMALL'} {character.upper()}"
+    for name in (f"{_ALPHABETS[variant]} {kind}", f"{variant.upper()} {kind}"):
+        try:
+            return unicodedata.lookup(name)
+        except KeyError:
+            continue
+    raise ValueError(f"no {variant} {character!r} for {latex!r}")
+
+
+def _space_operators(siblings: list[ElementTree.Element], display: bool) -> None:
+    """As TeX spaces: log and max tight before a bracket, limits below, a sign after a relation."""
+    before = None
+    for element, follower in zip_longest(siblings, siblings[1:]):
+        if (
+            element.text in _SIGNS
+            and before is not None
+            and before.tag.endswith("}mo")
+            and before.text not in _CLOSING
+        ):
+            element.set("form", "prefix")
+        before = element
+        scripted = element.tag.endswith(("}msub", "}msup", "}munder"))
+        base = element[0] if scripted else element
+        word = (base.text or "").replace(" ", "")
+        if base.tag.endswith("}mo") and word.isalpha() and len(word) > 1:
+            bracket = follower is not None and follower.text in {"(", "[", "{"}
+            base.set("lspace", "0.1667em")
+            base.set("rspace", "0" if bracket else "0.1667em")
+            if display and word in _WITH_LIMITS and element.tag.endswith("}msub"):
+                element.tag = f"{{{_NAMESPACE}}}munder"
