@@ -15,11 +15,10 @@ from oversmoothing.simulations.engine.plain import (
     Iteration,
     block_length,
     iteration_error,
-    power_of_two,
     progress_bar,
 )
 from oversmoothing.simulations.engine.problem import Problem
-from oversmoothing.simulations.states.split_state import add_scaled, normalise
+from oversmoothing.simulations.states.scaled import normalise, normalised_sum, powers_of_two
 from oversmoothing.theory.support.errors import InputError
 
 
@@ -104,8 +103,8 @@ class CoreIteration(Iteration):
     def _fold(self) -> None:
         """total += the sum over the block, on the larger of the two scales."""
         common = torch.maximum(self.total_exponents, self.exponents)
-        old = power_of_two(self.total_exponents - common, self.Z.dtype)
-        new = power_of_two(self.exponents - common, self.Z.dtype)
+        old = powers_of_two(self.total_exponents - common, self.Z.dtype)
+        new = powers_of_two(self.exponents - common, self.Z.dtype)
         self.total.mul_(old[:, self.part].unsqueeze(-1))
         self.total.addcmul_(self.sum, new[:, self.part].unsqueeze(-1))
         self.total_exponents = common
@@ -121,10 +120,8 @@ def _sum_of_parts(
         if not x.numel():
             sums.append((x, a_exponents[:, index]))
             continue
-        y, shift = normalise(y, 2)
-        total, common = add_scaled(x, a_exponents[:, index], y, b_exponents[:, index] + shift, 2)
-        total, shift = normalise(total, 2)
-        sums.append((total, common + shift))
+        terms = (x, a_exponents[:, index]), normalise(y, 2, b_exponents[:, index])
+        sums.append(normalised_sum(*terms, trailing=2))
     return (
         torch.cat([x for x, _ in sums], dim=-2).to(a.dtype),
         torch.stack([e for _, e in sums], dim=-1),

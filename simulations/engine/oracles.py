@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from oversmoothing.simulations.engine.kept_states import States, from_x, start_of
-from oversmoothing.simulations.engine.problem import Array, Exponents, Problem, normalise
+from oversmoothing.simulations.engine.problem import Array, Exponents, Problem
+from oversmoothing.theory.numbers.scaled import normalise
 from oversmoothing.theory.support.errors import InputError
 
 KRONECKER_SIZE = 1024
@@ -33,21 +34,21 @@ def kronecker(
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
     for index, place in enumerate(np.ndindex(*problem.batch)):
         A, W = _matrices(problem, place)
-        M = np.kron(A, W.T)
+        M = np.asarray(np.kron(A, W.T), dtype=np.float64)
         if problem.residual:
             M += np.eye(n * d)
-        M, step = normalise(M, 2)  # entries of at most 1: a block cannot overflow
+        M, step = normalise(M)  # entries of at most 1: a block cannot overflow
         X = problem.X0[problem.element(problem.X0, 2, place)]
         offset = problem.offset[problem.element(problem.offset, 1, place)]
-        x, exponent = normalise(X.ravel(), 1)
-        done, total = 0, int(exponent)
+        x, total = normalise(X.ravel())
+        done = 0
         for row, depth in enumerate(depths):
             while done < depth:
                 steps = min(_BLOCK, depth - done)
                 for _ in range(steps):
                     x = M @ x
-                x, exponent = normalise(x, 1)
-                done, total = done + steps, total + steps * int(step) + int(exponent)
+                x, total = normalise(x, total + steps * step)
+                done += steps
             states[row, index], exponents[row, index] = from_x(x.reshape(n, d), total, offset)
     return _finish(states, exponents, depths, n * d, device, dtype)
 
@@ -87,8 +88,7 @@ class _Powers:
     """M^(2^k) for k = 0, 1, ..., each over a power of two."""
 
     def __init__(self, M: Array) -> None:
-        M, exponent = normalise(M, 2)
-        self.squares = [(M, int(exponent))]
+        self.squares = [normalise(M)]
 
     def apply(self, x: Array, depth: int) -> tuple[Array, int]:
         """(y, e) with M^depth x = 2^e y."""
@@ -96,12 +96,10 @@ class _Powers:
         for k, bit in enumerate(reversed(bin(depth)[2:])):
             if k == len(self.squares):
                 M, exponent = self.squares[-1]
-                square, more = normalise(M @ M, 2)
-                self.squares.append((square, 2 * exponent + int(more)))
+                self.squares.append(normalise(M @ M, 2 * exponent))
             if bit == "1":
                 M, exponent = self.squares[k]
-                x, more = normalise(M @ x, 1)
-                total += exponent + int(more)
+                x, total = normalise(M @ x, total + exponent)
         return x, total
 
 

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from oversmoothing.simulations.engine.kept_states import States, start_of
 from oversmoothing.simulations.engine.problem import Problem
+from oversmoothing.simulations.states.scaled import HALF, exponent_of, powers_of_two
 from oversmoothing.theory.support.errors import InputError
 
 # One layer may grow a state by so many bits ...
@@ -118,9 +119,11 @@ class Iteration:
         return largest_of_parts(self.Z)
 
     def _rescale(self, largest: Tensor) -> None:
-        shift = shift_of(largest, self.Z.dtype)
+        half = HALF[self.Z.dtype]
+        # A subnormal needs two steps.
+        shift = exponent_of(largest).clamp(-half, half)
         self.exponents = self.exponents + shift
-        self.Z.mul_(power_of_two(-shift, self.Z.dtype)[:, self.part].unsqueeze(-1))
+        self.Z.mul_(powers_of_two(-shift, self.Z.dtype)[:, self.part].unsqueeze(-1))
 
 
 def largest_of_parts(Z: Tensor) -> Tensor:
@@ -130,19 +133,6 @@ def largest_of_parts(Z: Tensor) -> Tensor:
     if rows.shape[-1] == 1:
         return torch.cat((torch.zeros_like(rows), rows), dim=-1)
     return torch.stack((rows[:, :-1].amax(-1), rows[:, -1]), dim=-1)
-
-
-def shift_of(largest: Tensor, dtype: torch.dtype) -> Tensor:
-    """int64 exponents that bring `largest` to [1/2, 1) (a subnormal needs two steps)."""
-    limit = 1022 if dtype == torch.float64 else 126
-    return torch.frexp(largest).exponent.to(torch.int64).clamp(-limit, limit)
-
-
-def power_of_two(exponent: Tensor, dtype: torch.dtype) -> Tensor:
-    """2^exponent in dtype, from the bits; 0 below the normal range."""
-    if dtype == torch.float64:
-        return ((exponent.clamp(-1023, 1023) + 1023) << 52).view(torch.float64)
-    return ((exponent.clamp(-127, 127) + 127) << 23).to(torch.int32).view(torch.float32)
 
 
 def block_length(x: float, size: int, dtype: torch.dtype, residual: bool) -> int:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
+from oversmoothing.simulations.states.scaled import add
+from oversmoothing.simulations.states.split_state import centred
 from oversmoothing.theory.layer.checks import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.support.errors import InputError
@@ -97,19 +99,10 @@ class Problem:
     @cached_property
     def start(self) -> tuple[Array, Exponents, Array, Exponents]:
         """HFC [*x, n, d] and its exponent [*x], c [*b, d] and its exponent [*b]."""
-        X, exponent = into_range(self.X0, 2)
-        mean = X.mean(axis=-2)
-        # Near collapse x_i - mean is exact (Sterbenz); what rounding of the mean left goes too.
-        hfc = X - mean[..., None, :]
-        left = hfc.mean(axis=-2)
-        hfc -= left[..., None, :]
-        hfc, hfc_exponent = into_range(hfc, 2)
-        mean, mean_exponent = into_range(mean + left, 1)
-        hfc_exponent, mean_exponent = hfc_exponent + exponent, mean_exponent + exponent
-        c, c_exponent = add_scaled(
-            mean, mean_exponent, -(self.offset[..., None, :] @ hfc)[..., 0, :], hfc_exponent
-        )
-        return hfc, hfc_exponent, c, c_exponent
+        hfc, hfc_exponent, mean, mean_exponent = centred(torch.tensor(self.X0))
+        coupling = -(torch.tensor(self.offset).unsqueeze(-2) @ hfc).squeeze(-2)
+        c, c_exponent = add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1)
+        return hfc.numpy(), hfc_exponent.numpy(), c.numpy(), c_exponent.numpy()
 
     @cached_property
     def norm(self) -> float:
@@ -208,48 +201,3 @@ def norm_bound(M: Array) -> float:
         gelfand = np.sqrt((S * S).sum(axis=(-2, -1))) ** (1 / 16)
         bound = np.minimum(bound, bound * gelfand * (1 + 1e-9))
     return top * float(bound.max())
-
-
-def normalise(x: NDArray[Any], trailing: int) -> tuple[Array, Exponents]:
-    """(y, e) with x = 2^e y and the largest entry of y in [1/2, 1), over the trailing dims.
-
-    Zero x keeps e = 0. Exact, from subnormals to the largest float.
-    """
-    axes = tuple(range(x.ndim - trailing, x.ndim))
-    top = np.maximum(x.max(axis=axes, initial=0.0), -x.min(axis=axes, initial=0.0))
-    exponent = np.frexp(top)[1].astype(np.int64)
-    return scale(x, -exponent, trailing), exponent
-
-
-def into_range(x: Array, trailing: int) -> tuple[Array, Exponents]:
-    """`normalise` where the largest entry is far from 1, else (x, 0): a pass is saved."""
-    axes = tuple(range(x.ndim - trailing, x.ndim))
-    top = np.maximum(x.max(axis=axes, initial=0.0), -x.min(axis=axes, initial=0.0))
-    if ((top == 0) | ((top > 2.0**-30) & (top < 2.0**30))).all():
-        return x, np.zeros(top.shape, dtype=np.int64)
-    return normalise(x, trailing)
-
-
-def scale(x: Array, exponent: Exponents, trailing: int) -> Array:
-    """x 2^exponent, exact but for over- and underflow."""
-    exponent = np.clip(exponent, -2044, 2044)
-    first = exponent // 2
-    shape = exponent.shape + (1,) * trailing
-    if np.abs(exponent).max(initial=0) <= 1022:
-        return np.asarray(x * np.ldexp(1.0, exponent).reshape(shape))
-    one, two = np.ldexp(1.0, first), np.ldexp(1.0, exponent - first)
-    return np.asarray(x * one.reshape(shape) * two.reshape(shape))
-
-
-def add_scaled(
-    a: Array, a_exponent: Exponents, b: Array, b_exponent: Exponents, trailing: int = 1
-) -> tuple[Array, Exponents]:
-    """2^a_exponent a + 2^b_exponent b as (value, exponent), broadcasting the batch."""
-    axes = tuple(range(-trailing, 0))
-    unused = np.iinfo(np.int64).min // 4
-    a_top = np.where((a != 0).any(axis=axes), a_exponent, unused)
-    b_top = np.where((b != 0).any(axis=axes), b_exponent, unused)
-    common = np.maximum(a_top, b_top)
-    common = np.where(common == unused, 0, common)
-    total = scale(a, a_exponent - common, trailing) + scale(b, b_exponent - common, trailing)
-    return total, common

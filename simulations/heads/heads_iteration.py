@@ -12,12 +12,8 @@ from oversmoothing.simulations.heads.heads_stack import (
     LinearLayer,
     Stack,
 )
-from oversmoothing.simulations.states.heads_scaling import add, largest, shift
-from oversmoothing.simulations.states.split_state import (
-    exponent_of,
-    from_differences,
-    to_differences,
-)
+from oversmoothing.simulations.states.scaled import exponent_of, largest, normalised_sum, scale
+from oversmoothing.simulations.states.split_state import from_differences, to_differences
 
 # An HFC below 2^-(2^58) is kept as 0: it triples its digits with each layer (T9).
 _SMALLEST_EXPONENT = -(1 << 58)
@@ -97,8 +93,8 @@ class Iteration:
         if self.stack.residual:
             y_terms.append((y, y_exponent))
             m_terms.append((m, m_exponent))
-        y, y_exponent = add(y_terms, 2)
-        m, m_exponent = add(m_terms, 1)
+        y, y_exponent = normalised_sum(*y_terms, trailing=2)
+        m, m_exponent = normalised_sum(*m_terms, trailing=1)
         # Its digits triple with each layer (T9): past int64 the spread is 0.
         gone = y_exponent < _SMALLEST_EXPONENT
         y = torch.where(gone.view(-1, 1, 1), 0.0, y)
@@ -128,8 +124,8 @@ class Iteration:
             lower = torch.where(
                 top[:, 0] > 0, y_exponent - m_exponent, torch.zeros_like(y_exponent)
             )
-            self.factor = shift(one, lower, 0)
+            self.factor = scale(one, lower, 0)
         by = self.exponents - exponents
-        y, m = shift(self.Z[:, : n - 1], by[:, 0], 2), shift(self.Z[:, n - 1], by[:, 1], 1)
+        y, m = scale(self.Z[:, : n - 1], by[:, 0], 2), scale(self.Z[:, n - 1], by[:, 1], 1)
         self.Z, self.exponents = torch.cat((y, m.unsqueeze(1)), dim=1), exponents
         return self._largest()

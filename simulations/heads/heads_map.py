@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.simulations.heads.heads_layers import HeadWeights
-from oversmoothing.simulations.states.split_state import normalise
+from oversmoothing.simulations.states.scaled import normalise
 
 
 class HeadMap:

@@ -33,7 +33,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.simulations.heads.heads_layers import SoftmaxWeights
-from oversmoothing.simulations.states.heads_scaling import add, shift, unit
+from oversmoothing.simulations.states.scaled import normalise, normalised_sum, scale
 
 # exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.
 _SERIES = 2.0**-8
@@ -86,12 +86,16 @@ class SoftmaxHeads:
         keys = self._project(E, self.W_K).transpose(-1, -2) / math.sqrt(self.r)
         t = self._project(m.unsqueeze(1), self.W_Q) @ keys  # [N, heads, 1, n]
         s = self._project(E, self.W_Q) @ keys  # [N, heads, n, n]
-        t, t_exponent = unit(t, E_exponent + m_exponent, 3)
-        s, s_exponent = unit(s, 2 * E_exponent, 3)
+        t, t_exponent = normalise(t, 3, E_exponent + m_exponent)
+        s, s_exponent = normalise(s, 3, 2 * E_exponent)
         if self.column is not None and self.beta is not None:
             none = torch.zeros_like(E_exponent)
-            t, t_exponent = add([(t, t_exponent), (self.column.expand_as(t), none)], 3)
-            s, s_exponent = add([(s, s_exponent), (self.beta.expand_as(s), none)], 3)
+            t, t_exponent = normalised_sum(
+                (t, t_exponent), (self.column.expand_as(t), none), trailing=3
+            )
+            s, s_exponent = normalised_sum(
+                (s, s_exponent), (self.beta.expand_as(s), none), trailing=3
+            )
         shared, shared_exponent = _softmax_less_uniform(t, t_exponent)
         D, rest, exponent, rest_exponent = self._rows(t, t_exponent, s, s_exponent)
         return Deviation(D, exponent, shared, shared_exponent, rest, rest_exponent)
@@ -125,7 +129,7 @@ class SoftmaxHeads:
         self, t: Tensor, t_exponent: Tensor, s: Tensor, s_exponent: Tensor, a: Tensor
     ) -> tuple[Tensor, Tensor]:
         exponent = torch.maximum(s_exponent, t_exponent)
-        logits = shift(s, s_exponent - exponent, 3) + shift(t, t_exponent - exponent, 3)
+        logits = scale(s, s_exponent - exponent, 3) + scale(t, t_exponent - exponent, 3)
         if self.causal:
             n = s.shape[-1]
             seen = torch.ones(n, n, dtype=torch.bool, device=s.device).tril()
@@ -136,7 +140,7 @@ class SoftmaxHeads:
 
 def _softmax(t: Tensor, exponent: Tensor) -> Tensor:
     """softmax(2^exponent t) over the last axis; the largest goes first, so nothing overflows."""
-    return torch.softmax(shift(t - t.amax(-1, keepdim=True), exponent, 3), dim=-1)
+    return torch.softmax(scale(t - t.amax(-1, keepdim=True), exponent, 3), dim=-1)
 
 
 def _softmax_less_uniform(t: Tensor, exponent: Tensor) -> tuple[Tensor, Tensor]:
@@ -144,21 +148,21 @@ def _softmax_less_uniform(t: Tensor, exponent: Tensor) -> tuple[Tensor, Tensor]:
     n = t.shape[-1]
     small = exponent <= 0
     near_exponent = torch.where(small, exponent, torch.zeros_like(exponent))
-    near = t * _psi(shift(t, near_exponent, 3))
+    near = t * _psi(scale(t, near_exponent, 3))
     mean = near.mean(-1, keepdim=True)
-    near = (near - mean) / (n * (1 + shift(mean, near_exponent, 3)))
+    near = (near - mean) / (n * (1 + scale(mean, near_exponent, 3)))
     far = _softmax(t, exponent) - 1.0 / n
     return torch.where(small.view(-1, 1, 1, 1), near, far), near_exponent
 
 
 def _small(s: Tensor, exponent: Tensor, a: Tensor) -> tuple[Tensor, Tensor]:
     """(2^-exponent D, 2^(-2 exponent) mean_i D) for logits 2^exponent s of at most 1."""
-    value = shift(s, exponent, 3)
+    value = scale(s, exponent, 3)
     x = s * _psi(value)
     q = s * s * _phi(value)
     k = (a * x).sum(-1, keepdim=True)
     centred = x - k
-    damping = 1 + shift(k, exponent, 3)
+    damping = 1 + scale(k, exponent, 3)
     D = _balanced(a * centred / damping, a)
     rest = a * ((q - (a * q).sum(-1, keepdim=True)) - (k / damping) * centred)
     return D, _balanced(rest, a).mean(-2, keepdim=True)

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.states.split_state import (
-    SplitState,
+from oversmoothing.simulations.states.scaled import (
+    UNUSED,
     exponent_of,
     log_of_two_to,
     normalise,
     scale,
-    split,
 )
+from oversmoothing.simulations.states.split_state import SplitState, split
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,7 @@ def _directions(X: Tensor | SplitState) -> _Directions:
     valid = (rows != 0).any(-1)
     norm = torch.linalg.vector_norm(rows, dim=-1)
     # The longest token is the reference. Each token has its own scale: 2^top bounds them all.
-    unused = torch.iinfo(torch.int64).min // 4
-    size = torch.where(valid, state.row_exponent + exponent_of(norm), unused)
+    size = torch.where(valid, state.row_exponent + exponent_of(norm), UNUSED)
     top = size.amax(-1, keepdim=True)
     length = scale(norm, state.row_exponent - top, 0)
     pick = length.argmax(-1, keepdim=True).unsqueeze(-1)
@@ -127,8 +126,9 @@ def _directions(X: Tensor | SplitState) -> _Directions:
 
     # From the difference to the reference token, which is one of HFC: accurate relative to the
     # spread. Used for tokens within half a length of the reference.
-    gap, shift = normalise(state.hfc - state.hfc.gather(-2, pick), 2)
-    gap_exponent = state.hfc_exponent + shift - top.squeeze(-1)
+    gap, gap_exponent = normalise(
+        state.hfc - state.hfc.gather(-2, pick), 2, state.hfc_exponent - top.squeeze(-1)
+    )
     distance = scale(torch.linalg.vector_norm(gap, dim=-1), gap_exponent, 1)
     near = (distance <= 0.25) & valid
     across = _reject(gap, e) / length.unsqueeze(-1)
@@ -141,8 +141,7 @@ def _directions(X: Tensor | SplitState) -> _Directions:
     s = torch.where(near.unsqueeze(-1), scale(across, gap_exponent - exponent, 2), direct)
     sign = torch.where(near | ~valid | (cosine >= 0), 1.0, -1.0).to(s.dtype)
     s = torch.where(valid.unsqueeze(-1), sign.unsqueeze(-1) * s, torch.zeros_like(s))
-    s, shift = normalise(s, 2)
-    exponent = exponent + shift
+    s, exponent = normalise(s, 2, exponent)
     square = scale((s * s).sum(-1), exponent, 1)  # |s|^2 in units of 2^exponent
     c = torch.where(near, (1.0 - scale(square, exponent, 1)).sqrt(), cosine.abs())
     v = torch.where(valid, square / (1.0 + c), torch.zeros_like(square))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.plain import power_of_two
+from oversmoothing.simulations.states.scaled import exponent_of, largest, scale
 from oversmoothing.theory.support.errors import InputError
 
 # Up to this spread, |y_i| <= _NEAR |m|, the formula with y_i loses nothing.
@@ -105,16 +105,7 @@ def _scaled(X: Tensor, safe: float) -> Tensor:
 
     Where X is safe already nothing is done.
     """
-    flat = X.flatten(1)
-    top = torch.maximum(flat.amax(-1), -flat.amin(-1))
+    top = largest(X, 2)
     if bool(((top <= safe) & (top * safe >= 1)).all()):
         return X
-    limit = 126 if X.dtype == torch.float32 else 1022
-    exponent = torch.frexp(top).exponent.to(torch.int64)
-    exponent = torch.where(torch.isfinite(top) & (top > 0), exponent, 0)
-    first = exponent.clamp(-limit, limit)
-    X = X * power_of_two(-first, X.dtype)[:, None, None]
-    rest = exponent - first
-    if bool(rest.any()):
-        X = X * power_of_two(-rest, X.dtype)[:, None, None]
-    return X
+    return scale(X, -exponent_of(top), 2)

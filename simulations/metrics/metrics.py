@@ -19,7 +19,8 @@ from torch import Tensor
 
 from oversmoothing.simulations.metrics.cosine import cosines
 from oversmoothing.simulations.metrics.singular_values import log_excess_of, singular_value_ratios
-from oversmoothing.simulations.states.split_state import SplitState, log_of_two_to, scale, split
+from oversmoothing.simulations.states.scaled import log_of_two_to, scale
+from oversmoothing.simulations.states.split_state import SplitState, split
 
 
 def hfc_lfc_ratio(X: Tensor | SplitState) -> Tensor:

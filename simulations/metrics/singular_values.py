@@ -13,14 +13,8 @@ import math
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.states.split_state import (
-    SplitState,
-    log_of_two_to,
-    normalise,
-    scale,
-    split,
-    to_quotient,
-)
+from oversmoothing.simulations.states.scaled import UNUSED, log_of_two_to, normalise, scale
+from oversmoothing.simulations.states.split_state import SplitState, split, to_quotient
 
 # Below this ratio of HFC to LFC (or its inverse for two tokens) deflate; above, an SVD of X serves.
 DEFLATE_BELOW = 0.125
@@ -93,7 +87,7 @@ def singular_value_ratios(X: Tensor | SplitState) -> tuple[Tensor, Tensor]:
     shift = state.hfc_exponent - state.mean_exponent
     top_norm = torch.linalg.vector_norm(top, dim=(-2, -1))
     rest_norm = torch.linalg.vector_norm(rest, dim=(-2, -1))
-    top_large = scale(rest_norm, shift, 0) <= DEFLATE_BELOW * top_norm
+    top_large = (top_norm > 0) & (scale(rest_norm, shift, 0) <= DEFLATE_BELOW * top_norm)
     if n == 2:  # Y is one row too: the roles can be exchanged
         exchange = scale(top_norm, -shift, 0) <= DEFLATE_BELOW * rest_norm
         swap = exchange[..., None, None]
@@ -110,8 +104,7 @@ def singular_value_ratios(X: Tensor | SplitState) -> tuple[Tensor, Tensor]:
 
 
 def _dense_ratios(state: SplitState, defined: Tensor) -> Tensor:
-    low = torch.iinfo(torch.int64).min // 4
-    used = torch.where((state.rows != 0).any(-1), state.row_exponent, low)
+    used = torch.where((state.rows != 0).any(-1), state.row_exponent, UNUSED)
     X = scale(state.rows, used - used.amax(-1, keepdim=True), 1)
     X = torch.where(defined[..., None, None], X, torch.zeros_like(X))
     sigma = torch.linalg.svdvals(X)
@@ -130,8 +123,7 @@ def _deflate(top: Tensor, rest: Tensor, shift: Tensor, use: Tensor) -> tuple[Ten
     top = torch.where(use.unsqueeze(-1), top, stand_in)
     rest = torch.where(use[..., None, None], rest, torch.zeros_like(rest))
     shift = torch.where(use, shift, torch.zeros_like(shift))
-    rest, more = normalise(rest, 2)
-    shift = shift + more
+    rest, shift = normalise(rest, 2, shift)
 
     # Features: a reflection that takes top to s e_1; then [s, t; beta b, beta C], beta = 2^shift.
     s, rest = _reflect_columns(top.unsqueeze(-2), rest)
@@ -155,8 +147,8 @@ def _deflate(top: Tensor, rest: Tensor, shift: Tensor, use: Tensor) -> tuple[Ten
         s = size
         t = torch.zeros_like(t)
     sigma = torch.linalg.svdvals(C)
-    sigma, more = normalise(sigma, 1)
-    return sigma / s.squeeze(-1), shift + more
+    sigma, shift = normalise(sigma, 1, shift)
+    return sigma / s.squeeze(-1), shift
 
 
 def _reflect_columns(row: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:

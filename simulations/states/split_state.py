@@ -14,10 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from oversmoothing.simulations.states.scaled import add, normalise, scale
 from oversmoothing.theory.support.errors import InputError
-
-# 2^k is a normal float64 for |k| <= HALF; two factors reach every finite ratio of float64.
-HALF = 1022
 
 
 @dataclass(frozen=True)
@@ -51,46 +49,6 @@ class SplitState:
         return scale(self.rows, self.row_exponent, 1)
 
 
-def powers_of_two(exponent: Tensor) -> Tensor:
-    """2^exponent in float64, exactly, for integer |exponent| <= 1022 (built from the bits)."""
-    return ((exponent.to(torch.int64) + 1023) << 52).view(torch.float64)
-
-
-def log_of_two_to(exponent: Tensor) -> Tensor:
-    """exponent * log 2 in float64 (an integer tensor times a float would be float32)."""
-    return exponent.to(torch.float64) * math.log(2.0)
-
-
-def scale(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
-    """x * 2^exponent, exact but for over- and underflow; x float64 [..., *trailing dims].
-
-    `torch.ldexp` forms 2^exponent in float32, which overflows at 128.
-    """
-    e = exponent.clamp(-2 * HALF, 2 * HALF)
-    first = torch.div(e, 2, rounding_mode="floor")
-    shape = e.shape + (1,) * trailing
-    # Two factors of the same sign: an intermediate never leaves the range of the two ends.
-    return x * powers_of_two(first).reshape(shape) * powers_of_two(e - first).reshape(shape)
-
-
-def normalise(x: Tensor, trailing: int) -> tuple[Tensor, Tensor]:
-    """(y, e) with x = 2^e y and the largest entry of y in [1/2, 1), over the trailing dims.
-
-    Zero and non-finite x keep e = 0.
-    """
-    flat = x.flatten(x.ndim - trailing) if trailing else x.unsqueeze(-1)
-    if flat.shape[-1] == 0:
-        return x, torch.zeros(x.shape[: x.ndim - trailing], dtype=torch.int64, device=x.device)
-    e = exponent_of(torch.linalg.vector_norm(flat, ord=math.inf, dim=-1))
-    return scale(x, -e, trailing), e
-
-
-def exponent_of(x: Tensor) -> Tensor:
-    """The int64 e with |x| in [2^(e-1), 2^e), elementwise; 0 for zero and non-finite x."""
-    e = torch.frexp(x).exponent.to(torch.int64)
-    return torch.where(torch.isfinite(x), e, torch.zeros_like(e))
-
-
 def split(X: Tensor) -> SplitState:
     """The split state of X [..., n, d], any float dtype and device.
 
@@ -103,16 +61,20 @@ def split(X: Tensor) -> SplitState:
     if not X.dtype.is_floating_point:
         raise InputError(f"X must be of a floating dtype, not {X.dtype}: convert it first")
     X = X.to(torch.float64)
-    rows, row_exponent = normalise(X, 1)
+    hfc, hfc_exponent, mean, mean_exponent = centred(X)
+    return SplitState(hfc, mean, hfc_exponent, mean_exponent, *normalise(X, 1))
+
+
+def centred(X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(HFC [..., n, d], its exponent [...], mean [..., d], its exponent [...]) of X [..., n, d]."""
     X, exponent = normalise(X, 2)
     mean = X.mean(-2)
     # Near collapse x_i - mean is exact (Sterbenz); what rounding of the mean left is centred away.
     hfc = X - mean.unsqueeze(-2)
     left = hfc.mean(-2)
-    hfc, hfc_exponent = normalise(hfc - left.unsqueeze(-2), 2)
-    mean, mean_exponent = normalise(mean + left, 1)
-    return SplitState(
-        hfc, mean, hfc_exponent + exponent, mean_exponent + exponent, rows, row_exponent
+    return (
+        *normalise(hfc - left.unsqueeze(-2), 2, exponent),
+        *normalise(mean + left, 1, exponent),
     )
 
 
@@ -123,30 +85,12 @@ def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor)
             f"hfc {tuple(hfc.shape)} and mean {tuple(mean.shape)} do not belong together: "
             "they must be [..., n, d] and [..., d]"
         )
-    hfc, shift = normalise(hfc.to(torch.float64), 2)
-    hfc_exponent = hfc_exponent.to(torch.int64) + shift
-    mean, shift = normalise(mean.to(torch.float64), 1)
-    mean_exponent = mean_exponent.to(torch.int64) + shift
-    rows, common = add_scaled(hfc, hfc_exponent, mean.unsqueeze(-2), mean_exponent, trailing=2)
-    rows, row_exponent = normalise(rows, 1)
-    row_exponent = row_exponent + common.unsqueeze(-1)
-    return SplitState(hfc, mean, hfc_exponent, mean_exponent, rows, row_exponent)
-
-
-def add_scaled(
-    a: Tensor, a_exponent: Tensor, b: Tensor, b_exponent: Tensor, trailing: int = 1
-) -> tuple[Tensor, Tensor]:
-    """2^a_exponent a + 2^b_exponent b as (value, exponent); a, b have `trailing` own dimensions."""
-    dims = tuple(range(-trailing, 0))
-    has_a, has_b = (a != 0).any(dims), (b != 0).any(dims)
-    # The exponent of a zero must not decide the common one.
-    unused = torch.iinfo(torch.int64).min // 4
-    common = torch.maximum(
-        torch.where(has_a, a_exponent, unused), torch.where(has_b, b_exponent, unused)
+    hfc, hfc_exponent = normalise(hfc.to(torch.float64), 2, hfc_exponent.to(torch.int64))
+    mean, mean_exponent = normalise(mean.to(torch.float64), 1, mean_exponent.to(torch.int64))
+    rows, common = add((hfc, hfc_exponent), (mean.unsqueeze(-2), mean_exponent), trailing=2)
+    return SplitState(
+        hfc, mean, hfc_exponent, mean_exponent, *normalise(rows, 1, common.unsqueeze(-1))
     )
-    common = torch.where(has_a | has_b, common, torch.zeros_like(common))
-    total = scale(a, a_exponent - common, trailing) + scale(b, b_exponent - common, trailing)
-    return total, common
 
 
 def to_quotient(hfc: Tensor) -> Tensor:

@@ -10,13 +10,8 @@ import torch
 from torch import Tensor
 
 from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.states.split_state import (
-    SplitState,
-    add_scaled,
-    from_differences,
-    join,
-    scale,
-)
+from oversmoothing.simulations.states.scaled import UNUSED, add, scale
+from oversmoothing.simulations.states.split_state import SplitState, from_differences, join
 
 # States are measured together as long as they hold at most this many numbers.
 _TOGETHER = 1 << 20
@@ -62,8 +57,7 @@ class Trajectory:
         """(X [..., n, d], exponent [...]): the state at depths[index] is 2^exponent X."""
         state = self.state(index)
         rows, exponent = state.rows, state.row_exponent
-        unused = torch.iinfo(torch.int64).min // 4
-        top = torch.where((rows != 0).any(-1), exponent, unused).amax(-1)
+        top = torch.where((rows != 0).any(-1), exponent, UNUSED).amax(-1)
         top = torch.where((rows != 0).any(-1).any(-1), top, torch.zeros_like(top))
         return scale(rows, exponent - top.unsqueeze(-1), 1), top
 
@@ -91,5 +85,5 @@ class Trajectory:
         hfc_exponent, c_exponent = self.exponents[first:last].unbind(-1)
         hfc = from_differences(Z[..., :-1, :])
         coupling = (self.offset.unsqueeze(-2) @ hfc).squeeze(-2)
-        mean, mean_exponent = add_scaled(Z[..., -1, :], c_exponent, coupling, hfc_exponent)
+        mean, mean_exponent = add((Z[..., -1, :], c_exponent), (coupling, hfc_exponent), trailing=1)
         return join(hfc, mean, hfc_exponent, mean_exponent)

@@ -20,6 +20,7 @@ from oversmoothing.simulations.sweep.draw import Drawn
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient
+from oversmoothing.theory.numbers.scaled import add, normalise
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
@@ -46,21 +47,21 @@ def iterate(drawn: Drawn, depths: Sequence[int]) -> list[ScaledState]:
     Q, B, W = complement_basis(n), quotient(drawn.A), np.swapaxes(drawn.H, -1, -2)
     pi, weights = _couplings(drawn.A, Q)
     to_mean = (1.0 / n - pi) @ Q
-    Y, y_scale = _normalised(Q.T @ drawn.X0, 0)
-    c, c_scale = _normalised(pi @ drawn.X0, 0)
+    Y, y_scale = normalise(Q.T @ drawn.X0)
+    c, c_scale = normalise(pi @ drawn.X0)
     found = []
     depth = 0
     for wanted in depths:
         while depth < wanted:
-            fed, scale = _add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
-            c, c_scale = _add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
-            c, c_scale = _normalised(c, c_scale)
+            fed, scale = add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
+            c, c_scale = add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
+            c, c_scale = _finite(c, c_scale)
             moved = Y.copy()
             for B_h, W_h in zip(B, W, strict=True):
                 moved += B_h @ (Y @ W_h)
-            Y, y_scale = _normalised(moved, y_scale)
+            Y, y_scale = _finite(moved, y_scale)
             depth += 1
-        mean, scale = _add(c, c_scale, to_mean @ Y, y_scale)
+        mean, scale = add(c, c_scale, to_mean @ Y, y_scale)
         found.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
     return found
 
@@ -78,30 +79,10 @@ def _couplings(A: Array, Q: Array) -> tuple[Array, Array]:
     return np.full(n, 1.0 / n), weights
 
 
-def _add(a: Array, a_scale: int, b: Array, b_scale: int) -> tuple[Array, int]:
-    """2^a_scale a + 2^b_scale b as (value, scale), on the larger scale of the non-zero parts."""
-    if not b.any():
-        return a, a_scale
-    if not a.any():
-        return b, b_scale
-    top = max(a_scale, b_scale)
-    return _ldexp(a, a_scale - top) + _ldexp(b, b_scale - top), top
-
-
-def _ldexp(x: Array, exponent: int) -> Array:
-    result: Array = np.ldexp(x, max(-2000, min(2000, exponent)))
-    return result
-
-
-def _normalised(x: Array, exponent: int) -> tuple[Array, int]:
-    """(y, e) with 2^exponent x = 2^e y and the largest entry of y in [1/2, 1); zero stays zero."""
-    top = float(np.abs(x).max(initial=0.0))
-    if not math.isfinite(top):
+def _finite(x: Array, exponent: int) -> tuple[Array, int]:
+    if not np.isfinite(x).all():
         raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
-    if top == 0.0:
-        return x, exponent
-    shift = math.frexp(top)[1]
-    return _ldexp(x, -shift), exponent + shift
+    return normalise(x, exponent)
 
 
 def dense(state: ScaledState) -> Array:
