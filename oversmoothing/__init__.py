@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.experiments.table1 import readings_of
     from oversmoothing.simulations.engine.evolve import evolve
+    from oversmoothing.simulations.engine.trajectory import Trajectory
     from oversmoothing.simulations.heads.evolve_heads import (
         Drawn,
         Fixed,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
         evolve_heads,
     )
     from oversmoothing.simulations.metrics.metrics import metrics
-    from oversmoothing.simulations.states.trajectory import Trajectory
     from oversmoothing.theory.layer.golden import golden_case
     from oversmoothing.theory.layer.update import Update
     from oversmoothing.theory.spectra.heads_spectrum import heads_verdict
@@ -54,7 +54,7 @@ _HOME = {
     "Report": "oversmoothing.experiments.inspection.inspect",
     "describe": "oversmoothing.experiments.models.describe",
     "inspect": "oversmoothing.experiments.inspection.inspect",
-    "Trajectory": "oversmoothing.simulations.states.trajectory",
+    "Trajectory": "oversmoothing.simulations.engine.trajectory",
     "evolve": "oversmoothing.simulations.engine.evolve",
     "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
     "heads_verdict": "oversmoothing.theory.spectra.heads_spectrum",

@@ -24,9 +24,9 @@ from oversmoothing.experiments.bench.benchmark import Measurement, Row, interlea
 from oversmoothing.experiments.bench.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.plain import Iteration, block_length
+from oversmoothing.simulations.engine.plain import LayerIteration, block_length
 from oversmoothing.simulations.engine.problem import Problem, make_problem
-from oversmoothing.simulations.metrics.fast_metrics import hfc_lfc_and_cosine
+from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
 from oversmoothing.theory.support.errors import RequirementError
 
 N, D, R = 197, 768, 64
@@ -92,7 +92,7 @@ def _dense() -> list[Row]:
     A, W = problem.flat(problem.quotient, 2, f32), problem.flat(problem.dense_weights, 2, f32)
     Z = torch.as_tensor(problem.X0).to(f32)
     block = block_length(problem.norm, N * D, f32, True)
-    iteration = Iteration(Z.clone(), torch.zeros(BATCH, 2, dtype=torch.int64), A, W, block)
+    iteration = LayerIteration(Z.clone(), torch.zeros(BATCH, 2, dtype=torch.int64), A, W, block)
     squares = [[torch.randn(s, s) for _ in range(3)] for s in SQUARES]
     bar = tqdm(disable=True)
     attention = torch.as_tensor(problem.A).to(f32)
@@ -264,7 +264,7 @@ def _metrics_share() -> list[Row]:
         wide = torch.as_tensor(problem.X0).to(dtype)
         close = 1.0 + 0.01 * wide
         Z = wide.unsqueeze(0).clone()
-        iteration = Iteration(Z, torch.zeros(1, 2, dtype=torch.int64), A, W, LAYERS)
+        iteration = LayerIteration(Z, torch.zeros(1, 2, dtype=torch.int64), A, W, LAYERS)
         bar = tqdm(disable=True)
         with torch.inference_mode():
             layer, first, second = interleaved_medians(

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
-from oversmoothing.simulations.heads.heads_layers import FromState, HeadWeights
-from oversmoothing.simulations.heads.heads_map import HeadMap, mix
+from oversmoothing.simulations.heads.head_map import HeadMap, mix
+from oversmoothing.simulations.heads.layers import FromState, HeadWeights
 
 N, D, HEADS, R = 197, 768, 12, 64
 SHAPE = f"n = {N}, d = {D}, {HEADS} heads of r = {R}, float32"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import PARTS, SUBLAYERS, layer_account
-from oversmoothing.experiments.inspection.stream_metrics import stream_log_ratio, stream_metrics
 from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.simulations.metrics.stream_metrics import stream_log_ratio, stream_metrics
 
 Array = NDArray[np.float64]
 

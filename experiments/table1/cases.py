@@ -23,7 +23,7 @@ from oversmoothing.experiments.table1.operators import (
     whole_values,
 )
 from oversmoothing.simulations.spectra import HeadValues, spectral_verdicts
-from oversmoothing.simulations.spectra.head_corners import SAFETY
+from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.theory.spectra.heads_spectrum import Radius, consensus_block, quotient_radius
 from oversmoothing.theory.spectra.spectrum import eigenvalues

@@ -15,8 +15,8 @@ from oversmoothing.simulations.against_theory.simulate import DTYPES, log_spaced
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.simulations.generators.attention import softmax_attention
 from oversmoothing.simulations.heads.evolve_heads import Drawn, Fixed, FromState, evolve_heads
-from oversmoothing.simulations.heads.heads_layers import ATTENTION_STREAM, WEIGHT_STREAM
-from oversmoothing.simulations.heads.heads_lyapunov import lyapunov_exponents
+from oversmoothing.simulations.heads.layers import ATTENTION_STREAM, WEIGHT_STREAM
+from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
 from oversmoothing.theory.spectra.heads_spectrum import heads_verdict
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_atomically

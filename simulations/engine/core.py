@@ -12,7 +12,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.kept_states import States, start_of
 from oversmoothing.simulations.engine.plain import (
-    Iteration,
+    LayerIteration,
     block_length,
     iteration_error,
     progress_bar,
@@ -72,7 +72,7 @@ def core(
     )
 
 
-class CoreIteration(Iteration):
+class CoreIteration(LayerIteration):
     """Z [N, n, r] and the running sum of all Z before it, `total`, with exponents [N, 2] each."""
 
     def __init__(

@@ -20,7 +20,7 @@ from oversmoothing.simulations.engine.oracles import kronecker, squaring
 from oversmoothing.simulations.engine.plain import plain
 from oversmoothing.simulations.engine.plan import METHODS, Plan, make_plan
 from oversmoothing.simulations.engine.problem import make_problem
-from oversmoothing.simulations.states.trajectory import Trajectory
+from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.support.errors import InputError
 
 # Past this error the closed form gives way to an iteration that takes less than these seconds.

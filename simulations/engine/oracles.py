@@ -68,8 +68,8 @@ def squaring(
         B = problem.quotient[at][: n - 1, : n - 1]
         kept = 1.0 if problem.residual else 0.0
         systems = (
-            _Powers(np.kron(B, W.T) + kept * np.eye((n - 1) * d)),
-            _Powers(W.T + kept * np.eye(d)),
+            _Squarings(np.kron(B, W.T) + kept * np.eye((n - 1) * d)),
+            _Squarings(W.T + kept * np.eye(d)),
         )
         x = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
         total = [int(e) for e in start_exponents[index]]
@@ -84,7 +84,7 @@ def squaring(
     return _finish(states, exponents, depths, n * d, device, dtype)
 
 
-class _Powers:
+class _Squarings:
     """M^(2^k) for k = 0, 1, ..., each over a power of two."""
 
     def __init__(self, M: Array) -> None:

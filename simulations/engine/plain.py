@@ -38,7 +38,7 @@ def plain(
 ) -> States:
     """The states at the depths, one layer after the other; O(n d (n + d)) a layer."""
     Z, exponents = start_of(problem, device, dtype)
-    iteration = Iteration(
+    iteration = LayerIteration(
         Z,
         exponents,
         problem.flat(problem.quotient, 2, device, dtype),
@@ -60,7 +60,7 @@ def plain(
     )
 
 
-class Iteration:
+class LayerIteration:
     """Z = [Y; c] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer."""
 
     def __init__(

@@ -13,7 +13,7 @@ own scale; when it is far below m it is lost as any small summand of a float is,
 above, m becomes it.
 
 Per layer: one product with all P_h, one batched product with the B'_h (g_h its last row), one with
-all Q_h (`heads_map`). Attention that follows the state is in `heads_softmax`.
+all Q_h (`head_map`). Attention that follows the state is in `state_attention`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from oversmoothing.simulations.engine.inputs import (
     choose_device,
     choose_precision,
 )
-from oversmoothing.simulations.heads.heads_iteration import Iteration
-from oversmoothing.simulations.heads.heads_layers import (
+from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
     Drawn,
@@ -46,9 +46,9 @@ from oversmoothing.simulations.heads.heads_layers import (
     head_attention,
     head_weights,
 )
-from oversmoothing.simulations.heads.heads_stack import Stack
+from oversmoothing.simulations.heads.stack import Stack
+from oversmoothing.simulations.heads.stack_iteration import StackIteration
 from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
-from oversmoothing.simulations.states.trajectory import Trajectory
 from oversmoothing.theory.layer.checks import check_states
 from oversmoothing.theory.support.errors import InputError
 
@@ -92,7 +92,7 @@ def evolve_heads(
     first = head_weights(weights.at(0, WEIGHT_STREAM))
     batch, Z, exponents = _start(X0, first.d, attention, first.heads)
     stack = Stack(attention, weights, residual, batch, Z.shape[-2], first.d, where, precision)
-    iteration = Iteration(Z.to(where, precision), exponents.to(where), stack)
+    iteration = StackIteration(Z.to(where, precision), exponents.to(where), stack)
     kept: list[tuple[Tensor, Tensor]] = []
     with (
         torch.inference_mode(),

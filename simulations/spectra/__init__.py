@@ -4,9 +4,13 @@
 values many of the rest, and LAPACK whatever is closer than ten times the error estimate.
 """
 
-from oversmoothing.simulations.spectra.head_corners import HeadValues, dense_values, head_values
+from oversmoothing.simulations.spectra.batch_verdicts import (
+    VERDICTS,
+    SpectralVerdicts,
+    spectral_verdicts,
+)
+from oversmoothing.simulations.spectra.head_values import HeadValues, dense_values, head_values
 from oversmoothing.simulations.spectra.steps import METHODS
-from oversmoothing.simulations.spectra.verdicts import VERDICTS, SpectralVerdicts, spectral_verdicts
 
 __all__ = [
     "METHODS",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.spectra.head_corners import SAFETY, HeadValues
+from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import EPS, attention_spectrum
 from oversmoothing.theory.verdict.float_comparison import compare

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.spectra.head_corners import SAFETY
+from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.powers import Powers, norms
 
 Array = NDArray[np.float64]

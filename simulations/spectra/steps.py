@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.spectra.head_corners import SAFETY, HeadTable, HeadValues, head_table
+from oversmoothing.simulations.spectra.head_values import SAFETY, HeadTable, HeadValues, head_table
 from oversmoothing.simulations.spectra.lapack import (
     class_of,
     conditioned_interval,

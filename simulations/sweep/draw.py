@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnPoint:
     """A [heads, n, n], H [heads, d, d], X0 [n, d]; X' = X + sum over h of A_h X H_h^T.
 
     factors: (W_V [d, r], W_proj [r, d]) of a single head of low rank, else None.
@@ -39,7 +39,7 @@ class Drawn:
     factors: tuple[Array, Array] | None
 
 
-def draw(point: Point) -> Drawn:
+def draw(point: Point) -> DrawnPoint:
     """Draw a point from its own seed. Raises `InputError` for parameters that do not fit."""
     for_A, for_H, for_X0 = (np.random.default_rng(s) for s in seed_of(point).spawn(3))
     n, d, heads = int(point["n"]), int(point["d"]), int(point["heads"])
@@ -51,7 +51,7 @@ def draw(point: Point) -> Drawn:
         factors = parts[0] if heads == 1 else None
     else:
         H = np.stack([_value(point, d, rng) for rng in for_H.spawn(heads)]) / heads
-    return Drawn(A, H, for_X0.standard_normal((n, d)), factors)
+    return DrawnPoint(A, H, for_X0.standard_normal((n, d)), factors)
 
 
 def _attention(point: Point, n: int, rng: np.random.Generator) -> Array:

@@ -6,20 +6,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.sweep.draw import Drawn, draw
-from oversmoothing.simulations.sweep.point_states import (
+from oversmoothing.simulations.engine.numpy_iteration import iterate
+from oversmoothing.simulations.metrics.numpy_metrics import (
     cosine_extremes,
     dense,
     effective_rank,
-    states_at,
 )
+from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.points import Point
+from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import (
     EPS,
@@ -28,6 +30,7 @@ from oversmoothing.theory.spectra.spectrum import (
     head_spectrum,
     value_projection_spectrum,
 )
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.float_comparison import (
     Interval,
     compare,
@@ -118,7 +121,7 @@ class _Radii:
     note: str | None = None
 
 
-def _verdict(drawn: Drawn) -> dict[str, Any]:
+def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
     n, heads = len(drawn.X0), len(drawn.A)
     radii = _one_head(drawn) if heads == 1 else _several_heads(drawn)
     rho_c, rho_q = radii.consensus.middle, radii.quotient.middle
@@ -147,7 +150,7 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
     return -math.inf if rho_q == 0 else math.log(rho_q / rho_c)
 
 
-def _one_head(drawn: Drawn) -> _Radii:
+def _one_head(drawn: DrawnPoint) -> _Radii:
     value = (
         value_projection_spectrum(drawn.H[0])
         if drawn.factors is None
@@ -156,7 +159,7 @@ def _one_head(drawn: Drawn) -> _Radii:
     return _Radii(*compare(attention_spectrum(drawn.A[0]), value))
 
 
-def _several_heads(drawn: Drawn) -> _Radii:
+def _several_heads(drawn: DrawnPoint) -> _Radii:
     """T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h)."""
     consensus = consensus_interval(value_projection_spectrum(drawn.H.sum(axis=0)))
     B = quotient(drawn.A)
@@ -188,12 +191,12 @@ def _several_heads(drawn: Drawn) -> _Radii:
 # ------------------------------------------------------------------------------ the measures
 
 
-def _state(drawn: Drawn, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
+def _state(drawn: DrawnPoint, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
     half = depth // 2
     (early, late), method = states_at(drawn, [half, depth])
     found: dict[str, Any] = {"method": method}
     if "ratio" in measures:
-        first, last = _log_hfc_lfc(early), _log_hfc_lfc(late)
+        first, last = early.log_hfc_lfc, late.log_hfc_lfc
         found["log_hfc_lfc"] = last
         # From inf to inf, or to an undefined ratio, there is no slope.
         finite = math.isfinite(first) and math.isfinite(last)
@@ -206,11 +209,19 @@ def _state(drawn: Drawn, depth: int, measures: tuple[str, ...]) -> dict[str, Any
     return found
 
 
-def _log_hfc_lfc(state: Any) -> float:
-    return float(state.log_hfc_lfc)
+def states_at(drawn: DrawnPoint, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
+    """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
+    if len(drawn.A) == 1:
+        try:
+            found = closed_form(A=drawn.A[0], H=drawn.H[0], X0=drawn.X0, depths=depths)
+        except InputError:
+            pass  # defective or nearly so; the column `method` says that it was iterated
+        else:
+            return found, "closed form"
+    return iterate(drawn.A, drawn.H, drawn.X0, depths), "iteration"
 
 
-def _limits(drawn: Drawn) -> dict[str, Any]:
+def _limits(drawn: DrawnPoint) -> dict[str, Any]:
     """T4 for this X_0; no answer for several heads, whose modes do not factor."""
     if len(drawn.A) > 1 or len(drawn.X0) == 1:
         return {}

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.outcome import outcome
 from oversmoothing.simulations.sweep.points import Point, Points
-from oversmoothing.simulations.sweep.store import Chunk, Store
+from oversmoothing.simulations.sweep.store import PointRange, Store
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 CHUNK = 100
@@ -34,17 +34,17 @@ _AHEAD = 3
 PATIENCE = 10
 
 Rows = list[dict[str, Any]]
-Work = tuple[Chunk, list[Point], tuple[str, ...]]
-Backend = Callable[[Iterable[Work]], Iterator[tuple[Chunk, Rows]]]
+Work = tuple[PointRange, list[Point], tuple[str, ...]]
+Backend = Callable[[Iterable[Work]], Iterator[tuple[PointRange, Rows]]]
 
 
-def compute(work: Work) -> tuple[Chunk, Rows]:
+def compute(work: Work) -> tuple[PointRange, Rows]:
     """The outcomes of one chunk: the function that every worker runs."""
     chunk, points, measures = work
     return chunk, [outcome(point, measures) for point in points]
 
 
-def _compute_in_worker(work: Work, parent: int | None) -> tuple[Chunk, Rows]:
+def _compute_in_worker(work: Work, parent: int | None) -> tuple[PointRange, Rows]:
     """`compute` in a process of its own: BLAS is pinned for good, the first time."""
     _prepare(parent)
     return compute(work)
@@ -72,7 +72,7 @@ def _leave_with(parent: int) -> None:
 # ------------------------------------------------------------------------------- backends
 
 
-def here(works: Iterable[Work]) -> Iterator[tuple[Chunk, Rows]]:
+def here(works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
     """One chunk after the other in this process."""
     for work in works:
         with threadpool_limits(limits=1):
@@ -87,7 +87,7 @@ def processes(workers: int) -> Backend:
     if workers == 1:
         return here
 
-    def run(works: Iterable[Work]) -> Iterator[tuple[Chunk, Rows]]:
+    def run(works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -126,7 +126,7 @@ class Dask:
 
     client: Any
 
-    def __call__(self, works: Iterable[Work]) -> Iterator[tuple[Chunk, Rows]]:
+    def __call__(self, works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
         distributed = _distributed()
         waiting = iter(works)
 
@@ -205,7 +205,7 @@ def run_sweep(
     chunk: int = CHUNK,
     restart: bool = False,
     progress: bool = False,
-    after_chunk: Callable[[Chunk], None] = lambda chunk: None,
+    after_chunk: Callable[[PointRange], None] = lambda chunk: None,
 ) -> Path:
     """Compute every point that the folder does not hold yet. Returns the path of the table.
 

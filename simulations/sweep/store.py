@@ -53,7 +53,7 @@ def schema(config: Config) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class PointRange:
     """Points start to stop - 1 of a sweep."""
 
     start: int
@@ -135,14 +135,14 @@ class Store:
 
     # --------------------------------------------------------------------------- chunks
 
-    def finished(self) -> list[Chunk]:
+    def finished(self) -> list[PointRange]:
         """The chunks that are there, in order; damaged and overlapping files are removed."""
-        found: list[Chunk] = []
+        found: list[PointRange] = []
         for path in sorted(self.chunks.iterdir()):
             match = _CHUNK.fullmatch(path.name)
             if match is None:
                 continue
-            chunk = Chunk(int(match[1]), int(match[2]))
+            chunk = PointRange(int(match[1]), int(match[2]))
             whole = hashlib.sha256(path.read_bytes()).hexdigest()[:16] == match[3]
             if not whole:
                 self.damaged.append(str(path))
@@ -152,18 +152,18 @@ class Store:
             found.append(chunk)
         return found
 
-    def missing(self, length: int) -> list[Chunk]:
+    def missing(self, length: int) -> list[PointRange]:
         """What is still to compute, in chunks of at most `length` points."""
         chunks, place = [], 0
-        for done in [*self.finished(), Chunk(self.size, self.size)]:
+        for done in [*self.finished(), PointRange(self.size, self.size)]:
             chunks += [
-                Chunk(start, min(start + length, done.start))
+                PointRange(start, min(start + length, done.start))
                 for start in range(place, done.start, length)
             ]
             place = done.stop
         return chunks
 
-    def add(self, chunk: Chunk, points: Iterable[Point], rows: list[dict[str, Any]]) -> None:
+    def add(self, chunk: PointRange, points: Iterable[Point], rows: list[dict[str, Any]]) -> None:
         """Write one finished chunk."""
         table = pa.Table.from_pylist(
             [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.experiments.bench.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.states.trajectory import Trajectory
+from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.numbers.accurate_product import accurate_product
 from oversmoothing.theory.proofs.strategies import (

@@ -16,7 +16,7 @@ from oversmoothing.simulations.generators.attention import (
 )
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum, low_rank_factors
 from oversmoothing.simulations.spectra import dense_values, head_values, spectral_verdicts, steps
-from oversmoothing.simulations.spectra.head_corners import hull_corners
+from oversmoothing.simulations.spectra.head_values import hull_corners
 from oversmoothing.simulations.spectra.powers import centred, first_power, squared
 from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
 from oversmoothing.theory.layer.quotient import quotient

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
 from oversmoothing.simulations.sweep import outcome as outcomes
 from oversmoothing.simulations.sweep.config import (
     MAX_POINTS,
@@ -24,16 +26,9 @@ from oversmoothing.simulations.sweep.config import (
     make_config,
     parse,
 )
-from oversmoothing.simulations.sweep.draw import Drawn, asymmetric_attention, draw
-from oversmoothing.simulations.sweep.outcome import OUTCOMES, columns, outcome
+from oversmoothing.simulations.sweep.draw import DrawnPoint, asymmetric_attention, draw
+from oversmoothing.simulations.sweep.outcome import OUTCOMES, columns, outcome, states_at
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
-from oversmoothing.simulations.sweep.point_states import (
-    cosine_extremes,
-    dense,
-    effective_rank,
-    iterate,
-    states_at,
-)
 from oversmoothing.simulations.sweep.points import Points, seed_of
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.quotient import quotient
@@ -287,7 +282,7 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
     drawn = draw(point(value=value, attention=attention, n=5, d=4))
     depths = [0, 1, 7, 2000]
     expected = closed_form(A=drawn.A[0], H=drawn.H[0], X0=drawn.X0, depths=depths)
-    for one, other in zip(iterate(drawn, depths), expected, strict=True):
+    for one, other in zip(iterate(drawn.A, drawn.H, drawn.X0, depths), expected, strict=True):
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, abs=1e-8)
         assert cosine_extremes(dense(one))[0] == pytest.approx(
             cosine_extremes(dense(other))[0], abs=1e-8
@@ -320,7 +315,7 @@ def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
 
 def test_equal_heads_are_one_head() -> None:
     one = draw(point(n=5, d=3, value="ginibre"))
-    two = Drawn(np.repeat(one.A, 2, 0), np.repeat(one.H / 2, 2, 0), one.X0, None)
+    two = DrawnPoint(np.repeat(one.A, 2, 0), np.repeat(one.H / 2, 2, 0), one.X0, None)
     found, alone = outcomes._verdict(two), outcomes._verdict(one)
     assert found["verdict"] == alone["verdict"]
     for name in ("rho_consensus", "rho_quotient"):

@@ -22,7 +22,7 @@ from oversmoothing.simulations.sweep import runner
 from oversmoothing.simulations.sweep.config import Config, parse
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import Dask, connect, processes, run_sweep
-from oversmoothing.simulations.sweep.store import Chunk, Store, read_table
+from oversmoothing.simulations.sweep.store import PointRange, Store, read_table
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 # Several kinds, points that fail (low > high), points that are iterated, several heads.
@@ -127,7 +127,7 @@ def stopped_after(config: Config, folder: Path, number: int, **options: Any) -> 
     """Run until `number` chunks are written, then break off."""
     seen = iter(range(number - 1))
 
-    def stop(chunk: Chunk) -> None:
+    def stop(chunk: PointRange) -> None:
         if next(seen, None) is None:
             raise Stop
 
@@ -177,7 +177,7 @@ def test_overlapping_chunks_count_once(small: Config, unbroken: Path, tmp_path: 
     stopped_after(small, tmp_path, 2, chunk=10)
     points, store = Points(small), Store(tmp_path, small, 80)
     chunk, rows = runner.compute(
-        (Chunk(15, 25), [points[k] for k in range(15, 25)], small.measures)
+        (PointRange(15, 25), [points[k] for k in range(15, 25)], small.measures)
     )
     store.add(chunk, [points[k] for k in range(15, 25)], rows)
     assert same(run_sweep(small, tmp_path), unbroken)
@@ -296,7 +296,7 @@ def test_a_dask_cluster_that_loses_a_worker_writes_the_same_table(
 ) -> None:
     killed: list[int] = []
 
-    def kill(chunk: Chunk) -> None:
+    def kill(chunk: PointRange) -> None:
         if not killed:
             pids = cluster.client.run(os.getpid)
             killed.append(next(iter(pids.values())))
@@ -368,7 +368,7 @@ def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(
 ) -> None:
     killed: list[int] = []
 
-    def kill(chunk: Chunk) -> None:
+    def kill(chunk: PointRange) -> None:
         if not killed:
             killed.append(loky_workers()[0])
             os.kill(killed[0], signal.SIGKILL)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
-from oversmoothing.simulations.heads.heads_lyapunov import lyapunov_exponents
+from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads_spectrum import (
     Radius,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.inspection.stream_metrics import NAMES, stream_metrics
 from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.metrics.stream_metrics import NAMES, stream_metrics
 
 
 def agree(X: torch.Tensor) -> None:

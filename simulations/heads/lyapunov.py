@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.heads.heads_layers import (
+from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
     FromState,
@@ -35,7 +35,7 @@ _BLOCKS = 20
 
 
 @dataclass(frozen=True)
-class Exponents:
+class LyapunovExponents:
     """Lyapunov exponents measured over a number of layers, largest first.
 
     consensus [frame], quotient [frame]: natural logarithm per layer. consensus_error,
@@ -73,7 +73,7 @@ def lyapunov_exponents(
     seed: int = 0,
     first: int = 0,
     discard: int = 100,
-) -> Exponents:
+) -> LyapunovExponents:
     """Measure gamma_C and gamma_Q over `layers` layers (a multiple of 20), from layer `first` on.
 
     attention, weights: as for `evolve_heads`, but prescribed: attention that follows the state has
@@ -127,7 +127,9 @@ def lyapunov_exponents(
         gap, gap_error = _mean_and_error(q[:, :1] - c[:, :1])
     else:
         gap, gap_error = np.array([-math.inf]), np.zeros(1)
-    return Exponents(layers, c_mean, c_error, q_mean, q_error, float(gap[0]), float(gap_error[0]))
+    return LyapunovExponents(
+        layers, c_mean, c_error, q_mean, q_error, float(gap[0]), float(gap_error[0])
+    )
 
 
 def _reorthogonalise(M: Array) -> tuple[Array, Array]:

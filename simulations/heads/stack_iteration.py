@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.heads.heads_map import mix
-from oversmoothing.simulations.heads.heads_stack import (
+from oversmoothing.simulations.heads.head_map import mix
+from oversmoothing.simulations.heads.stack import (
     RANGE_BITS,
     FollowingLayer,
     LinearLayer,
@@ -19,7 +19,7 @@ from oversmoothing.simulations.states.split_state import from_differences, to_di
 _SMALLEST_EXPONENT = -(1 << 58)
 
 
-class Iteration:
+class StackIteration:
     """Z = [y; m] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer."""
 
     def __init__(self, Z: Tensor, exponents: Tensor, stack: Stack) -> None:

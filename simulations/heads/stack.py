@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import row_tolerance
-from oversmoothing.simulations.heads.heads_layers import (
+from oversmoothing.simulations.heads.head_map import HeadMap
+from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
     Fixed,
@@ -23,8 +24,7 @@ from oversmoothing.simulations.heads.heads_layers import (
     head_weights,
     softmax_weights,
 )
-from oversmoothing.simulations.heads.heads_map import HeadMap
-from oversmoothing.simulations.heads.heads_softmax import SoftmaxHeads
+from oversmoothing.simulations.heads.state_attention import SoftmaxHeads
 from oversmoothing.theory.layer.checks import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 

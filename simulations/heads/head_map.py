@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.heads.heads_layers import HeadWeights
+from oversmoothing.simulations.heads.layers import HeadWeights
 from oversmoothing.simulations.states.scaled import normalise
 
 

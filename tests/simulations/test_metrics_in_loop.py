@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oversmoothing.simulations.metrics.cosine import one_minus_mean_cosine
-from oversmoothing.simulations.metrics.fast_metrics import hfc_lfc_and_cosine
+from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
 from oversmoothing.simulations.metrics.metrics import hfc_lfc_ratio
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError

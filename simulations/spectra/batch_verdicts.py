@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.simulations.spectra.head_corners import HeadValues
+from oversmoothing.simulations.spectra.head_values import HeadValues
 from oversmoothing.simulations.spectra.steps import CHUNK, CLASSES, METHODS, Answers, decide_share
 from oversmoothing.theory.support.errors import InputError
 

@@ -32,7 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.heads.heads_layers import SoftmaxWeights
+from oversmoothing.simulations.heads.layers import SoftmaxWeights
 from oversmoothing.simulations.states.scaled import normalise, normalised_sum, scale
 
 # exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.

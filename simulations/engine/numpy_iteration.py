@@ -1,0 +1,72 @@
+"""The iteration in numpy, one stack of heads at a time: a sweep's worker starts without torch.
+
+Iterated are Y = Q^T X and c = pi^T X, each with its own power of two, since HFC and LFC part by
+more than the range of a float (T1c-d, T11.9):
+    Y' = Y + sum_h B_h Y W_h   and   c' = c + sum_h (c + pi^T (A_h - I) HFC) W_h.
+One head: pi is its Perron vector, the second system is autonomous, and the mean is recovered at the
+end. Several heads have no common one: pi = 1/n, and c is the mean. `plain` and `heads` do the same
+to batches: for the small matrices of a point, a call of torch costs more than its products, and
+importing it more than a hundred points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.depth.closed_form import ScaledState
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.layer.quotient import complement_basis, quotient
+from oversmoothing.theory.numbers.scaled import add, normalise
+from oversmoothing.theory.support.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+def iterate(A: Array, H: Array, X0: Array, depths: Sequence[int]) -> list[ScaledState]:
+    """X' = X + sum_h A_h X H_h^T at increasing depths >= 0; A [heads, n, n], H [heads, d, d].
+
+    Raises `InputError` where one layer leaves the range of floats.
+    """
+    n, d = X0.shape
+    Q, B, W = complement_basis(n), quotient(A), np.swapaxes(H, -1, -2)
+    pi, weights = _couplings(A, Q)
+    to_mean = (1.0 / n - pi) @ Q
+    Y, y_scale = normalise(Q.T @ X0)
+    c, c_scale = normalise(pi @ X0)
+    found = []
+    depth = 0
+    for wanted in depths:
+        while depth < wanted:
+            fed, scale = add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
+            c, c_scale = add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
+            c, c_scale = _finite(c, c_scale)
+            moved = Y.copy()
+            for B_h, W_h in zip(B, W, strict=True):
+                moved += B_h @ (Y @ W_h)
+            Y, y_scale = _finite(moved, y_scale)
+            depth += 1
+        mean, scale = add(c, c_scale, to_mean @ Y, y_scale)
+        found.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
+    return found
+
+
+def _couplings(A: Array, Q: Array) -> tuple[Array, Array]:
+    """pi [n], and pi^T (A_h - I) Q [heads, n-1], which is 0 for one head."""
+    heads, n = len(A), A.shape[-1]
+    if heads == 1:
+        return stationary_distribution(A[0]), np.zeros((1, n - 1))
+    weights = A.mean(axis=-2) @ Q
+    for h in range(heads):
+        # A doubly stochastic head feeds nothing, whatever rounding says.
+        if (stationary_distribution(A[h]) == 1.0 / n).all():
+            weights[h] = 0.0
+    return np.full(n, 1.0 / n), weights
+
+
+def _finite(x: Array, exponent: int) -> tuple[Array, int]:
+    if not np.isfinite(x).all():
+        raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
+    return normalise(x, exponent)
