@@ -24,7 +24,7 @@ from oversmoothing.theory.certificates.certified_radii import (
 )
 from oversmoothing.theory.certificates.softmax import softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.numbers.balls import at_precision
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.support.errors import RequirementError
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 Array = NDArray[np.float64]
 

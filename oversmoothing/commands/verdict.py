@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from oversmoothing.theory.support.errors import InputError
-
-if TYPE_CHECKING:
-    from oversmoothing.theory.verdict.verdict import Verdict
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,34 +42,5 @@ def run(arguments: Namespace) -> int:
     if depths and case.X0 is None:
         raise InputError('--depth needs a start: add "X0" to the case')
     result = case_verdict(case, depths, arguments.certified)
-    print(to_json(result.to_json_object()) if arguments.json else describe(result), end="")
+    print(to_json(result.to_json_object()) if arguments.json else f"{result}\n", end="")
     return 0
-
-
-def describe(result: Verdict) -> str:
-    """The verdict as a few lines of text."""
-    from oversmoothing.theory.numbers.rational import fraction_text
-
-    lines = [f"{result.verdict} ({result.status})", f"  {result.reason}"]
-    if result.rho_consensus is not None and result.rho_quotient is not None:
-        lines.append(
-            f"  rho_C = {result.rho_consensus:.10g}, rho_Q = {result.rho_quotient:.10g}, "
-            f"rate rho_Q/rho_C = {result.rate:.10g} a layer, margin {result.margin:.3g}"
-        )
-    if result.verdict_x0 is not None:
-        lines.append(f"  for this X_0: {result.verdict_x0}")
-    for depth, ratio in result.hfc_lfc.items():
-        if ratio.value is None:
-            lines.append(f"  L = {depth}: no value (the state is 0, or too cancelled to measure)")
-        else:
-            squared = (
-                "" if ratio.squared is None else f", squared {_short(fraction_text(ratio.squared))}"
-            )
-            lines.append(
-                f"  L = {depth}: HFC/LFC = {ratio.value:.10g}, log {ratio.log:.12g}{squared}"
-            )
-    return "\n".join(lines) + "\n"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"a fraction of {len(text)} characters (see --json)"

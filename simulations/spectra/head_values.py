@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import (
     EPS,
     Spectrum,
@@ -20,7 +21,6 @@ from oversmoothing.theory.spectra.spectrum import (
     value_projection_spectrum,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.float_comparison import Interval
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

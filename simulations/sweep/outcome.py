@@ -23,6 +23,7 @@ from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.radii import Interval, consensus_interval
 from oversmoothing.theory.spectra.spectrum import (
     EPS,
     attention_spectrum,
@@ -31,13 +32,8 @@ from oversmoothing.theory.spectra.spectrum import (
     value_projection_spectrum,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.float_comparison import (
-    Interval,
-    compare,
-    consensus_interval,
-    expand,
-    expansion_limits,
-)
+from oversmoothing.theory.verdict.expansion import expand, expansion_limits
+from oversmoothing.theory.verdict.float_comparison import compare
 
 Array = NDArray[np.float64]
 

@@ -24,14 +24,13 @@ from oversmoothing.theory.layer.perron import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 from oversmoothing.theory.verdict.exact_comparison import (
     Mode,
-    at_precision,
     compare,
-    eigenvalues,
     exact_dominance,
-    factors,
     gap_bits,
     generic_rank,
     jordan_size,

@@ -21,9 +21,9 @@ from oversmoothing.theory.layer.quotient import complement_basis, quotient, rati
 from oversmoothing.theory.layer.update import Update
 from oversmoothing.theory.numbers.rational import exact_stationary, to_flint
 from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, eigenvalues, head_spectrum
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.exact_comparison import factors
 
 EPS = np.finfo(float).eps
 

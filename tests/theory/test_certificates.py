@@ -22,7 +22,6 @@ import oversmoothing
 from oversmoothing.theory import checker
 from oversmoothing.theory.certificates.certificate import certify, digest
 from oversmoothing.theory.certificates.certified_radii import (
-    Radius,
     attention_discs,
     certified_dominance,
     consensus_radius,
@@ -37,6 +36,7 @@ from oversmoothing.theory.checker import NotACertificate, check_certificate
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
@@ -341,7 +341,7 @@ def test_binary64_that_no_float_can_separate_is_still_decided():
 def test_exact_discs_are_points():
     found = exact_discs(np.array([0.0, 0.0, 0.5]))
     assert (found.radii == 0).all() and len(set(found.component)) == 2
-    assert quotient_radius(found, exact_discs(np.array([0.0]))) == Radius(1.0, 1.0)
+    assert quotient_radius(found, exact_discs(np.array([0.0]))) == Interval(1.0, 1.0)
     assert 1.5 <= quotient_radius(found, exact_discs(np.array([1.0]))).high < 1.5 + 1e-14
 
 

@@ -22,12 +22,11 @@ from oversmoothing.theory.certificates.stages import (
     decide,
     exact_stage,
     float_stage,
-    largest,
     outward,
     value_core,
 )
 from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.verdict.verdict import verdict
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]

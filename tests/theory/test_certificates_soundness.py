@@ -33,8 +33,8 @@ from oversmoothing.theory.certificates.rounding import (
 from oversmoothing.theory.certificates.softmax import EXP_ERROR, bounded_exp, softmax_in_floats
 from oversmoothing.theory.certificates.stages import decide
 from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 U = Fraction(UNIT)
 KINDS = ("plain", "graded", "cancelling", "subnormal", "huge", "integers")

@@ -30,9 +30,9 @@ from oversmoothing.theory.certificates.softmax import nearest, softmax_enclosure
 from oversmoothing.theory.certificates.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.checker import NotACertificate, check_certificate
 from oversmoothing.theory.layer.case import make_case, read_case
+from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 from oversmoothing.theory.verdict.verdict import verdict
 
 RNG = np.random.default_rng(0)
@@ -359,7 +359,7 @@ def near_tie(n, seed, distance):
     with at_precision(stages.BITS):
         finest = list(stages.attention_spectra(case))[-1].boxes
         # T3b for real h: loses iff -s < h < 0, s the largest 2 (1 - Re a) / (1 - |a|^2).
-        s = stages.largest([2 * (1 - a.real) / (1 - abs(a) ** 2) for a in finest])
+        s = largest([2 * (1 - a.real) / (1 - abs(a) ** 2) for a in finest])
         h = -float(s.mid()) * (1 + distance)
         true = "SMOOTHING" if flint.arb(h) < -s else "NON_SMOOTHING"
     return A, h, true

@@ -14,6 +14,7 @@ from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.rational import from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 from oversmoothing.theory.verdict.dominance import (
     disc,
     disc_form,
@@ -21,13 +22,7 @@ from oversmoothing.theory.verdict.dominance import (
     in_universal_disc,
     safe_interval,
 )
-from oversmoothing.theory.verdict.exact_comparison import (
-    Mode,
-    compare,
-    eigenvalues,
-    exact_dominance,
-    factors,
-)
+from oversmoothing.theory.verdict.exact_comparison import Mode, compare, exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
 EPS = np.finfo(float).eps

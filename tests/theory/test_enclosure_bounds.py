@@ -16,7 +16,7 @@ from oversmoothing.theory.certificates import certified_verdict as verdicts
 from oversmoothing.theory.certificates import enclosure, stages
 from oversmoothing.theory.certificates.ball_spectra import _discs as ball_discs
 from oversmoothing.theory.certificates.ball_spectra import _refined
-from oversmoothing.theory.certificates.certified_radii import CertifiedDominance, Radius
+from oversmoothing.theory.certificates.certified_radii import CertifiedDominance
 from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.certificates.rounding import (
     TINY,
@@ -29,6 +29,7 @@ from oversmoothing.theory.certificates.rounding import (
 )
 from oversmoothing.theory.certificates.softmax import EXP_ERROR, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.verdict.verdict import verdict
 
 U = Fraction(1, 2**53)
@@ -362,7 +363,7 @@ def test_T10_a_tie_of_binary64_numbers_is_decided_exactly_up_to_24_tokens(n, sta
 
 
 def test_T10_a_certified_verdict_states_the_middles_of_both_enclosures(monkeypatch):
-    found = CertifiedDominance("SMOOTHING", Radius(4.0, 5.0), Radius(1.0, 3.0), "so", "thus")
+    found = CertifiedDominance("SMOOTHING", Interval(4.0, 5.0), Interval(1.0, 3.0), "so", "thus")
     monkeypatch.setattr(verdicts, "decide", lambda case: (found, None))
     case = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]])
     stated = verdicts.certify_case(case, replace(verdict(A=case.A, H=case.H), reason="."))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.spectra.radii import consensus_interval, quotient_interval
 from oversmoothing.theory.spectra.spectrum import (
     EPS,
     Spectrum,
@@ -13,16 +14,14 @@ from oversmoothing.theory.spectra.spectrum import (
     eigenvalues,
     head_spectrum,
 )
-from oversmoothing.theory.verdict.float_comparison import (
+from oversmoothing.theory.verdict.expansion import (
     Expansion,
     _clusters,
-    compare,
-    consensus_interval,
     expand,
     expansion_limits,
     present_radii,
-    quotient_interval,
 )
+from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.verdict import verdict
 

@@ -37,8 +37,8 @@ from oversmoothing.theory.depth.rates_table import rate_rows
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
 from oversmoothing.theory.numbers.rational import exact_stationary
 from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.exact_comparison import factors
 
 AA = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.numbers.balls import at_precision
 
 Complex = NDArray[np.complex128]
 Array = NDArray[np.float64]

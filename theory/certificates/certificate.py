@@ -12,9 +12,9 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from oversmoothing.theory.certificates.certified_radii import CertifiedDominance, Radius
+from oversmoothing.theory.certificates.certified_radii import CertifiedDominance
 from oversmoothing.theory.certificates.genericity import NON_ZERO, genericity
-from oversmoothing.theory.certificates.stages import NAMES, decide
+from oversmoothing.theory.certificates.stages import decide
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls
 from oversmoothing.theory.layer.case import Case, is_masked
 from oversmoothing.theory.layer.perron import closed_classes
@@ -24,9 +24,11 @@ from oversmoothing.theory.numbers.rational import (
     fraction_text,
     to_fraction,
 )
+from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.support.provenance import provenance
 from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, ExactDominance, jordan_size
 from oversmoothing.theory.verdict.modes import mode_content
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 
 SCHEMA_VERSION = 1
 KIND = "oversmoothing certificate"
@@ -48,7 +50,7 @@ def certify(case: Case, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
     method: dict[str, Any] = {"name": found.method}
     if exact is not None:
         method |= {"gap_bits": exact.bits_needed, "limit_bits": EXACT_BITS}
-        if found.verdict == "TIE":
+        if found.verdict is Outcome.TIE:
             claim |= _jordan(exact)
     if case.X0 is not None:
         claim |= _of_x0(case, found.verdict, eps)
@@ -85,8 +87,8 @@ def _text(entry: Any, numbers: str) -> str:
     return fraction_text(to_fraction(entry, "an entry"))
 
 
-def _interval(bounds: Radius | tuple[float, float] | None) -> list[str] | None:
-    if isinstance(bounds, Radius):
+def _interval(bounds: Interval | tuple[float, float] | None) -> list[str] | None:
+    if isinstance(bounds, Interval):
         bounds = bounds.low, bounds.high
     return None if bounds is None else [bounds[0].hex(), bounds[1].hex()]
 
@@ -109,12 +111,12 @@ def _jordan(found: ExactDominance) -> dict[str, int]:
     }
 
 
-def _of_x0(case: Case, verdict: str, eps: Fraction) -> dict[str, Any]:
+def _of_x0(case: Case, verdict: Outcome, eps: Fraction) -> dict[str, Any]:
     """Claims about this X_0: what it contains of the dominant mode, its verdict, and a depth."""
     X0 = case.rational_X0
     assert X0 is not None
     if not any(map(any, X0)):
-        return {"verdict_x0": "UNDEFINED"}
+        return {"verdict_x0": Outcome.UNDEFINED}
     claim: dict[str, Any] = {}
     if case.n > 1:
         claim["genericity"] = genericity(case, verdict)
@@ -122,21 +124,21 @@ def _of_x0(case: Case, verdict: str, eps: Fraction) -> dict[str, Any]:
         return claim | _of_small_x0(case, X0, verdict, eps)
     if case.n > 1 and claim["genericity"]["status"] == NON_ZERO:
         flat = all(row == X0[0] for row in X0)
-        claim["verdict_x0"] = "TRIVIAL" if flat else verdict
+        claim["verdict_x0"] = Outcome.TRIVIAL if flat else verdict
     return claim
 
 
-def _of_small_x0(case: Case, X0: Matrix, verdict: str, eps: Fraction) -> dict[str, Any]:
+def _of_small_x0(case: Case, X0: Matrix, verdict: Outcome, eps: Fraction) -> dict[str, Any]:
     A, H = case.rational_A, case.rational_H
     classes = closed_classes(case.A)
     pi = exact_stationary(A, [list(map(int, members)) for members in classes])
     content = mode_content(A, H, X0, pi)
     if content.vanishes:
-        return {"verdict_x0": "UNDEFINED"}
+        return {"verdict_x0": Outcome.UNDEFINED}
     if all(row == X0[0] for row in X0):
-        return {"verdict_x0": "TRIVIAL"}
-    claim: dict[str, Any] = {"verdict_x0": NAMES[content.comparison]}
-    if verdict == "SMOOTHING" and len(classes) == 1:
+        return {"verdict_x0": Outcome.TRIVIAL}
+    claim: dict[str, Any] = {"verdict_x0": outcome_of_sign(content.comparison)}
+    if verdict is Outcome.SMOOTHING and len(classes) == 1:
         depth = certified_depth_in_balls(A, H, X0, eps)
         if depth is not None:
             claim |= {"eps": str(eps), "depth": depth.depth}

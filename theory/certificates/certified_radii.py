@@ -21,16 +21,10 @@ from oversmoothing.theory.certificates.enclosure import (
 )
 from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated, upper_product
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.spectra.radii import Interval, multipliers
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Radius:
-    """A certified interval for a spectral radius: low <= rho <= high."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -42,9 +36,9 @@ class CertifiedDominance:
     they are known better than from the two radii.
     """
 
-    verdict: str
-    consensus: Radius | None
-    quotient: Radius | None
+    verdict: Outcome
+    consensus: Interval | None
+    quotient: Interval | None
     reason: str
     method: str
     gap: tuple[float, float] | None = None
@@ -108,27 +102,24 @@ def head_discs(W_V: Array, W_proj: Array) -> Discs | Failure:
     return core if isinstance(core, Failure) else with_zeros(core, d - r)
 
 
-def consensus_radius(value: Discs) -> Radius:
+def consensus_radius(value: Discs) -> Interval:
     """rho_C = max |1 + h_j|."""
     moduli, slack = _moduli(np.ones(1), np.zeros(1), value)
     return _radius(moduli, slack, np.zeros(1, dtype=np.intp), value.component)
 
 
-def quotient_radius(attention: Discs, value: Discs) -> Radius:
+def quotient_radius(attention: Discs, value: Discs) -> Interval:
     """rho_Q = max over pairs |1 + h_j a_i|."""
     moduli, slack = _moduli(attention.centres, attention.radii, value)
     return _radius(moduli, slack, attention.component, value.component)
 
 
-def _moduli(
-    a: NDArray[np.complexfloating] | Array, radii: Array, value: Discs
-) -> tuple[Array, Array]:
+def _moduli(a: NDArray[np.complex128] | Array, radii: Array, value: Discs) -> tuple[Array, Array]:
     """|1 + h a| at the centres, and how far it may be off for points of the discs, [n-1, d]."""
     h = value.centres[None, :]
-    center = np.asarray(a)[:, None]
-    moduli = np.abs(1 + center * h)
+    moduli = np.abs(multipliers(a, value.centres))
     r_a, r_h = radii[:, None], value.radii[None, :]
-    size_a, size_h = np.abs(center), np.abs(h)
+    size_a, size_h = np.abs(a)[:, None], np.abs(h)
     slack = size_h * r_a + size_a * r_h + r_a * r_h
     # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
     # h = 0 gives 1 + 0 a = 1 without any.
@@ -138,13 +129,13 @@ def _moduli(
 
 def _radius(
     moduli: Array, slack: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]
-) -> Radius:
+) -> Interval:
     """Upper: over all discs. Lower: each component holds an eigenvalue somewhere in its discs."""
     top = moduli + slack
     high = float(np.where(slack > 0, np.nextafter(top, np.inf), moduli).max())
     bottom = np.where(slack > 0, np.nextafter(moduli - slack, -np.inf), moduli)
     smallest = _minimum_by(_minimum_by(bottom, rows).T, columns)
-    return Radius(max(0.0, float(smallest.max())), high)
+    return Interval(max(0.0, float(smallest.max())), high)
 
 
 def _minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
@@ -163,44 +154,39 @@ def certify_spectra(
     consensus = None if isinstance(value, Failure) else consensus_radius(value)
     if isinstance(attention, Discs) and len(attention) == 0:
         return CertifiedDominance(
-            "TRIVIAL", consensus, None, "one token only (n = 1): there is no quotient", method
+            Outcome.TRIVIAL, consensus, None, "one token only (n = 1): there is no quotient", method
         )
     for name, found in (("A", attention), ("H", value)):
         if isinstance(found, Failure):
             return CertifiedDominance(
-                "UNDECIDED", None, None, f"spec({name}) was not enclosed: {found.reason}", method
+                Outcome.UNDECIDED,
+                None,
+                None,
+                f"spec({name}) was not enclosed: {found.reason}",
+                method,
             )
     assert isinstance(attention, Discs) and isinstance(value, Discs) and consensus is not None
     quotient = quotient_radius(attention, value)
     if repeated:
         # rho_Q >= rho_C exactly: smoothing is excluded, and a tie cannot be told from enclosures.
-        quotient = Radius(max(quotient.low, consensus.low), quotient.high)
+        quotient = Interval(max(quotient.low, consensus.low), quotient.high)
     return _decide(consensus, quotient, repeated, method)
 
 
-def _decide(consensus: Radius, quotient: Radius, repeated: int, method: str) -> CertifiedDominance:
-    if consensus.low > quotient.high:
-        verdict, reason = (
-            "SMOOTHING",
-            (f"rho_C >= {consensus.low:.12g} > {quotient.high:.12g} >= rho_Q"),
-        )
-    elif quotient.low > consensus.high:
-        verdict, reason = (
-            "NON_SMOOTHING",
-            (f"rho_Q >= {quotient.low:.12g} > {consensus.high:.12g} >= rho_C"),
-        )
-    elif consensus.low == consensus.high == quotient.low == quotient.high:
-        verdict, reason = "TIE", f"rho_C = rho_Q = {consensus.low:.12g} by structure"
-    else:
-        also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
-        verdict, reason = (
-            "UNDECIDED",
-            (
-                f"rho_C in [{consensus.low:.12g}, {consensus.high:.12g}] and rho_Q in "
-                f"[{quotient.low:.12g}, {quotient.high:.12g}] overlap{also}"
-            ),
-        )
-    return CertifiedDominance(verdict, consensus, quotient, reason, method)
+def _decide(
+    consensus: Interval, quotient: Interval, repeated: int, method: str
+) -> CertifiedDominance:
+    c, q = consensus, quotient
+    also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
+    reasons = {
+        Outcome.SMOOTHING: f"rho_C >= {c.low:.12g} > {q.high:.12g} >= rho_Q",
+        Outcome.NON_SMOOTHING: f"rho_Q >= {q.low:.12g} > {c.high:.12g} >= rho_C",
+        Outcome.TIE: f"rho_C = rho_Q = {c.low:.12g} by structure",
+        Outcome.UNDECIDED: f"rho_C in [{c.low:.12g}, {c.high:.12g}] and rho_Q in "
+        f"[{q.low:.12g}, {q.high:.12g}] overlap{also}",
+    }
+    outcome = outcome_of(c.low - q.high, c.high - q.low)
+    return CertifiedDominance(outcome, consensus, quotient, reasons[outcome], method)
 
 
 def certified_dominance(

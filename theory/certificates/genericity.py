@@ -24,15 +24,16 @@ from oversmoothing.theory.certificates.stages import (
     value_spectra,
 )
 from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import to_flint
-from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.verdict.outcome import Outcome
 
 NON_ZERO = "NON_ZERO"
 
 
-def genericity(case: Case, verdict: str) -> dict[str, Any]:
+def genericity(case: Case, verdict: Outcome) -> dict[str, Any]:
     """{"status": NON_ZERO or UNDECIDED, "mode", "coefficient": bounds or None, "reason"}."""
-    mode = {"SMOOTHING": "consensus", "NON_SMOOTHING": "quotient"}.get(verdict)
+    mode = {Outcome.SMOOTHING: "consensus", Outcome.NON_SMOOTHING: "quotient"}.get(verdict)
     if mode is None:
         return _undecided(f"{verdict}: no single mode dominates")
     if ball_side(case) > BALL_SIZE:

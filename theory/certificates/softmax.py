@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated
 from oversmoothing.theory.layer.case import is_masked
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import to_fraction
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 Array = NDArray[np.float64]
 

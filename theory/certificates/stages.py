@@ -9,7 +9,6 @@ stage.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 from itertools import repeat
 
 import flint
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from oversmoothing.theory.certificates.ball_spectra import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.certificates.certified_radii import (
     CertifiedDominance,
-    Radius,
     attention_discs,
     certify_spectra,
     given_discs,
@@ -28,13 +26,15 @@ from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose,
 from oversmoothing.theory.certificates.softmax import nearest, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import to_flint, to_fractions
+from oversmoothing.theory.spectra.radii import Interval, radius_in_balls
 from oversmoothing.theory.verdict.exact_comparison import (
     EXACT_BITS,
     ExactDominance,
-    at_precision,
     exact_dominance,
 )
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
 
 # Up to this n and d fractions are decided exactly ...
 EXACT_SIZE = 48
@@ -44,7 +44,6 @@ EXACT_FALLBACK_SIZE = 24
 # digits. A head counts by the side r of its core.
 BALL_SIZE = 256
 _BITS = 160
-NAMES = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: "UNDECIDED"}
 
 
 def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
@@ -53,7 +52,7 @@ def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
     if case.exact and size <= EXACT_SIZE:
         return exact_stage(case)
     found = float_stage(case)
-    if found.verdict != "UNDECIDED":
+    if found.verdict is not Outcome.UNDECIDED:
         return found, None
     if case.logits is None and size <= EXACT_FALLBACK_SIZE:
         return exact_stage(case)
@@ -103,7 +102,7 @@ def exact_stage(case: Case) -> tuple[CertifiedDominance, ExactDominance]:
     """Roots of characteristic polynomials, and a gap bound for equality."""
     found = exact_dominance(case.rational_A, case.rational_H)
     trivial = case.n == 1
-    verdict = "TRIVIAL" if trivial else NAMES[found.comparison]
+    verdict = Outcome.TRIVIAL if trivial else outcome_of_sign(found.comparison)
     reason = f"decided on the exact input; equality needs {found.bits_needed} bits"
     if _copies_of_one(case) > 1:
         reason += "; the eigenvalue 1 of A repeats"
@@ -134,8 +133,8 @@ def outward(ball: flint.arb, side: int) -> float:
     return float(np.nextafter(float(end), side * np.inf))
 
 
-def _radius(ball: flint.arb) -> Radius:
-    return Radius(max(0.0, outward(ball, -1)), outward(ball, 1))
+def _radius(ball: flint.arb) -> Interval:
+    return Interval(max(0.0, outward(ball, -1)), outward(ball, 1))
 
 
 # ----------------------------------------------------------------------------------------- balls
@@ -192,26 +191,17 @@ def ball_stage(case: Case) -> CertifiedDominance:
     zeros = [flint.acb(0)] * bool(value_core(case)[1])
     reason = "no eigenvectors were proved independent, not even in balls"
     consensus = quotient = gap = None
+    outcome = Outcome.UNDECIDED
     for a_boxes, value in zip(attention_boxes(case), value_spectra(case), strict=False):
         with at_precision(BITS):
             h_boxes = value.boxes + zeros
-            rho_c = largest([abs(1 + h) for h in h_boxes])
-            rho_q = largest([abs(1 + h * a) for a in a_boxes for h in h_boxes])
+            rho_c = radius_in_balls([flint.acb(1)], h_boxes)
+            rho_q = radius_in_balls(a_boxes, h_boxes)
             difference = rho_c - rho_q
             consensus, quotient = _radius(rho_c), _radius(rho_q)
             gap = outward(difference, -1), outward(difference, 1)
             reason = f"rho_C - rho_Q = {difference.str(6)}, rho_C = {rho_c.str(12)}"
-            for verdict, holds in (
-                ("SMOOTHING", difference > 0),
-                ("NON_SMOOTHING", difference < 0),
-                ("TIE", difference.is_zero()),
-            ):
-                if holds:
-                    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap)
-    return CertifiedDominance("UNDECIDED", consensus, quotient, reason, method, gap)
-
-
-def largest(values: list[flint.arb]) -> flint.arb:
-    """A ball around the largest of several real numbers, each known by a ball."""
-    low = reduce(lambda x, y: x.max(y), (value.lower() for value in values))
-    return low.union(reduce(lambda x, y: x.max(y), (value.upper() for value in values)))
+            outcome = outcome_of(difference.lower(), difference.upper())
+        if outcome is not Outcome.UNDECIDED:
+            break
+    return CertifiedDominance(outcome, consensus, quotient, reason, method, gap)

@@ -19,9 +19,9 @@ from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
 from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, to_flint
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.spectra.algebraic import Factor, eigenvalues, factors
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.exact_comparison import Factor, eigenvalues, factors
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

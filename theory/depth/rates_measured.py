@@ -14,8 +14,8 @@ import flint
 import mpmath as mp
 import numpy as np
 
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.
 BITS = 4096

@@ -26,6 +26,7 @@ from oversmoothing.theory.depth.rates import (
     ratio_rate,
 )
 from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import (
     Matrix,
     exact_stationary,
@@ -33,7 +34,6 @@ from oversmoothing.theory.numbers.rational import (
     to_float,
 )
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 _EPS = Fraction(1, 1000)
 # Slopes between two depths differ from the rate by O(1/L) where phases interfere.

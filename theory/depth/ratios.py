@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
-from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rational import Matrix, fraction_text, from_flint, to_flint
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -41,6 +41,16 @@ class Ratio:
     value: float | None
     log: float | None
     squared: Fraction | None = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "no value (the state is 0, or too cancelled to measure)"
+        said = f"HFC/LFC = {self.value:.10g}, log {self.log:.12g}"
+        if self.squared is None:
+            return said
+        text = fraction_text(self.squared)
+        long = f"a fraction of {len(text)} characters (see --json)"
+        return f"{said}, squared {text if len(text) <= 60 else long}"
 
 
 def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict[int, Matrix]:

@@ -11,7 +11,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.verdict.exact_comparison import Eigenvalue, eigenvalues, factors
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 
 Entry = int | str | Fraction
 

@@ -24,6 +24,7 @@ from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import EPS, eigenvalues
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.words import ONE_TOKEN
 
 Array = NDArray[np.float64]
@@ -231,7 +232,7 @@ def heads_verdict(
     causal = not np.triu(A, 1).any()
     consensus = _dense_radius(consensus_block(W, residual), "dense")
     if A.shape[-1] == 1:
-        return Verdict("TRIVIAL", "numerical", consensus.value, None, ONE_TOKEN)
+        return Verdict(Outcome.TRIVIAL, "numerical", consensus.value, None, ONE_TOKEN)
     if causal:
         rest = [_dense_radius(G, "causal") for G in token_blocks(A, W, residual)[1:]]
         other = max(rest, key=lambda r: r.value or 0.0)
@@ -243,25 +244,25 @@ def heads_verdict(
     assert rho_c is not None
     if rho_q is None:
         reason = f"rho_Q is not known: {other.reason}. A larger dense_size settles it by LAPACK."
-        return Verdict("UNDECIDED", "numerical", rho_c, None, reason)
+        return Verdict(Outcome.UNDECIDED, "numerical", rho_c, None, reason)
     if abs(rho_c - rho_q) <= consensus.error + other.error:
         reason = (
             f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and rho_Q = "
             f"{rho_q:.12g} +- {other.error:.1e} overlap."
         )
-        return Verdict("UNDECIDED", "numerical", rho_c, rho_q, reason)
+        return Verdict(Outcome.UNDECIDED, "numerical", rho_c, rho_q, reason)
     heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
     if rho_c > rho_q:
         reason = (
             f"consensus dominates: the radius of {'I + ' if residual else ''}sum_h H_h ({heads}) "
             f"is {rho_c:.6g}, that of the quotient {rho_q:.6g} ({other.method})."
         )
-        return Verdict("SMOOTHING", "numerical", rho_c, rho_q, reason)
+        return Verdict(Outcome.SMOOTHING, "numerical", rho_c, rho_q, reason)
     reason = (
         f"consensus does not dominate: the radius of the quotient is {rho_q:.6g} ({heads}, "
         f"{other.method}), that of consensus {rho_c:.6g}."
     )
-    return Verdict("NON_SMOOTHING", "numerical", rho_c, rho_q, reason)
+    return Verdict(Outcome.NON_SMOOTHING, "numerical", rho_c, rho_q, reason)
 
 
 def _attention(A: Any) -> Array:

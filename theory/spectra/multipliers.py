@@ -14,7 +14,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.verdict.exact_comparison import at_precision
+from oversmoothing.theory.numbers.balls import at_precision
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

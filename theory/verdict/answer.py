@@ -9,11 +9,12 @@ from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.rational import fraction_text
 from oversmoothing.theory.spectra.spectrum import Spectrum
 from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.verdict.outcome import Outcome
 
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The answer for one (A, H), and for one X_0 where it was given.
 
@@ -26,7 +27,7 @@ class Verdict:
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     """
 
-    verdict: str
+    verdict: Outcome
     status: str
     rho_consensus: float | None
     rho_quotient: float | None
@@ -34,11 +35,11 @@ class Verdict:
     tends_to: str | None = None
     limit: float | None = None
     limit_rank: int | None = None
-    verdict_x0: str | None = None
+    verdict_x0: Outcome | None = None
     hfc_lfc: dict[int, Ratio] = field(default_factory=dict)
     has_x0: bool = False
-    attention: Spectrum | None = field(default=None, repr=False)
-    value: Spectrum | None = field(default=None, repr=False)
+    attention: Spectrum | None = None
+    value: Spectrum | None = None
 
     @property
     def rate(self) -> float | None:
@@ -55,6 +56,25 @@ class Verdict:
         if self.rho_consensus is None or self.rho_quotient is None:
             return None
         return self.rho_consensus - self.rho_quotient
+
+    def __str__(self) -> str:
+        """The answer in sentences: the verdict, why, the radii, and HFC/LFC at the depths asked."""
+        lines = [f"{self.verdict} ({self.status})", f"  {self.reason}"]
+        if self.rho_consensus is not None and self.rho_quotient is not None:
+            lines.append(
+                f"  rho_C = {self.rho_consensus:.10g}, rho_Q = {self.rho_quotient:.10g}, "
+                f"rate rho_Q/rho_C = {self.rate:.10g} a layer, margin {self.margin:.3g}"
+            )
+        if self.verdict_x0 is not None:
+            lines.append(f"  for this X_0: {self.verdict_x0}")
+        lines += [f"  L = {depth}: {ratio}" for depth, ratio in self.hfc_lfc.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Verdict(verdict='{self.verdict}', status='{self.status}', "
+            f"rho_consensus={self.rho_consensus}, rho_quotient={self.rho_quotient})"
+        )
 
     def to_json_object(self) -> dict[str, Any]:
         """The fields of `oversmoothing verdict --json`: unknown is null, infinite "inf"/"-inf"."""

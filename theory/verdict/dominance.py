@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.spectra.radii import largest_modulus
+from oversmoothing.theory.verdict.outcome import Outcome
+
 Complex = NDArray[np.complex128]
 
 
@@ -45,15 +48,9 @@ def dominance(attention_values: Complex, value_values: Complex) -> Dominance:
 
     |1 + h a| is convex in a and in h, but n d products are cheaper than two hulls at these sizes.
     """
-    a = np.asarray(attention_values, dtype=np.complex128)
-    h = np.asarray(value_values, dtype=np.complex128)
-    consensus = np.abs(1 + h)
-    j = int(np.argmax(consensus))
-    if len(a) == 0:
-        return Dominance(float(consensus[j]), 0.0, j, None)
-    moduli = np.abs(1 + a[:, None] * h[None, :])
-    i, k = np.unravel_index(int(np.argmax(moduli)), moduli.shape)
-    return Dominance(float(consensus[j]), float(moduli[i, k]), j, (int(i), int(k)))
+    rho_c, _, j = largest_modulus(np.ones(1), value_values)
+    rho_q, i, k = largest_modulus(attention_values, value_values)
+    return Dominance(rho_c, rho_q, j, None if i < 0 else (i, k))
 
 
 def threshold(a: Any) -> Any:
@@ -61,7 +58,7 @@ def threshold(a: Any) -> Any:
     return -2 / (1 + a)
 
 
-def real_verdict(q: Any, p: Any, a: Any) -> str:
+def real_verdict(q: Any, p: Any, a: Any) -> Outcome:
     """The closed form of T2d for real spectra, in any ordered field.
 
     q = min h_j, p = max h_j, a = min spec(A) in (-1, 1), A > 0 with n >= 2. Returns SMOOTHING,
@@ -70,18 +67,18 @@ def real_verdict(q: Any, p: Any, a: Any) -> str:
     low = q * (1 + a)
     if p > 0:
         if p > a * q or low < -2:
-            return "SMOOTHING"
+            return Outcome.SMOOTHING
         if p == a * q or low == -2:
-            return "TIE"
-        return "NON_SMOOTHING"
+            return Outcome.TIE
+        return Outcome.NON_SMOOTHING
     if p == 0:
         if q < -2 and low < -2:
-            return "SMOOTHING"
-        return "NON_SMOOTHING" if a < 0 and q < 0 and low > -2 else "TIE"
+            return Outcome.SMOOTHING
+        return Outcome.NON_SMOOTHING if a < 0 and q < 0 and low > -2 else Outcome.TIE
     t = min(-2 / (1 + a), -2 - a * p)
     if q == t:
-        return "TIE"
-    return "NON_SMOOTHING" if q > t else "SMOOTHING"
+        return Outcome.TIE
+    return Outcome.NON_SMOOTHING if q > t else Outcome.SMOOTHING
 
 
 def disc(a: complex) -> tuple[complex, float]:

@@ -8,12 +8,8 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
+from dataclasses import dataclass
 from math import ceil, log2, prod
-from typing import Any
 
 import flint
 import numpy as np
@@ -21,144 +17,13 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 
 # Precision, in bits, up to which an equality is proved. It covers n, d <= 4 with entries whose
 # numerators and denominators have up to 64 bits, whatever their Galois groups.
 EXACT_BITS = 2**20
-
-
-def at_precision(bits: int) -> AbstractContextManager[Any]:
-    """A context in which ball arithmetic works with `bits` bits."""
-    context: AbstractContextManager[Any] = flint.ctx.workprec(bits)
-    return context
-
-
-@dataclass(frozen=True, eq=False)
-class Factor:
-    """An irreducible factor over Q of a characteristic polynomial: one Galois class of eigenvalues.
-
-    polynomial: primitive, with integer coefficients. multiplicity: of each of its roots.
-    jordan: sizes of the Jordan blocks of each root, largest first (the same for all roots, since
-    Galois conjugation permutes them).
-    """
-
-    polynomial: flint.fmpz_poly
-    multiplicity: int
-    jordan: tuple[int, ...]
-    _roots: dict[int, list[flint.acb]] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def degree(self) -> int:
-        return int(self.polynomial.degree())
-
-    @cached_property
-    def leading(self) -> int:
-        return abs(int(self.polynomial[self.degree]))
-
-    @property
-    def rational_root(self) -> flint.fmpq:
-        """The root of a factor of degree 1."""
-        return flint.fmpq(-int(self.polynomial[0]), int(self.polynomial[1]))
-
-    def roots(self, bits: int) -> list[flint.acb]:
-        """Disjoint balls around the roots, in an order that does not depend on `bits`."""
-        if bits not in self._roots:
-            with at_precision(bits):
-                if self.degree == 1:
-                    found = [flint.acb(self.rational_root)]
-                else:
-                    roots: list[Any] = self.polynomial.complex_roots()
-                    found = [root for root, _ in roots]
-                reference = self._roots.get(64)
-                if reference is not None:
-                    # Isolating balls: each finer one overlaps exactly one of the coarse ones.
-                    found = [next(f for f in found if f.overlaps(r)) for r in reference]
-            self._roots[bits] = found
-        return self._roots[bits]
-
-    @cached_property
-    def conjugate_index(self) -> list[int]:
-        """For each root the index of its complex conjugate (itself where it is real)."""
-        roots = self.roots(64)
-        if len(roots) == 1:
-            return [0]
-        with at_precision(64):
-            return [
-                next(k for k, other in enumerate(roots) if other.overlaps(root.conjugate()))
-                for root in roots
-            ]
-
-
-@dataclass(frozen=True)
-class Eigenvalue:
-    """One root of a factor."""
-
-    factor: Factor
-    index: int
-
-    def ball(self, bits: int) -> flint.acb:
-        return self.factor.roots(bits)[self.index]
-
-    @property
-    def conjugate(self) -> Eigenvalue:
-        return Eigenvalue(self.factor, self.factor.conjugate_index[self.index])
-
-    @property
-    def is_real(self) -> bool:
-        return self.factor.conjugate_index[self.index] == self.index
-
-    @property
-    def is_zero(self) -> bool:
-        return self.factor.degree == 1 and int(self.factor.polynomial[0]) == 0
-
-    @property
-    def is_one(self) -> bool:
-        return self.factor.degree == 1 and int(self.factor.polynomial(1)) == 0
-
-
-def factors(matrix: Matrix) -> list[Factor]:
-    """The Galois classes of eigenvalues of a rational matrix with their Jordan block sizes."""
-    if not matrix:
-        return []
-    M = to_flint(matrix)
-    size = M.nrows()
-    _, found = M.charpoly().numer().factor()
-    result = []
-    for polynomial, multiplicity in found:
-        if multiplicity == 1:
-            blocks: tuple[int, ...] = (1,)
-        else:
-            blocks = _jordan_sizes(M, polynomial, int(multiplicity), size)
-        result.append(Factor(polynomial, int(multiplicity), blocks))
-    return result
-
-
-def _jordan_sizes(
-    M: flint.fmpq_mat, polynomial: flint.fmpz_poly, multiplicity: int, size: int
-) -> tuple[int, ...]:
-    """Block sizes of each root of `polynomial`, from the nullities of its powers at M."""
-    degree = int(polynomial.degree())
-    identity = flint.fmpq_mat(size, size, [int(i == j) for i in range(size) for j in range(size)])
-    value = flint.fmpq_mat(size, size)
-    for k in range(degree, -1, -1):
-        value = value * M + identity * polynomial[k]
-    nullities = [0]
-    power = identity
-    while nullities[-1] < multiplicity:
-        power = power * value
-        nullities.append((size - int(power.rank())) // degree)
-    # nullities[k] - nullities[k-1] is the number of blocks of size >= k.
-    at_least = [b - a for a, b in pairwise(nullities)] + [0]
-    sizes = []
-    for k in range(len(at_least) - 1, 0, -1):
-        sizes += [k] * (at_least[k - 1] - at_least[k])
-    return tuple(sizes)
-
-
-def eigenvalues(classes: list[Factor]) -> list[Eigenvalue]:
-    """The distinct eigenvalues."""
-    return [Eigenvalue(f, k) for f in classes for k in range(f.degree)]
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,22 @@ import numpy as np
 from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, exact_stationary
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
-from oversmoothing.theory.verdict import float_comparison as numerical
+from oversmoothing.theory.verdict import expansion as numerical
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
     Mode,
-    at_precision,
     exact_dominance,
     generic_rank,
     jordan_size,
 )
 from oversmoothing.theory.verdict.float_verdict import numerical_for_x0
-from oversmoothing.theory.verdict.limits import Limits, agreed, limits
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed, limits
 from oversmoothing.theory.verdict.modes import mode_content
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.words import (
     AT_CONSENSUS,
     ONE_TOKEN,
@@ -44,7 +45,7 @@ MODES_SIZE = 8
 def decide_exactly(case: Case, depths: list[int]) -> Verdict:
     A, H, X0 = case.rational_A, case.rational_H, case.rational_X0
     found = exact_dominance(A, H)
-    name = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: "UNDECIDED"}[found.comparison]
+    name = outcome_of_sign(found.comparison)
     rho_c: float | None = float(found.radius(True).mid())
     rho_q: float | None = float(found.radius(False).mid())
     if found.comparison == 0:
@@ -57,7 +58,7 @@ def decide_exactly(case: Case, depths: list[int]) -> Verdict:
         generic = replace(generic, limit_rank=rank)
     reason = _exact_reason(found, name)
     if case.n == 1:
-        name, rho_q = "TRIVIAL", None
+        name, rho_q = Outcome.TRIVIAL, None
         reason = ONE_TOKEN
     elif len(classes) > 1:
         reason += repeated_one(len(classes))
@@ -67,9 +68,9 @@ def decide_exactly(case: Case, depths: list[int]) -> Verdict:
         behaviour, verdict_x0, note = _exact_for_x0(case, A, H, X0, pi, zero)
         reason += note
         if zero:
-            name = "UNDEFINED"
+            name = Outcome.UNDEFINED
             reason = ZERO_STATE
-    if name != "TRIVIAL":
+    if name is not Outcome.TRIVIAL:
         reason += limit_words(behaviour, X0 is not None)
     return Verdict(
         name,
@@ -104,31 +105,26 @@ def _generic_limits(case: Case, A: Matrix, H: Matrix, pi: list[Fraction]) -> Lim
             found.append(limits(content.terms, (case.n, case.d)))
         else:
             expansion = numerical.expand(case.A, case.H, draw.astype(np.float64))
-            found.append(
-                Limits(None, None, None)
-                if expansion is None
-                else numerical.expansion_limits(expansion)
-            )
+            found.append(UNKNOWN if expansion is None else numerical.expansion_limits(expansion))
     return agreed(found[0], found[1])
 
 
 def _exact_for_x0(
     case: Case, A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], zero: bool
-) -> tuple[Limits, str | None, str]:
+) -> tuple[Limits, Outcome, str]:
     """Limits and verdict over the modes that X_0 contains (T4e), and a sentence about it."""
     if zero:
-        return Limits(None, None, None), "UNDEFINED", ""
+        return UNKNOWN, Outcome.UNDEFINED, ""
     flat = all(row == X0[0] for row in X0)
     if max(case.n, case.d) > MODES_SIZE:
         return numerical_for_x0(case, flat)
     content = mode_content(A, H, X0, pi)
     behaviour = limits(content.terms, (case.n, case.d))
     if content.vanishes:
-        return behaviour, "UNDEFINED", " From this X_0 the state becomes exactly 0."
+        return behaviour, Outcome.UNDEFINED, " From this X_0 the state becomes exactly 0."
     if flat:
-        return behaviour, "TRIVIAL", AT_CONSENSUS
-    name = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", None: None}[content.comparison]
-    return behaviour, name, ""
+        return behaviour, Outcome.TRIVIAL, AT_CONSENSUS
+    return behaviour, outcome_of_sign(content.comparison), ""
 
 
 def _mode_words(mode: Mode) -> str:
@@ -138,18 +134,18 @@ def _mode_words(mode: Mode) -> str:
     return f"h = {number(h)}, a = {number(complex(a))}"
 
 
-def _exact_reason(found: ExactDominance, name: str) -> str:
+def _exact_reason(found: ExactDominance, name: Outcome) -> str:
     if not found.quotient:
         return ""
     rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
     consensus, quotient = _mode_words(found.consensus[0]), _mode_words(found.quotient[0])
-    if name == "UNDECIDED":
+    if name is Outcome.UNDECIDED:
         return (
             f"the radii agree to over 16000 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}); to "
             f"prove them equal would take {found.bits_needed} bits, more than this tool spends."
         )
     reason = compared(name, rho_c, rho_q, consensus, quotient)
-    if name == "TIE":
+    if name is Outcome.TIE:
         s_c = max(map(jordan_size, found.consensus))
         s_q = max(map(jordan_size, found.quotient))
         reason += (

@@ -13,11 +13,14 @@ from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import Spectrum, attention_spectrum
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict import float_comparison as numerical
+from oversmoothing.theory.verdict import expansion as numerical
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.limits import Limits, agreed
+from oversmoothing.theory.verdict.float_comparison import compare
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 from oversmoothing.theory.verdict.words import (
     AT_CONSENSUS,
     ONE_TOKEN,
@@ -34,16 +37,16 @@ ITERATED_DEPTH = 5000
 
 def decide_numerically(case: Case, depths: list[int], value: Spectrum) -> Verdict:
     attention = attention_spectrum(case.A)
-    name, consensus, quotient = numerical.compare(attention, value)
+    name, consensus, quotient = compare(attention, value)
     rho_c: float | None = consensus.middle
     rho_q: float | None = quotient.middle
-    if name == "TIE":
+    if name is Outcome.TIE:
         rho_q = rho_c
     classes = len(closed_classes(case.A))
     reason = _numerical_reason(name, attention, value, consensus, quotient)
-    behaviour, verdict_x0 = Limits(None, None, None), None
+    behaviour, verdict_x0 = UNKNOWN, None
     if case.n == 1:
-        name, rho_q = "TRIVIAL", None
+        name, rho_q = Outcome.TRIVIAL, None
         reason = ONE_TOKEN
         if rho_c:
             behaviour = Limits("zero", 0.0, 1)
@@ -52,15 +55,15 @@ def decide_numerically(case: Case, depths: list[int], value: Spectrum) -> Verdic
     if case.X0 is not None:
         flat = bool((case.X0[0] == case.X0).all())
         if not case.X0.any():
-            name, verdict_x0 = "UNDEFINED", "UNDEFINED"
-            behaviour = Limits(None, None, None)
+            name, verdict_x0 = Outcome.UNDEFINED, Outcome.UNDEFINED
+            behaviour = UNKNOWN
             reason = ZERO_STATE
         else:
             behaviour, verdict_x0, note = numerical_for_x0(case, flat)
             reason += note
-    elif case.n > 1 and name != "UNDECIDED":
+    elif case.n > 1 and name is not Outcome.UNDECIDED:
         behaviour = _generic_numerical_limits(case)
-    if name not in ("TRIVIAL", "UNDEFINED"):
+    if name not in (Outcome.TRIVIAL, Outcome.UNDEFINED):
         reason += limit_words(behaviour, case.X0 is not None)
     return Verdict(
         name,
@@ -110,40 +113,39 @@ def _generic_numerical_limits(case: Case) -> Limits:
     for _ in range(2):
         expansion = numerical.expand(case.A, case.H, rng.standard_normal((case.n, case.d)))
         if expansion is None:
-            return Limits(None, None, None)
+            return UNKNOWN
         found.append(numerical.expansion_limits(expansion))
     return agreed(found[0], found[1])
 
 
-def numerical_for_x0(case: Case, flat: bool) -> tuple[Limits, str | None, str]:
+def numerical_for_x0(case: Case, flat: bool) -> tuple[Limits, Outcome, str]:
     assert case.X0 is not None
     expansion = numerical.expand(case.A, case.H, case.X0)
     if expansion is None:
         return (
-            Limits(None, None, None),
-            "TRIVIAL" if flat else "UNDECIDED",
+            UNKNOWN,
+            Outcome.TRIVIAL if flat else Outcome.UNDECIDED,
             " The eigenvectors are too ill-conditioned to say which modes this X_0 contains.",
         )
     behaviour = numerical.expansion_limits(expansion)
     if flat:
-        return behaviour, "TRIVIAL", AT_CONSENSUS
+        return behaviour, Outcome.TRIVIAL, AT_CONSENSUS
     rho_c, rho_q = numerical.present_radii(expansion)
-    doubt = max(64 * expansion.error, 1e-12) * max(rho_c, rho_q)
-    if abs(rho_c - rho_q) <= doubt:
-        return behaviour, "UNDECIDED", ""
-    return behaviour, ("SMOOTHING" if rho_c > rho_q else "NON_SMOOTHING"), ""
+    # Never 0: of two radii that came out as 0 neither is known to be.
+    doubt = max(64 * expansion.error, 1e-12) * max(rho_c, rho_q) + np.finfo(np.float64).tiny
+    return behaviour, outcome_of(rho_c - rho_q - doubt, rho_c - rho_q + doubt), ""
 
 
 def _numerical_reason(
-    name: str,
+    name: Outcome,
     attention: Spectrum,
     value: Spectrum,
-    consensus: numerical.Interval,
-    quotient: numerical.Interval,
+    consensus: Interval,
+    quotient: Interval,
 ) -> str:
     if quotient.index is None or consensus.index is None:
         return ""
-    if name == "UNDECIDED":
+    if name is Outcome.UNDECIDED:
         return (
             f"rounding decides: rho_C = {consensus.middle:.12g} +- "
             f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.middle:.12g} +- "

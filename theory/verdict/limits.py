@@ -55,6 +55,9 @@ class Limits:
     limit_rank: int | None
 
 
+UNKNOWN = Limits(None, None, None)
+
+
 def _leading(terms: Sequence[Term], part: str) -> list[Term]:
     present = [t for t in terms if getattr(t, part).any()]
     top = max((t.order for t in present), default=None)
@@ -122,7 +125,7 @@ def limits(terms: Sequence[Term], shape: tuple[int, int]) -> Limits:
     """
     everything = [t for t in terms if t.hfc.any() or t.mean.any()]
     if not everything:
-        return Limits(None, None, None)
+        return UNKNOWN
     top = max(t.order for t in everything)
     rank = _rank([t for t in everything if t.order == top], shape)
     hfc, lfc = _leading(terms, "hfc"), _leading(terms, "mean")

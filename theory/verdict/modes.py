@@ -16,13 +16,9 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.verdict.exact_comparison import (
-    Eigenvalue,
-    at_precision,
-    eigenvalues,
-    factors,
-)
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.verdict.limits import Term
 
 # Working precision; a coefficient (or a difference of moduli or multipliers) below 2^-ZERO_BITS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.outcome import Outcome
 
 ONE_TOKEN = "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
 ZERO_STATE = "X_0 = 0: every metric is 0/0 at every depth."
@@ -15,13 +16,13 @@ def number(z: complex) -> str:
     return f"{z.real:.6g}{z.imag:+.6g}i"
 
 
-def compared(name: str, rho_c: float, rho_q: float, consensus: str, quotient: str) -> str:
-    if name == "SMOOTHING":
+def compared(name: Outcome, rho_c: float, rho_q: float, consensus: str, quotient: str) -> str:
+    if name is Outcome.SMOOTHING:
         return (
             f"consensus dominates: |1 + h| = {rho_c:.6g} ({consensus}) exceeds every other mode, "
             f"the largest being |1 + h a| = {rho_q:.6g} ({quotient})."
         )
-    if name == "NON_SMOOTHING":
+    if name is Outcome.NON_SMOOTHING:
         return (
             f"consensus does not dominate: |1 + h a| = {rho_q:.6g} ({quotient}) exceeds "
             f"|1 + h| = {rho_c:.6g}, the largest at consensus ({consensus})."

@@ -29,7 +29,7 @@ from oversmoothing.theory.proofs.papers_kit import (
     product,
     transposed,
 )
-from oversmoothing.theory.verdict.exact_comparison import eigenvalues, factors
+from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 
 _NOT_NILPOTENT = Hypothesis(
     "H is not nilpotent",

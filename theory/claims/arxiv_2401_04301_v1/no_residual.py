@@ -13,7 +13,7 @@ from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Searched, Step, Written
 from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.papers_kit import POSITIVE, equal, product, transposed
-from oversmoothing.theory.verdict.exact_comparison import eigenvalues, factors
+from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 
 _NOT_NILPOTENT = Hypothesis(
     "H is not nilpotent",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Counterexample, Step
 from oversmoothing.theory.proofs.papers_kit import (
@@ -15,7 +16,7 @@ from oversmoothing.theory.proofs.papers_kit import (
     product,
     true,
 )
-from oversmoothing.theory.verdict.exact_comparison import at_precision, exact_dominance
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).

@@ -20,11 +20,11 @@ from oversmoothing.theory.claims.t1.blocks_kit import (
     vanishes,
 )
 from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, Written, show
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _mixed_product() -> sp.Matrix:

@@ -20,7 +20,7 @@ from oversmoothing.theory.numbers.rational import (
     to_float,
 )
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
-from oversmoothing.theory.verdict.exact_comparison import eigenvalues, factors
+from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 
 # --------------------------------------------------------------------------------- instances
 

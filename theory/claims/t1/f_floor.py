@@ -25,6 +25,7 @@ from oversmoothing.theory.claims.t1.blocks_kit import (
     stationary,
 )
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
@@ -40,7 +41,6 @@ from oversmoothing.theory.proofs.evidence import (
     show,
 )
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 from oversmoothing.theory.verdict.verdict import verdict
 
 _VARIABLES = ("p1", "p2", "p3", "x1", "x2", "x3")

@@ -21,10 +21,10 @@ from oversmoothing.theory.claims.t1.blocks_kit import (
     stationary,
     vanishes,
 )
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Written
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:

@@ -22,12 +22,12 @@ from oversmoothing.theory.claims.t1.blocks_kit import (
     stationary,
 )
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_fractions
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, Written
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _symbols(n: int) -> sp.Matrix:

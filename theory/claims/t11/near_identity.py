@@ -16,11 +16,11 @@ from oversmoothing.theory.claims.t1.blocks_kit import (
     uniform_mix,
 )
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}

@@ -10,9 +10,9 @@ import numpy as np
 from oversmoothing.theory.claims.t1.blocks_kit import AA, layers, matrix
 from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Written
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTH = 10**6

@@ -9,11 +9,12 @@ import flint
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t1.blocks_kit import TWO_TOKENS, diagonal, layers, uniform_mix
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.verdict.exact_comparison import at_precision, factors
+from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.verdict import verdict
 
 _A = uniform_mix(4, Fraction(3, 5))

@@ -8,17 +8,11 @@ from fractions import Fraction
 import flint
 
 from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
-from oversmoothing.theory.verdict.exact_comparison import (
-    Eigenvalue,
-    Factor,
-    Mode,
-    at_precision,
-    compare,
-    eigenvalues,
-    factors,
-)
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
+from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
 # A complex number in fractions.
 Gaussian = tuple[Fraction, Fraction]

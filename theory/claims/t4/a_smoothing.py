@@ -26,6 +26,7 @@ from oversmoothing.theory.claims.t4.limits_kit import (
     step,
 )
 from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
@@ -38,7 +39,7 @@ from oversmoothing.theory.proofs.evidence import (
     Written,
 )
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.verdict.exact_comparison import at_precision, exact_dominance
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
 _ANGLE = Query(

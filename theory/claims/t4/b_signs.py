@@ -30,6 +30,7 @@ from oversmoothing.theory.claims.t4.limits_kit import (
 )
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
@@ -44,7 +45,7 @@ from oversmoothing.theory.proofs.evidence import (
 )
 from oversmoothing.theory.proofs.query import Query
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.verdict.exact_comparison import at_precision, exact_dominance
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _POSITIVE_MU = Query(
     "a real multiplier 1 + ha <= 0 is always beaten by consensus",

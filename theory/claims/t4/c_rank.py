@@ -27,6 +27,7 @@ from oversmoothing.theory.claims.t4.limits_kit import (
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import exact_state
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
@@ -38,7 +39,6 @@ from oversmoothing.theory.proofs.evidence import (
     Step,
     Written,
 )
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 Pattern = list[list[bool]]
 

@@ -29,11 +29,11 @@ from oversmoothing.theory.claims.t4.limits_kit import (
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 
 def _blocks_are_invariant() -> None:

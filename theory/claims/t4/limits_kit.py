@@ -15,11 +15,11 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, to_float
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
-    at_precision,
     exact_dominance,
     jordan_size,
 )

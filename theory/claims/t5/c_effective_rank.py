@@ -17,6 +17,7 @@ from oversmoothing.theory.depth.rates import (
     effective_rank_excess_expanded,
     rank_rate,
 )
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import (
@@ -27,7 +28,6 @@ from oversmoothing.theory.proofs.evidence import (
     Symbolic,
     Written,
 )
-from oversmoothing.theory.verdict.exact_comparison import at_precision
 
 _PRECISION = 400
 

@@ -38,7 +38,7 @@ from oversmoothing.theory.proofs.evidence import (
     Written,
 )
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.verdict.exact_comparison import factors
+from oversmoothing.theory.spectra.algebraic import factors
 
 _EPS = Fraction(1, 1000)
 

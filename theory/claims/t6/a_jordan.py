@@ -15,7 +15,7 @@ from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Written
-from oversmoothing.theory.verdict.exact_comparison import factors
+from oversmoothing.theory.spectra.algebraic import factors
 
 
 def jordan_block(size: int, value: Fraction) -> Matrix:

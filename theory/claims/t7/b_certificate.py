@@ -38,7 +38,7 @@ from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Searched, Step, Written
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.verdict.exact_comparison import factors
+from oversmoothing.theory.spectra.algebraic import factors
 
 # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance in total
 # variation between the mean row of A and the uniform one.
