@@ -132,3 +132,17 @@ def consensus_residual(A: sp.Matrix, H: sp.Matrix, X: sp.Matrix) -> sp.Matrix:
     pi = stationary_row(A)
     c = pi * X
     return (pi * (X + A * X * H.T) - c - c * H.T).applyfunc(lambda e: sp.simplify(sp.expand(e)))
+
+
+def symbolic_pi(n: int) -> sp.Matrix:
+    """pi^T [1, n] in symbols, its last entry 1 minus the others."""
+    free = list(sp.symbols(f"p1:{n}", real=True))
+    return sp.Matrix([[*free, 1 - sum(free)]])
+
+
+def complement(n: int) -> sp.Matrix:
+    """Q [n, n-1] in sympy: Helmert's orthonormal basis of the vectors orthogonal to 1."""
+    columns = [
+        sp.Matrix([1] * k + [-k] + [0] * (n - k - 1)) / sp.sqrt(k * (k + 1)) for k in range(1, n)
+    ]
+    return sp.Matrix.hstack(*columns)

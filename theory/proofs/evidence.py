@@ -1,26 +1,24 @@
-"""The kinds of evidence that need nothing but the theory: written, symbolic, for all reals,
-certified, searched, counterexample.
+"""The kinds of evidence: written, symbolic, certified, searched, simulated, counterexample
+(statements for all reals stand in theory.proofs.for_all).
 
 Each has a title, says whether it is complete (belongs to the proof of the whole statement), and
-runs within an effort. `simulated` evidence is registered from outside (theory.proofs.ledger).
+runs within an effort.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import sympy as sp
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as with_seed
 from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
+from oversmoothing.theory.proofs.checks import entries, simplified
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
-from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.proofs.solver import Answer, solve
 
 
 @dataclass(frozen=True)
@@ -73,114 +71,11 @@ class Symbolic:
     kind: Kind = Kind.SYMBOLIC
 
     def run(self, effort: Effort) -> Outcome:
-        found = self.residual()
-        entries = list(found) if isinstance(found, sp.MatrixBase | list | tuple) else [found]
-        left = [e for e in entries if sp.expand(e) != 0 and sp.simplify(e) != 0]
-        if left:
-            return Outcome(False, f"the residual is {sp.sstr(left[0])}, not 0")
-        return Outcome(True, f"residual exactly 0 ({len(entries)} entries)")
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """A false neighbour of a query, to show that the prover is not vacuous.
-
-    change: what was altered, in words. witness: values at which it fails, shown if the solver's own
-    model is irrational.
-    """
-
-    change: str
-    query: Query
-    witness: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ForAllReals:
-    """A query that must be unsat, with mutated ones that must be sat, each evaluated exactly.
-
-    The hypotheses must be satisfiable too (by `example`), or unsat would mean nothing.
-    """
-
-    query: Query
-    mutations: tuple[Mutation, ...]
-    example: dict[str, str]
-    complete: bool = True
-    kind: Kind = Kind.REALS
-
-    @property
-    def title(self) -> str:
-        return self.query.name
-
-    def run(self, effort: Effort) -> Outcome:
-        at = {name: Fraction(value) for name, value in self.example.items()}
-        if not self.query.hypotheses_hold(at):
-            return Outcome(False, f"the example {self.example} does not satisfy the hypotheses")
-        data: dict[str, object] = {"query": self.query.describe(), "smtlib": self.query.to_smtlib()}
-        answer = solve(self.query.to_smtlib(), "z3", effort.solver_limit)
-        data["z3"] = _record(answer)
-        if answer.result == "sat":
-            shown = _model(self.query, answer)
-            return Outcome(False, f"z3 finds a counterexample: {shown}", shown, data)
-        second = None
-        if effort.second_opinion:
-            second = solve(self.query.to_smtlib(), "cvc5", effort.solver_limit)
-            data["cvc5"] = _record(second)
-            if second.result == "sat":
-                return Outcome(False, "cvc5 finds a counterexample where z3 does not", None, data)
-        if "unsat" not in (answer.result, second.result if second else None):
-            return Outcome(None, f"z3: {answer.result} after {answer.seconds:.2f} s", None, data)
-        words = [f"z3 {answer.result} in {answer.seconds:.3f} s"]
-        if second is not None:
-            words.append(f"cvc5 {second.result} in {second.seconds:.3f} s")
-        mutated = []
-        for mutation in self.mutations:
-            shown, failure = _mutated(mutation, effort)
-            if failure is not None:
-                return Outcome(False, failure, None, data)
-            mutated.append({"change": mutation.change, "counterexample": shown})
-            words.append(f"mutated ({mutation.change}): sat at {shown}")
-        data["mutations"] = mutated
-        return Outcome(True, "; ".join(words), None, data)
-
-
-def _record(answer: Answer) -> dict[str, object]:
-    return {"result": answer.result, "seconds": round(answer.seconds, 4)}
-
-
-def _rational(model: dict[str, str]) -> dict[str, Fraction] | None:
-    try:
-        return {name: Fraction(value) for name, value in model.items()}
-    except ValueError:
-        return None
-
-
-def _model(query: Query, answer: Answer) -> str:
-    values = _rational(answer.model)
-    shown = ", ".join(f"{name} = {value}" for name, value in sorted(answer.model.items()))
-    if values is None:
-        return shown
-    values |= {name: Fraction(0) for name in query.variables if name not in values}
-    if not query.hypotheses_hold(values) or query.conclusion_holds(values):
-        raise ArithmeticError(f"the model {shown} of {query.name} is not a counterexample")
-    return shown
-
-
-def _mutated(mutation: Mutation, effort: Effort) -> tuple[str, str | None]:
-    """The counterexample to a mutated query, exactly checked; or what went wrong."""
-    answer = solve(mutation.query.to_smtlib(), "z3", effort.solver_limit)
-    if answer.result != "sat":
-        return "", f"the mutated query ({mutation.change}) is {answer.result}, it must be sat"
-    if mutation.witness:
-        values = {name: Fraction(value) for name, value in mutation.witness.items()}
-        if not mutation.query.hypotheses_hold(values) or mutation.query.conclusion_holds(values):
-            return "", f"the witness {mutation.witness} is no counterexample ({mutation.change})"
-        return ", ".join(f"{k} = {v}" for k, v in mutation.witness.items()), None
-    if _rational(answer.model) is None:
-        return (
-            "",
-            f"the model of the mutated query ({mutation.change}) is irrational: add a witness",
-        )
-    return _model(mutation.query, answer), None
+        left = [simplified(entry) for entry in entries(self.residual())]
+        for entry in left:
+            if entry != 0:
+                return Outcome(False, f"the residual is {entry}, not 0")
+        return Outcome(True, f"residual exactly 0 ({len(left)} entries)")
 
 
 @dataclass(frozen=True)
@@ -275,10 +170,7 @@ def show(value: object) -> str:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Exact numbers that satisfy the hypotheses and violate the statement, checked step by step.
-
-    `check` executes the contradiction and raises where it does not come out.
-    """
+    """Exact numbers that satisfy the hypotheses and violate the statement, checked step by step."""
 
     title: str
     numbers: str

@@ -7,13 +7,10 @@ body asserts, or returns a sympy residual (scalar, matrix or list) that must van
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
-
-import sympy as sp
 
 from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.checks import meets, vanishes
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Counterexample, Step, Written
 
 Part = Step | str | Callable[[], object]
@@ -22,6 +19,11 @@ Part = Step | str | Callable[[], object]
 def written(title: str, *parts: Part, complete: bool = True) -> Written:
     """A written proof; complete: whether it belongs to the proof of the whole statement."""
     return Written(title, tuple(_step(part) for part in parts), complete)
+
+
+def counterexample(title: str, numbers: str, *parts: Part) -> Counterexample:
+    """Exact numbers that violate the statement, in steps."""
+    return Counterexample(title, numbers, tuple(_step(part) for part in parts))
 
 
 def _step(part: Part) -> Step:
@@ -37,16 +39,12 @@ def _on_one_line(words: str) -> str:
     return " ".join(words.split())
 
 
-def vanishes(residual: Any) -> None:
-    """Raise unless every entry of a sympy scalar, matrix or list is identically 0 (None: nothing
-    to check)."""
-    if residual is None:
-        return
-    entries = residual if isinstance(residual, sp.MatrixBase | list | tuple) else [residual]
-    for entry in entries:
-        if sp.expand(entry, power_exp=True) != 0:
-            left = sp.simplify(sp.expand(entry, power_exp=True))
-            assert left == 0, f"{left} is not 0"
+def hypotheses_hold(
+    hypotheses: Sequence[Hypothesis], A: Matrix, H: Matrix, X0: Matrix | None = None
+) -> Step:
+    """The first step of a counterexample to a paper's statement: its hypotheses hold."""
+    words = "; ".join(h.words for h in hypotheses)
+    return Step(f"The hypotheses hold: {words}.", lambda: meets(hypotheses, A, H, X0))
 
 
 Case = tuple[Matrix, Matrix] | tuple[Matrix, Matrix, Matrix]
@@ -68,8 +66,7 @@ def refuted(
 ) -> Claim:
     """A statement of a paper that fails: the cases `at`, (A, H) or (A, H, X0), satisfy its
     hypotheses, and the steps lead to the contradiction that `title` and `numbers` announce."""
-    words = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
-    first = [Step(words, partial(meets, hypotheses, *case)) for case in at]
+    first = [hypotheses_hold(hypotheses, *case) for case in at]
     return Claim(
         name=name,
         statement=statement,
@@ -81,9 +78,3 @@ def refuted(
         repaired_by=repaired_by,
         further=further,
     )
-
-
-def meets(hypotheses: Sequence[Hypothesis], A: Matrix, H: Matrix, X0: Matrix | None = None) -> None:
-    """Raise unless the case satisfies every hypothesis."""
-    unmet = [h.words for h in hypotheses if not h.holds(Instance(A, H, X0))]
-    assert not unmet, f"not satisfied: {unmet}"

@@ -8,11 +8,14 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.papers_kit import TOKENS, column, equal, matrix, product
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 
 def dobrushin(A: Matrix) -> Fraction:
@@ -49,7 +52,9 @@ def _drawn(draw_: Any) -> tuple[list[Matrix], Matrix]:
 
 
 def _positive_part() -> None:
-    """The positive part of a difference of two rows of sum 1 is half of its absolute sum."""
+    """For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The differences sum to 0, so
+    their positive part and their negative part both sum to t = (1/2) sum_j |p_j - q_j|."""
+    # The positive part of a difference of two rows of sum 1 is half of its absolute sum.
     p = sp.symbols("p1:4", real=True)
     q = sp.symbols("q1:4", real=True)
     total = sum(p) - sum(q)
@@ -59,10 +64,12 @@ def _positive_part() -> None:
 
 
 def _attained() -> None:
-    first = matrix(["1/4", "1/2", "1/4"], ["1/4", "1/2", "1/4"], ["1/2", "1/4", "1/4"])
-    second = matrix(["1/4", "1/4", "1/2"], ["1/4", "1/2", "1/4"], ["1/4", "1/2", "1/4"])
+    """Attained: for the pair of N-2312.06182-changing tau = 1/4 each, and osc(A_2 A_1 v) =
+    osc(v)/16 for v = (-2, 1, 1)."""
+    first = matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
+    second = matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
     assert dobrushin(first) == dobrushin(second) == Fraction(1, 4)
-    v = column(-2, 1, 1)
+    v = column("-2 1 1")
     equal(_oscillation(product(second, product(first, v))), Fraction(1, 16) * _oscillation(v))
 
 
@@ -81,36 +88,21 @@ CLAIM = Claim(
     "coefficient is Dobrushin's",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TOKENS,
+        TWO_TOKENS,
         Hypothesis("A of each layer is row-stochastic: A >= 0 and A 1 = 1", _row_stochastic),
         Hypothesis("one feature (d = 1)", lambda instance: len(instance.H) == 1),
     ),
     evidence=(
-        Written(
+        written(
             "one layer, by the positive part",
-            (
-                Step(
-                    "For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The "
-                    "differences sum to 0, so their positive part and their negative part both "
-                    "sum to t = (1/2) sum_j |p_j - q_j|.",
-                    _positive_part,
-                ),
-                Step(
-                    "The positive part weighs values of at most max x, the negative part "
-                    "values of at least min x: the difference is at most t (max x - min x) <= "
-                    "tau(A) osc(x). The factor h scales osc by |h|."
-                ),
-                Step("By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0)."),
-                Step(
-                    "||HFC||_F^2 is the sum of squared distances to the mean, at most n "
-                    "osc^2/4 (Popoviciu)."
-                ),
-                Step(
-                    "Attained: for the pair of N-2312.06182-changing tau = 1/4 each, and "
-                    "osc(A_2 A_1 v) = osc(v)/16 for v = (-2, 1, 1).",
-                    _attained,
-                ),
-            ),
+            _positive_part,
+            "The positive part weighs values of at most max x, the negative part "
+            "values of at least min x: the difference is at most t (max x - min x) <= "
+            "tau(A) osc(x). The factor h scales osc by |h|.",
+            "By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0).",
+            "||HFC||_F^2 is the sum of squared distances to the mean, at most n "
+            "osc^2/4 (Popoviciu).",
+            _attained,
         ),
         Searched("products of up to four layers in fractions", _drawn(), _law),
     ),

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    REAL_A,
-    TOKENS,
-    column,
-    consensus,
-    equal,
-    has_low,
-    hypotheses_hold,
-    matrix,
-    product,
-)
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS, consensus, has_low
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _BOTH = Hypothesis(
     "X_0 has a high and a low frequency part (HFC, LFC != 0)",
     lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, _BOTH)
-_A, _H, _X0 = matrix(["1/2", "1/2"], ["1/4", "3/4"]), matrix([1]), column(5, -3)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _BOTH)
+_A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("5 -3")
 
 
 def _once() -> None:
+    """X = (5, -3) has HFC^2 = 32, LFC^2 = 2, so LFC/||X|| = 1/sqrt(17). A X = (1, -1) has no mean:
+    similarity 0, HFC/LFC infinite after one layer."""
     equal(squared_norms(_X0), (32, 2))
     once = product(product(_A, _X0), _H)
-    equal(once, column(1, -1))
+    equal(once, column("1 -1"))
     equal(squared_norms(once), (2, 0))
 
 
@@ -42,17 +35,11 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "a mean that attention cancels",
             "A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X = (5, -3): A X = (1, -1)",
-            (
-                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-                Step(
-                    "X = (5, -3) has HFC^2 = 32, LFC^2 = 2, so LFC/||X|| = 1/sqrt(17). A X = (1, "
-                    "-1) has no mean: similarity 0, HFC/LFC infinite after one layer.",
-                    _once,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+            _once,
         ),
     ),
     repaired_by="T9a",

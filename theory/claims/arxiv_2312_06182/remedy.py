@@ -13,40 +13,38 @@ from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slo
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
     AFTER,
     BEFORE,
-    added,
-    identity,
-    kronecker,
     operator,
     removed,
     step,
 )
+from oversmoothing.theory.claims.lemmas import GROWTH
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
+from oversmoothing.theory.numbers.exact_matrix import (
+    column,
+    identity,
+    kronecker,
+    layer,
+    matrix,
+    plus,
+)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import (
     Measurement,
     Searched,
     Simulated,
-    Step,
     Symbolic,
-    Written,
 )
-from oversmoothing.theory.proofs.lemmas import GROWTH
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    QUARTERS,
-    TOKENS,
-    column,
-    equal,
-    layer,
-    matrix,
-)
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 
-_A3 = matrix(["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"])
-_X0 = matrix([1, 2], [2, -1], [4, 1])
+_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
+_X0 = matrix("1 2; 2 -1; 4 1")
 
 
 def _block_form() -> list[sp.Expr]:
@@ -81,7 +79,7 @@ def _law(drawn: Any) -> None:
     expected = _charpoly(consensus)
     if len(A) > 1:
         B = rational_quotient(A)
-        expected *= _charpoly(added(identity(len(B) * d), kronecker(H, B)))
+        expected *= _charpoly(plus(identity(len(B) * d), kronecker(H, B)))
     plain, after, before = X0, X0, X0
     for place in (AFTER, BEFORE):
         equal(_charpoly(operator(A, H, tau, place)), expected)
@@ -94,25 +92,28 @@ def _law(drawn: Any) -> None:
 
 
 def _thresholds() -> None:
-    """a = 1/2, h = 1/2, r = 5/6: (HFC/LFC)^2 is multiplied by (r/(1 - tau))^2 per layer."""
+    """tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks are (1 - tau) H
+    and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies HFC/LFC by exactly r/|1 - tau|: 1 at
+    tau = 1/6 and 11/6."""
+    # a = 1/2, h = 1/2, r = 5/6: (HFC/LFC)^2 is multiplied by (r/(1 - tau))^2 per layer.
     rate = Fraction(5, 6)
     for tau in ("0", "1/12", "1/6", "1/2", "11/6", "2", "3"):
         t = Fraction(tau)
         for place in (AFTER, BEFORE):
-            X = column(1, 2)
+            X = column("1 2")
             for _ in range(4):
-                Z = step(QUARTERS, matrix(["1/2"]), X, t, place)
+                Z = step(AA, matrix("1/2"), X, t, place)
                 (hfc, lfc), (moved, low) = squared_norms(X), squared_norms(Z)
                 equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
                 X = Z
-    X = step(QUARTERS, matrix(["1/2"]), column(1, 2), Fraction(1), AFTER)
+    X = step(AA, matrix("1/2"), column("1 2"), Fraction(1), AFTER)
     equal(squared_norms(X)[1], 0)
 
 
 def _measured(effort: Effort) -> list[Measurement]:
     depths, rows = [200, 400], []
     # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
-    H = matrix([1, 0], [0, "-1/2"])
+    H = matrix("1 0; 0 -1/2")
     for tau, place in (("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)):
         value = float(Fraction(tau))
         predicted = math.log(0.75 / abs(1 - value))
@@ -140,41 +141,26 @@ CLAIM = Claim(
     r"\mathrm{HFC}/\mathrm{LFC} \not\to 0 \Leftarrow |1-\tau| < \rho_Q/\rho_C",
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TOKENS),
+    hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
-        Written(
+        written(
             "block triangular in (mean, HFC)",
-            (
-                Step(
-                    "S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. "
-                    "For X = 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y "
-                    "W and the deviation Y + P A Y W of X + A X W."
-                ),
-                Step(
-                    "After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = "
-                    "(1 - tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau "
-                    "(also for A and W that differ by layer), and the operator is block triangular "
-                    "with blocks (1 - tau)(I + H) and I + H (x) B."
-                ),
-                GROWTH,
-                Step(
-                    "|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for "
-                    "X_0 outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So "
-                    "LFC_L carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C)."
-                ),
-                Step(
-                    "|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
-                    "blocks, belong to the quotient block (its spectral subspace lifts, as the "
-                    "consensus block has none of them): X_L = O(L^q rho_Q^L), the exact order of "
-                    "HFC_L. So HFC/LFC >= HFC/||X|| is bounded below."
-                ),
-                Step(
-                    "tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks "
-                    "are (1 - tau) H and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies "
-                    "HFC/LFC by exactly r/|1 - tau|: 1 at tau = 1/6 and 11/6.",
-                    _thresholds,
-                ),
-            ),
+            "S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. "
+            "For X = 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y "
+            "W and the deviation Y + P A Y W of X + A X W.",
+            "After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = "
+            "(1 - tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau "
+            "(also for A and W that differ by layer), and the operator is block triangular "
+            "with blocks (1 - tau)(I + H) and I + H (x) B.",
+            GROWTH,
+            "|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for "
+            "X_0 outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So "
+            "LFC_L carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).",
+            "|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
+            "blocks, belong to the quotient block (its spectral subspace lifts, as the "
+            "consensus block has none of them): X_L = O(L^q rho_Q^L), the exact order of "
+            "HFC_L. So HFC/LFC >= HFC/||X|| is bounded below.",
+            _thresholds,
         ),
         Symbolic("both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False),
         Searched(

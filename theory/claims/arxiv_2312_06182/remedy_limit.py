@@ -13,29 +13,21 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import AFTER, BEFORE, step
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import (
-    ForAllReals,
     Measurement,
-    Mutation,
     Searched,
     Simulated,
-    Step,
     Symbolic,
-    Written,
 )
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS, column, equal, matrix, scaled
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
-_A3 = matrix(["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"])
-_QUERY = Query(
-    "for h in [-1, 0) and tau in [0, 2] the limit is at least the one at tau = 0",
-    ("h", "a", "tau"),
-    ("-1 < a", "a < 1", "-1 <= h", "h < 0", "0 <= tau", "tau <= 2"),
-    "(h*(1-a) - tau*(1+h))**2 >= (1-tau)**2 * (h*(1-a))**2 and "
-    "(h*(1-a) - tau*(1+h))**2 >= (h*(1-a))**2",
-)
+_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
 
 
 def _eigenvector() -> list[sp.Expr]:
@@ -80,10 +72,13 @@ def _law(drawn: Any) -> None:
 
 
 def _below_the_floor() -> None:
-    """A = [[1/2, 1/2], [1/4, 3/4]] (a = 1/4), h = 1, tau = 2/5: limits 1/5 before, 1/3 after."""
-    A, h, tau = matrix(["1/2", "1/2"], ["1/4", "3/4"]), Fraction(1), Fraction(2, 5)
+    """Below the floor: A = [[1/2, 1/2], [1/4, 3/4]], h = 1, tau = 2/5. |1 - tau| 2 = 6/5 < 5/4, no
+    smoothing; the modes (4, 6) before and (2, 4) after, both times 5/4, have ratios 1/5 and 1/3,
+    below 1 = 1/sqrt(n - 1). As tau falls to 1 - r = 3/8, F = |1 - 8 tau/3| falls to 0."""
+    # A = [[1/2, 1/2], [1/4, 3/4]] (a = 1/4), h = 1, tau = 2/5: limits 1/5 before, 1/3 after.
+    A, h, tau = matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
     equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
-    for place, X in ((BEFORE, column(4, 6)), (AFTER, column(2, 4))):
+    for place, X in ((BEFORE, column("4 6")), (AFTER, column("2 4"))):
         equal(step(A, [[h]], X, tau, place), scaled(Fraction(5, 4), X))
         hfc, lfc = squared_norms(X)
         equal(hfc / lfc, Fraction(1, 25) if place == BEFORE else Fraction(1, 9))
@@ -91,7 +86,7 @@ def _below_the_floor() -> None:
 
 def _measured(effort: Effort) -> list[Measurement]:
     # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
-    rows, start, h, a = [], matrix([1], [2], [4]), Fraction(-1, 2), Fraction(1, 5)
+    rows, start, h, a = [], matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
     for tau, place in (
         ("0", AFTER),
         ("1/2", AFTER),
@@ -122,58 +117,37 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         POSITIVE,
-        TOKENS,
+        TWO_TOKENS,
         Hypothesis(
             "H has one eigenvalue h != 0 (d = 1; for several, the dominant one)",
             lambda case: len(case.H) == 1 and case.H[0][0] != 0,
         ),
     ),
     evidence=(
-        Written(
+        written(
             "the lifted mode",
-            (
-                Step(
-                    "Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = "
-                    "a y, mu = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an "
-                    "eigenvector for mu iff mu kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: "
-                    "after, w = 1 - tau and kappa' = kappa; before, w = 1 and kappa' = (1 - tau) "
-                    "kappa."
-                ),
-                Step(
-                    "So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, "
-                    "as |mu| = rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b "
-                    "A y)/(1 - a), the mean of A's own eigenvector v = 1 kappa_0 + y."
-                ),
-                Step(
-                    "kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h "
-                    "(1-a)))/w. The pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) "
-                    "u^T with s != 0 for X_0 outside a proper subspace, and HFC/LFC = "
-                    "||y||/(sqrt(n) |kappa|)."
-                ),
-                Step(
-                    "Below the floor: A = [[1/2, 1/2], [1/4, 3/4]], h = 1, tau = 2/5. |1 - tau| 2 "
-                    "= 6/5 < 5/4, no smoothing; the modes (4, 6) before and (2, 4) after, both "
-                    "times 5/4, have ratios 1/5 and 1/3, below 1 = 1/sqrt(n - 1). As tau falls to "
-                    "1 - r = 3/8, F = |1 - 8 tau/3| falls to 0.",
-                    _below_the_floor,
-                ),
-            ),
+            "Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = "
+            "a y, mu = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an "
+            "eigenvector for mu iff mu kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: "
+            "after, w = 1 - tau and kappa' = kappa; before, w = 1 and kappa' = (1 - tau) "
+            "kappa.",
+            "So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, "
+            "as |mu| = rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b "
+            "A y)/(1 - a), the mean of A's own eigenvector v = 1 kappa_0 + y.",
+            "kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h "
+            "(1-a)))/w. The pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) "
+            "u^T with s != 0 for X_0 outside a proper subspace, and HFC/LFC = "
+            "||y||/(sqrt(n) |kappa|).",
+            _below_the_floor,
         ),
-        ForAllReals(
-            _QUERY,
-            (
-                Mutation(
-                    "h > 0 too",
-                    Query(
-                        "mutated",
-                        _QUERY.variables,
-                        ("-1 < a", "a < 1", "h != 0", "-1 <= h", "0 <= tau", "tau <= 2"),
-                        _QUERY.conclusion,
-                    ),
-                ),
-            ),
-            {"h": "-1/2", "a": "0", "tau": "1/2"},
-        ),
+        for_all(
+            "h a tau",
+            given=(EIGENVALUE, "-1 <= h; h < 0; 0 <= tau; tau <= 2"),
+            then="(h*(1-a) - tau*(1+h))**2 >= (1-tau)**2 * (h*(1-a))**2 and (h*(1-a) - "
+            "tau*(1+h))**2 >= (h*(1-a))**2",
+            name="for h in [-1, 0) and tau in [0, 2] the limit is at least the one at tau = 0",
+            at="h=-1/2, a=0, tau=1/2",
+        ).unless("h > 0 too", without="-1 <= h; h < 0", given="h != 0; -1 <= h"),
         Symbolic("two tokens, any A, h, tau: eigenvector and factor", _eigenvector, complete=False),
         Searched(
             "two tokens, in fractions",

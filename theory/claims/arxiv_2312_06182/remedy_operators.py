@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from oversmoothing.theory.numbers.exact_matrix import identity, kronecker, layer, plus, product
 from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs.papers_kit import layer, product
 
 AFTER, BEFORE = "after", "before"
 
@@ -28,21 +28,9 @@ def removal(n: int, tau: Fraction) -> Matrix:
     return [[Fraction(int(i == j)) - tau / n for j in range(n)] for i in range(n)]
 
 
-def kronecker(X: Matrix, Y: Matrix) -> Matrix:
-    return [[x * y for x in u for y in v] for u in X for v in Y]
-
-
-def identity(size: int) -> Matrix:
-    return [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
-
-
-def added(X: Matrix, Y: Matrix) -> Matrix:
-    return [[x + y for x, y in zip(u, v, strict=True)] for u, v in zip(X, Y, strict=True)]
-
-
 def operator(A: Matrix, H: Matrix, tau: Fraction, place: str) -> Matrix:
     """The composed layer on vec(X) [n d, n d]."""
     n, d = len(A), len(H)
-    plain = added(identity(n * d), kronecker(H, A))
+    plain = plus(identity(n * d), kronecker(H, A))
     remove = kronecker(identity(d), removal(n, tau))
     return product(remove, plain) if place == AFTER else product(plain, remove)

@@ -5,28 +5,24 @@ from __future__ import annotations
 from fractions import Fraction
 
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import AFTER, BEFORE, step
+from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    QUARTERS,
-    REAL_A,
-    TOKENS,
-    column,
-    equal,
-    hypotheses_hold,
-    matrix,
-    scaled,
-)
+from oversmoothing.theory.proofs.evidence import Step
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A)
-_H, _X0, _TAU = matrix([2]), column(0, 2), Fraction(1, 6)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A)
+_H, _X0, _TAU = matrix("2"), column("0 2"), Fraction(1, 6)
 
 
 def _modes() -> None:
+    """With the removal, before or after, one layer multiplies (1, 1) by 3 (1 - 1/6) = 5/2 and (-1,
+    1) by 2. X_0 is their sum, so HFC/LFC = (2 / (5/2))^L = (4/5)^L."""
     for place in (AFTER, BEFORE):
-        equal(step(QUARTERS, _H, column(1, 1), _TAU, place), scaled(Fraction(5, 2), column(1, 1)))
-        equal(step(QUARTERS, _H, column(-1, 1), _TAU, place), scaled(Fraction(2), column(-1, 1)))
+        equal(step(AA, _H, column("1 1"), _TAU, place), scaled(Fraction(5, 2), column("1 1")))
+        equal(step(AA, _H, column("-1 1"), _TAU, place), scaled(Fraction(2), column("-1 1")))
 
 
 CLAIM = Claim(
@@ -38,23 +34,16 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "tau below 1 - r",
             "A = [[3/4, 1/4], [1/4, 3/4]], h = 2, tau = 1/6, X_0 = (0, 2): HFC/LFC = (4/5)^L",
-            (
-                hypotheses_hold(_HYPOTHESES, QUARTERS, _H, _X0),
-                Step(
-                    "With the removal, before or after, one layer multiplies (1, 1) by 3 (1 - "
-                    "1/6) = 5/2 and (-1, 1) by 2. X_0 is their sum, so HFC/LFC = (2 / (5/2))^L = "
-                    "(4/5)^L.",
-                    _modes,
-                ),
-                Step(
-                    "X_0 = (1, 1) + (-1, 1), HFC/LFC = 1.",
-                    lambda: equal(
-                        _X0,
-                        [[x[0] + y[0]] for x, y in zip(column(1, 1), column(-1, 1), strict=True)],
-                    ),
+            hypotheses_hold(_HYPOTHESES, AA, _H, _X0),
+            _modes,
+            Step(
+                "X_0 = (1, 1) + (-1, 1), HFC/LFC = 1.",
+                lambda: equal(
+                    _X0,
+                    [[x[0] + y[0]] for x, y in zip(column("1 1"), column("-1 1"), strict=True)],
                 ),
             ),
         ),

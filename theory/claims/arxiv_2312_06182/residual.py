@@ -10,22 +10,23 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slope
+from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix, product
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import (
     Measurement,
     Searched,
     Simulated,
-    Step,
     Symbolic,
-    Written,
 )
-from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS, equal, layer, matrix, product
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
-_A3 = matrix(["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"])
-_X0 = matrix([1, 2], [2, -1], [4, 1])
+_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
+_X0 = matrix("1 2; 2 -1; 4 1")
 
 
 def _two_tokens() -> list[sp.Expr]:
@@ -45,7 +46,7 @@ def _law(drawn: Any) -> None:
     """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
     (A, a), h, (x, y) = drawn
     assume(h != -1)
-    X, total = matrix([x], [y]), A[0][1] + A[1][0]
+    X, total = [[x], [y]], A[0][1] + A[1][0]
     pi = [[A[1][0] / total, A[0][1] / total]]
     for _ in range(5):
         moved = layer(A, [[h]], X)
@@ -59,9 +60,9 @@ def _measured(effort: Effort) -> list[Measurement]:
     depths, rows = [200, 400], []
     # Eigenvalues of A: 1, 1/2, 1/5.
     for words, H, rate in (
-        ("H = diag(1/2, 1/4): r = (5/4)/(3/2)", matrix(["1/2", 0], [0, "1/4"]), 5 / 6),
-        ("H = diag(1, -1/2): r = (3/2)/2", matrix([1, 0], [0, "-1/2"]), 3 / 4),
-        ("H = diag(-3, 1/8): r = 9/16", matrix([-3, 0], [0, "1/8"]), (1 + 1 / 16) / 2),
+        ("H = diag(1/2, 1/4): r = (5/4)/(3/2)", matrix("1/2 0; 0 1/4"), 5 / 6),
+        ("H = diag(1, -1/2): r = (3/2)/2", matrix("1 0; 0 -1/2"), 3 / 4),
+        ("H = diag(-3, 1/8): r = 9/16", matrix("-3 0; 0 1/8"), (1 + 1 / 16) / 2),
     ):
         logs = log_ratios(_A3, H, _X0, depths)
         rows.append(Measurement(words, math.log(rate), slope(logs, depths), 1e-8))
@@ -79,24 +80,18 @@ CLAIM = Claim(
     r"\frac{\max_{j,\,i<n}|1+h_ja_i|}{\max_j|1+h_j|}\quad (<1)",
     source="ours, for arXiv 2312.06182 v2 (self-attention with residual)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TOKENS),
+    hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
-        Written(
+        written(
             "the two blocks with residual",
-            (
-                POSITIVE_SPECTRUM,
-                BLOCKS,
-                GROWTH,
-                Step(
-                    "The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
-                    "outside a proper subspace (rho_C > 0)."
-                ),
-                COUPLING,
-                Step(
-                    "r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
-                    "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k."
-                ),
-            ),
+            POSITIVE_SPECTRUM,
+            BLOCKS,
+            GROWTH,
+            "The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
+            "outside a proper subspace (rho_C > 0).",
+            COUPLING,
+            "r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
+            "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.",
         ),
         Symbolic("two tokens, one feature", _two_tokens, complete=False),
         Searched(

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    QUARTERS,
-    REAL_A,
-    TOKENS,
-    L,
-    column,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
-    ratio_is,
-    values,
-)
+from oversmoothing.theory.proofs.evidence import Step
+from oversmoothing.theory.proofs.exact_spectrum import values
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A)
-_X0 = column(0, 2)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A)
+_X0 = column("0 2")
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -31,14 +24,16 @@ def _state(h: sp.Rational) -> sp.Matrix:
 
 
 def _slower() -> None:
+    """h = 1: mean 2^L, difference (3/2)^L: ratio (3/4)^L, not (1/2)^L."""
     state = _state(sp.Integer(1))
-    induction(QUARTERS, matrix([1]), _X0, state)
+    induction(AA, matrix("1"), _X0, state)
     ratio_is(state, sp.Rational(9, 16) ** L)
 
 
 def _reversed() -> None:
+    """h = -1/2: mean 2^-L, difference (3/4)^L: ratio (3/2)^L, similarity vanishes."""
     state = _state(sp.Rational(-1, 2))
-    induction(QUARTERS, matrix(["-1/2"]), _X0, state)
+    induction(AA, matrix("-1/2"), _X0, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
 
 
@@ -52,22 +47,17 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "one A, two signs of the weight",
             "A = [[3/4, 1/4], [1/4, 3/4]] (lambda_2 = 1/2), X_0 = (0, 2): HFC/LFC = (3/4)^L for h "
             "= 1 and (3/2)^L for h = -1/2",
-            (
-                hypotheses_hold(_HYPOTHESES, QUARTERS, matrix([1]), _X0),
-                Step(
-                    "lambda_2 = 1/2.",
-                    lambda: equal([str(a) for a in values(QUARTERS)], ["1/2", "1"]),
-                ),
-                Step("h = 1: mean 2^L, difference (3/2)^L: ratio (3/4)^L, not (1/2)^L.", _slower),
-                Step(
-                    "h = -1/2: mean 2^-L, difference (3/4)^L: ratio (3/2)^L, similarity vanishes.",
-                    _reversed,
-                ),
+            hypotheses_hold(_HYPOTHESES, AA, matrix("1"), _X0),
+            Step(
+                "lambda_2 = 1/2.",
+                lambda: equal([str(a) for a in values(AA)], ["1/2", "1"]),
             ),
+            _slower,
+            _reversed,
         ),
     ),
     repaired_by="N-2312.06182-residual",

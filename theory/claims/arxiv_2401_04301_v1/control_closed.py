@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    HALF,
-    POSITIVE,
-    REAL_A,
-    TOKENS,
-    L,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
-    ratio_is,
-    values,
-    within,
-)
+from oversmoothing.theory.proofs.evidence import Step
+from oversmoothing.theory.proofs.exact_spectrum import values, within
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import J2
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _CLOSED = Hypothesis(
     "every eigenvalue of H lies in [-1, 0]",
     lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, _CLOSED)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _CLOSED)
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
-_H, _X0 = matrix([0, 1], [0, 0]), matrix([0, 0], [0, 2])
+_H, _X0 = matrix("0 1; 0 0"), matrix("0 0; 0 2")
 _STATE = sp.Matrix([[L, 0], [L, 2]])
 
 
 def _linear() -> None:
-    induction(HALF, _H, _X0, _STATE)
+    """X W moves the second column into the first, and A averages it: X_L = [[L, 0], [L, 2]], by
+    induction. HFC^2 = 2, LFC^2 = 2 (L^2 + 1): the ratio tends to 0 like 1/L, and so it does for
+    every X_0 whose second column has a mean."""
+    induction(J2, _H, _X0, _STATE)
     ratio_is(_STATE, 1 / (L**2 + 1))
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
@@ -47,20 +43,13 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "a Jordan block at 0",
             "A = [[1/2, 1/2], [1/2, 1/2]], H = [[0, 1], [0, 0]], X_0 = [[0, 0], [0, 2]]: "
             "(HFC/LFC)^2 = 1/(L^2 + 1)",
-            (
-                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
-                Step("Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(values(_H), [0, 0])),
-                Step(
-                    "X W moves the second column into the first, and A averages it: X_L = [[L, 0], "
-                    "[L, 2]], by induction. HFC^2 = 2, LFC^2 = 2 (L^2 + 1): the ratio tends to 0 "
-                    "like 1/L, and so it does for every X_0 whose second column has a mean.",
-                    _linear,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
+            Step("Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(values(_H), [0, 0])),
+            _linear,
         ),
     ),
     repaired_by="T2e",

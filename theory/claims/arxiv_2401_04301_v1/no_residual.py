@@ -7,12 +7,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.numbers.exact_matrix import product, transposed
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, equal, product, transposed
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import POSITIVE
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 
 _NOT_NILPOTENT = Hypothesis(
@@ -52,23 +55,17 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, _NOT_NILPOTENT),
     evidence=(
-        Written(
+        written(
             "the residual taken out of both blocks",
-            (
-                POSITIVE_SPECTRUM,
-                BLOCKS,
-                Step(
-                    "Without the residual the same identities read Y' = B Y W and c' = c W: the "
-                    "blocks are H (x) B and H, of radii rho(H) |lambda_2| and rho(H) > 0, where "
-                    "|lambda_2| = max over i < n of |a_i| < 1."
-                ),
-                GROWTH,
-                COUPLING,
-                Step(
-                    "||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper "
-                    "subspace, ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0."
-                ),
-            ),
+            POSITIVE_SPECTRUM,
+            BLOCKS,
+            "Without the residual the same identities read Y' = B Y W and c' = c W: the "
+            "blocks are H (x) B and H, of radii rho(H) |lambda_2| and rho(H) > 0, where "
+            "|lambda_2| = max over i < n of |a_i| < 1.",
+            GROWTH,
+            COUPLING,
+            "||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper "
+            "subspace, ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.",
         ),
         Searched(
             "two tokens: HFC_L = a^L HFC_0 W^L in fractions",

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
+from oversmoothing.theory.proofs.all_depths import L, ratio_is, symbolic
+from oversmoothing.theory.proofs.checks import equal, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    TOKENS,
-    L,
-    column,
-    consensus,
-    equal,
-    has_low,
-    hypotheses_hold,
-    matrix,
-    ratio_is,
-    symbolic,
-    vanishes,
-)
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS, consensus, has_low
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _BOTH = Hypothesis(
     "X_0 has a high and a low frequency part (HFC, LFC != 0)",
     lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, _BOTH)
-_A, _H, _X0 = matrix(["1/2", "1/2"], ["1/4", "3/4"]), matrix([1]), column(2, -1)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, _BOTH)
+_A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
 
 
 def _forever() -> None:
+    """A (2, -1) = (2, -1) / 4, so X_L = 4^-L (2, -1): mean 4^-L / 2, deviations +- 3/2 4^-L, ratio
+    3 for every L."""
     state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
     equal(state.subs(L, 0), symbolic(_X0))
     vanishes(state.subs(L, L + 1) - symbolic(_A) * state * symbolic(_H).T)
@@ -45,17 +37,11 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "an eigenvector of A that has a mean",
             "A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
-            (
-                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-                Step(
-                    "A (2, -1) = (2, -1) / 4, so X_L = 4^-L (2, -1): mean 4^-L / 2, deviations +- "
-                    "3/2 4^-L, ratio 3 for every L.",
-                    _forever,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+            _forever,
         ),
     ),
     repaired_by="T9a",

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix, transposed
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    HALF,
-    POSITIVE,
-    TOKENS,
-    L,
-    column,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
-    ratio_is,
-    transposed,
-    within,
-)
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import J2
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _NEGATIVE = Hypothesis(
     "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
     lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h <= 0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, _NEGATIVE)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, _NEGATIVE)
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
-_H, _X0 = matrix([-4]), column(0, 2)
+_H, _X0 = matrix("-4"), column("0 2")
 _STATE = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 
 def _smooths() -> None:
-    induction(HALF, _H, _X0, _STATE)
+    """The mean is multiplied by 1 - 4 = -3, the difference by 1 (A has eigenvalue 0): X_L = (-3)^L
+    (1, 1) + (-1, 1), by induction, and (HFC/LFC)^2 = 9^-L."""
+    induction(J2, _H, _X0, _STATE)
     ratio_is(_STATE, sp.Rational(1, 9) ** L)
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
@@ -46,17 +40,11 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "psi = 2",
             "A = [[1/2, 1/2], [1/2, 1/2]], H = -psi^2 = -4, X_0 = (0, 2): HFC/LFC = 3^-L",
-            (
-                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
-                Step(
-                    "The mean is multiplied by 1 - 4 = -3, the difference by 1 (A has eigenvalue "
-                    "0): X_L = (-3)^L (1, 1) + (-1, 1), by induction, and (HFC/LFC)^2 = 9^-L.",
-                    _smooths,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
+            _smooths,
         ),
     ),
     repaired_by="T2b",

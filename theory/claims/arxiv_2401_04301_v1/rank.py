@@ -6,29 +6,20 @@ from fractions import Fraction
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
+from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    TOKENS,
-    L,
-    diagonalisable,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
-    product,
-    simple,
-    symbolic,
-    true,
-)
+from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, simple
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 from oversmoothing.theory.verdict.verdict import verdict
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
-_A = matrix(["1/4", "1/4", "1/2"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
-_H = matrix([0, -1], [1, -1])
-_X0 = matrix([1, 0], [0, 1], [-1, -1])
-_HYPOTHESES = (POSITIVE, TOKENS)
+_A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
+_H = matrix("0 -1; 1 -1")
+_X0 = matrix("1 0; 0 1; -1 -1")
+_HYPOTHESES = (POSITIVE, TWO_TOKENS)
 
 
 def _norm(p: Fraction, q: Fraction) -> Fraction:
@@ -37,14 +28,17 @@ def _norm(p: Fraction, q: Fraction) -> Fraction:
 
 
 def _moduli() -> None:
-    true(simple(_A) and simple(_H), "an eigenvalue repeats")
+    """With w = e^(2 pi i/3) the eigenvalues of H are w, w^2, of A 1, w/4, w^2/4, all simple. |1 + h
+    a|^2 is 25/16 for (w, w^2/4) and its conjugate, 13/16 for (w, w/4) and its conjugate, 1 for
+    consensus. The dominant two differ in both indices."""
+    holds(simple(_A) and simple(_H), "an eigenvalue repeats")
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
     square = product(_H, _H)
     equal(
         [[square[i][j] + _H[i][j] + (i == j) for j in range(2)] for i in range(2)],
-        matrix([0, 0], [0, 0]),
+        matrix("0 0; 0 0"),
     )
-    C = matrix([0, 1, 0], [0, 0, 1], [1, 0, 0])
+    C = matrix("0 1 0; 0 0 1; 1 0 0")
     C2 = product(C, C)
     equal([[((i == j) + C[i][j] + 2 * C2[i][j]) / 4 for j in range(3)] for i in range(3)], _A)
     quarter, zero, one = Fraction(1, 4), Fraction(0), Fraction(1)
@@ -55,18 +49,22 @@ def _moduli() -> None:
 
 
 def _forever() -> None:
+    """One layer multiplies X_0 by 5/4: X_L = (5/4)^L X_0 has rank 2."""
     state = sp.Rational(5, 4) ** L * symbolic(_X0)
     induction(_A, _H, _X0, state)
     equal(symbolic(_X0).rank(), 2)
 
 
 def _neighbours() -> None:
+    """The two tie because they are conjugate, as they do for every real A, H nearby, and the strict
+    inequalities persist nearby too: an open set of weights, on which generic states keep rank 2.
+    Two neighbours, decided exactly."""
     generic = verdict(A=_A, H=_H)
     equal((generic.verdict, generic.limit_rank), ("NON_SMOOTHING", 2))
     for e in (Fraction(1, 50), Fraction(-1, 70)):
         A = [[x + e * (i - 1) * (j - 1) for j, x in enumerate(row)] for i, row in enumerate(_A)]
         H = [[_H[0][0] + e, _H[0][1] - 2 * e], [_H[1][0] + 3 * e, _H[1][1] + 5 * e]]
-        true(diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour")
+        holds(diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour")
         near = verdict(A=A, H=H)
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 
@@ -80,28 +78,14 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "a triangle of tokens that only grows",
             "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], "
             "X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2",
-            (
-                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-                Step("One layer multiplies X_0 by 5/4: X_L = (5/4)^L X_0 has rank 2.", _forever),
-                Step(
-                    "With w = e^(2 pi i/3) the eigenvalues of H are w, w^2, of A 1, w/4, w^2/4, "
-                    "all simple. |1 + h a|^2 is 25/16 for (w, w^2/4) and its conjugate, 13/16 for "
-                    "(w, w/4) and its conjugate, 1 for consensus. The dominant two differ in both "
-                    "indices.",
-                    _moduli,
-                ),
-                Step(
-                    "The two tie because they are conjugate, as they do for every real A, H "
-                    "nearby, and the strict inequalities persist nearby too: an open set of "
-                    "weights, on which generic states keep rank 2. Two neighbours, decided "
-                    "exactly.",
-                    _neighbours,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+            _forever,
+            _moduli,
+            _neighbours,
         ),
     ),
     repaired_by="T4c",

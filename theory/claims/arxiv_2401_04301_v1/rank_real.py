@@ -7,11 +7,13 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM, SPECTRUM
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import POSITIVE_SPECTRUM, SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, REAL_A, REAL_H, TOKENS, simple
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import simple
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 
@@ -36,7 +38,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         POSITIVE,
-        TOKENS,
+        TWO_TOKENS,
         REAL_A,
         REAL_H,
         Hypothesis(
@@ -45,27 +47,19 @@ CLAIM = Claim(
         ),
     ),
     evidence=(
-        Written(
+        written(
             "one leading row or column of pairs",
-            (
-                POSITIVE_SPECTRUM,
-                SPECTRUM,
-                Step(
-                    "X_L = sum of mu_ij^L s_ij v_i u_j^T. If no two dominant pairs differ in both "
-                    "indices, all share an i or all share a j, so the dominant part is v_i y_L^T "
-                    "or x_L u_j^T, of rank 1 for every L."
-                ),
-                Step(
-                    "Its size is at least a positive multiple of rho^L for s_ij != 0, as the u_j "
-                    "(or v_i) are independent; the rest is O(rho'^L), rho' < rho. By Weyl's "
-                    "inequality sigma_2 is at most the norm of the rest: sigma_2/sigma_1 -> 0."
-                ),
-                Step(
-                    "A tie with i != k, j != l means h_j a_i = h_l a_k or h_j a_i + h_l a_k = -2. "
-                    "The a are distinct, so a_i and a_k are not both 0 and each is a proper "
-                    "hyperplane in (h_1 ... h_d): finitely many hyperplanes are a null set."
-                ),
-            ),
+            POSITIVE_SPECTRUM,
+            SPECTRUM,
+            "X_L = sum of mu_ij^L s_ij v_i u_j^T. If no two dominant pairs differ in both "
+            "indices, all share an i or all share a j, so the dominant part is v_i y_L^T "
+            "or x_L u_j^T, of rank 1 for every L.",
+            "Its size is at least a positive multiple of rho^L for s_ij != 0, as the u_j "
+            "(or v_i) are independent; the rest is O(rho'^L), rho' < rho. By Weyl's "
+            "inequality sigma_2 is at most the norm of the rest: sigma_2/sigma_1 -> 0.",
+            "A tie with i != k, j != l means h_j a_i = h_l a_k or h_j a_i + h_l a_k = -2. "
+            "The a are distinct, so a_i and a_k are not both 0 and each is a proper "
+            "hyperplane in (h_1 ... h_d): finitely many hyperplanes are a null set.",
         ),
         Searched(
             "two tokens, no such tie, rank 1",

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    TOKENS,
-    diagonalisable,
-    equal,
-    hypotheses_hold,
-    is_real,
-    matrix,
-    product,
-    true,
-)
+from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, is_real
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
-_COMPLEX = matrix(["1/4", "1/4", "1/2"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
-_DEFECTIVE = matrix(["1/2", "1/4", "1/4"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
-_ANY = matrix([-1])  # the statement is about A alone
-_HYPOTHESES = (POSITIVE, TOKENS)
+_COMPLEX = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
+_DEFECTIVE = matrix("1/2 1/4 1/4; 1/2 1/4 1/4; 1/4 1/2 1/4")
+_ANY = matrix("-1")  # the statement is about A alone
+_HYPOTHESES = (POSITIVE, TWO_TOKENS)
 
 
 def _complex() -> None:
+    """Differences to the last token evolve by B' = [[0, -1/4], [1/4, -1/4]]: trace -1/4,
+    determinant 1/16, discriminant -3/16 < 0, so no order exists."""
     B = rational_quotient(_COMPLEX)
-    equal(B, matrix([0, "-1/4"], ["1/4", "-1/4"]))
+    equal(B, matrix("0 -1/4; 1/4 -1/4"))
     trace, det = B[0][0] + B[1][1], B[0][0] * B[1][1] - B[0][1] * B[1][0]
-    equal(trace**2 - 4 * det, matrix(["-3/16"])[0][0])
-    true(not is_real(_COMPLEX), "the spectrum is real")
+    equal(trace**2 - 4 * det, matrix("-3/16")[0][0])
+    holds(not is_real(_COMPLEX), "the spectrum is real")
 
 
 def _defective() -> None:
+    """The second A is positive and stochastic as well; its B' = [[1/4, -1/4], [1/4, -1/4]] is not 0
+    but B'^2 = 0, so A is not diagonalisable."""
     B = rational_quotient(_DEFECTIVE)
-    equal(B, matrix(["1/4", "-1/4"], ["1/4", "-1/4"]))
-    equal(product(B, B), matrix([0, 0], [0, 0]))
-    true(not diagonalisable(_DEFECTIVE), "A is diagonalisable")
+    equal(B, matrix("1/4 -1/4; 1/4 -1/4"))
+    equal(product(B, B), matrix("0 0; 0 0"))
+    holds(not diagonalisable(_DEFECTIVE), "A is diagonalisable")
 
 
 CLAIM = Claim(
@@ -51,24 +48,14 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "three tokens that look ahead in a circle; and a defective A",
             "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: eigenvalues 1 and "
             "(-1 +- i sqrt3)/8. A = [[1/2, 1/4, 1/4], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: "
             "eigenvalues 1, 0, 0 with one eigenvector for 0.",
-            (
-                hypotheses_hold(_HYPOTHESES, _COMPLEX, _ANY),
-                Step(
-                    "Differences to the last token evolve by B' = [[0, -1/4], [1/4, -1/4]]: trace "
-                    "-1/4, determinant 1/16, discriminant -3/16 < 0, so no order exists.",
-                    _complex,
-                ),
-                Step(
-                    "The second A is positive and stochastic as well; its B' = [[1/4, -1/4], [1/4, "
-                    "-1/4]] is not 0 but B'^2 = 0, so A is not diagonalisable.",
-                    _defective,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _COMPLEX, _ANY),
+            _complex,
+            _defective,
         ),
     ),
     repaired_by="T1g",

@@ -6,12 +6,13 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import SPECTRUM
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, REAL_A, TOKENS
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 _VARIABLES = ("x", "y", "t", "a")
 _GIVEN = ("a <= t", "t <= 1")
@@ -19,13 +20,6 @@ _SQUARES = (
     ("inside", "(1+x*t)**2 + (y*t)**2"),
     ("at_a", "(1+x*a)**2 + (y*a)**2"),
     ("at_1", "(1+x)**2 + y**2"),
-)
-_ENDS = Query(
-    "|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",
-    _VARIABLES,
-    _GIVEN,
-    "inside <= at_a or inside <= at_1",
-    _SQUARES,
 )
 
 
@@ -47,29 +41,27 @@ CLAIM = Claim(
     r"|1+\lambda_j^H\lambda_n^A|\}",
     source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TOKENS, REAL_A),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A),
     evidence=(
-        Written(
+        written(
             "from the pairs to the ends",
-            (
-                SPECTRUM,
-                Step(
-                    "For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
-                    "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below)."
-                ),
-                Step("The maximum over j of these maxima is the maximum over all pairs."),
-            ),
+            SPECTRUM,
+            "For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
+            "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below).",
+            "The maximum over j of these maxima is the maximum over all pairs.",
         ),
-        ForAllReals(
-            _ENDS,
-            (
-                Mutation(
-                    "only the end a",
-                    Query("mutated", _VARIABLES, _GIVEN, "inside <= at_a", _SQUARES),
-                ),
-            ),
-            {"x": "-1", "y": "1", "t": "0", "a": "-1/2"},
-        ),
+        for_all(
+            "x y t a",
+            given="a <= t; t <= 1",
+            then="inside <= at_a or inside <= at_1",
+            name="|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",
+            at="x=-1, y=1, t=0, a=-1/2",
+            where={
+                "inside": "(1+x*t)**2 + (y*t)**2",
+                "at_a": "(1+x*a)**2 + (y*a)**2",
+                "at_1": "(1+x)**2 + y**2",
+            },
+        ).unless("only the end a", then="inside <= at_a"),
         Searched(
             "pairs against ends, in fractions",
             st.tuples(draw.attention_spectra(1, 5), draw.fractions(-4, 3), draw.fractions(-3, 3)),

@@ -5,29 +5,18 @@ from __future__ import annotations
 from fractions import Fraction
 
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    TOKENS,
-    equal,
-    hypotheses_hold,
-    matrix,
-    product,
-    true,
-)
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
-_A = matrix(
-    ["1/5", "1/5", "1/5", "2/5"],
-    ["2/5", "1/5", "1/5", "1/5"],
-    ["1/5", "2/5", "1/5", "1/5"],
-    ["1/5", "1/5", "2/5", "1/5"],
-)
-_H = matrix(["-1/2", -1], [1, "-1/2"])
-_HYPOTHESES = (POSITIVE, TOKENS)
+_A = matrix("1/5 1/5 1/5 2/5; 2/5 1/5 1/5 1/5; 1/5 2/5 1/5 1/5; 1/5 1/5 2/5 1/5")
+_H = matrix("-1/2 -1; 1 -1/2")
+_HYPOTHESES = (POSITIVE, TWO_TOKENS)
 
 
 def _modulus(re: Fraction, im: Fraction) -> Fraction:
@@ -37,9 +26,11 @@ def _modulus(re: Fraction, im: Fraction) -> Fraction:
 
 
 def _spectrum() -> None:
+    """The eigenvalues of A are 1, -1/5 and +- i/5 (vectors (1, -1, 1, -1) and (1, +-i, -1, -+i));
+    those of H are -1/2 +- i."""
     # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
     shifted = [[_H[i][j] + Fraction(i == j) / 2 for j in range(2)] for i in range(2)]
-    equal(product(shifted, shifted), matrix([-1, 0], [0, -1]))
+    equal(product(shifted, shifted), matrix("-1 0; 0 -1"))
     for vector, value in (([1, -1, 1, -1], Fraction(-1, 5)), ([1, 1, 1, 1], Fraction(1))):
         equal(
             [sum(a * v for a, v in zip(row, vector, strict=True)) for row in _A],
@@ -59,6 +50,8 @@ def _spectrum() -> None:
 
 
 def _moduli() -> None:
+    """For h = -1/2 + i: |1 + h|^2 = 5/4, |1 - h/5|^2 = 5/4, |1 - ih/5|^2 = 29/20, |1 + ih/5|^2 =
+    13/20."""
     fifth, zero = Fraction(1, 5), Fraction(0)
     equal(_modulus(Fraction(1), zero), Fraction(5, 4))
     equal(_modulus(-fifth, zero), Fraction(5, 4))
@@ -67,13 +60,15 @@ def _moduli() -> None:
 
 
 def _decided() -> None:
+    """So a = -i/5 (with its conjugate partner) dominates: not 1, and not -1/5, the smallest real
+    part. Decided independently by the exact dominance of all pairs."""
     found = exact_dominance(_A, _H)
     equal(found.comparison, -1)
     with at_precision(128):
         for mode in found.quotient:
             assert mode.attention is not None
-            true(not mode.attention.is_real, "the dominant a is real")
-            true(mode.attention.ball(128).real > -0.1, "a = -1/5")
+            holds(not mode.attention.is_real, "the dominant a is real")
+            holds(mode.attention.ball(128).real > -0.1, "a = -1/5")
 
 
 CLAIM = Claim(
@@ -88,28 +83,13 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "another high-frequency mode dominates",
             "A circulant with first row (1/5, 1/5, 1/5, 2/5), H = [[-1/2, -1], [1, -1/2]]",
-            (
-                hypotheses_hold(_HYPOTHESES, _A, _H),
-                Step(
-                    "The eigenvalues of A are 1, -1/5 and +- i/5 (vectors (1, -1, 1, -1) and "
-                    "(1, +-i, -1, -+i)); those of H are -1/2 +- i.",
-                    _spectrum,
-                ),
-                Step(
-                    "For h = -1/2 + i: |1 + h|^2 = 5/4, |1 - h/5|^2 = 5/4, |1 - ih/5|^2 = 29/20, "
-                    "|1 + ih/5|^2 = 13/20.",
-                    _moduli,
-                ),
-                Step(
-                    "So a = -i/5 (with its conjugate partner) dominates: not 1, and not -1/5, the "
-                    "smallest real part. Decided independently by the exact dominance of all "
-                    "pairs.",
-                    _decided,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _A, _H),
+            _spectrum,
+            _moduli,
+            _decided,
         ),
     ),
     repaired_by="T3a",

@@ -7,31 +7,32 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import (
-    EIGENBASIS_A,
-    EIGENBASIS_H,
-    POSITIVE,
-    QUARTERS,
-    L,
+from oversmoothing.theory.claims.lemmas import SPECTRUM
+from oversmoothing.theory.numbers.exact_matrix import (
     column,
-    equal,
-    induction,
     layer,
     matrix,
     product,
     scaled,
     transposed,
 )
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.all_depths import L, induction
+from oversmoothing.theory.proofs.checks import equal
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_A, EIGENBASIS_H, POSITIVE
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 
 
 def _example() -> None:
+    """X_0 = sum of s_ij v_i u_j^T, hence X_L = sum of mu_ij^L s_ij v_i u_j^T. For A = [[3/4, 1/4],
+    [1/4, 3/4]], h = 1/2, X_0 = (1, 2): X_L = (3/2)^(L+1) (1, 1) + (5/4)^L/2 (-1, 1), by
+    induction."""
     third, mean = sp.Rational(5, 4) ** L / 2, sp.Rational(3, 2) ** (L + 1)
-    induction(QUARTERS, matrix(["1/2"]), column(1, 2), sp.Matrix([[mean - third], [mean + third]]))
+    induction(AA, matrix("1/2"), column("1 2"), sp.Matrix([[mean - third], [mean + third]]))
 
 
 def _projectors(M: Matrix, spectrum: list[Fraction]) -> dict[Fraction, Matrix]:
@@ -81,25 +82,14 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, EIGENBASIS_A, EIGENBASIS_H),
     evidence=(
-        Written(
+        written(
             "power iteration in the eigenbasis",
-            (
-                SPECTRUM,
-                Step(
-                    "With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d "
-                    "independent eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T."
-                ),
-                Step(
-                    "X_0 = sum of s_ij v_i u_j^T, hence X_L = sum of mu_ij^L s_ij v_i u_j^T. For "
-                    "A = [[3/4, 1/4], [1/4, 3/4]], h = 1/2, X_0 = (1, 2): X_L = (3/2)^(L+1) (1, 1) "
-                    "+ (5/4)^L/2 (-1, 1), by induction.",
-                    _example,
-                ),
-                Step(
-                    "The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L "
-                    "they vanish. A single dominant term leaves s v_i u_j^T, v_n = 1."
-                ),
-            ),
+            SPECTRUM,
+            "With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d "
+            "independent eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T.",
+            _example,
+            "The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L "
+            "they vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.",
         ),
         Searched(
             "the sum over spectral projectors is X_5, in fractions",

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.proofs.all_depths import L, induction
+from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.lemmas import all_pairs
-from oversmoothing.theory.proofs.papers_kit import (
-    EIGENBASIS_A,
-    HALF,
-    POSITIVE,
-    REAL_A,
-    REAL_H,
-    L,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
-    true,
-    values,
-)
+from oversmoothing.theory.proofs.exact_spectrum import values
+from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_A, POSITIVE, REAL_A, REAL_H
+from oversmoothing.theory.proofs.instances import J2
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _HYPOTHESES = (POSITIVE, REAL_A, REAL_H, EIGENBASIS_A)
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
-_H = matrix([1, 1], [0, 1])
-_X0 = matrix([0, 1], [0, 1])
+_H = matrix("1 1; 0 1")
+_X0 = matrix("0 1; 0 1")
 _STATE = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 
 def _single() -> None:
-    equal(sorted(set(all_pairs(values(HALF), values(_H)))), [1, 2])
+    """The eigenvalues of A are 0, 1 and H has 1 only: 1 + h a is 1 or 2, and 2 dominates alone."""
+    equal({1 + h * a for h in values(_H) for a in values(J2)}, {1, 2})
 
 
 def _diverges() -> None:
-    induction(HALF, _H, _X0, _STATE)
+    """A row (x, 1) 2^L becomes 2^L (2x + 1, 2): X_L = 2^L (L/2, 1) in each row, by induction; X_L /
+    2^L grows without bound."""
+    induction(J2, _H, _X0, _STATE)
     equal(sp.limit((_STATE / 2**L)[0, 0], L, sp.oo), sp.oo)
-    true((_STATE / 2**L)[0, 1] == 1, "the second feature")
+    holds((_STATE / 2**L)[0, 1] == 1, "the second feature")
 
 
 CLAIM = Claim(
@@ -48,23 +42,13 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "a Jordan block of H",
             "A = [[1/2, 1/2], [1/2, 1/2]], H = [[1, 1], [0, 1]], X_0 = [[0, 1], [0, 1]]: every row "
             "of X_L / 2^L is (L/2, 1)",
-            (
-                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
-                Step(
-                    "The eigenvalues of A are 0, 1 and H has 1 only: 1 + h a is 1 or 2, and 2 "
-                    "dominates alone.",
-                    _single,
-                ),
-                Step(
-                    "A row (x, 1) 2^L becomes 2^L (2x + 1, 2): X_L = 2^L (L/2, 1) in each row, by "
-                    "induction; X_L / 2^L grows without bound.",
-                    _diverges,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
+            _single,
+            _diverges,
         ),
     ),
     repaired_by="T6b",

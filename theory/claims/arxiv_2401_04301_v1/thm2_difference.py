@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
+from oversmoothing.theory.proofs.all_depths import L, induction
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
+from oversmoothing.theory.proofs.hypotheses import (
     EIGENBASIS_A,
     EIGENBASIS_H,
     POSITIVE,
-    QUARTERS,
     REAL_A,
     REAL_H,
-    L,
-    column,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
 )
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _HYPOTHESES = (POSITIVE, REAL_A, REAL_H, EIGENBASIS_A, EIGENBASIS_H)
-_H, _X0 = matrix([1]), column(0, 2)
+_H, _X0 = matrix("1"), column("0 2")
 _ERROR = sp.Rational(3, 2) ** L
 _STATE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
 
 
 def _diverges() -> None:
-    induction(QUARTERS, _H, _X0, _STATE)
+    """The multipliers are 2 (consensus) and 3/2. By induction X_L = 2^L (1, 1) + (3/2)^L (-1, 1):
+    the error (3/2)^L diverges, while relative to 2^L it vanishes."""
+    induction(AA, _H, _X0, _STATE)
     equal(_STATE - sp.Matrix([2**L, 2**L]), sp.Matrix([-_ERROR, _ERROR]))
     equal(sp.limit(_ERROR, L, sp.oo), sp.oo)
     equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
@@ -43,18 +42,11 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "the second eigenvalue exceeds 1 too",
             "A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (0, 2): X_L = 2^L (1, 1) + (3/2)^L (-1, 1)",
-            (
-                hypotheses_hold(_HYPOTHESES, QUARTERS, _H, _X0),
-                Step(
-                    "The multipliers are 2 (consensus) and 3/2. By induction X_L = 2^L (1, 1) + "
-                    "(3/2)^L (-1, 1): the error (3/2)^L diverges, while relative to 2^L it "
-                    "vanishes.",
-                    _diverges,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, AA, _H, _X0),
+            _diverges,
         ),
     ),
     repaired_by="T4f",

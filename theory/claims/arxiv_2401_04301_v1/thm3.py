@@ -7,11 +7,12 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 
@@ -33,27 +34,21 @@ CLAIM = Claim(
     r"\rho_C < \rho_Q \Rightarrow \liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v1, Thm 3 (poster; genericity in public reviews)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TOKENS),
+    hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
-        Written(
+        written(
             "the two blocks compared",
-            (
-                POSITIVE_SPECTRUM,
-                BLOCKS,
-                GROWTH,
-                Step(
-                    "So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact "
-                    "order L^p rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and "
-                    "c_0 and Y_0 are independent coordinates of X_0. (rho_C = 0: c_L = 0 from "
-                    "some L on.)"
-                ),
-                COUPLING,
-                Step(
-                    "rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t "
-                    "-> infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for "
-                    "k = 0."
-                ),
-            ),
+            POSITIVE_SPECTRUM,
+            BLOCKS,
+            GROWTH,
+            "So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact "
+            "order L^p rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and "
+            "c_0 and Y_0 are independent coordinates of X_0. (rho_C = 0: c_L = 0 from "
+            "some L on.)",
+            COUPLING,
+            "rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t "
+            "-> infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for "
+            "k = 0.",
         ),
         Searched(
             "verdict against limit, exact input",

@@ -6,42 +6,39 @@ from fractions import Fraction
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
+from oversmoothing.theory.proofs.exact_spectrum import values
+from oversmoothing.theory.proofs.hypotheses import (
     POSITIVE,
     REAL_A,
     REAL_H,
-    TOKENS,
-    L,
-    column,
+    TWO_TOKENS,
     consensus,
-    equal,
     has_low,
-    hypotheses_hold,
-    induction,
-    matrix,
-    product,
-    ratio_is,
-    scaled,
-    values,
 )
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _BOTH = Hypothesis(
     "X_0 has a high and a low frequency part (HFC, LFC != 0)",
     lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, REAL_H, _BOTH)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _BOTH)
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
-_A, _H, _X0 = matrix(["1/2", "1/2"], ["1/4", "3/4"]), matrix([1]), column(2, -1)
+_A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
 
 
 def _dominance() -> None:
+    """A has eigenvalues 1 and 1/4: the multipliers are 2 (consensus, dominating) and 5/4."""
     equal(values(_A), [Fraction(1, 4), Fraction(1)])
     equal([1 + a for a in values(_A)], [Fraction(5, 4), Fraction(2)])
 
 
 def _forever() -> None:
+    """A X_0 = X_0 / 4, so X_L = (5/4)^L (2, -1): mean 1/2, deviations +- 3/2, ratio 3 for every L.
+    What X_0 lacks is pi^T X_0 = (1/3) 2 - (2/3) 1 = 0, not LFC."""
     equal(product(_A, _X0), scaled(Fraction(1, 4), _X0))
     state = sp.Rational(5, 4) ** L * sp.Matrix([2, -1])
     induction(_A, _H, _X0, state)
@@ -58,22 +55,12 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "X_0 without its stationary mean",
             "A = [[1/2, 1/2], [1/4, 3/4]], h = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
-            (
-                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-                Step(
-                    "A has eigenvalues 1 and 1/4: the multipliers are 2 (consensus, dominating) "
-                    "and 5/4.",
-                    _dominance,
-                ),
-                Step(
-                    "A X_0 = X_0 / 4, so X_L = (5/4)^L (2, -1): mean 1/2, deviations +- 3/2, ratio "
-                    "3 for every L. What X_0 lacks is pi^T X_0 = (1/3) 2 - (2/3) 1 = 0, not LFC.",
-                    _forever,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+            _dominance,
+            _forever,
         ),
     ),
     repaired_by="T4e",

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
+from oversmoothing.theory.proofs.all_depths import induction, ratio_is
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    EIGENBASIS_H,
-    HALF,
-    POSITIVE,
-    REAL_A,
-    TOKENS,
-    column,
-    hypotheses_hold,
-    induction,
-    matrix,
-    ratio_is,
-    within,
-)
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import J2
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _CLIPPED = Hypothesis(
     "every eigenvalue of H lies in [0, 1]",
     lambda case: within(case.H, lambda h: h >= 0 and h <= 1),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, EIGENBASIS_H, _CLIPPED)
-_H, _X0 = matrix([0]), column(1, 3)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _CLIPPED)
+_H, _X0 = matrix("0"), column("1 3")
 
 
 def _constant() -> None:
+    """H = 0 leaves X_L = X_0: mean 2, deviations +- 1, ratio 1/2."""
     state = sp.Matrix([1, 3])
-    induction(HALF, _H, _X0, state)
+    induction(J2, _H, _X0, state)
     ratio_is(state, sp.Rational(1, 4))
 
 
@@ -43,13 +36,11 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "psi <= 0 everywhere",
             "A = [[1/2, 1/2], [1/2, 1/2]], H = clip(-1, [0, 1]) = 0, X_0 = (1, 3): HFC/LFC = 1/2",
-            (
-                hypotheses_hold(_HYPOTHESES, HALF, _H, _X0),
-                Step("H = 0 leaves X_L = X_0: mean 2, deviations +- 1, ratio 1/2.", _constant),
-            ),
+            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
+            _constant,
         ),
     ),
     repaired_by="T2d",

@@ -9,23 +9,17 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import COUPLING
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, product, scaled, transposed
 from oversmoothing.theory.numbers.rational import Matrix, exact_stationary
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import COUPLING
-from oversmoothing.theory.proofs.papers_kit import (
-    EIGENBASIS_H,
-    POSITIVE,
-    TOKENS,
-    equal,
-    layer,
-    product,
-    scaled,
-    transposed,
-    within,
-)
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 _CLOSED = Hypothesis(
     "every eigenvalue of H lies in [-1, 0]",
@@ -89,34 +83,22 @@ CLAIM = Claim(
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), for tied layers",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TOKENS, EIGENBASIS_H, _CLOSED),
+    hypotheses=(POSITIVE, TWO_TOKENS, EIGENBASIS_H, _CLOSED),
     evidence=(
-        Written(
+        written(
             "what a zero eigenvalue keeps",
-            (
-                Step(
-                    "Without the eigenvalue 0 the spectrum lies in [-1, 0): "
-                    "P-2401.04301v3-control-negative."
-                ),
-                Step(
-                    "Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
-                    "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 "
-                    "Pi_0, hence ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L."
-                ),
-                Step(
-                    "c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
-                    "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues."
-                ),
-                COUPLING,
-                Step(
-                    "So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
-                    "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace."
-                ),
-                Step(
-                    "No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for "
-                    "every other eigenvalue of A."
-                ),
-            ),
+            "Without the eigenvalue 0 the spectrum lies in [-1, 0): "
+            "P-2401.04301v3-control-negative.",
+            "Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
+            "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 "
+            "Pi_0, hence ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.",
+            "c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
+            "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.",
+            COUPLING,
+            "So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
+            "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.",
+            "No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for "
+            "every other eigenvalue of A.",
         ),
         Searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _draws(), _law),
     ),

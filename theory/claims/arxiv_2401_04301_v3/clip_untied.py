@@ -5,54 +5,51 @@ from __future__ import annotations
 from fractions import Fraction
 
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    EIGENBASIS_H,
-    HALF,
-    POSITIVE,
-    REAL_A,
-    TOKENS,
-    equal,
-    hypotheses_hold,
-    layer,
-    matrix,
-    values,
-    within,
-)
+from oversmoothing.theory.proofs.evidence import Step
+from oversmoothing.theory.proofs.exact_spectrum import values, within
+from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import J2
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _HALF_OPEN = Hypothesis(
     "every eigenvalue of the H of each layer lies in [-1, 0)",
     lambda case: within(case.H, lambda h: h >= -1 and h < 0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, EIGENBASIS_H, _HALF_OPEN)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _HALF_OPEN)
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
-_FIRST, _SECOND = matrix(["-1/2", 0], [2, -1]), matrix([-1, 2], [0, "-1/2"])
-_X0 = matrix([2, 0], [0, 0])
+_FIRST, _SECOND = matrix("-1/2 0; 2 -1"), matrix("-1 2; 0 -1/2")
+_X0 = matrix("2 0; 0 0")
 
 
 def _two_layers() -> None:
-    """Rows (x, y) of the mean: (x, y) -> (x/2, 2x) -> (4x, x), whatever y."""
+    """The mean goes from (x, y) to (x/2, 2x) and to (4x, x): four times as large after every two
+    layers."""
+    # Rows (x, y) of the mean: (x, y) -> (x/2, 2x) -> (4x, x), whatever y.
     for x, y in ((1, 0), (0, 1)):
-        state = matrix([x, y], [x, y])
-        once = layer(HALF, _FIRST, state)
-        equal(once, matrix([Fraction(x, 2), 2 * x], [Fraction(x, 2), 2 * x]))
-        equal(layer(HALF, _SECOND, once), matrix([4 * x, x], [4 * x, x]))
+        state = matrix(f"{x} {y}; {x} {y}")
+        once = layer(J2, _FIRST, state)
+        equal(once, matrix(f"{x}/2 {2 * x}; {x}/2 {2 * x}"))
+        equal(layer(J2, _SECOND, once), matrix(f"{4 * x} {x}; {4 * x} {x}"))
 
 
 def _differences() -> None:
+    """A averages, so differences never change: A (v, -v) = 0."""
     for H in (_FIRST, _SECOND):
-        for difference in ([1, 0], [0, 1]):
-            state = matrix(difference, [-x for x in difference])
-            equal(layer(HALF, H, state), state)
+        for state in (matrix("1 0; -1 0"), matrix("0 1; 0 -1")):
+            equal(layer(J2, H, state), state)
 
 
 def _ratios() -> None:
+    """HFC^2 = 2 for ever while LFC^2 = 34 16^(k-1) after 2k layers: the ratio falls by 4 every two
+    layers, for every X_0 whose mean has x != 0."""
     X = _X0
     for k in range(1, 13):
-        X = layer(HALF, _SECOND, layer(HALF, _FIRST, X))
+        X = layer(J2, _SECOND, layer(J2, _FIRST, X))
         power = 4 ** (k - 1)
-        equal(X, matrix([4 * power + 1, power], [4 * power - 1, power]))
+        equal(X, matrix(f"{4 * power + 1} {power}; {4 * power - 1} {power}"))
         equal(squared_norms(X), (2, 2 * 17 * power**2))
 
 
@@ -68,32 +65,19 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "two layers in turn",
             "A = [[1/2, 1/2], [1/2, 1/2]], H_1 = [[-1/2, 0], [2, -1]], H_2 = [[-1, 2], [0, -1/2]] "
             "in turn, X_0 = [[2, 0], [0, 0]]: HFC/LFC = 4^(1-k) / sqrt(17) after 2k layers",
-            (
-                hypotheses_hold(_HYPOTHESES, HALF, _FIRST, _X0),
-                hypotheses_hold(_HYPOTHESES, HALF, _SECOND, _X0),
-                Step(
-                    "Both H have the eigenvalues -1 and -1/2.",
-                    lambda: equal((values(_FIRST), values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2),
-                ),
-                Step(
-                    "A averages, so differences never change: A (v, -v) = 0.",
-                    _differences,
-                ),
-                Step(
-                    "The mean goes from (x, y) to (x/2, 2x) and to (4x, x): four times as large "
-                    "after every two layers.",
-                    _two_layers,
-                ),
-                Step(
-                    "HFC^2 = 2 for ever while LFC^2 = 34 16^(k-1) after 2k layers: the ratio falls "
-                    "by 4 every two layers, for every X_0 whose mean has x != 0.",
-                    _ratios,
-                ),
+            hypotheses_hold(_HYPOTHESES, J2, _FIRST, _X0),
+            hypotheses_hold(_HYPOTHESES, J2, _SECOND, _X0),
+            Step(
+                "Both H have the eigenvalues -1 and -1/2.",
+                lambda: equal((values(_FIRST), values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2),
             ),
+            _differences,
+            _two_layers,
+            _ratios,
         ),
     ),
     repaired_by="T7b-certificate",

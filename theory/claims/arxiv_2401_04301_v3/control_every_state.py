@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.hypotheses import (
     EIGENBASIS_H,
     POSITIVE,
-    QUARTERS,
     REAL_A,
-    TOKENS,
-    L,
+    TWO_TOKENS,
     consensus,
     has_low,
-    hypotheses_hold,
-    induction,
-    matrix,
-    ratio_is,
-    within,
 )
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _HALF_OPEN = Hypothesis(
     "every eigenvalue of H lies in [-1, 0)",
@@ -30,15 +27,17 @@ _BOTH = Hypothesis(
     "X_0 has a high and a low frequency part (HFC, LFC != 0)",
     lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, EIGENBASIS_H, _HALF_OPEN, _BOTH)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _HALF_OPEN, _BOTH)
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
-_H, _X0 = matrix(["-1/4", 0], [0, -1]), matrix([1, 1], [1, -1])
+_H, _X0 = matrix("-1/4 0; 0 -1"), matrix("1 1; 1 -1")
 _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
 _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
 
 
 def _smooths() -> None:
-    induction(QUARTERS, _H, _X0, _STATE)
+    """Feature 1 is consensus, multiplied by 1 - 1/4 = 3/4; feature 2 is a multiple of (1, -1),
+    eigenvalue 1/2 of A, multiplied by 1 - 1/2 = 1/2. So HFC/LFC = (2/3)^L, by induction."""
+    induction(AA, _H, _X0, _STATE)
     ratio_is(_STATE, sp.Rational(4, 9) ** L)
 
 
@@ -52,19 +51,12 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "one feature all mean, the other all difference",
             "A = [[3/4, 1/4], [1/4, 3/4]], H = diag(-1/4, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = "
             "(2/3)^L",
-            (
-                hypotheses_hold(_HYPOTHESES, QUARTERS, _H, _X0),
-                Step(
-                    "Feature 1 is consensus, multiplied by 1 - 1/4 = 3/4; feature 2 is a multiple "
-                    "of (1, -1), eigenvalue 1/2 of A, multiplied by 1 - 1/2 = 1/2. So HFC/LFC = "
-                    "(2/3)^L, by induction.",
-                    _smooths,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, AA, _H, _X0),
+            _smooths,
         ),
     ),
     repaired_by="T2e",

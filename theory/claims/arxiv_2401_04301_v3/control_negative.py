@@ -6,12 +6,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, TOKENS, within
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _HALF_OPEN = Hypothesis(
@@ -19,12 +21,6 @@ _HALF_OPEN = Hypothesis(
     lambda case: within(case.H, lambda h: h >= -1 and h < 0),
 )
 _GIVEN = ("x**2 + y**2 < 1", "-1 <= h", "h < 0")
-_EVERY = Query(
-    "every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
-    ("h", "x", "y"),
-    _GIVEN,
-    "(1+h)**2 < (1+h*x)**2 + (h*y)**2",
-)
 
 
 def _law(drawn: Any) -> None:
@@ -57,44 +53,28 @@ CLAIM = Claim(
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TOKENS, _HALF_OPEN),
+    hypotheses=(POSITIVE, TWO_TOKENS, _HALF_OPEN),
     evidence=(
-        Written(
+        written(
             "every mode beats consensus",
-            (
-                POSITIVE_SPECTRUM,
-                Step(
-                    "Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
-                    "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C."
-                ),
-                BLOCKS,
-                GROWTH,
-                COUPLING,
-                Step(
-                    "So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + "
-                    "1/t), whose limit is 1/k > 0 (infinite for doubly stochastic A)."
-                ),
-                Step(
-                    "With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at "
-                    "least 0: the largest is 1 + h a_1, for every j."
-                ),
-            ),
+            POSITIVE_SPECTRUM,
+            "Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
+            "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.",
+            BLOCKS,
+            GROWTH,
+            COUPLING,
+            "So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + "
+            "1/t), whose limit is 1/k > 0 (infinite for doubly stochastic A).",
+            "With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at "
+            "least 0: the largest is 1 + h a_1, for every j.",
         ),
-        ForAllReals(
-            _EVERY,
-            (
-                Mutation(
-                    "[-1, 0] closed",
-                    Query(
-                        "mutated",
-                        _EVERY.variables,
-                        ("x**2 + y**2 < 1", "-1 <= h", "h <= 0"),
-                        _EVERY.conclusion,
-                    ),
-                ),
-            ),
-            {"h": "-1/2", "x": "1/2", "y": "1/2"},
-        ),
+        for_all(
+            "h x y",
+            given="x**2 + y**2 < 1; -1 <= h; h < 0",
+            then="(1+h)**2 < (1+h*x)**2 + (h*y)**2",
+            name="every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
+            at="h=-1/2, x=1/2, y=1/2",
+        ).unless("[-1, 0] closed", without="h < 0", given="h <= 0"),
         Searched("positive A, any Jordan blocks, decided exactly", _draws(), _law),
     ),
     further="Not for special X_0 (P-2401.04301v3-control-every-state) nor for weights that differ "

@@ -6,22 +6,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
-from oversmoothing.theory.proofs.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.papers_kit import POSITIVE, within
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _ALL_POSITIVE = Hypothesis(
     "every eigenvalue of H is real and > 0", lambda case: within(case.H, lambda h: h > 0)
-)
-_BEATS = Query(
-    "consensus beats every a = x + iy in the open unit disc for h > 0",
-    ("h", "x", "y"),
-    ("x**2 + y**2 < 1", "h > 0"),
-    "(1+h*x)**2 + (h*y)**2 < (1+h)**2",
 )
 
 
@@ -48,35 +44,23 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, _ALL_POSITIVE),
     evidence=(
-        Written(
+        written(
             "consensus beats every mode",
-            (
-                POSITIVE_SPECTRUM,
-                Step(
-                    "|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + "
-                    "h_j <= rho_C: rho_Q < rho_C."
-                ),
-                BLOCKS,
-                GROWTH,
-                COUPLING,
-                Step("So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC."),
-            ),
+            POSITIVE_SPECTRUM,
+            "|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + "
+            "h_j <= rho_C: rho_Q < rho_C.",
+            BLOCKS,
+            GROWTH,
+            COUPLING,
+            "So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC.",
         ),
-        ForAllReals(
-            _BEATS,
-            (
-                Mutation(
-                    "a on the unit circle",
-                    Query(
-                        "mutated",
-                        _BEATS.variables,
-                        ("x**2 + y**2 <= 1", "h > 0"),
-                        _BEATS.conclusion,
-                    ),
-                ),
-            ),
-            {"h": "1/2", "x": "-1/2", "y": "1/2"},
-        ),
+        for_all(
+            "h x y",
+            given="x**2 + y**2 < 1; h > 0",
+            then="(1+h*x)**2 + (h*y)**2 < (1+h)**2",
+            name="consensus beats every a = x + iy in the open unit disc for h > 0",
+            at="h=1/2, x=-1/2, y=1/2",
+        ).unless("a on the unit circle", without="x**2 + y**2 < 1", given="x**2 + y**2 <= 1"),
         Searched("positive A, decided exactly", _draws(), _law),
     ),
     further="One positive eigenvalue is not enough: P-2401.04301v3-control-some-positive, T2d.",

@@ -6,33 +6,26 @@ from fractions import Fraction
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    REAL_A,
-    REAL_H,
-    TOKENS,
-    L,
-    equal,
-    has_value,
-    hypotheses_hold,
-    induction,
-    matrix,
-    ratio_is,
-    values,
-)
+from oversmoothing.theory.proofs.exact_spectrum import has_value, values
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _SOME = Hypothesis("some eigenvalue of H is > 0", lambda case: has_value(case.H, lambda h: h > 0))
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, REAL_H, _SOME)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _SOME)
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
-_A, _H = matrix(["1/4", "3/4"], ["3/4", "1/4"]), matrix([1, 0], [0, -3])
-_X0 = matrix([1, 0], [1, 2])
+_A, _H = matrix("1/4 3/4; 3/4 1/4"), matrix("1 0; 0 -3")
+_X0 = matrix("1 0; 1 2")
 _HIGH = sp.Rational(5, 2) ** L
 _STATE = sp.Matrix([[2**L, (-2) ** L - _HIGH], [2**L, (-2) ** L + _HIGH]])
 
 
 def _multipliers() -> None:
+    """A has eigenvalues 1 and -1/2: consensus is multiplied by 2 and -2, differences by 1/2 and
+    5/2. The largest is 5/2."""
     equal(values(_A), [Fraction(-1, 2), Fraction(1)])
     equal(values(_H), [-3, 1])
     equal(
@@ -42,6 +35,8 @@ def _multipliers() -> None:
 
 
 def _grows() -> None:
+    """X_L has columns 2^L (1, 1) and (-2)^L (1, 1) + (5/2)^L (-1, 1), by induction: (HFC/LFC)^2 =
+    (25/16)^L / 2 diverges."""
     induction(_A, _H, _X0, _STATE)
     ratio_is(_STATE, sp.Rational(25, 16) ** L / 2)
 
@@ -55,23 +50,13 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "1 beside -3",
             "A = [[1/4, 3/4], [3/4, 1/4]], H = diag(1, -3), X_0 = [[1, 0], [1, 2]]: (HFC/LFC)^2 = "
             "(25/16)^L / 2",
-            (
-                hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-                Step(
-                    "A has eigenvalues 1 and -1/2: consensus is multiplied by 2 and -2, "
-                    "differences by 1/2 and 5/2. The largest is 5/2.",
-                    _multipliers,
-                ),
-                Step(
-                    "X_L has columns 2^L (1, 1) and (-2)^L (1, 1) + (5/2)^L (-1, 1), by induction: "
-                    "(HFC/LFC)^2 = (25/16)^L / 2 diverges.",
-                    _grows,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
+            _multipliers,
+            _grows,
         ),
     ),
     repaired_by="T2d",

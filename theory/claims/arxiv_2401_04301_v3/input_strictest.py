@@ -6,49 +6,42 @@ from fractions import Fraction
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
+from oversmoothing.theory.proofs.all_depths import L, induction
+from oversmoothing.theory.proofs.checks import equal, holds, meets
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Counterexample, Step
-from oversmoothing.theory.proofs.papers_kit import (
-    POSITIVE,
-    QUARTERS,
-    REAL_A,
-    REAL_H,
-    TOKENS,
-    L,
-    column,
-    equal,
-    hypotheses_hold,
-    induction,
-    matrix,
-    meets,
-    true,
-    values,
-)
+from oversmoothing.theory.proofs.exact_spectrum import values
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
 
 _VANISH = Hypothesis(
     "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
     lambda case: all(abs(1 + h * a) < 1 for a in values(case.A)[:-1] for h in values(case.H)),
 )
-_HYPOTHESES = (POSITIVE, TOKENS, REAL_A, REAL_H, _VANISH)
-_H, _X0 = matrix([-1]), column(1, -1)
+_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _VANISH)
+_H, _X0 = matrix("-1"), column("1 -1")
 _STATE = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
 # Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
 _A3 = [[Fraction(1, 2) * (i == j) + Fraction(1, 6) for j in range(3)] for i in range(3)]
-_H2, _TRIANGLE = matrix([-1, 0], [0, -1]), matrix([1, 0], [0, 1], [-1, -1])
+_H2, _TRIANGLE = matrix("-1 0; 0 -1"), matrix("1 0; 0 1; -1 -1")
 _STATE3 = sp.Rational(1, 2) ** L * sp.Matrix([[1, 0], [0, 1], [-1, -1]])
 
 
 def _angle() -> None:
-    induction(QUARTERS, _H, _X0, _STATE)
+    """X_L = 2^-L (1, -1): differences vanish, while the cosine is -1 in every layer."""
+    induction(AA, _H, _X0, _STATE)
     equal(sp.limit(_STATE[0] - _STATE[1], L, sp.oo), 0)
     equal(sp.simplify(_STATE[0] * _STATE[1] / sp.Rational(1, 4) ** L), -1)
 
 
 def _rank() -> None:
+    """Rank: A = I/2 + 1 1^T/6 (n = 3), H = -I, X_0 = [[1, 0], [0, 1], [-1, -1]] give X_L = 2^-L
+    X_0, of rank 2 in every layer."""
     meets(_HYPOTHESES, _A3, _H2, _TRIANGLE)
     induction(_A3, _H2, _TRIANGLE, _STATE3)
     for i in range(3):
-        true(sp.limit(_STATE3[i, 0], L, sp.oo) == 0, "does not vanish")
+        holds(sp.limit(_STATE3[i, 0], L, sp.oo) == 0, "does not vanish")
     equal((_STATE3 * 2**L).applyfunc(sp.simplify).rank(), 2)
 
 
@@ -62,22 +55,12 @@ CLAIM = Claim(
     on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
     evidence=(
-        Counterexample(
+        counterexample(
             "everything shrinks, nothing aligns",
             "A = [[3/4, 1/4], [1/4, 3/4]], h = -1, X_0 = (1, -1): X_L = 2^-L (1, -1)",
-            (
-                hypotheses_hold(_HYPOTHESES, QUARTERS, _H, _X0),
-                Step(
-                    "X_L = 2^-L (1, -1): differences vanish, while the cosine is -1 in every "
-                    "layer.",
-                    _angle,
-                ),
-                Step(
-                    "Rank: A = I/2 + 1 1^T/6 (n = 3), H = -I, X_0 = [[1, 0], [0, 1], [-1, -1]] "
-                    "give X_L = 2^-L X_0, of rank 2 in every layer.",
-                    _rank,
-                ),
-            ),
+            hypotheses_hold(_HYPOTHESES, AA, _H, _X0),
+            _angle,
+            _rank,
         ),
     ),
     repaired_by="T4f",

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
+from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
+from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Step, Written
-from oversmoothing.theory.proofs.papers_kit import (
-    QUARTERS,
-    L,
-    column,
-    equal,
-    induction,
-    matrix,
-    symbolic,
-    true,
-)
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -25,24 +19,30 @@ def _state(h: sp.Rational) -> sp.Matrix:
 
 
 def _no_input_convergence() -> None:
+    """A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (1, 2): mean (3/2) 2^L, difference (3/2)^L.
+    Differences diverge, so no input convergence; their ratio (3/4)^L -> 0, so angles converge."""
     state = _state(sp.Integer(1))
-    induction(QUARTERS, matrix([1]), column(1, 2), state)
+    induction(AA, matrix("1"), column("1 2"), state)
     equal(sp.limit(sp.expand(state[1] - state[0]), L, sp.oo), sp.oo)
     equal(sp.limit(sp.Rational(3, 4) ** L, L, sp.oo), 0)
 
 
 def _angles() -> None:
+    """h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 on: the tokens
+    have opposite signs, cos = -1."""
     state = _state(sp.Rational(-1, 2))
-    induction(QUARTERS, matrix(["-1/2"]), column(1, 2), state)
+    induction(AA, matrix("-1/2"), column("1 2"), state)
     signs = [sp.sign(state[0].subs(L, k) * state[1].subs(L, k)) for k in (3, 4, 8)]
     equal(signs, [-1, -1, -1])
 
 
 def _rank_kept() -> None:
-    A = matrix(["1/4", "1/4", "1/2"], ["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"])
-    X0 = matrix([1, 0], [0, 1], [-1, -1])
-    induction(A, matrix([0, -1], [1, -1]), X0, sp.Rational(5, 4) ** L * symbolic(X0))
-    true(symbolic(X0).rank() == 2, "rank 1")
+    """A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], X_0 = [[1,
+    0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2."""
+    A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
+    X0 = matrix("1 0; 0 1; -1 -1")
+    induction(A, matrix("0 -1; 1 -1"), X0, sp.Rational(5, 4) ** L * symbolic(X0))
+    holds(symbolic(X0).rank() == 2, "rank 1")
 
 
 CLAIM = Claim(
@@ -55,26 +55,11 @@ CLAIM = Claim(
     source="arXiv 2401.04301 v3, findings on the three notions (public summary)",
     on_record=Status.WRITTEN,
     evidence=(
-        Written(
+        written(
             "witnesses",
-            (
-                Step(
-                    "A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (1, 2): mean (3/2) 2^L, difference "
-                    "(3/2)^L. Differences diverge, so no input convergence; their ratio (3/4)^L -> "
-                    "0, so angles converge.",
-                    _no_input_convergence,
-                ),
-                Step(
-                    "h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 "
-                    "on: the tokens have opposite signs, cos = -1.",
-                    _angles,
-                ),
-                Step(
-                    "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, "
-                    "-1]], X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2.",
-                    _rank_kept,
-                ),
-            ),
+            _no_input_convergence,
+            _angles,
+            _rank_kept,
         ),
     ),
     further="'Rank collapse is likely': true of real simple spectra "

@@ -7,42 +7,41 @@ import math
 import numpy as np
 import sympy as sp
 
+from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.papers_kit import (
-    QUARTERS,
-    L,
-    column,
-    equal,
-    induction,
-    matrix,
-    ratio_is,
-    true,
-)
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 
 
 def _angle_without_smoothing() -> None:
+    """No converse: A = [[3/4, 1/4], [1/4, 3/4]], X_0 = (1, 2). h = -4/3: HFC/LFC = 1/3 for ever and
+    both tokens have one sign, cos = 1."""
     mean, half = (
         sp.Rational(3, 2) * sp.Rational(-1, 3) ** L,
         sp.Rational(1, 2) * sp.Rational(1, 3) ** L,
     )
     state = sp.Matrix([mean - half, mean + half])
-    induction(QUARTERS, matrix(["-4/3"]), column(1, 2), state)
+    induction(AA, matrix("-4/3"), column("1 2"), state)
     ratio_is(state, sp.Rational(1, 9))
     for depth in range(6):
-        true(state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs")
+        holds(state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs")
 
 
 def _rank_without_angle() -> None:
+    """h = -1/2: rank 1, but (3/2) 2^-L -+ (1/2) (3/4)^L have opposite signs from layer 3 on: cos =
+    -1."""
     mean, half = (
         sp.Rational(3, 2) * sp.Rational(1, 2) ** L,
         sp.Rational(1, 2) * sp.Rational(3, 4) ** L,
     )
     state = sp.Matrix([mean - half, mean + half])
-    induction(QUARTERS, matrix(["-1/2"]), column(1, 2), state)
+    induction(AA, matrix("-1/2"), column("1 2"), state)
     equal(sp.limit(half / mean, L, sp.oo), sp.oo)
-    true(state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs")
+    holds(state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs")
 
 
 def _law(X: draw.Array) -> None:
@@ -73,32 +72,18 @@ CLAIM = Claim(
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
     on_record=Status.WRITTEN,
     evidence=(
-        Written(
+        written(
             "inequalities for any state",
-            (
-                Step(
-                    "x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= "
-                    "1 the angle between x_i and m is at most arcsin e, between two tokens 2 "
-                    "arcsin e: cos >= 1 - 2 e^2 = 1 - 2 n r^2."
-                ),
-                Step(
-                    "If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = "
-                    "(||x_i||) u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The "
-                    "effective rank, continuous in the normalised singular values, tends to 1. "
-                    "Directly: LFC has rank 1, so sigma_2 <= ||HFC||, and sigma_1 >= ||LFC||: "
-                    "sigma_2/sigma_1 <= r."
-                ),
-                Step(
-                    "No converse: A = [[3/4, 1/4], [1/4, 3/4]], X_0 = (1, 2). h = -4/3: HFC/LFC = "
-                    "1/3 for ever and both tokens have one sign, cos = 1.",
-                    _angle_without_smoothing,
-                ),
-                Step(
-                    "h = -1/2: rank 1, but (3/2) 2^-L -+ (1/2) (3/4)^L have opposite signs from "
-                    "layer 3 on: cos = -1.",
-                    _rank_without_angle,
-                ),
-            ),
+            "x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= "
+            "1 the angle between x_i and m is at most arcsin e, between two tokens 2 "
+            "arcsin e: cos >= 1 - 2 e^2 = 1 - 2 n r^2.",
+            "If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = "
+            "(||x_i||) u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The "
+            "effective rank, continuous in the normalised singular values, tends to 1. "
+            "Directly: LFC has rank 1, so sigma_2 <= ||HFC||, and sigma_1 >= ||LFC||: "
+            "sigma_2/sigma_1 <= r.",
+            _angle_without_smoothing,
+            _rank_without_angle,
         ),
         Searched(
             "both inequalities, scales and spreads over 300 orders", draw.token_states(), _law

@@ -10,21 +10,22 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    DEFECTIVE,
-    ROW_STOCHASTIC,
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import (
     characteristic,
     kronecker,
     matrix,
     plus_identity,
-    vanishes,
 )
-from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, Written, show
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, show
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.instances import DEFECTIVE
+from oversmoothing.theory.proofs.written import written
 
 
 def _mixed_product() -> sp.Matrix:
@@ -36,6 +37,10 @@ def _mixed_product() -> sp.Matrix:
 
 
 def _triangular() -> None:
+    """By Schur's theorem A = U T U*, H = V S V* with U, V unitary and T, S upper triangular, their
+    diagonals the a_i and the h_j with multiplicity. V (x) U is unitary, so M is similar to I + S
+    (x) T. Block (j, k) of S (x) T is S_jk T: 0 below the diagonal, h_j T on it. So I + S (x) T is
+    upper triangular with diagonal 1 + h_j a_i, and its characteristic polynomial is the product."""
     T = sp.Matrix(3, 3, lambda i, j: sp.Symbol(f"t{i}{j}") if j >= i else 0)
     S = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"s{i}{j}") if j >= i else 0)
     M = symbolic.layer_matrix(T, S)
@@ -62,6 +67,9 @@ def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
 
 
 def _defective() -> None:
+    """Not every eigenvector is a product: with a defective A (eigenvalue 1/5 of a positive 3 x 3
+    matrix) and H = J_2(-1/2) the eigenvalue 9/10 of M has multiplicity 4 and two eigenvectors, A
+    and H one each."""
     H = matrix("-1/2 1; 0 -1/2")
     M = plus_identity(kronecker(H, DEFECTIVE))
     assert characteristic(M) == _pairs_polynomial(DEFECTIVE, [Fraction(-1, 2)] * 2)
@@ -127,45 +135,31 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        Written(
+        written(
             "Schur forms",
-            (
-                Step(
-                    "Column j of A X W is sum_k W_kj A x_k, and block (j, k) of H (x) A is "
-                    "H_jk A = W_kj A: vec(A X W) = (H (x) A) vec(X).",
-                    vanishes(
-                        lambda: symbolic.vec_residual(
-                            symbolic.symbolic_matrix(3, 3, "a"),
-                            symbolic.symbolic_matrix(2, 2, "h"),
-                            symbolic.symbolic_matrix(3, 2, "x"),
-                        )
-                    ),
-                ),
-                Step(
-                    "(V (x) U)* (H (x) A) (V (x) U) = (V* H V) (x) (U* A U): block (j, k) of the "
-                    "left side is sum_{l,m} conj(V_lj) H_lm V_mk U* A U.",
-                    vanishes(_mixed_product),
-                ),
-                Step(
-                    "By Schur's theorem A = U T U*, H = V S V* with U, V unitary and T, S upper "
-                    "triangular, their diagonals the a_i and the h_j with multiplicity. V (x) U is "
-                    "unitary, so M is similar to I + S (x) T. Block (j, k) of S (x) T is S_jk T: 0 "
-                    "below the diagonal, h_j T on it. So I + S (x) T is upper triangular with "
-                    "diagonal 1 + h_j a_i, and its characteristic polynomial is the product.",
-                    _triangular,
-                ),
-                Step(
-                    "M (u (x) v) = u (x) v + (H u) (x) (A v), which is (1 + h a) (u (x) v) for "
-                    "eigenvectors; u (x) v is vec(v u^T).",
-                    vanishes(_eigenvector),
-                ),
-                Step(
-                    "Not every eigenvector is a product: with a defective A (eigenvalue 1/5 of a "
-                    "positive 3 x 3 matrix) and H = J_2(-1/2) the eigenvalue 9/10 of M has "
-                    "multiplicity 4 and two eigenvectors, A and H one each.",
-                    _defective,
+            Step(
+                "Column j of A X W is sum_k W_kj A x_k, and block (j, k) of H (x) A is "
+                "H_jk A = W_kj A: vec(A X W) = (H (x) A) vec(X).",
+                lambda: vanishes(
+                    symbolic.vec_residual(
+                        symbolic.symbolic_matrix(3, 3, "a"),
+                        symbolic.symbolic_matrix(2, 2, "h"),
+                        symbolic.symbolic_matrix(3, 2, "x"),
+                    )
                 ),
             ),
+            Step(
+                "(V (x) U)* (H (x) A) (V (x) U) = (V* H V) (x) (U* A U): block (j, k) of the "
+                "left side is sum_{l,m} conj(V_lj) H_lm V_mk U* A U.",
+                lambda: vanishes(_mixed_product()),
+            ),
+            _triangular,
+            Step(
+                "M (u (x) v) = u (x) v + (H u) (x) (A v), which is (1 + h a) (u (x) v) for "
+                "eigenvectors; u (x) v is vec(v u^T).",
+                lambda: vanishes(_eigenvector()),
+            ),
+            _defective,
         ),
         Symbolic(
             "n = d = 2 in symbols: the characteristic polynomial is the resultant over all pairs",

@@ -6,17 +6,15 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    ROW_STOCHASTIC,
-    layers,
-    plus_identity,
-    vanishes,
-)
 from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.exact_matrix import layer, plus_identity
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched, Step
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.written import written
 
 
 def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
@@ -47,7 +45,7 @@ def _converse() -> list[Any]:
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
     A, H, X = case
     c = X[0]
-    moved = layers(A, H, [c] * len(A))
+    moved = layer(A, H, [c] * len(A))
     expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in plus_identity(H)]
     assert all(row == expected for row in moved)
 
@@ -63,20 +61,18 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        Written(
+        written(
             "one line each way",
-            (
-                Step(
-                    "A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is "
-                    "mapped into itself, by I + H in the coordinate c.",
-                    vanishes(_restriction),
-                ),
-                Step(
-                    "Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i "
-                    "and k differ by (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and "
-                    "the image lies in C only if all s_i are equal.",
-                    vanishes(_converse),
-                ),
+            Step(
+                "A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is "
+                "mapped into itself, by I + H in the coordinate c.",
+                lambda: vanishes(_restriction()),
+            ),
+            Step(
+                "Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i "
+                "and k differ by (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and "
+                "the image lies in C only if all s_i are equal.",
+                lambda: vanishes(_converse()),
             ),
         ),
         Searched("one layer in fractions", draw.exact_cases(), _law),

@@ -8,19 +8,17 @@ import flint
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    ROW_STOCHASTIC,
-    characteristic,
-    complement,
-    layers,
-    vanishes,
-)
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.symbolic import complement
+from oversmoothing.theory.numbers.exact_matrix import characteristic, layer
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.written import written
 
 
 def _projected() -> sp.Matrix:
@@ -67,7 +65,7 @@ def _characteristic_residual() -> Any:
 def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
     (A, H, X), depth = drawn
     B = rational_quotient(A)
-    moved = layers(A, H, X, depth)
+    moved = layer(A, H, X, depth)
     if B:
         y = to_flint([[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]])
         for _ in range(depth):
@@ -89,31 +87,29 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        Written(
+        written(
             "block triangular form",
-            (
-                Step(
-                    "P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0.",
-                    vanishes(_projected),
-                ),
-                Step(
-                    "Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = "
-                    "Q^T A P X + Q^T A 1 (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence "
-                    "Y' = Q^T X + Q^T A X W = Y + B Y W.",
-                    vanishes(_orthonormal),
-                ),
-                Step(
-                    "S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n "
-                    "= e_1 and lower right block B: det(x - A) = (x - 1) det(x - B).",
-                    vanishes(_triangular_form),
-                ),
-                Step(
-                    "Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With "
-                    "R = [I; 0], X - R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with "
-                    "B' = D A R, whose entries are A_ij - A_nj. D = D P = (D Q) Q^T has rank n-1, "
-                    "so D Q is invertible, and B' (D Q) = D A Q = D P A Q = (D Q) B.",
-                    vanishes(_similar),
-                ),
+            Step(
+                "P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0.",
+                lambda: vanishes(_projected()),
+            ),
+            Step(
+                "Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = "
+                "Q^T A P X + Q^T A 1 (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence "
+                "Y' = Q^T X + Q^T A X W = Y + B Y W.",
+                lambda: vanishes(_orthonormal()),
+            ),
+            Step(
+                "S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n "
+                "= e_1 and lower right block B: det(x - A) = (x - 1) det(x - B).",
+                lambda: vanishes(_triangular_form()),
+            ),
+            Step(
+                "Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With "
+                "R = [I; 0], X - R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with "
+                "B' = D A R, whose entries are A_ij - A_nj. D = D P = (D Q) Q^T has rank n-1, "
+                "so D Q is invertible, and B' (D Q) = D A Q = D P A Q = (D Q) B.",
+                lambda: vanishes(_similar()),
             ),
         ),
         Symbolic(

@@ -8,26 +8,31 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    A3,
-    ROW_STOCHASTIC,
-    layers,
+from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.layer.symbolic import symbolic_pi
+from oversmoothing.theory.numbers.exact_matrix import (
+    layer,
     matrix,
-    pi_mean,
     plus_identity,
     power,
-    stationary,
-    symbolic_pi,
-    vanishes,
+    weighted_mean,
 )
-from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.instances import A3
+from oversmoothing.theory.proofs.written import written
 
 
 def _stationary_is_a_distribution() -> None:
+    """The averages (1/N) sum_{k<N} A^k are row-stochastic, so a subsequence converges, to a
+    row-stochastic R with R A = R: each row of R is a pi. Its support is a union of closed classes,
+    within each of which pi is unique up to a factor and positive (Perron-Frobenius). A >= 0 is
+    needed here, not only A 1 = 1: for [[2, -1], [1, 0]] pi^T A = pi^T forces pi^T 1 = 0."""
     assert stationary(A3) == [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
     # Row sums 1 alone are not enough: here pi^T A = pi^T forces pi^T 1 = 0.
     signed = matrix("2 -1; 1 0")
@@ -55,15 +60,15 @@ def _autonomous() -> sp.Matrix:
 def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
     (A, H, X), depth = drawn
     n, pi = len(A), stationary(A)
-    moved = layers(A, H, X, depth)
+    moved = layer(A, H, X, depth)
     # c_L^T = (I + H)^L c_0^T, exactly.
-    start = [[entry] for entry in pi_mean(pi, X)]
+    start = [[entry] for entry in weighted_mean(pi, X)]
     expected = to_flint(power(plus_identity(H), depth)) * to_flint(start)
-    c = pi_mean(pi, moved)
+    c = weighted_mean(pi, moved)
     assert to_flint([[entry] for entry in c]) == expected
-    mean = pi_mean([Fraction(1, n)] * n, moved)
+    mean = weighted_mean([Fraction(1, n)] * n, moved)
     high = [[x - m for x, m in zip(row, mean, strict=True)] for row in moved]
-    static = pi_mean([Fraction(1, n) - p for p in pi], high)
+    static = weighted_mean([Fraction(1, n) - p for p in pi], high)
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
@@ -72,7 +77,9 @@ def _trajectory() -> None:
 
 
 def _evolves() -> None:
-    vanishes(_autonomous)()
+    """c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. (Executed: two
+    tokens in symbols, and seven layers of a 3 x 3 example.)"""
+    vanishes(_autonomous())
     _trajectory()
 
 
@@ -96,30 +103,17 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        Written(
+        written(
             "the left Perron vector",
-            (
-                Step(
-                    "The averages (1/N) sum_{k<N} A^k are row-stochastic, so a subsequence "
-                    "converges, to a row-stochastic R with R A = R: each row of R is a pi. Its "
-                    "support is a union of closed classes, within each of which pi is unique up to "
-                    "a factor and positive (Perron-Frobenius). A >= 0 is needed here, not only "
-                    "A 1 = 1: for [[2, -1], [1, 0]] pi^T A = pi^T forces pi^T 1 = 0.",
-                    _stationary_is_a_distribution,
-                ),
-                Step(
-                    "c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. "
-                    "(Executed: two tokens in symbols, and seven layers of a 3 x 3 example.)",
-                    _evolves,
-                ),
-                Step(
-                    "(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c.",
-                    vanishes(_coupling),
-                ),
-                Step(
-                    "X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c.",
-                    vanishes(_decoupled),
-                ),
+            _stationary_is_a_distribution,
+            _evolves,
+            Step(
+                "(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c.",
+                lambda: vanishes(_coupling()),
+            ),
+            Step(
+                "X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c.",
+                lambda: vanishes(_decoupled()),
             ),
         ),
         Symbolic(

@@ -9,46 +9,27 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    A3,
-    NOT_FLAT,
-    ROW_STOCHASTIC,
-    pi_mean,
-    squared_deviation,
-    stationary,
-    symbolic_pi,
-    vanishes,
-)
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.layer.symbolic import symbolic_pi
+from oversmoothing.theory.numbers.exact_matrix import weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched, Step
+from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, ROW_STOCHASTIC
+from oversmoothing.theory.proofs.instances import A3
+from oversmoothing.theory.proofs.written import written
 
 # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m), t = u/(s c).
 _NORMS = ("0 < s", "0 < u", "0 <= m", "0 <= c", "0 <= k")
 _TRIANGLE = ("s*m <= s*c + k*u", "s*m >= s*c - k*u")
 _VARIABLES = ("s", "u", "m", "c", "k")
-_BOUNDS = Query(
-    "u/(s m) lies between 1/(k + 1/t) and 1/(1/t - k)",
-    _VARIABLES,
-    (*_NORMS, *_TRIANGLE),
-    "u*(k*u + s*c) >= u*s*m and Implies(s*c > k*u, m > 0 and u*(s*c - k*u) <= u*s*m)",
-)
+
 # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
-_CAUCHY = Query(
-    "|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
-    ("m", "q1", "q2", "h1", "h2"),
-    (),
-    "(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
-    (
-        ("q3", "(0 - q1 - q2)"),
-        ("h3", "(0 - h1 - h2)"),
-        ("c", "(m + q1*h1 + q2*h2 + q3*h3)"),
-    ),
-)
 
 
 def _coupled() -> sp.Expr:
@@ -66,7 +47,7 @@ def _law(case: tuple[Matrix, Matrix]) -> None:
     A, X = case
     n, pi = len(A), stationary(A)
     hfc, lfc = squared_norms(X)
-    c = n * sum((x * x for x in pi_mean(pi, X)), Fraction(0))
+    c = n * sum((x * x for x in weighted_mean(pi, X)), Fraction(0))
     assume(hfc > 0)
     spread = n * squared_deviation(pi) * hfc
     # |sqrt lfc - sqrt c| <= sqrt spread, for sqrt lfc = s m, sqrt c = s c, sqrt spread = k u; that
@@ -85,12 +66,15 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix]:
 
 
 def _attained() -> None:
-    """x = gamma + s (1/n - pi): m - c = s delta^2, HFC = |s| delta: both signs attain a bound."""
+    """Attained: for x = gamma + s (1/n - pi) (one feature) HFC = s (1/n - pi), m - c = s delta^2,
+    ||HFC|| = |s| delta. If c > 0, s > 0 gives the lower bound and small s < 0 the upper one, with
+    equality."""
+    # x = gamma + s (1/n - pi): m - c = s delta^2, HFC = |s| delta: both signs attain a bound.
     pi = stationary(A3)
     delta = squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):
         X = [[5 + s * (Fraction(1, 3) - p)] for p in pi]
-        (c,), (m,) = pi_mean(pi, X), pi_mean([Fraction(1, 3)] * 3, X)
+        (c,), (m,) = weighted_mean(pi, X), weighted_mean([Fraction(1, 3)] * 3, X)
         hfc, lfc = squared_norms(X)
         assert hfc == delta and m - c == s * delta and c > 0
         # ratio = u/(s m), bounds u/(s c +- k u), with k u = s delta^2: equal.
@@ -100,7 +84,7 @@ def _attained() -> None:
 def _given(instance: Instance) -> bool:
     if instance.X0 is None:
         return False
-    return any(pi_mean(stationary(instance.A), instance.X0))
+    return any(weighted_mean(stationary(instance.A), instance.X0))
 
 
 CLAIM = Claim(
@@ -119,65 +103,49 @@ CLAIM = Claim(
         Hypothesis("c = pi^T X_0 is not 0", _given),
     ),
     evidence=(
-        Written(
+        written(
             "the triangle inequality",
-            (
-                Step(
-                    "m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each "
-                    "feature this is Cauchy-Schwarz, and the squares add up. Hence "
-                    "| ||m|| - ||c|| | <= delta ||HFC||.",
-                    vanishes(_coupled),
-                ),
-                Step(
-                    "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
-                    "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
-                    "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",
-                ),
-                Step(
-                    "If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k "
-                    "from some point on and the upper bound tends to 0."
-                ),
-                Step(
-                    "Attained: for x = gamma + s (1/n - pi) (one feature) HFC = s (1/n - pi), "
-                    "m - c = s delta^2, ||HFC|| = |s| delta. If c > 0, s > 0 gives the lower bound "
-                    "and small s < 0 the upper one, with equality.",
-                    _attained,
-                ),
+            Step(
+                "m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each "
+                "feature this is Cauchy-Schwarz, and the squares add up. Hence "
+                "| ||m|| - ||c|| | <= delta ||HFC||.",
+                lambda: vanishes(_coupled()),
             ),
+            "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
+            "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
+            "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",
+            "If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k "
+            "from some point on and the upper bound tends to 0.",
+            _attained,
         ),
-        ForAllReals(
-            _BOUNDS,
-            (
-                Mutation(
-                    "without k below: HFC/LFC >= t",
-                    Query("mutated", _VARIABLES, _BOUNDS.hypotheses, "u*s*c >= u*s*m"),
-                    {"s": "1", "u": "1", "m": "2", "c": "1", "k": "1"},
-                ),
-                Mutation(
-                    "without k above: HFC/LFC <= t",
-                    Query("mutated", _VARIABLES, _BOUNDS.hypotheses, "u*s*c <= u*s*m"),
-                    {"s": "1", "u": "1", "m": "1", "c": "2", "k": "1"},
-                ),
-            ),
-            {"s": "2", "u": "1", "m": "1", "c": "1", "k": "1/2"},
+        for_all(
+            "s u m c k",
+            given="0 < s; 0 < u; 0 <= m; 0 <= c; 0 <= k; s*m <= s*c + k*u; s*m >= s*c - k*u",
+            then="u*(k*u + s*c) >= u*s*m and Implies(s*c > k*u, m > 0 and u*(s*c - k*u) <= u*s*m)",
+            name="u/(s m) lies between 1/(k + 1/t) and 1/(1/t - k)",
+            at="s=2, u=1, m=1, c=1, k=1/2",
+        )
+        .unless(
+            "without k below: HFC/LFC >= t", then="u*s*c >= u*s*m", at="s=1, u=1, m=2, c=1, k=1"
+        )
+        .unless(
+            "without k above: HFC/LFC <= t", then="u*s*c <= u*s*m", at="s=1, u=1, m=1, c=2, k=1"
         ),
-        ForAllReals(
-            _CAUCHY,
-            (
-                Mutation(
-                    "delta^2 a tenth smaller",
-                    Query(
-                        "mutated",
-                        _CAUCHY.variables,
-                        (),
-                        "(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
-                        _CAUCHY.abbreviations,
-                    ),
-                    {"m": "0", "q1": "1", "q2": "0", "h1": "1", "h2": "0"},
-                ),
-            ),
-            {"m": "1", "q1": "1/6", "q2": "-1/12", "h1": "1", "h2": "2"},
+        for_all(
+            "m q1 q2 h1 h2",
+            then="(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
+            name="|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
+            at="m=1, q1=1/6, q2=-1/12, h1=1, h2=2",
+            where={
+                "q3": "(0 - q1 - q2)",
+                "h3": "(0 - h1 - h2)",
+                "c": "(m + q1*h1 + q2*h2 + q3*h3)",
+            },
             complete=False,
+        ).unless(
+            "delta^2 a tenth smaller",
+            then="(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
+            at="m=0, q1=1, q2=0, h1=1, h2=0",
         ),
         Searched("the bounds in fractions, near consensus and far from it", _cases(), _law),
     ),

@@ -11,36 +11,24 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    A3,
-    AA,
-    NOT_FLAT,
-    POSITIVE,
-    SKEW_DEFECTIVE,
-    TWO_TOKENS,
-    matrix,
-    pi_mean,
-    plus_identity,
-    squared_deviation,
-    stationary,
-)
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import matrix, plus_identity, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import (
     Certified,
-    ForAllReals,
     Measurement,
-    Mutation,
     Searched,
     Simulated,
-    Step,
-    Written,
     show,
 )
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 _VARIABLES = ("p1", "p2", "p3", "x1", "x2", "x3")
@@ -48,40 +36,15 @@ _POSITIVE = ("0 < p1", "0 < p2", "0 < p3")
 _STATE = ("p1 + p2 + p3 == 1", "p1*x1 + p2*x2 + p3*x3 == 0", "0 < x1**2 + x2**2 + x3**2")
 # 3 HFC^2 = 3 |x|^2 - S^2 and 3 LFC^2 = S^2 for S = x1 + x2 + x3, so (n-1) HFC^2 > LFC^2 reads
 # 2 |x|^2 > S^2.
-_STRICT = Query(
-    "n = 3: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 2",
-    _VARIABLES,
-    (*_POSITIVE, *_STATE),
-    "2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
-)
+
 # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: pi^T x = m + q^T h, so m = -q^T h.
-_FLOOR = Query(
-    "n = 3: pi^T x = 0 => n delta^2 HFC^2 >= LFC^2",
-    ("q1", "q2", "h1", "h2"),
-    (),
-    "3*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
-    (
-        ("q3", "(0 - q1 - q2)"),
-        ("h3", "(0 - h1 - h2)"),
-        ("m", "(0 - q1*h1 - q2*h2 - q3*h3)"),
-    ),
-)
-_FOUR = Query(
-    "n = 4: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 3",
-    (*_VARIABLES, "p4", "x4"),
-    (
-        *_POSITIVE,
-        "0 < p4",
-        "p1*x1 + p2*x2 + p3*x3 + p4*x4 == 0",
-        "0 < x1**2 + x2**2 + x3**2 + x4**2",
-    ),
-    "3*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
-)
 
 
 def _annihilated() -> None:
-    """pi^T v = 0 for the mode of A3 at 1/5, and for the generalised ones of a Jordan block."""
-    assert pi_mean(stationary(A3), matrix("-1; -1; 7")) == [0]
+    """If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v, so pi^T v = 0.
+    States E_a X with E_a a spectral projector of A, a != 1, have pi^T X = 0 in the same way."""
+    # pi^T v = 0 for the mode of A3 at 1/5, and for the generalised ones of a Jordan block.
+    assert weighted_mean(stationary(A3), matrix("-1; -1; 7")) == [0]
     pi = stationary(SKEW_DEFECTIVE)
     shifted = to_flint(plus_identity(SKEW_DEFECTIVE, -5))
     # (A - 1/5)^2 = (1 - 1/5)^2 1 pi^T: generalised modes are exactly what pi annihilates.
@@ -89,23 +52,30 @@ def _annihilated() -> None:
 
 
 def _norm_of_pi() -> None:
-    """1 - |pi|^2 = (sum pi)^2 - |pi|^2 = sum of pi_i pi_j, i != j: positive for pi > 0, n >= 2."""
+    """delta^2 = |pi|^2 - 2/n + 1/n = |pi|^2 - 1/n, and |pi|^2 < (sum pi_i)^2 = 1 as pi > 0 and n >=
+    2. So n delta^2 < n - 1."""
+    # 1 - |pi|^2 = (sum pi)^2 - |pi|^2 = sum of pi_i pi_j, i != j: positive for pi > 0, n >= 2.
     p = sp.symbols("p1:5", positive=True)
     mixed = sp.expand(sum(p) ** 2 - sum(x * x for x in p))
     assert all(c > 0 for c in sp.Poly(mixed, *p).coeffs())
 
 
 def _sharp() -> None:
-    """v = 1 - P pi/|P pi|^2 for A3: pi^T v = 0 and n delta^2 HFC^2 = LFC^2."""
+    """Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean 1, LFC = sqrt n
+    and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 pi^T + a (I - 1 pi^T).)"""
+    # v = 1 - P pi/|P pi|^2 for A3: pi^T v = 0 and n delta^2 HFC^2 = LFC^2.
     pi = stationary(A3)
     delta = squared_deviation(pi)
     v = [[1 - (p - Fraction(1, 3)) / delta] for p in pi]
-    assert pi_mean(pi, v) == [0]
+    assert weighted_mean(pi, v) == [0]
     hfc, lfc = squared_norms(v)
     assert 3 * delta * hfc == lfc == 3 and hfc * delta == 1
 
 
 def _limits() -> None:
+    """One real simple dominant pair: X_L/mu^L -> v u^T (u != 0 for generic X_0), and HFC/LFC is
+    continuous (with values in [0, infinity]) at v u^T, where it is ||P v||/(sqrt n |mean v|): u
+    cancels. Executed on GT11: 8 sqrt 2/5."""
     found = verdict(A=A3, H=matrix("-1/2"), X0=matrix("1; 2; 4"), depth=[64])
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "constant")
     hfc, lfc = squared_norms(matrix("-1; -1; 7"))
@@ -116,7 +86,13 @@ def _limits() -> None:
 
 
 def _observable() -> None:
-    """[1^T; 1^T A; 1^T A^2] is invertible for A3, so no eigenvector of A3 has mean 0 ..."""
+    """Doubly stochastic: pi = 1/n, k = 0, HFC/LFC = t -> infinity. n = 2: v is a multiple of (pi_2,
+    -pi_1), of mean 0 iff pi_1 = pi_2. n >= 3: if A v = a v and 1^T v = 0, the n rows 1^T A^k, k <
+    n, all annihilate v, so their determinant is 0: a polynomial in A. It is not identically 0 on A
+    1 = 1: take pi > 0 that is not uniform, a basis v_i of pi's orthogonal space with no 1^T v_i =
+    0, w_i dual to it and A = 1 pi^T + sum_i a_i v_i w_i^T with distinct small a_i; then the rows
+    are independent (Vandermonde times the non-zero 1^T v_i). Its zeros are a null set."""
+    # [1^T; 1^T A; 1^T A^2] is invertible for A3, so no eigenvector of A3 has mean 0 ...
     one = to_flint([[Fraction(1)] * 3])
     a = to_flint(A3)
     krylov = [list(row) for k in range(3) for row in (one * a**k).tolist()]
@@ -132,7 +108,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix]:
     """Positive A and a state X with pi^T X = 0."""
     A = pick(draw.attention(2, 5))
     X = pick(draw.states(len(A), 2))
-    c = pi_mean(stationary(A), X)
+    c = weighted_mean(stationary(A), X)
     return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
 
 
@@ -193,7 +169,7 @@ def _measure(effort: Effort) -> list[Measurement]:
 
 
 def _no_consensus(instance: Instance) -> bool:
-    return instance.X0 is not None and not any(pi_mean(stationary(instance.A), instance.X0))
+    return instance.X0 is not None and not any(weighted_mean(stationary(instance.A), instance.X0))
 
 
 CLAIM = Claim(
@@ -217,124 +193,74 @@ CLAIM = Claim(
         Hypothesis("X_0 has no consensus part: pi^T X_0 = 0", _no_consensus),
     ),
     evidence=(
-        Written(
+        written(
             "Cauchy-Schwarz against pi",
-            (
-                Step(
-                    "If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v, "
-                    "so pi^T v = 0. States E_a X with E_a a spectral projector of A, a != 1, have "
-                    "pi^T X = 0 in the same way.",
-                    _annihilated,
-                ),
-                Step(
-                    "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= "
-                    "delta ||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, "
-                    "for otherwise m = c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = "
-                    "0 iff 1^T X = 0.",
-                ),
-                Step(
-                    "delta^2 = |pi|^2 - 2/n + 1/n = |pi|^2 - 1/n, and |pi|^2 < (sum pi_i)^2 = 1 as "
-                    "pi > 0 and n >= 2. So n delta^2 < n - 1.",
-                    _norm_of_pi,
-                ),
-                Step(
-                    "Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean "
-                    "1, LFC = sqrt n and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 "
-                    "pi^T + a (I - 1 pi^T).)",
-                    _sharp,
-                ),
-                Step(
-                    "NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "
-                    "eigenvector of T for an eigenvalue of modulus rho_Q, ||HFC_L|| = ||y_L|| >= "
-                    "rho_Q^L |w^T y_0|/||w||, and w^T y_0 != 0 outside a null set; ||c_L|| <= "
-                    "const L^d rho_C^L. So t -> infinity and T1e gives liminf HFC/LFC >= 1/k.",
-                ),
-                Step(
-                    "One real simple dominant pair: X_L/mu^L -> v u^T (u != 0 for generic X_0), "
-                    "and HFC/LFC is continuous (with values in [0, infinity]) at v u^T, where it "
-                    "is ||P v||/(sqrt n |mean v|): u cancels. Executed on GT11: 8 sqrt 2/5.",
-                    _limits,
-                ),
-                Step(
-                    "Doubly stochastic: pi = 1/n, k = 0, HFC/LFC = t -> infinity. n = 2: v is a "
-                    "multiple of (pi_2, -pi_1), of mean 0 iff pi_1 = pi_2. n >= 3: if A v = a v "
-                    "and 1^T v = 0, the n rows 1^T A^k, k < n, all annihilate v, so their "
-                    "determinant is 0: a polynomial in A. It is not identically 0 on A 1 = 1: "
-                    "take pi > 0 that is not uniform, a basis v_i of pi's orthogonal space with "
-                    "no 1^T v_i = 0, w_i dual to it and A = 1 pi^T + sum_i a_i v_i w_i^T with "
-                    "distinct small a_i; then the rows are independent (Vandermonde times the "
-                    "non-zero 1^T v_i). Its zeros are a null set.",
-                    _observable,
-                ),
-            ),
+            _annihilated,
+            "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= "
+            "delta ||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, "
+            "for otherwise m = c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = "
+            "0 iff 1^T X = 0.",
+            _norm_of_pi,
+            _sharp,
+            "NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "
+            "eigenvector of T for an eigenvalue of modulus rho_Q, ||HFC_L|| = ||y_L|| >= "
+            "rho_Q^L |w^T y_0|/||w||, and w^T y_0 != 0 outside a null set; ||c_L|| <= "
+            "const L^d rho_C^L. So t -> infinity and T1e gives liminf HFC/LFC >= 1/k.",
+            _limits,
+            _observable,
         ),
-        ForAllReals(
-            _STRICT,
-            (
-                Mutation(
-                    "a floor of 1/sqrt(3/2 - 1) = sqrt 2 times larger",
-                    Query(
-                        "mutated",
-                        _VARIABLES,
-                        _STRICT.hypotheses,
-                        "3/2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
-                    ),
-                    {"p1": "9/10", "p2": "1/20", "p3": "1/20", "x1": "-1/9", "x2": "1", "x3": "1"},
-                ),
-                Mutation(
-                    "pi >= 0 instead of pi > 0",
-                    Query(
-                        "mutated",
-                        _VARIABLES,
-                        ("0 <= p1", "0 <= p2", "0 <= p3", *_STATE),
-                        _STRICT.conclusion,
-                    ),
-                    {"p1": "1", "p2": "0", "p3": "0", "x1": "0", "x2": "1", "x3": "1"},
-                ),
+        for_all(
+            "p1 p2 p3 x1 x2 x3",
+            given=(
+                "0 < p1; 0 < p2; 0 < p3; p1 + p2 + p3 == 1; p1*x1 + p2*x2 + p3*x3 == 0",
+                "0 < x1**2 + x2**2 + x3**2",
             ),
-            {"p1": "1/3", "p2": "1/3", "p3": "1/3", "x1": "1", "x2": "-1", "x3": "0"},
+            then="2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
+            name="n = 3: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 2",
+            at="p1=1/3, p2=1/3, p3=1/3, x1=1, x2=-1, x3=0",
             complete=False,
+        )
+        .unless(
+            "a floor of 1/sqrt(3/2 - 1) = sqrt 2 times larger",
+            then="3/2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
+            at="p1=9/10, p2=1/20, p3=1/20, x1=-1/9, x2=1, x3=1",
+        )
+        .unless(
+            "pi >= 0 instead of pi > 0",
+            without="0 < p1; 0 < p2; 0 < p3",
+            given="0 <= p1; 0 <= p2; 0 <= p3",
+            at="p1=1, p2=0, p3=0, x1=0, x2=1, x3=1",
         ),
-        ForAllReals(
-            _FLOOR,
-            (
-                Mutation(
-                    "n - 1 in place of n",
-                    Query(
-                        "mutated",
-                        _FLOOR.variables,
-                        (),
-                        "2*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
-                        _FLOOR.abbreviations,
-                    ),
-                    {"q1": "1/6", "q2": "-1/12", "h1": "-4", "h2": "2"},
-                ),
-            ),
-            {"q1": "1/6", "q2": "-1/12", "h1": "-4", "h2": "2"},
-            complete=False,
-        ),
-        ForAllReals(
-            _FOUR,
-            (
-                Mutation(
-                    "the floor of n = 3 for n = 4",
-                    Query(
-                        "mutated",
-                        _FOUR.variables,
-                        _FOUR.hypotheses,
-                        "2*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
-                    ),
-                    {
-                        **{"p1": "30", "p2": "1", "p3": "1", "p4": "1"},
-                        **{"x1": "-1/10", "x2": "1", "x3": "1", "x4": "1"},
-                    },
-                ),
-            ),
-            {
-                **{"p1": "1", "p2": "1", "p3": "1", "p4": "1"},
-                **{"x1": "1", "x2": "-1", "x3": "0", "x4": "0"},
+        for_all(
+            "q1 q2 h1 h2",
+            then="3*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
+            name="n = 3: pi^T x = 0 => n delta^2 HFC^2 >= LFC^2",
+            at="q1=1/6, q2=-1/12, h1=-4, h2=2",
+            where={
+                "q3": "(0 - q1 - q2)",
+                "h3": "(0 - h1 - h2)",
+                "m": "(0 - q1*h1 - q2*h2 - q3*h3)",
             },
             complete=False,
+        ).unless(
+            "n - 1 in place of n",
+            then="2*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
+            at="q1=1/6, q2=-1/12, h1=-4, h2=2",
+        ),
+        for_all(
+            "p1 p2 p3 x1 x2 x3 p4 x4",
+            given=(
+                "0 < p1; 0 < p2; 0 < p3; 0 < p4; p1*x1 + p2*x2 + p3*x3 + p4*x4 == 0",
+                "0 < x1**2 + x2**2 + x3**2 + x4**2",
+            ),
+            then="3*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
+            name="n = 4: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 3",
+            at="p1=1, p2=1, p3=1, p4=1, x1=1, x2=-1, x3=0, x4=0",
+            complete=False,
+        ).unless(
+            "the floor of n = 3 for n = 4",
+            then="2*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
+            at="p1=30, p2=1, p3=1, p4=1, x1=-1/10, x2=1, x3=1, x4=1",
         ),
         Searched("the floor in fractions, pi^T X = 0", _cases(), _law),
         Certified("balls around every mode of random positive A", _certify),

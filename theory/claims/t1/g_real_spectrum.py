@@ -12,19 +12,15 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    POSITIVE,
-    all_real,
-    characteristic,
-    is_zero,
-    matrix,
-    stationary,
-    vanishes,
-)
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import characteristic, matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs.checks import is_zero, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.exact_spectrum import is_real, stationary
+from oversmoothing.theory.proofs.hypotheses import POSITIVE
+from oversmoothing.theory.proofs.written import written
 
 
 def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
@@ -70,18 +66,24 @@ def _bias() -> sp.Expr:
 
 
 def _not_semidefinite() -> None:
-    """K = [[1, 3], [3, 1]]: symmetric logits (0, log 3), a_1 = (1 - 3)/4 < 0."""
+    """Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
+    # K = [[1, 3], [3, 1]]: symmetric logits (0, log 3), a_1 = (1 - 3)/4 < 0.
     A = matrix("1/4 3/4; 3/4 1/4")
     assert characteristic(A) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
 
 
 def _needed() -> None:
-    """A positive circulant has unsymmetric logits and the eigenvalues -7/20 +- i 7 sqrt 3/20."""
-    assert not all_real(matrix("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"))
+    """Without symmetry the spectrum need not be real: the circulant (1/10, 4/5, 1/10)."""
+    # A positive circulant has unsymmetric logits and the eigenvalues -7/20 +- i 7 sqrt 3/20.
+    assert not is_real(matrix("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"))
 
 
 def _equal_tokens() -> None:
-    """Two equal tokens: K has two equal rows and columns, so A is singular."""
+    """S is singular iff some c != 0 has sum_ij c_i c_j e^{<z_i, z_j>} = 0, z_i = M^{1/2} x_i. That
+    sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i c_i <z_i, z>^k = 0 for all k and z,
+    hence sum_i c_i e^{<z_i, z>} = 0 for all z; exponentials of distinct z_i are independent, so two
+    z_i are equal. Two equal z_i give S two equal rows, so it is singular."""
+    # Two equal tokens: K has two equal rows and columns, so A is singular.
     A = _normalised(matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
     assert to_flint(A).det() == 0
 
@@ -105,7 +107,7 @@ def _kernels(pick: Any) -> tuple[Matrix, list[int]]:
 def _law(drawn: tuple[Matrix, list[int]]) -> None:
     S, g = drawn
     A = _normalised(S, g)
-    assert all_real(A)
+    assert is_real(A)
     weight = [
         c * sum(s * k for s, k in zip(row, g, strict=True)) for row, c in zip(S, g, strict=True)
     ]
@@ -179,7 +181,9 @@ def _reversible(instance: Instance) -> bool:
 
 
 def _kolmogorov() -> None:
-    """pi_i A_ij symmetric makes S_ij = A_ij/pi_j symmetric, and A = S diag(pi)."""
+    """Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then A = S diag(pi) with S_ij
+    = A_ij/pi_j symmetric."""
+    # pi_i A_ij symmetric makes S_ij = A_ij/pi_j symmetric, and A = S diag(pi).
     A = _normalised(matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
     pi = stationary(A)
     S = [[a / p for a, p in zip(row, pi, strict=True)] for row in A]
@@ -204,56 +208,33 @@ CLAIM = Claim(
         Hypothesis("A comes from symmetric logits and a column term", _reversible),
     ),
     evidence=(
-        Written(
+        written(
             "a symmetric similar matrix",
-            (
-                Step(
-                    "The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i "
-                    "alone, f_j = b W_K^T x_j^T. The last cancels in softmax over j. So "
-                    "A = D^-1 S F, S = exp(symmetric part) entrywise, F = diag(e^{f_j}), D the row "
-                    "sums of S F.",
-                    vanishes(_bias),
-                ),
-                Step(
-                    "With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is "
-                    "symmetric. So spec(A) is real and A is diagonalisable.",
-                    vanishes(_symmetrised),
-                ),
-                Step(
-                    "sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the "
-                    "symmetry of S: pi_i is proportional to e^{f_i} D_i.",
-                    vanishes(_stationary_residual),
-                ),
-                Step(
-                    "Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then "
-                    "A = S diag(pi) with S_ij = A_ij/pi_j symmetric.",
-                    _kolmogorov,
-                ),
-                Step(
-                    "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
-                    "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "
-                    "power (L^{(0)} = 11^T). R A R^-1 = G^T S G then is positive semidefinite, "
-                    "and |a_i| <= 1 for every row-stochastic A: spec(A) in [0, 1].",
-                ),
-                Step(
-                    "S is singular iff some c != 0 has sum_ij c_i c_j e^{<z_i, z_j>} = 0, z_i = "
-                    "M^{1/2} x_i. That sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i "
-                    "c_i <z_i, z>^k = 0 for all k and z, hence sum_i c_i e^{<z_i, z>} = 0 for all "
-                    "z; exponentials of distinct z_i are independent, so two z_i are equal. Two "
-                    "equal z_i give S two equal rows, so it is singular.",
-                    _equal_tokens,
-                ),
-                Step(
-                    "Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = "
-                    "-1/2.",
-                    _not_semidefinite,
-                ),
-                Step(
-                    "Without symmetry the spectrum need not be real: the circulant "
-                    "(1/10, 4/5, 1/10).",
-                    _needed,
-                ),
+            Step(
+                "The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i "
+                "alone, f_j = b W_K^T x_j^T. The last cancels in softmax over j. So "
+                "A = D^-1 S F, S = exp(symmetric part) entrywise, F = diag(e^{f_j}), D the row "
+                "sums of S F.",
+                lambda: vanishes(_bias()),
             ),
+            Step(
+                "With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is "
+                "symmetric. So spec(A) is real and A is diagonalisable.",
+                lambda: vanishes(_symmetrised()),
+            ),
+            Step(
+                "sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the "
+                "symmetry of S: pi_i is proportional to e^{f_i} D_i.",
+                lambda: vanishes(_stationary_residual()),
+            ),
+            _kolmogorov,
+            "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
+            "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "
+            "power (L^{(0)} = 11^T). R A R^-1 = G^T S G then is positive semidefinite, "
+            "and |a_i| <= 1 for every row-stochastic A: spec(A) in [0, 1].",
+            _equal_tokens,
+            _not_semidefinite,
+            _needed,
         ),
         Searched("symmetric kernels with column terms: real roots, pi, exactly", _kernels(), _law),
         Searched(

@@ -10,23 +10,17 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    CAUSAL,
-    CAUSAL_MASK,
-    TWO_TOKENS,
-    characteristic,
-    layers,
-    matrix,
-    pi_mean,
-    squared_deviation,
-    stationary,
-)
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import characteristic, layer, matrix, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix, to_fractions
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic, Written
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
+from oversmoothing.theory.proofs.hypotheses import CAUSAL_MASK, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import CAUSAL
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 
@@ -47,22 +41,28 @@ def _diagonal(A: Matrix) -> Any:
 
 
 def _stationary() -> None:
+    """e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple, and delta^2 =
+    (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1."""
     pi = stationary(CAUSAL)
     assert pi == [1, 0, 0] and squared_deviation(pi) == Fraction(2, 3)
 
 
 def _attained() -> None:
-    """v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2."""
+    """The proof of T1f up to the strict inequality uses only pi^T A = pi^T and pi^T 1 = 1: HFC/LFC
+    >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = 0. v = (0, 1, ..., 1) attains it, and is
+    a mode iff all A_i1, i > 1, are equal."""
+    # v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
     v = matrix("0; 1; 1")
-    assert layers(CAUSAL, matrix("1"), v) == matrix("0; 3/2; 3/2")
+    assert layer(CAUSAL, matrix("1"), v) == matrix("0; 3/2; 3/2")
     hfc, lfc = squared_norms(v)
     assert hfc / lfc == Fraction(1, 2)
 
 
 def _first_token() -> None:
-    """The first token evolves by itself: x_1 -> x_1 (I + W)."""
-    X = layers(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
-    Y = layers(matrix("1"), matrix("-1/2 1; 0 1/3"), matrix("1 2"), 3)
+    """c' = c (I + W) says that the first token sees only itself."""
+    # The first token evolves by itself: x_1 -> x_1 (I + W).
+    X = layer(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
+    Y = layer(matrix("1"), matrix("-1/2 1; 0 1/3"), matrix("1 2"), 3)
     assert X[0] == Y[0]
 
 
@@ -87,7 +87,7 @@ def _law(drawn: tuple[Matrix, Matrix]) -> None:
     assert all(A[i][i] < 1 for i in range(1, n))
     pi = stationary(A)
     assert pi == [1] + [0] * (n - 1) and squared_deviation(pi) == 1 - Fraction(1, n)
-    assert pi_mean(pi, X) == [0, 0]
+    assert weighted_mean(pi, X) == [0, 0]
     hfc, lfc = squared_norms(X)
     assert (n - 1) * hfc >= lfc
 
@@ -119,7 +119,9 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
 
 
 def _read_off() -> None:
-    """The spectrum that the theory reports for a causal A is its diagonal without the first 1."""
+    """det(x - A) of a triangular A is the product of x - A_ii. A_11 = 1 as row 1 has one entry; for
+    i > 1 0 < A_ii = 1 - sum_{j<i} A_ij < 1. So 1 is simple."""
+    # The spectrum that the theory reports for a causal A is its diagonal without the first 1.
     A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
     found = attention_spectrum(A).values
     assert sorted(found.real) == [0.5, 0.5] and not found.imag.any()
@@ -139,28 +141,12 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(CAUSAL_MASK, TWO_TOKENS),
     evidence=(
-        Written(
+        written(
             "triangular matrices",
-            (
-                Step(
-                    "det(x - A) of a triangular A is the product of x - A_ii. A_11 = 1 as row 1 "
-                    "has one entry; for i > 1 0 < A_ii = 1 - sum_{j<i} A_ij < 1. So 1 is simple.",
-                    _read_off,
-                ),
-                Step(
-                    "e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple, "
-                    "and delta^2 = (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1.",
-                    _stationary,
-                ),
-                Step("c' = c (I + W) says that the first token sees only itself.", _first_token),
-                Step(
-                    "The proof of T1f up to the strict inequality uses only pi^T A = pi^T and "
-                    "pi^T 1 = 1: HFC/LFC >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = "
-                    "0. v = (0, 1, ..., 1) attains it, and is a mode iff all A_i1, i > 1, are "
-                    "equal.",
-                    _attained,
-                ),
-            ),
+            _read_off,
+            _stationary,
+            _first_token,
+            _attained,
         ),
         Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
         Searched("spectrum, pi, delta and the floor in fractions", _causal(), _law),

@@ -10,40 +10,39 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    AA,
-    POSITIVE,
-    TWO_TOKENS,
-    complement,
-    layers,
-    matrix,
-    uniform_mix,
-    vanishes,
-)
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, squared_norms
 from oversmoothing.theory.layer.quotient import complement_basis
-from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
+from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
+from oversmoothing.theory.numbers.exact_matrix import flat, layer, matrix
 from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Symbolic, Written
+from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Symbolic
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 
 Array = NDArray[np.float64]
 _EPS = 2.0**-52
 
 
 def _exact_saturation() -> None:
-    """A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0."""
+    """By the converse in T1b, C is not invariant and 1 is not an eigenvector of A~. Its Perron
+    vector v > 0 has P v != 0 and mean v > 0. If the pair (v, h) is the only dominant one, X_L/mu^L
+    -> v u^T and HFC/LFC -> ||P v||/(sqrt n |mean v|) (as in T1f). Executed in fractions: limit e/(2
+    + e)."""
+    # A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0.
     e = Fraction(1, 2**24)
     v = [Fraction(1), 1 + e]
     rounded = [[AA[i][j] * v[i] / v[j] for j in range(2)] for i in range(2)]
     assert sum(rounded[0]) != sum(rounded[1])
     assert all(abs(sum(row, Fraction(0)) - 1) <= e for row in rounded)
     H, X = matrix("1/2"), matrix("1; 2")
-    hfc, lfc = squared_norms(layers(rounded, H, X, 200))
+    hfc, lfc = squared_norms(layer(rounded, H, X, 200))
     floor = (e / (2 + e)) ** 2
     # The other mode has decayed by (5/6)^200 < 10^-15 of its start 1/3.
     assert abs(hfc / lfc / floor - 1) < Fraction(1, 10**7)
-    hfc, lfc = squared_norms(layers(AA, H, X, 200))
+    hfc, lfc = squared_norms(layer(AA, H, X, 200))
     assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
@@ -90,7 +89,7 @@ def _measure(effort: Effort) -> list[Measurement]:
 
 def _autonomous(effort: Effort) -> list[Measurement]:
     """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
-    A = uniform_mix(3, Fraction(1, 2))
+    A = flat("1/2", 3)
     H, X = matrix("1/2 0; 0 1/4"), matrix("1 2; 3 5; 4 -2")
     depth = 300
     exact = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
@@ -102,7 +101,9 @@ def _autonomous(effort: Effort) -> list[Measurement]:
 
 
 def _no_leak() -> None:
-    """The same rounded entries, used through B' = A_11 - A_21 and c: no saturation."""
+    """In (Y, c) coordinates HFC = Q Y and Y' = Y + B Y W, with any rounding of B: errors are
+    relative to Y, and nothing of c enters."""
+    # The same rounded entries, used through B' = A_11 - A_21 and c: no saturation.
     e = Fraction(1, 2**24)
     rounded = [[AA[0][0], AA[0][1] / (1 + e)], [AA[1][0] * (1 + e), AA[1][1]]]
     rate = (1 + (rounded[0][0] - rounded[1][0]) / 2) / Fraction(3, 2)
@@ -123,29 +124,17 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
-        Written(
+        written(
             "the Perron vector of the rounded matrix",
-            (
-                Step(
-                    "By the converse in T1b, C is not invariant and 1 is not an eigenvector of A~. "
-                    "Its Perron vector v > 0 has P v != 0 and mean v > 0. If the pair (v, h) is "
-                    "the only dominant one, X_L/mu^L -> v u^T and HFC/LFC -> ||P v||/(sqrt n "
-                    "|mean v|) (as in T1f). Executed in fractions: limit e/(2 + e).",
-                    _exact_saturation,
-                ),
-                Step(
-                    "A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order "
-                    "(the part of z along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it "
-                    "is (I - B) Q^T z = Q^T eta, and ||P v|| = ||Q^T z||, |mean v| = 1 to this "
-                    "order.",
-                    vanishes(_first_order),
-                ),
-                Step(
-                    "In (Y, c) coordinates HFC = Q Y and Y' = Y + B Y W, with any rounding of B: "
-                    "errors are relative to Y, and nothing of c enters.",
-                    _no_leak,
-                ),
+            _exact_saturation,
+            Step(
+                "A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order "
+                "(the part of z along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it "
+                "is (I - B) Q^T z = Q^T eta, and ||P v|| = ||Q^T z||, |mean v| = 1 to this "
+                "order.",
+                lambda: vanishes(_first_order()),
             ),
+            _no_leak,
         ),
         Symbolic("first order for three tokens in symbols", _first_order, complete=False),
         Simulated("saturation of x + A x/2 with A in single precision", _measure),

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import CAUSAL, ROW_STOCHASTIC, matrix
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.instances import CAUSAL
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
@@ -29,6 +32,8 @@ def _softmax(logits: list[list[float]]) -> list[list[float]]:
 
 
 def _masked() -> None:
+    """Each row is shifted by its largest logit, which is finite if the row keeps an entry:
+    exp(-infinity) = 0 exactly, and the sum is at least 1."""
     A = _softmax([[0.0, -math.inf], [1.0, 2.0]])
     assert A[0] == [1.0, 0.0]
     assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
@@ -36,6 +41,7 @@ def _masked() -> None:
 
 
 def _nothing_left() -> None:
+    """All entries masked: -infinity + infinity, not a number."""
     A = _softmax([[-math.inf, -math.inf], [1.0, 2.0]])
     for bad in (A, [[0, 0], ["1/2", "1/2"]]):
         try:
@@ -46,12 +52,17 @@ def _nothing_left() -> None:
 
 
 def _threshold() -> None:
-    """min A_ii = 1/4: tie at -2/(1 + 1/4) = -8/5 and at 0."""
+    """Causal: eigenvalues A_ii in (0, 1], 1 simple (T1h). |1 + h a| is convex in a, so its maximum
+    over i > 1 is at an end of [min A_ii, 1), and T2b applies to the smallest: where it does not win
+    strictly, no a_i in between does."""
+    # min A_ii = 1/4: tie at -2/(1 + 1/4) = -8/5 and at 0.
     names = {h: verdict(A=CAUSAL, H=[[h]]).verdict for h in ("-2", "-8/5", "-1", "0", "1")}
     assert list(names.values()) == ["SMOOTHING", "TIE", "NON_SMOOTHING", "TIE", "SMOOTHING"]
 
 
 def _two_groups() -> None:
+    """Each closed class has its own stationary distribution, so the left eigenspace for 1 has
+    dimension k; with k > 1 the pairs (h_j, 1) occur in the quotient too, so rho_Q >= rho_C."""
     A = matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
     assert len(closed_classes(to_float(A))) == 2
     for h in ("-3", "-1/2", "1/2"):
@@ -98,28 +109,12 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        Written(
+        written(
             "zeros in A",
-            (
-                Step(
-                    "Each row is shifted by its largest logit, which is finite if the row keeps an "
-                    "entry: exp(-infinity) = 0 exactly, and the sum is at least 1.",
-                    _masked,
-                ),
-                Step("All entries masked: -infinity + infinity, not a number.", _nothing_left),
-                Step(
-                    "Causal: eigenvalues A_ii in (0, 1], 1 simple (T1h). |1 + h a| is convex in a, "
-                    "so its maximum over i > 1 is at an end of [min A_ii, 1), and T2b applies to "
-                    "the smallest: where it does not win strictly, no a_i in between does.",
-                    _threshold,
-                ),
-                Step(
-                    "Each closed class has its own stationary distribution, so the left eigenspace "
-                    "for 1 has dimension k; with k > 1 the pairs (h_j, 1) occur in the quotient "
-                    "too, so rho_Q >= rho_C.",
-                    _two_groups,
-                ),
-            ),
+            _masked,
+            _nothing_left,
+            _threshold,
+            _two_groups,
         ),
         Searched("random causal A against the closed form, exactly", _causal(), _law),
         Searched("random masks", draw.attention(1, 4, zeros=True), _masks_law),

@@ -9,31 +9,30 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    A3,
-    AA,
-    NOT_FLAT,
-    POSITIVE,
-    TWO_TOKENS,
-    diagonal,
-    layers,
-    matrix,
-    pi_mean,
-    plus_identity,
-    squared_deviation,
-    stationary,
-)
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.exact_matrix import (
+    diagonal,
+    layer,
+    matrix,
+    plus_identity,
+    weighted_mean,
+)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
+from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3, AA
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _doubly_stochastic() -> None:
-    assert layers(AA, matrix("-1"), matrix("3; 1")) == matrix("1/2; -1/2")
+    """So pi^T X_L = 0 for L >= 1: T1f applies at every layer. Doubly stochastic: delta = 0 and LFC
+    = 0. Executed: X_0 = (3, 1) -> (1/2, -1/2)."""
+    assert layer(AA, matrix("-1"), matrix("3; 1")) == matrix("1/2; -1/2")
     found = verdict(A=AA, H=matrix("-1"), X0=matrix("3; 1"), depth=[1, 2, 200])
     assert found.verdict == "NON_SMOOTHING" and found.rate == math.inf
     assert found.tends_to == "infinity"
@@ -41,7 +40,8 @@ def _doubly_stochastic() -> None:
 
 
 def _other() -> None:
-    X = layers(A3, matrix("-1"), matrix("1; 2; 4"), 3)
+    """A3 is not doubly stochastic: ratio^2 = 1819399/423200 at L = 3."""
+    X = layer(A3, matrix("-1"), matrix("1; 2; 4"), 3)
     assert matrix("-51/250; -79/1000; 1203/1000") == X
     found = verdict(A=A3, H=matrix("-1"), X0=matrix("1; 2; 4"), depth=[3])
     assert found.hfc_lfc[3].squared == Fraction(1819399, 423200)
@@ -50,6 +50,8 @@ def _other() -> None:
 
 
 def _consensus_dies() -> None:
+    """c_1 = c_0 (I + W) = 0. Y_L = (I - B)^L Y_0, and I - B is invertible as 1 is a simple
+    eigenvalue of A > 0: HFC_L != 0 if HFC_0 != 0; otherwise X_1 = 0."""
     found = verdict(A=AA, H=matrix("-1"), X0=matrix("2; 2"), depth=[0, 1])
     assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
     B = plus_identity(rational_quotient(A3), -1)
@@ -71,17 +73,17 @@ def _law(case: tuple[Matrix, Matrix, int]) -> None:
     A, X, depth = case
     assume(any(row != X[0] for row in X))
     pi = stationary(A)
-    moved = layers(A, diagonal(-1, -1), X, depth)
+    moved = layer(A, diagonal("-1 -1"), X, depth)
     hfc, lfc = squared_norms(moved)
     delta = squared_deviation(pi)
-    assert pi_mean(pi, moved) == [0, 0] and hfc > 0
+    assert weighted_mean(pi, moved) == [0, 0] and hfc > 0
     assert lfc <= len(A) * delta * hfc
     if delta == 0:
         assert lfc == 0
 
 
 def _minus_identity(instance: Instance) -> bool:
-    return diagonal(*[-1] * len(instance.H)) == instance.H
+    return diagonal([-1] * len(instance.H)) == instance.H
 
 
 CLAIM = Claim(
@@ -101,21 +103,11 @@ CLAIM = Claim(
         Hypothesis("H = -I", _minus_identity),
     ),
     evidence=(
-        Written(
+        written(
             "c vanishes, Y does not",
-            (
-                Step(
-                    "c_1 = c_0 (I + W) = 0. Y_L = (I - B)^L Y_0, and I - B is invertible as 1 is a "
-                    "simple eigenvalue of A > 0: HFC_L != 0 if HFC_0 != 0; otherwise X_1 = 0.",
-                    _consensus_dies,
-                ),
-                Step(
-                    "So pi^T X_L = 0 for L >= 1: T1f applies at every layer. Doubly stochastic: "
-                    "delta = 0 and LFC = 0. Executed: X_0 = (3, 1) -> (1/2, -1/2).",
-                    _doubly_stochastic,
-                ),
-                Step("A3 is not doubly stochastic: ratio^2 = 1819399/423200 at L = 3.", _other),
-            ),
+            _consensus_dies,
+            _doubly_stochastic,
+            _other,
         ),
         Searched("the floor at every layer, in fractions", _cases(), _law),
     ),

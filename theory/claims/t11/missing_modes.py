@@ -7,27 +7,26 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    AA,
-    ROW_STOCHASTIC,
-    diagonal,
-    layers,
-    matrix,
-    stationary,
-)
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.modes import mode_content
 from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _golden() -> None:
-    """All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L."""
-    A, H, X = AA, diagonal(0, -1), matrix("1 1; 1 -1")
+    """A block that starts at 0 stays 0, so the arguments on moduli apply to the others. GT14: the
+    pairs present are (h, a) = (0, 1) and (-1, 1/2), with multipliers 1 and 1/2."""
+    # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
+    A, H, X = AA, diagonal("0 -1"), matrix("1 1; 1 -1")
     found = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
     assert (found.verdict, found.verdict_x0, found.tends_to) == ("TIE", "SMOOTHING", "zero")
     for depth in (1, 2, 10):
@@ -35,15 +34,19 @@ def _golden() -> None:
 
 
 def _opposite() -> None:
-    """h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all."""
+    """The other way round: 1^T X_0 = 0 for symmetric A and h > 0."""
+    # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
     found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[64])
     assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
     assert found.tends_to == "infinity"
 
 
 def _blocks() -> None:
-    """X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2)."""
-    H, X = diagonal(1, "-1/2"), matrix("1 2; 3 5")
+    """E_i (A X W) E_j^T = A (E_i X E_j^T) W, as E_i commutes with A and E_j with H: each block is
+    invariant, and on it the layer is 1 + h_j a_i plus a nilpotent map. The projectors add up to the
+    identity."""
+    # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
+    H, X = diagonal("1 -1/2"), matrix("1 2; 3 5")
     plus, minus = matrix("1/2 1/2; 1/2 1/2"), matrix("1/2 -1/2; -1/2 1/2")
     total = [[Fraction(0)] * 2 for _ in range(2)]
     for a, E in ((Fraction(1), plus), (Fraction(1, 2), minus)):
@@ -51,7 +54,7 @@ def _blocks() -> None:
         for i in range(2):
             for j in range(2):
                 total[i][j] += (1 + H[j][j] * a) ** 7 * part[i][j]
-    assert total == layers(AA, H, X, 7)
+    assert total == layer(AA, H, X, 7)
 
 
 @st.composite
@@ -69,7 +72,7 @@ def _law(case: tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]) ->
     X = [[x + side * z for x, z in zip(c, y, strict=True)] for side in v]
     consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
     quotient = [abs(1 + h * a) for h, z in zip(values, y, strict=True) if z]
-    found = verdict(A=A, H=diagonal(*values), X0=X, depth=[6])
+    found = verdict(A=A, H=diagonal(values), X0=X, depth=[6])
     if not any(consensus) and not any(quotient):
         expected = "UNDEFINED"
     elif not any(y):
@@ -79,7 +82,7 @@ def _law(case: tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]) ->
     else:
         expected = "TIE" if max(quotient) == max(consensus) else "SMOOTHING"
     assert found.verdict_x0 == expected
-    hfc, lfc = squared_norms(layers(A, diagonal(*values), X, 6))
+    hfc, lfc = squared_norms(layer(A, diagonal(values), X, 6))
     assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 
@@ -110,23 +113,11 @@ CLAIM = Claim(
         Hypothesis("X_0 is given and lacks the dominant modes", _misses),
     ),
     evidence=(
-        Written(
+        written(
             "spectral projectors commute with the layer",
-            (
-                Step(
-                    "E_i (A X W) E_j^T = A (E_i X E_j^T) W, as E_i commutes with A and E_j with H: "
-                    "each block is invariant, and on it the layer is 1 + h_j a_i plus a nilpotent "
-                    "map. The projectors add up to the identity.",
-                    _blocks,
-                ),
-                Step(
-                    "A block that starts at 0 stays 0, so the arguments on moduli apply to the "
-                    "others. GT14: the pairs present are (h, a) = (0, 1) and (-1, 1/2), with "
-                    "multipliers 1 and 1/2.",
-                    _golden,
-                ),
-                Step("The other way round: 1^T X_0 = 0 for symmetric A and h > 0.", _opposite),
-            ),
+            _blocks,
+            _golden,
+            _opposite,
         ),
         Searched("verdict_x0 over the modes put into X_0, exactly", _cases(), _law),
     ),

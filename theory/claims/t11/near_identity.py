@@ -8,29 +8,19 @@ import flint
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    TWO_TOKENS,
-    diagonal,
-    layers,
-    matrix,
-    uniform_mix,
-)
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import diagonal, flat, layer, matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
 # One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2, 0 <= x < 1.
-_DERIVATIVE = Query(
-    "1 <= 1/(1-x) <= 1/(1-x)^2 on [0, 1)",
-    ("x", "y"),
-    ("0 <= x", "x < 1", "y*(1 - x) == 1"),
-    "1 <= y and y <= y**2",
-)
 
 
 def _ball(x: Fraction) -> flint.arb:
@@ -42,9 +32,11 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
 
 
 def _spectrum() -> None:
+    """A is (1-s) on the vectors orthogonal to 1 and 1 on 1; both spaces are orthogonal, so P X_L =
+    (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the ratio is r^L times that of X_0."""
     for share in (Fraction(1, 100), Fraction(1, 10**6)):
         for n in (2, 5):
-            found = verdict(A=uniform_mix(n, share), H=matrix("1/2"))
+            found = verdict(A=flat(1 - share, n), H=matrix("1/2"))
             assert found.verdict == "SMOOTHING" and found.attention is not None
             assert found.rate is not None
             rate = float(_rate(Fraction(1, 2), share))
@@ -53,15 +45,19 @@ def _spectrum() -> None:
 
 
 def _dobrushin() -> None:
-    """tau(A) = half the largest distance of two rows in the 1-norm = 1 - share."""
+    """Rows i and k of A differ in two places by 1-s each: tau = (1-s)."""
+    # tau(A) = half the largest distance of two rows in the 1-norm = 1 - share.
     for n in (2, 3, 5):
-        A = uniform_mix(n, Fraction(1, 7))
+        A = flat("6/7", n)
         distance = max(sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 for p in A for q in A)
         assert distance == Fraction(6, 7)
 
 
 def _depths() -> None:
-    """r^L <= 1/1000 < r^(L-1) for the three depths, and both bounds, by logarithms in balls."""
+    """x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are 1 <= 1/(1-x) <=
+    1/(1-x)^2. The first L with r^L <= eps is ceil(log(1/eps)/-log(1-x)). Executed in balls for the
+    three depths."""
+    # r^L <= 1/1000 < r^(L-1) for the three depths, and both bounds, by logarithms in balls.
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
             log = _ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
@@ -73,10 +69,10 @@ def _depths() -> None:
 
 def _law(drawn: tuple[int, Fraction, Fraction, list[list[int]], int]) -> None:
     n, share, h, entries, depth = drawn
-    A, X = uniform_mix(n, share), [[Fraction(x) for x in row] for row in entries[:n]]
+    A, X = flat(1 - share, n), [[Fraction(x) for x in row] for row in entries[:n]]
     hfc, lfc = squared_norms(X)
     assume(lfc != 0)
-    moved = squared_norms(layers(A, diagonal(h, h), X, depth))
+    moved = squared_norms(layer(A, diagonal([h, h]), X, depth))
     assert moved[0] * lfc == _rate(h, share) ** (2 * depth) * hfc * moved[1]
     assert verdict(A=A, H=[[h]]).verdict == "SMOOTHING"
 
@@ -84,12 +80,12 @@ def _law(drawn: tuple[int, Fraction, Fraction, list[list[int]], int]) -> None:
 def _mixes(instance: Instance) -> bool:
     A = instance.A
     off = {x for i, row in enumerate(A) for j, x in enumerate(row) if i != j}
-    return len(off) == 1 and uniform_mix(len(A), min(off) * len(A)) == A
+    return len(off) == 1 and flat(1 - min(off) * len(A), len(A)) == A
 
 
 def _scalar(instance: Instance) -> bool:
     H = instance.H
-    return diagonal(*[H[0][0]] * len(H)) == H and H[0][0] > 0
+    return diagonal([H[0][0]] * len(H)) == H and H[0][0] > 0
 
 
 CLAIM = Claim(
@@ -109,43 +105,19 @@ CLAIM = Claim(
         Hypothesis("H = h I with h > 0", _scalar),
     ),
     evidence=(
-        Written(
+        written(
             "one repeated eigenvalue",
-            (
-                Step(
-                    "A is (1-s) on the vectors orthogonal to 1 and 1 on 1; both spaces are "
-                    "orthogonal, so P X_L = (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the "
-                    "ratio is r^L times that of X_0.",
-                    _spectrum,
-                ),
-                Step(
-                    "x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are "
-                    "1 <= 1/(1-x) <= 1/(1-x)^2. The first L with r^L <= eps is "
-                    "ceil(log(1/eps)/-log(1-x)). Executed in balls for the three depths.",
-                    _depths,
-                ),
-                Step(
-                    "Rows i and k of A differ in two places by 1-s each: tau = (1-s).",
-                    _dobrushin,
-                ),
-            ),
+            _spectrum,
+            _depths,
+            _dobrushin,
         ),
-        ForAllReals(
-            _DERIVATIVE,
-            (
-                Mutation(
-                    "without x < 1",
-                    Query(
-                        "mutated",
-                        _DERIVATIVE.variables,
-                        ("0 <= x", "y*(1 - x) == 1"),
-                        _DERIVATIVE.conclusion,
-                    ),
-                    {"x": "2", "y": "-1"},
-                ),
-            ),
-            {"x": "1/2", "y": "2"},
-        ),
+        for_all(
+            "x y",
+            given="0 <= x; x < 1; y*(1 - x) == 1",
+            then="1 <= y and y <= y**2",
+            name="1 <= 1/(1-x) <= 1/(1-x)^2 on [0, 1)",
+            at="x=1/2, y=2",
+        ).unless("without x < 1", without="x < 1", at="x=2, y=-1"),
         Searched(
             "the ratio of every X_0 in fractions",
             st.tuples(

@@ -6,25 +6,29 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import layers, matrix
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 _ONE = matrix("1")
 
 
 def _trivial() -> None:
+    """A row-stochastic 1 x 1 matrix is [1], and P = 1 - 1 = 0: HFC = 0, X_L = LFC = x_0 (I + W)^L.
+    Executed: h = 1/2, x = 3 -> 9/2."""
     found = verdict(A=_ONE, H=matrix("1/2"), X0=matrix("3"), depth=[0, 1, 50])
     assert found.verdict == "TRIVIAL" and found.rate is None and found.rho_quotient is None
-    assert layers(_ONE, matrix("1/2"), matrix("3")) == matrix("9/2")
+    assert layer(_ONE, matrix("1/2"), matrix("3")) == matrix("9/2")
     assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, 0, 0]
 
 
 def _undefined() -> None:
+    """If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 = 0."""
     found = verdict(A=_ONE, H=matrix("-1"), X0=matrix("3"), depth=[0, 1, 50])
     assert (found.verdict, found.verdict_x0) == ("TRIVIAL", "UNDEFINED")
     assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, None, None]
@@ -33,7 +37,7 @@ def _undefined() -> None:
 def _law(drawn: tuple[tuple[Matrix, object], list[int], int]) -> None:
     (H, _), entries, depth = drawn
     X = [[Fraction(entry) for entry in entries[: len(H)]]]
-    hfc, lfc = squared_norms(layers(_ONE, H, X, depth))
+    hfc, lfc = squared_norms(layer(_ONE, H, X, depth))
     found = verdict(A=_ONE, H=H, X0=X, depth=[depth])
     assert hfc == 0
     assert found.verdict == ("TRIVIAL" if any(X[0]) else "UNDEFINED")
@@ -50,20 +54,10 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(Hypothesis("there is one token", lambda instance: len(instance.A) == 1),),
     evidence=(
-        Written(
+        written(
             "one row",
-            (
-                Step(
-                    "A row-stochastic 1 x 1 matrix is [1], and P = 1 - 1 = 0: HFC = 0, "
-                    "X_L = LFC = x_0 (I + W)^L. Executed: h = 1/2, x = 3 -> 9/2.",
-                    _trivial,
-                ),
-                Step(
-                    "If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 = "
-                    "0.",
-                    _undefined,
-                ),
-            ),
+            _trivial,
+            _undefined,
         ),
         Searched(
             "verdict and ratio of one token, exactly",

@@ -7,12 +7,14 @@ from fractions import Fraction
 import flint
 import numpy as np
 
-from oversmoothing.theory.claims.t1.blocks_kit import AA, layers, matrix
 from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Written
+from oversmoothing.theory.proofs.evidence import Measurement, Simulated
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTH = 10**6
@@ -21,7 +23,9 @@ _PREDICTED = -287683.1710640696
 
 
 def _closed_form() -> None:
-    X = layers(AA, matrix("1"), matrix("1; 2"), 9)
+    """A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L LFC_0, and
+    HFC_0/LFC_0 = 1/3."""
+    X = layer(AA, matrix("1"), matrix("1; 2"), 9)
     hfc, lfc = squared_norms(X)
     assert hfc / lfc == Fraction(1, 9) * Fraction(3, 4) ** 18
     with at_precision(192):
@@ -30,13 +34,17 @@ def _closed_form() -> None:
 
 
 def _naive() -> None:
-    """x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf."""
+    """The state itself leaves the range at layer 1024."""
+    # x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf.
     states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), 1.0, np.array([1.0, 2.0]), 1200)
     finite = [bool(np.isfinite(x).all()) for x in states]
     assert finite.index(False) == 1024 and not any(finite[1024:])
 
 
 def _deep() -> None:
+    """(Y, c) are linear, so each can be divided by a power of two at every layer, exactly; the two
+    exponents differ in the end by log2 of the ratio. At 10^6 layers the theory returns every digit
+    of the logarithm."""
     found = verdict(A=AA, H=matrix("1"), X0=matrix("1; 2"), depth=[_DEPTH])
     assert found.verdict == "SMOOTHING"
     assert found.hfc_lfc[_DEPTH].log == _PREDICTED
@@ -70,22 +78,11 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(Hypothesis("the diagonal of H is positive", _grows),),
     evidence=(
-        Written(
+        written(
             "two scales",
-            (
-                Step(
-                    "A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L "
-                    "LFC_0, and HFC_0/LFC_0 = 1/3.",
-                    _closed_form,
-                ),
-                Step("The state itself leaves the range at layer 1024.", _naive),
-                Step(
-                    "(Y, c) are linear, so each can be divided by a power of two at every layer, "
-                    "exactly; the two exponents differ in the end by log2 of the ratio. At 10^6 "
-                    "layers the theory returns every digit of the logarithm.",
-                    _deep,
-                ),
-            ),
+            _closed_form,
+            _naive,
+            _deep,
         ),
         Simulated("scaled iteration in float64", _scaled),
     ),

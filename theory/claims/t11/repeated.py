@@ -8,16 +8,18 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import TWO_TOKENS, diagonal, layers, uniform_mix
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import diagonal, flat, layer
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.verdict import verdict
 
-_A = uniform_mix(4, Fraction(3, 5))
+_A = flat("2/5", 4)
 
 
 def _high(X: Matrix) -> Matrix:
@@ -26,23 +28,29 @@ def _high(X: Matrix) -> Matrix:
 
 
 def _golden() -> None:
-    """A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1."""
+    """P A = a P for this A, so P X' = P X + a h P X = (1 + h a) P X. If |1 + h a| > |1 + h|, X_L/(1
+    + h a)^L -> P X_0, of rank min(n-1, d) for generic X_0: the maximum matching of T4c between n-1
+    copies of a and d copies of h."""
+    # A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1.
     assert _A[0][:2] == [Fraction(11, 20), Fraction(3, 20)]
-    five = verdict(A=_A, H=diagonal(*["-1/2"] * 5))
-    two = verdict(A=_A, H=diagonal("-1/2", "-1/2"))
-    distinct = verdict(A=_A, H=diagonal("-1/2", "-2/5"))
+    five = verdict(A=_A, H=diagonal(["-1/2"] * 5))
+    two = verdict(A=_A, H=diagonal("-1/2 -1/2"))
+    distinct = verdict(A=_A, H=diagonal("-1/2 -2/5"))
     assert {v.verdict for v in (five, two, distinct)} == {"NON_SMOOTHING"}
     assert (five.limit_rank, two.limit_rank, distinct.limit_rank) == (3, 2, 1)
-    assert verdict(A=_A, H=diagonal("1/2", "1/2")).limit_rank == 1
+    assert verdict(A=_A, H=diagonal("1/2 1/2")).limit_rank == 1
 
 
 def _multiplicity() -> None:
+    """Exactly, multiplicities come from factorising the characteristic polynomial, and Jordan sizes
+    from ranks: no eigenvalue is ever separated from its copy."""
     (one, other) = sorted(factors(_A), key=lambda f: f.multiplicity)
     assert (one.multiplicity, other.multiplicity, other.jordan) == (1, 3, (1, 1, 1))
 
 
 def _balls_refuse() -> None:
-    """Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes."""
+    """Enclosures of simple eigenvalues are disjoint, so they cannot exist here."""
+    # Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes.
     with at_precision(128):
         matrix = flint.acb_mat(to_flint(_A))
         try:
@@ -66,7 +74,7 @@ def _cases(pick: Any) -> tuple[int, Fraction, Fraction, Matrix, int]:
 def _law(case: tuple[int, Fraction, Fraction, Matrix, int]) -> None:
     """P X_L = (1 + h a)^L P X_0: HFC keeps its rank for ever, unless 1 + h a = 0."""
     n, share, h, X, depth = case
-    moved = layers(uniform_mix(n, share), diagonal(*[h] * len(X[0])), X, depth)
+    moved = layer(flat(1 - share, n), diagonal([h] * len(X[0])), X, depth)
     factor = (1 + h * (1 - share)) ** depth
     assert _high(moved) == [[factor * x for x in row] for row in _high(X)]
     if factor != 0:
@@ -94,25 +102,11 @@ CLAIM = Claim(
         Hypothesis("an eigenvalue of A or of H repeats", _repeats),
     ),
     evidence=(
-        Written(
+        written(
             "multiples of the identity",
-            (
-                Step(
-                    "P A = a P for this A, so P X' = P X + a h P X = (1 + h a) P X. If |1 + h a| > "
-                    "|1 + h|, X_L/(1 + h a)^L -> P X_0, of rank min(n-1, d) for generic X_0: the "
-                    "maximum matching of T4c between n-1 copies of a and d copies of h.",
-                    _golden,
-                ),
-                Step(
-                    "Exactly, multiplicities come from factorising the characteristic polynomial, "
-                    "and Jordan sizes from ranks: no eigenvalue is ever separated from its copy.",
-                    _multiplicity,
-                ),
-                Step(
-                    "Enclosures of simple eigenvalues are disjoint, so they cannot exist here.",
-                    _balls_refuse,
-                ),
-            ),
+            _golden,
+            _multiplicity,
+            _balls_refuse,
         ),
         Searched("HFC of every X_0 in fractions", _cases(), _law),
     ),

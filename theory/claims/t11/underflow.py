@@ -9,43 +9,29 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    AA,
-    POSITIVE,
-    TWO_TOKENS,
+from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
+from oversmoothing.theory.numbers.exact_matrix import (
     diagonal,
-    is_zero,
     kronecker,
     matrix,
     plus_identity,
     power,
 )
-from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    ForAllReals,
-    Measurement,
-    Mutation,
-    Searched,
-    Simulated,
-    Step,
-    Written,
-)
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
-
-_BOTH = Query(
-    "1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",
-    ("p", "q", "x", "y"),
-    ("1 + p == 0", "q == 0", "1 + p*x - q*y == 0", "p*y + q*x == 0"),
-    "x == 1 and y == 0",
-)
 
 
 def _naive() -> None:
-    """(3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on."""
+    """Scaling by powers of two is exact (T11.5). Executed: h = -1/2."""
+    # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
     states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
     assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
     found = verdict(A=AA, H=matrix("-1/2"), X0=matrix("1; 2"), depth=[10**6])
@@ -56,14 +42,17 @@ def _naive() -> None:
 
 
 def _identity_is_the_exception() -> None:
-    """A = I (or n = 1) and H = -I + nilpotent: M is nilpotent."""
+    """A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all a_i = 1 means A
+    = I, and M = I + H (x) I."""
+    # A = I (or n = 1) and H = -I + nilpotent: M is nilpotent.
     H = matrix("-1 1; 0 -1")
-    M = plus_identity(kronecker(H, diagonal(1, 1)))
+    M = plus_identity(kronecker(H, diagonal("1 1")))
     assert not is_zero(M) and is_zero(power(M, 2))
 
 
 def _special() -> None:
-    """X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that."""
+    """M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a = 1/2."""
+    # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
     M = plus_identity(kronecker(matrix("-2"), AA))
     assert matrix("-1/2 -1/2; -1/2 -1/2") == M
     found = verdict(A=AA, H=matrix("-2"), X0=matrix("1; -1"), depth=[1])
@@ -103,37 +92,22 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
-        Written(
+        written(
             "two multipliers cannot both vanish",
-            (
-                Step(
-                    "M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, "
-                    "so h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the "
-                    "eigenvalue 1 is simple, which leaves n = 1.",
-                ),
-                Step(
-                    "A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all "
-                    "a_i = 1 means A = I, and M = I + H (x) I.",
-                    _identity_is_the_exception,
-                ),
-                Step(
-                    "M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a = 1/2.",
-                    _special,
-                ),
-                Step("Scaling by powers of two is exact (T11.5). Executed: h = -1/2.", _naive),
-            ),
+            "M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, "
+            "so h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the "
+            "eigenvalue 1 is simple, which leaves n = 1.",
+            _identity_is_the_exception,
+            _special,
+            _naive,
         ),
-        ForAllReals(
-            _BOTH,
-            (
-                Mutation(
-                    "without 1 + h = 0",
-                    Query("mutated", _BOTH.variables, _BOTH.hypotheses[1:], _BOTH.conclusion),
-                    {"p": "-2", "q": "0", "x": "1/2", "y": "0"},
-                ),
-            ),
-            {"p": "-1", "q": "0", "x": "1", "y": "0"},
-        ),
+        for_all(
+            "p q x y",
+            given="1 + p == 0; q == 0; 1 + p*x - q*y == 0; p*y + q*x == 0",
+            then="x == 1 and y == 0",
+            name="1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",
+            at="p=-1, q=0, x=1, y=0",
+        ).unless("without 1 + h = 0", without="1 + p == 0", at="p=-2, q=0, x=1/2, y=0"),
         Searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _cases(), _law),
         Simulated("scaled iteration in float64", _measure),
     ),

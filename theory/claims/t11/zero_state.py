@@ -8,16 +8,20 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import AA, ROW_STOCHASTIC, layers, matrix
 from oversmoothing.theory.depth.ratios import ratio_of_squares, squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _zero() -> None:
+    """The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio."""
     for A in (AA, matrix("1")):
         X = [row[:1] for row in matrix("0 0; 0 0")[: len(A)]]
         found = verdict(A=A, H=matrix("1"), X0=X, depth=[0, 3, 100])
@@ -27,15 +31,19 @@ def _zero() -> None:
 
 
 def _infinite() -> None:
+    """||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a symmetric A such
+    states stay free of LFC."""
     found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[0, 1, 100])
     assert found.verdict == "SMOOTHING" and found.verdict_x0 == "NON_SMOOTHING"
     assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
 
 
 def _rows() -> None:
-    """A zero row does not stay zero, and a row may pass through zero."""
-    assert layers(AA, matrix("1"), matrix("0; 4")) == matrix("1; 7")
-    assert layers(AA, matrix("1"), matrix("1; -7")) == matrix("0; -12")
+    """cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0 in general: (0, 4)
+    -> (1, 7), (1, -7) -> (0, -12) for h = 1."""
+    # A zero row does not stay zero, and a row may pass through zero.
+    assert layer(AA, matrix("1"), matrix("0; 4")) == matrix("1; 7")
+    assert layer(AA, matrix("1"), matrix("1; -7")) == matrix("0; -12")
 
 
 @st.composite
@@ -53,7 +61,7 @@ def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
     found = verdict(A=A, H=H, X0=X, depth=[0, 2])
     assert (found.verdict == "UNDEFINED") == (not any(map(any, X)))
     for depth in (0, 2):
-        hfc, lfc = squared_norms(layers(A, H, X, depth))
+        hfc, lfc = squared_norms(layer(A, H, X, depth))
         value = found.hfc_lfc[depth].value
         assert value == ratio_of_squares(hfc, lfc).value
         assert (value is None) == (hfc == lfc == 0)
@@ -82,21 +90,11 @@ CLAIM = Claim(
         Hypothesis("X_0 is zero, has a zero row, or has mean zero", _has_zero),
     ),
     evidence=(
-        Written(
+        written(
             "what vanishes",
-            (
-                Step("The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio.", _zero),
-                Step(
-                    "||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a "
-                    "symmetric A such states stay free of LFC.",
-                    _infinite,
-                ),
-                Step(
-                    "cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0 in "
-                    "general: (0, 4) -> (1, 7), (1, -7) -> (0, -12) for h = 1.",
-                    _rows,
-                ),
-            ),
+            _zero,
+            _infinite,
+            _rows,
         ),
         Searched("value, infinity or nothing, as the exact norms say", _cases(), _law),
     ),

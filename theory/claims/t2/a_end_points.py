@@ -6,26 +6,13 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import POSITIVE, REAL_A, REAL_H
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H
 
 # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
-_ENDS = Query(
-    "Q2: |1 + hb| <= max(|1 + ha|, |1 + h|) for a <= b <= 1",
-    ("h", "a", "b", "M"),
-    ("a <= b", "b <= 1", "-M <= 1 + h*a <= M", "-M <= 1 + h <= M"),
-    "-M <= 1 + h*b <= M",
-)
-_STRICT = Query(
-    "Q2s: |1 + hb| < max(|1 + ha|, |1 + h|) for a < b < 1, h != 0",
-    ("h", "a", "b", "M"),
-    ("a < b", "b < 1", "h != 0", "-M <= 1 + h*a <= M", "-M <= 1 + h <= M"),
-    "-M < 1 + h*b < M",
-)
 
 
 def _law(drawn: tuple[Fraction, list[Fraction]]) -> None:
@@ -45,29 +32,22 @@ CLAIM = Claim(
     on_record=Status.PROVED,
     hypotheses=(POSITIVE, REAL_A, REAL_H),
     evidence=(
-        proved(
-            _ENDS,
-            {"h": "-1", "a": "0", "b": "1/2", "M": "1"},
-            altered(
-                _ENDS,
-                "b beyond 1",
-                hypotheses=tuple(t for t in _ENDS.hypotheses if t != "b <= 1"),
-            ),
-        ),
-        proved(
-            _STRICT,
-            {"h": "-1", "a": "0", "b": "1/2", "M": "1"},
-            altered(
-                _STRICT,
-                "h = 0 admitted",
-                hypotheses=tuple(t for t in _STRICT.hypotheses if t != "h != 0"),
-            ),
-            altered(
-                _STRICT,
-                "a = b admitted",
-                hypotheses=("a <= b", *_STRICT.hypotheses[1:]),
-            ),
-        ),
+        for_all(
+            "h a b M",
+            given="a <= b; b <= 1; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
+            then="-M <= 1 + h*b <= M",
+            name="Q2: |1 + hb| <= max(|1 + ha|, |1 + h|) for a <= b <= 1",
+            at="h=-1, a=0, b=1/2, M=1",
+        ).unless("b beyond 1", without="b <= 1"),
+        for_all(
+            "h a b M",
+            given="a < b; b < 1; h != 0; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
+            then="-M < 1 + h*b < M",
+            name="Q2s: |1 + hb| < max(|1 + ha|, |1 + h|) for a < b < 1, h != 0",
+            at="h=-1, a=0, b=1/2, M=1",
+        )
+        .unless("h = 0 admitted", without="h != 0")
+        .unless("a = b admitted", without="a < b", given="a <= b"),
         Searched(
             "in fractions",
             st.tuples(draw.fractions(-4, 3), draw.attention_spectra(2, 2)),

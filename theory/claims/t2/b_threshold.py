@@ -7,61 +7,17 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import EIGENVALUE, altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    ONE_VALUE,
-    POSITIVE,
-    REAL_A,
-    REAL_H,
-    TWO_TOKENS,
-    by_squares,
-)
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.exact_spectrum import by_squares
+from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import ONE_VALUE, POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.verdict import verdict
 
 _HA = ("h", "a")
-_IDENTITY = Query(
-    "Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
-    _HA,
-    (),
-    "(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1+a))",
-)
-_ABOVE = Query("Q3: h > 0 wins at consensus", _HA, (*EIGENVALUE, "h > 0"), "(1+h*a)**2 < (1+h)**2")
-_BELOW = Query(
-    "Q4: h < -2/(1+a) wins at consensus",
-    _HA,
-    (*EIGENVALUE, "h*(1+a) < -2"),
-    "(1+h*a)**2 < (1+h)**2",
-)
-_LOSE = Query(
-    "Q5: consensus loses strictly iff -2/(1+a) < h < 0",
-    _HA,
-    EIGENVALUE,
-    "Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",
-)
-_TIE = Query(
-    "Q5t: tie iff h = 0 or h = -2/(1+a)",
-    _HA,
-    EIGENVALUE,
-    "Iff((1+h)**2 == (1+h*a)**2, h == 0 or h*(1+a) == -2)",
-)
-_SAFE = Query(
-    "Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
-    _HA,
-    (*EIGENVALUE, "-1 <= h", "h < 0"),
-    "(1+h)**2 < (1+h*a)**2",
-)
-_BEYOND = Query(
-    "Q6b: h < -1 wins at consensus for a = -1/h, an eigenvalue in (0, 1)",
-    _HA,
-    ("h < -1", "a*h == -1"),
-    "0 < a < 1 and (1+h*a)**2 < (1+h)**2",
-)
 
 
 def _residual() -> sp.Expr:
@@ -94,70 +50,61 @@ CLAIM = Claim(
     hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, ONE_VALUE),
     evidence=(
         Symbolic("the identity", _residual, complete=False),
-        proved(
-            _IDENTITY,
-            {"h": "1", "a": "0"},
-            altered(
-                _IDENTITY,
-                "1-a for 1+a in the last factor",
-                conclusion="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))",
-            ),
+        for_all(
+            "h a",
+            then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1+a))",
+            name="Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
+            at="h=1, a=0",
+        ).unless(
+            "1-a for 1+a in the last factor", then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))"
         ),
-        proved(
-            _ABOVE,
-            {"h": "1", "a": "1/2"},
-            altered(_ABOVE, "h >= 0", hypotheses=(*EIGENVALUE, "h >= 0")),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "h > 0"),
+            then="(1+h*a)**2 < (1+h)**2",
+            name="Q3: h > 0 wins at consensus",
+            at="h=1, a=1/2",
+        ).unless("h >= 0", without="h > 0", given="h >= 0"),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "h*(1+a) < -2"),
+            then="(1+h*a)**2 < (1+h)**2",
+            name="Q4: h < -2/(1+a) wins at consensus",
+            at="h=-3/2, a=1/2",
+        ).unless("h < -1", without="h*(1+a) < -2", given="h < -1"),
+        for_all(
+            "h a",
+            given=EIGENVALUE,
+            then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",
+            name="Q5: consensus loses strictly iff -2/(1+a) < h < 0",
+            at="h=-1, a=1/2",
+        ).unless(
+            "the interval reaches to -2 for every a",
+            then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
         ),
-        proved(
-            _BELOW,
-            {"h": "-3/2", "a": "1/2"},
-            altered(_BELOW, "h < -1", hypotheses=(*EIGENVALUE, "h < -1")),
-        ),
-        proved(
-            _LOSE,
-            {"h": "-1", "a": "1/2"},
-            altered(
-                _LOSE,
-                "the interval reaches to -2 for every a",
-                conclusion="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
-            ),
-        ),
-        proved(
-            _TIE,
-            {"h": "0", "a": "0"},
-            altered(
-                _TIE,
-                "only h = 0 ties",
-                conclusion="Iff((1+h)**2 == (1+h*a)**2, h == 0)",
-                witness={"h": "-4/3", "a": "1/2"},
-            ),
-        ),
-        proved(
-            _SAFE,
-            {"h": "-1/2", "a": "0"},
-            altered(
-                _SAFE,
-                "[-1, 0] closed",
-                hypotheses=(*EIGENVALUE, "-1 <= h", "h <= 0"),
-                witness={"h": "0", "a": "1/2"},
-            ),
-            altered(
-                _SAFE,
-                "[-3/2, 0)",
-                hypotheses=(*EIGENVALUE, "-3/2 <= h", "h < 0"),
-                witness={"h": "-4/3", "a": "1/2"},
-            ),
-        ),
-        proved(
-            _BEYOND,
-            {"h": "-2", "a": "1/2"},
-            altered(
-                _BEYOND,
-                "h < -1/2",
-                hypotheses=("h < -1/2", "a*h == -1"),
-                witness={"h": "-1", "a": "1"},
-            ),
-        ),
+        for_all(
+            "h a",
+            given=EIGENVALUE,
+            then="Iff((1+h)**2 == (1+h*a)**2, h == 0 or h*(1+a) == -2)",
+            name="Q5t: tie iff h = 0 or h = -2/(1+a)",
+            at="h=0, a=0",
+        ).unless("only h = 0 ties", then="Iff((1+h)**2 == (1+h*a)**2, h == 0)", at="h=-4/3, a=1/2"),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "-1 <= h; h < 0"),
+            then="(1+h)**2 < (1+h*a)**2",
+            name="Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
+            at="h=-1/2, a=0",
+        )
+        .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, a=1/2")
+        .unless("[-3/2, 0)", without="-1 <= h", given="-3/2 <= h", at="h=-4/3, a=1/2"),
+        for_all(
+            "h a",
+            given="h < -1; a*h == -1",
+            then="0 < a < 1 and (1+h*a)**2 < (1+h)**2",
+            name="Q6b: h < -1 wins at consensus for a = -1/h, an eigenvalue in (0, 1)",
+            at="h=-2, a=1/2",
+        ).unless("h < -1/2", without="h < -1", given="h < -1/2", at="h=-1, a=1"),
         Searched(
             "closed form against squares",
             st.tuples(draw.fractions(-6, 3), draw.attention_spectra(1, 1)),

@@ -6,46 +6,15 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import EIGENVALUE, altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import POSITIVE, REAL_A, REAL_H, TWO_TOKENS, named
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.exact_spectrum import named
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 
-_RECTANGLE = Query(
-    "Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a corner",
-    ("q", "p", "h", "a", "b", "z", "M"),
-    (
-        "q <= h",
-        "h <= p",
-        "a <= b",
-        "b <= z",
-        "-M <= 1 + q*a <= M",
-        "-M <= 1 + p*a <= M",
-        "-M <= 1 + q*z <= M",
-        "-M <= 1 + p*z <= M",
-    ),
-    "-M <= 1 + h*b <= M",
-)
 # With M = rho_Q >= rho_C: were both corners at a below M, so would be every pair (h, b), b < 1,
 # although one of them attains M. So rho_Q >= rho_C implies rho_Q = max(|1+qa|, |1+pa|).
-_DECIDE = Query(
-    "Q7b: where consensus is at most M and both corners at a are below M, every pair is",
-    ("q", "p", "h", "a", "b", "M"),
-    (
-        "q <= h",
-        "h <= p",
-        *EIGENVALUE,
-        "a <= b",
-        "b < 1",
-        "-M <= 1 + q <= M",
-        "-M <= 1 + p <= M",
-        "-M < 1 + q*a < M",
-        "-M < 1 + p*a < M",
-    ),
-    "-M < 1 + h*b < M",
-)
 
 
 def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
@@ -72,34 +41,35 @@ CLAIM = Claim(
     on_record=Status.PROVED,
     hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H),
     evidence=(
-        proved(
-            _RECTANGLE,
-            {"q": "-1", "p": "0", "h": "-1/2", "a": "0", "b": "1/4", "z": "1/2", "M": "1"},
-            altered(
-                _RECTANGLE,
-                "without the second largest eigenvalue",
-                hypotheses=_RECTANGLE.hypotheses[:6],
+        for_all(
+            "q p h a b z M",
+            given=(
+                "q <= h; h <= p; a <= b; b <= z; -M <= 1 + q*a <= M; -M <= 1 + p*a <= M",
+                "-M <= 1 + q*z <= M; -M <= 1 + p*z <= M",
             ),
-            altered(
-                _RECTANGLE,
-                "without max h",
-                hypotheses=tuple(t for t in _RECTANGLE.hypotheses if "1 + p" not in t),
+            then="-M <= 1 + h*b <= M",
+            name="Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a "
+            "corner",
+            at="q=-1, p=0, h=-1/2, a=0, b=1/4, z=1/2, M=1",
+        )
+        .unless(
+            "without the second largest eigenvalue",
+            without="-M <= 1 + q*z <= M; -M <= 1 + p*z <= M",
+        )
+        .unless("without max h", without="-M <= 1 + p*a <= M; -M <= 1 + p*z <= M"),
+        for_all(
+            "q p h a b M",
+            given=(
+                "q <= h; h <= p; -1 < a; a < 1; a <= b; b < 1; -M <= 1 + q <= M",
+                "-M <= 1 + p <= M; -M < 1 + q*a < M; -M < 1 + p*a < M",
             ),
-        ),
-        proved(
-            _DECIDE,
-            {"q": "-1", "p": "1", "h": "0", "a": "0", "b": "1/2", "M": "2"},
-            altered(
-                _DECIDE,
-                "without the corner (p, a)",
-                hypotheses=_DECIDE.hypotheses[:-1],
-            ),
-            altered(
-                _DECIDE,
-                "for every eigenvalue of A in place of the smallest",
-                hypotheses=tuple(t for t in _DECIDE.hypotheses if t != "a <= b"),
-            ),
-        ),
+            then="-M < 1 + h*b < M",
+            name="Q7b: where consensus is at most M and both corners at a are below M, every "
+            "pair is",
+            at="q=-1, p=1, h=0, a=0, b=1/2, M=2",
+        )
+        .unless("without the corner (p, a)", without="-M < 1 + p*a < M")
+        .unless("for every eigenvalue of A in place of the smallest", without="a <= b"),
         Searched(
             "all pairs in fractions",
             st.tuples(draw.real_spectra(), draw.attention_spectra()),

@@ -9,68 +9,18 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.claims.t2.c_corners import CLAIM as T2C
-from oversmoothing.theory.claims.t2.queries import altered, corners, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    REAL_A,
-    REAL_H,
-    TWO_TOKENS,
-    by_squares,
-)
+from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched
-from oversmoothing.theory.proofs.real_sizes import closed_form_at_real_size
+from oversmoothing.theory.proofs.exact_spectrum import by_squares
+from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
 
-_P1 = corners(
-    "Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
-    ("p > 0",),
-    "Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
-)
-_P1_TIE = corners(
-    "Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
-    ("p > 0",),
-    "Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
-)
-_P0 = corners(
-    "Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
-    ("p == 0",),
-    "Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
-)
-_P0_NON = corners(
-    "Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
-    ("p == 0",),
-    "Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
-)
 # q < t for t = min(-2/(1+a), -2-ap), both sides multiplied out.
-_PM = corners(
-    "Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
-    ("p < 0",),
-    "Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
-)
-_PM_SMOOTHING = corners(
-    "Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
-    ("p < 0",),
-    "Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
-)
-_INTERVAL = corners(
-    "Q11: all h in [-1, 0) is non-smoothing for every a",
-    ("-1 <= q", "p < 0"),
-    "NON_SMOOTHING",
-)
-_CLOSED = corners(
-    "Q11b: all h in [-1, 0] never smooths strictly",
-    ("-1 <= q", "p <= 0"),
-    "not (SMOOTHING)",
-)
-_POSITIVE = corners(
-    "Q12: some h > 0 smooths if a >= 0 or all h >= 0",
-    ("p > 0", "a >= 0 or q >= 0"),
-    "SMOOTHING",
-)
 
 
 def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
@@ -153,101 +103,98 @@ CLAIM = Claim(
     evidence=(
         # The reduction of all pairs to four corners.
         *(evidence for evidence in T2C.evidence if evidence.complete),
-        proved(
-            _P1,
-            {"q": "-4", "p": "1", "a": "-3/4"},
-            altered(
-                _P1,
-                "some h > 0 always smooths",
-                conclusion="SMOOTHING",
-                witness={"q": "-4", "p": "1", "a": "-3/4"},
-            ),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p > 0"),
+            then="Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
+            name="Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
+            at="q=-4, p=1, a=-3/4",
+            where=CORNERS,
+        ).unless("some h > 0 always smooths", then="SMOOTHING", at="q=-4, p=1, a=-3/4"),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p > 0"),
+            then="Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
+            name="Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
+            at="q=-4, p=3, a=-3/4",
+            where=CORNERS,
+        ).unless(
+            "q(1+a) = -2 alone ties",
+            then="Iff(TIE, p == a*q or q*(1+a) == -2)",
+            at="q=-4, p=3, a=-1/2",
         ),
-        proved(
-            _P1_TIE,
-            {"q": "-4", "p": "3", "a": "-3/4"},
-            altered(
-                _P1_TIE,
-                "q(1+a) = -2 alone ties",
-                conclusion="Iff(TIE, p == a*q or q*(1+a) == -2)",
-                witness={"q": "-4", "p": "3", "a": "-1/2"},
-            ),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p == 0"),
+            then="Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
+            name="Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
+            at="q=-3, p=0, a=1/2",
+            where=CORNERS,
+        ).unless("q < -2 suffices", then="Iff(SMOOTHING, q < -2)", at="q=-3, p=0, a=-1/2"),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p == 0"),
+            then="Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
+            name="Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
+            at="q=-1, p=0, a=-1/2",
+            where=CORNERS,
+        ).unless(
+            "whatever the sign of a",
+            then="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
+            at="q=-1, p=0, a=1/2",
         ),
-        proved(
-            _P0,
-            {"q": "-3", "p": "0", "a": "1/2"},
-            altered(
-                _P0,
-                "q < -2 suffices",
-                conclusion="Iff(SMOOTHING, q < -2)",
-                witness={"q": "-3", "p": "0", "a": "-1/2"},
-            ),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p < 0"),
+            then="Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
+            name="Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
+            at="q=-6/5, p=-1/2, a=1/2",
+            where=CORNERS,
+        ).unless(
+            "iff q > -2/(1+a)", then="Iff(NON_SMOOTHING, q*(1+a) > -2)", at="q=-3/2, p=-1, a=3/8"
         ),
-        proved(
-            _P0_NON,
-            {"q": "-1", "p": "0", "a": "-1/2"},
-            altered(
-                _P0_NON,
-                "whatever the sign of a",
-                conclusion="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
-                witness={"q": "-1", "p": "0", "a": "1/2"},
-            ),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p < 0"),
+            then="Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
+            name="Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
+            at="q=-3, p=-1, a=1/2",
+            where=CORNERS,
+        ).unless(
+            "max for min",
+            then="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)",
+            at="q=-3/2, p=-1, a=3/8",
         ),
-        proved(
-            _PM,
-            {"q": "-6/5", "p": "-1/2", "a": "1/2"},
-            altered(
-                _PM,
-                "iff q > -2/(1+a)",
-                conclusion="Iff(NON_SMOOTHING, q*(1+a) > -2)",
-                witness={"q": "-3/2", "p": "-1", "a": "3/8"},
-            ),
-        ),
-        proved(
-            _PM_SMOOTHING,
-            {"q": "-3", "p": "-1", "a": "1/2"},
-            altered(
-                _PM_SMOOTHING,
-                "max for min",
-                conclusion="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)",
-                witness={"q": "-3/2", "p": "-1", "a": "3/8"},
-            ),
-        ),
-        proved(
-            _INTERVAL,
-            {"q": "-1", "p": "-1/2", "a": "1/2"},
-            altered(
-                _INTERVAL,
-                "[-1, 0] closed",
-                hypotheses=(*_INTERVAL.hypotheses[:-1], "p <= 0"),
-                witness={"q": "-1", "p": "0", "a": "1/2"},
-            ),
-            altered(
-                _INTERVAL,
-                "[-3/2, 0)",
-                hypotheses=(*_INTERVAL.hypotheses[:-2], "-3/2 <= q", "p < 0"),
-                witness={"q": "-4/3", "p": "-4/3", "a": "1/2"},
-            ),
-        ),
-        proved(
-            _CLOSED,
-            {"q": "-1", "p": "0", "a": "1/2"},
-            altered(
-                _CLOSED,
-                "[-3/2, 0]",
-                hypotheses=(*_CLOSED.hypotheses[:-2], "-3/2 <= q", "p <= 0"),
-                witness={"q": "-3/2", "p": "-3/2", "a": "1/2"},
-            ),
-        ),
-        proved(
-            _POSITIVE,
-            {"q": "-4", "p": "1", "a": "0"},
-            altered(
-                _POSITIVE,
-                "a > -1/2 suffices",
-                hypotheses=(*_POSITIVE.hypotheses[:-1], "a > -1/2 or q >= 0"),
-                witness={"q": "-3", "p": "1", "a": "-2/5"},
-            ),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; -1 <= q; p < 0"),
+            then="NON_SMOOTHING",
+            name="Q11: all h in [-1, 0) is non-smoothing for every a",
+            at="q=-1, p=-1/2, a=1/2",
+            where=CORNERS,
+        )
+        .unless("[-1, 0] closed", without="p < 0", given="p <= 0", at="q=-1, p=0, a=1/2")
+        .unless("[-3/2, 0)", without="-1 <= q", given="-3/2 <= q", at="q=-4/3, p=-4/3, a=1/2"),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
+            then="not (SMOOTHING)",
+            name="Q11b: all h in [-1, 0] never smooths strictly",
+            at="q=-1, p=0, a=1/2",
+            where=CORNERS,
+        ).unless("[-3/2, 0]", without="-1 <= q", given="-3/2 <= q", at="q=-3/2, p=-3/2, a=1/2"),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; p > 0; a >= 0 or q >= 0"),
+            then="SMOOTHING",
+            name="Q12: some h > 0 smooths if a >= 0 or all h >= 0",
+            at="q=-4, p=1, a=0",
+            where=CORNERS,
+        ).unless(
+            "a > -1/2 suffices",
+            without="a >= 0 or q >= 0",
+            given="a > -1/2 or q >= 0",
+            at="q=-3, p=1, a=-2/5",
         ),
         Searched(
             "closed form against all pairs",

@@ -7,26 +7,23 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import CORNERS, altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
+from oversmoothing.theory.claims.t3.c_universal_disc import LOSES
+from oversmoothing.theory.numbers.exact_matrix import flat, matrix, uniform
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import (
     ONE,
-    TWO_TOKENS,
     ZERO,
     Gaussian,
     by_squared_moduli,
     by_squares,
-    flat_attention,
-    is_positive,
-    matrix,
     squared_modulus,
-    uniform,
     value_in_disc,
 )
-from oversmoothing.theory.claims.t3.c_universal_disc import LOSES
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.for_all import CORNERS, for_all
+from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS, is_positive
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -35,51 +32,28 @@ _NO_SAFE_MAXIMISER = (
     "not (-1 <= p and p < 0 and p + q >= -2)",
     "not (-1 <= q and q < 0 and p + q <= -2)",
 )
-_WITNESS = Query(
-    "no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
-    ("q", "p", "a"),
-    (
-        "0 <= a",
-        "a < 1",
-        "q <= p",
-        *_NO_SAFE_MAXIMISER,
-        "p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
-    ),
-    "not (NON_SMOOTHING)",
-    CORNERS,
-)
-_NEAR_ONE = Query(
-    "the last hypothesis holds for every a close enough to 1",
-    ("q", "p", "e"),
-    (
-        "q <= p",
-        "p < 0",
-        "p + q < -2",
-        *_NO_SAFE_MAXIMISER,
-        "0 < e",
-        "e*q > 2*(q + 1)",
-        "e*p > 2 + p + q",
-    ),
-    "q*(2 - e) < -2 and q < -2 - (1 - e)*p and q < -1",
-)
 
 
 def _flat() -> None:
-    """flat_attention(a, n) is positive and has the spectrum {1, a, ..., a}."""
+    """Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, a, ...,
+    a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
+    # flat_attention(a, n) is positive and has the spectrum {1, a, ..., a}.
     for n in (2, 3, 5):
         for a in (ZERO, Fraction(1, 2), Fraction(999, 1000)):
-            A = flat_attention(a, n)
+            A = flat(a, n)
             assert is_positive(A)
             # (A - aI) is (1-a)/n times the matrix of ones, of rank 1 and trace 1 - a.
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
 
 
 def _wide_example() -> None:
-    """{-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not."""
-    H = matrix("-6/5 0", "0 -1/2")
+    """The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing for every
+    positive A."""
+    # {-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not.
+    H = matrix("-6/5 0; 0 -1/2")
     for n in (2, 3):
         for k in range(20):
-            assert verdict(A=flat_attention(Fraction(k, 20), n), H=H).verdict == "NON_SMOOTHING"
+            assert verdict(A=flat(Fraction(k, 20), n), H=H).verdict == "NON_SMOOTHING"
     A = [[Fraction(1, 50), Fraction(49, 50)], [Fraction(49, 50), Fraction(1, 50)]]
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
@@ -125,38 +99,22 @@ def _maximiser_in_disc(instance: Instance) -> bool:
     return any(value_in_disc(instance.H, mode.value) for mode in maximisers)
 
 
-_PROOF = Written(
+_PROOF = written(
     "the exact set",
-    (
-        Step(
-            "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
-            "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
-            "on the disc (T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the "
-            "quotient: rho_Q > rho_C.",
-        ),
-        Step(
-            "Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, "
-            "a, ..., a, for every n >= 2; so rho_Q = max_j |1+h_j a|.",
-            _flat,
-        ),
-        Step(
-            "Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, "
-            "and |1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to "
-            "2(|h|^2 + Re h) > 0: it loses to consensus for a close to 1. h = 0 only ties. Every "
-            "other h_j has |1+h_j| < rho_C and so |1+h_j a| < rho_C for a close to 1. There are "
-            "finitely many: for some a, rho_Q <= rho_C, and A_a is not NON_SMOOTHING.",
-        ),
-        Step(
-            "For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max "
-            "h_j (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless "
-            "p < 0 and p + q < -2; then a close to 1 is (the two queries).",
-        ),
-        Step(
-            "The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing for "
-            "every positive A.",
-            _wide_example,
-        ),
-    ),
+    "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
+    "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
+    "on the disc (T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the "
+    "quotient: rho_Q > rho_C.",
+    _flat,
+    "Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, "
+    "and |1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to "
+    "2(|h|^2 + Re h) > 0: it loses to consensus for a close to 1. h = 0 only ties. Every "
+    "other h_j has |1+h_j| < rho_C and so |1+h_j a| < rho_C for a close to 1. There are "
+    "finitely many: for some a, rho_Q <= rho_C, and A_a is not NON_SMOOTHING.",
+    "For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max "
+    "h_j (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless "
+    "p < 0 and p + q < -2; then a close to 1 is (the two queries).",
+    _wide_example,
 )
 
 CLAIM = Claim(
@@ -175,25 +133,40 @@ CLAIM = Claim(
     evidence=(
         _PROOF,
         LOSES,
-        proved(
-            _WITNESS,
-            {"q": "-3", "p": "-1/2", "a": "3/4"},
-            altered(
-                _WITNESS,
-                "a maximiser in [-1, 0) admitted",
-                hypotheses=(*_WITNESS.hypotheses[:3], _WITNESS.hypotheses[-1]),
+        for_all(
+            "q p a",
+            given=(
+                "0 <= a; a < 1; q <= p; not (-1 <= p and p < 0 and p + q >= -2)",
+                "not (-1 <= q and q < 0 and p + q <= -2)",
+                "p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
             ),
-            altered(_WITNESS, "a = 0 is always a witness", hypotheses=_WITNESS.hypotheses[:-1]),
-        ),
-        proved(
-            _NEAR_ONE,
-            {"q": "-3", "p": "-1/2", "e": "1/10"},
-            altered(
-                _NEAR_ONE,
-                "whatever e in (0, 1)",
-                hypotheses=(*_NEAR_ONE.hypotheses[:6], "e < 1"),
+            then="not (NON_SMOOTHING)",
+            name="no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
+            at="q=-3, p=-1/2, a=3/4",
+            where=CORNERS,
+        )
+        .unless(
+            "a maximiser in [-1, 0) admitted",
+            without=(
+                "not (-1 <= p and p < 0 and p + q >= -2)",
+                "not (-1 <= q and q < 0 and p + q <= -2)",
             ),
+        )
+        .unless(
+            "a = 0 is always a witness",
+            without="p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
         ),
+        for_all(
+            "q p e",
+            given=(
+                "q <= p; p < 0; p + q < -2; not (-1 <= p and p < 0 and p + q >= -2)",
+                "not (-1 <= q and q < 0 and p + q <= -2); 0 < e; e*q > 2*(q + 1)",
+                "e*p > 2 + p + q",
+            ),
+            then="q*(2 - e) < -2 and q < -2 - (1 - e)*p and q < -1",
+            name="the last hypothesis holds for every a close enough to 1",
+            at="q=-3, p=-1/2, e=1/10",
+        ).unless("whatever e in (0, 1)", without="e*q > 2*(q + 1); e*p > 2 + p + q", given="e < 1"),
         Searched(
             "complex spectra in fractions",
             st.tuples(

@@ -7,43 +7,38 @@ from fractions import Fraction
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, corners, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    TWO_TOKENS,
-    matrix,
-    real_between,
-    spectral_projector,
-    spectrum,
-    uniform,
-)
 from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, from_flint, to_flint
+from oversmoothing.theory.numbers.exact_matrix import (
+    diagonal,
+    dot,
+    layer,
+    matrix,
+    product,
+    transposed,
+    uniform,
+    weighted_mean,
+)
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import (
+    spectral_projector,
+    spectrum,
+    stationary,
+    within,
+)
+from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
-_CLOSED = corners(
-    "Q11b: all h in [-1, 0] never smooths strictly",
-    ("-1 <= q", "p <= 0"),
-    "not (SMOOTHING)",
-)
-
-A3 = matrix("4/5 1/10 1/10", "3/10 3/5 1/10", "1/2 1/5 3/10")
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
-SKEW_H = matrix("0 1", "0 -1/2")
-SKEW_PROJECTOR = matrix("1 2", "0 0")
-
-
-def _times(X: Matrix, Y: Matrix) -> Matrix:
-    return from_flint(to_flint(X) * to_flint(Y))
-
-
-def _transpose(X: Matrix) -> Matrix:
-    return [list(column) for column in zip(*X, strict=True)]
+SKEW_H = matrix("0 1; 0 -1/2")
+SKEW_PROJECTOR = matrix("1 2; 0 0")
 
 
 def _ratio(X: Matrix) -> Fraction:
@@ -52,85 +47,97 @@ def _ratio(X: Matrix) -> Fraction:
 
 
 def _dominant_mode() -> None:
-    """GT11, w = left eigenvector of A3 at 1/5, orthogonal to 1: w^T X_L = (9/10)^L w^T X_0."""
+    """All h in [-1, 0), spec(A) real or complex: rho_Q > rho_C by the query on every mode. Take a
+    dominant (a, h) of the quotient, mu = 1 + ha, with left eigenvectors w^T A = a w^T and z^T H = h
+    z^T. As a != 1 and A1 = 1, w^T 1 = 0; so w^T X_L z = mu^L w^T X_0 z and ||HFC_L|| >= |mu|^L |w^T
+    X_0 z|/(||w|| ||z||), for any Jordan structure. Outside the proper subspace w^T X_0 z = 0 this
+    beats c_L = c_0 (I+W)^L, which is O((rho_C + eps)^L): t = ||HFC||/(sqrt n ||c||) -> infinity
+    geometrically."""
+    # GT11, w = left eigenvector of A3 at 1/5, orthogonal to 1: w^T X_L = (9/10)^L w^T X_0.
     case = golden_case("GT11")
     w = [Fraction(x) for x in (2, 1, -3)]
     assert [sum(w[i] * case.A[i][j] for i in range(3)) for j in range(3)] == [x / 5 for x in w]
     assert sum(w) == 0
     start = sum(x * row[0] for x, row in zip(w, case.X0, strict=True))
     for depth in (1, 7, 40):
-        X = exact_state(case.A, case.H, case.X0, [depth])[depth]
+        X = layer(case.A, case.H, case.X0, depth)
         measured = sum(x * row[0] for x, row in zip(w, X, strict=True))
         assert measured == Fraction(9, 10) ** depth * start
         assert squared_norms(X)[0] * sum(x * x for x in w) >= measured**2
 
 
 def _fixed_part() -> None:
-    """X Pi_0 never moves, whatever A is."""
-    Pi = _transpose(SKEW_PROJECTOR)
+    """Some h = 0, semisimple, the others in [-1, 0). E_0 the spectral projector of H at 0, Pi_0 =
+    E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it changes: X_L Pi_0 =
+    X_0 Pi_0."""
+    # X Pi_0 never moves, whatever A is.
+    Pi = transposed(SKEW_PROJECTOR)
     zero = next(value.factor for value in spectrum(SKEW_H) if value.is_zero)
     assert spectral_projector(SKEW_H, zero) == SKEW_PROJECTOR
-    assert _times(SKEW_PROJECTOR, SKEW_PROJECTOR) == SKEW_PROJECTOR
-    assert _times(SKEW_H, SKEW_PROJECTOR) == matrix("0 0", "0 0")
-    X0 = matrix("1 2", "3 5", "-1 4")
+    assert product(SKEW_PROJECTOR, SKEW_PROJECTOR) == SKEW_PROJECTOR
+    assert product(SKEW_H, SKEW_PROJECTOR) == matrix("0 0; 0 0")
+    X0 = matrix("1 2; 3 5; -1 4")
     for depth in (1, 5, 30):
-        assert _times(exact_state(A3, SKEW_H, X0, [depth])[depth], Pi) == _times(X0, Pi)
+        assert product(layer(A3, SKEW_H, X0, depth), Pi) == product(X0, Pi)
 
 
 def _projector_limit() -> None:
-    """a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector."""
-    X0 = matrix("1 2", "3 5", "-1 4")
-    limit = _ratio(_times(X0, _transpose(SKEW_PROJECTOR)))
-    orthogonal = _ratio(_times(X0, matrix("1 0", "0 0")))
-    reached = _ratio(exact_state(A3, SKEW_H, X0, [300])[300])
+    """If moreover |a_i - 1| < 1 for all i (for real spectra: a_1 > 0), then |1+ha| = |1 - |h| +
+    |h|(1-a)| <= 1 - |h| + |h||1-a| < 1 for h in [-1, 0) and every a of A with a != 1, and |1+h| <
+    1: X_0 (I - Pi_0) dies out, and X_L -> X_0 Pi_0. The dominant modes are exactly (h = 0, a_i),
+    tied at 1, and HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 Pi_0/n||, for every X_0 for which this is
+    not 0/0. Pi_0 is not the orthogonal projector."""
+    # a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector.
+    X0 = matrix("1 2; 3 5; -1 4")
+    limit = _ratio(product(X0, transposed(SKEW_PROJECTOR)))
+    orthogonal = _ratio(product(X0, matrix("1 0; 0 0")))
+    reached = _ratio(layer(A3, SKEW_H, X0, 300))
     assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
 
 
 def _complex_limit() -> None:
-    """The circulant of order 3 with weights 7/10, 1/5, 1/10 has complex a_i, |a_i - 1| < 1."""
-    A = matrix("7/10 1/5 1/10", "1/10 7/10 1/5", "1/5 1/10 7/10")
+    """The same for complex a_i with |a_i - 1| < 1."""
+    # The circulant of order 3 with weights 7/10, 1/5, 1/10 has complex a_i, |a_i - 1| < 1.
+    A = matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")
     # |a - 1|^2 = |3/10 - w/5 - w^2/10|^2 for a primitive cube root w.
     u, v_squared = Fraction(3, 10) + Fraction(3, 20), 3 * Fraction(1, 20) ** 2
     assert u * u + v_squared < 1
-    X0 = matrix("1 2", "3 5", "-1 4")
-    limit = _ratio(_times(X0, _transpose(SKEW_PROJECTOR)))
-    assert abs(_ratio(exact_state(A, SKEW_H, X0, [300])[300]) - limit) < Fraction(1, 10**9)
+    X0 = matrix("1 2; 3 5; -1 4")
+    limit = _ratio(product(X0, transposed(SKEW_PROJECTOR)))
+    assert abs(_ratio(layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
 def _zero_eigenvalue() -> None:
-    """a_1 = 0: the modes (h_j, 0) stay too, as HFC and, unless A is doubly stochastic, as LFC."""
-    H, X0 = matrix("0 0", "0 -1"), matrix("1 2", "3 5")
-    expected = _ratio(_times(X0, matrix("1 0", "0 0")))
-    for A in (uniform(2), matrix("1/4 3/4", "1/4 3/4")):
-        X = exact_state(A, H, X0, [50])[50]
-        assert exact_state(A, H, X0, [1])[1] == X, "settled after one layer"
+    """a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an LFC term (1/n
+    - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
+    # a_1 = 0: the modes (h_j, 0) stay too, as HFC and, unless A is doubly stochastic, as LFC.
+    H, X0 = matrix("0 0; 0 -1"), matrix("1 2; 3 5")
+    expected = _ratio(product(X0, matrix("1 0; 0 0")))
+    for A in (uniform(2), matrix("1/4 3/4; 1/4 3/4")):
+        X = layer(A, H, X0, 50)
+        assert layer(A, H, X0, 1) == X, "settled after one layer"
         assert squared_norms(X)[0] == squared_norms(X0)[0]
         assert _ratio(X) != expected
-    assert [row[1] for row in exact_state(uniform(2), H, X0, [9])[9]] == [
-        Fraction(-3, 2),
-        Fraction(3, 2),
-    ]
-    skew = exact_state(matrix("1/4 3/4", "1/4 3/4"), H, X0, [9])[9]
+    assert [row[1:] for row in layer(uniform(2), H, X0, 9)] == matrix("-3/2; 3/2")
+    skew = layer(matrix("1/4 3/4; 1/4 3/4"), H, X0, 9)
     assert sum(row[1] for row in skew) == Fraction(-3, 2), "an LFC term"
 
 
 def _negative_eigenvalue() -> None:
-    assert verdict(A=matrix("1/4 3/4", "3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
+    """a_1 < 0 and some h < 0: 1 + h a_1 > 1, NON_SMOOTHING (T2d with p = 0)."""
+    assert verdict(A=matrix("1/4 3/4; 3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
 
 
 def _floor_law(drawn: tuple[Matrix, list[Fraction], Matrix, Matrix, Matrix]) -> None:
     """||HFC_L|| >= ||P X_0 Pi_0|| / ||Pi_0||_F for every L, whatever the row-stochastic A."""
     A, values, S, inverse, X0 = drawn
-    d = len(values)
-    D = [[values[i] if i == j else Fraction(0) for j in range(d)] for i in range(d)]
-    E = [[Fraction(int(i == j and values[i] == 0)) for j in range(d)] for i in range(d)]
-    H, projector = _times(_times(S, D), inverse), _times(_times(S, E), inverse)
-    Pi = _transpose(projector)
-    fixed = _times(X0, Pi)
-    size = sum((x * x for row in Pi for x in row), Fraction(0))
+    H = product(S, diagonal(values), inverse)
+    Pi = transposed(product(S, diagonal(int(value == 0) for value in values), inverse))
+    fixed = product(X0, Pi)
+    size = sum(x * x for row in Pi for x in row)
     for depth, X in exact_state(A, H, X0, [1, 2, 9]).items():
-        assert depth > 0 and _times(X, Pi) == fixed
+        assert depth > 0 and product(X, Pi) == fixed
         assert squared_norms(X)[0] * size >= squared_norms(fixed)[0]
     # The exact verdict never says SMOOTHING.
     assert verdict(A=A, H=H).verdict != "SMOOTHING"
@@ -148,14 +155,13 @@ def _with_kernel(draw_from: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, 
 def _generic_law(drawn: tuple[Matrix, list[Fraction], Matrix]) -> None:
     """All h in [-1, 0): NON_SMOOTHING; c decays at rho_C and HFC never vanishes."""
     A, values, X0 = drawn
-    d = len(values)
-    H = [[values[i] if i == j else Fraction(0) for j in range(d)] for i in range(d)]
+    d, H = len(values), diagonal(values)
     X0 = [row[:d] for row in X0[: len(A)]]
-    pi = exact_stationary(A, [range(len(A))])
+    pi = stationary(A)
 
     def t_squared(X: Matrix) -> tuple[Fraction, Fraction]:
-        c = [sum((p * row[j] for p, row in zip(pi, X, strict=True)), Fraction(0)) for j in range(d)]
-        return squared_norms(X)[0], sum((x * x for x in c), Fraction(0))
+        c = weighted_mean(pi, X)
+        return squared_norms(X)[0], dot(c, c)
 
     states = exact_state(A, H, X0, [1, 40])
     (first_hfc, first_c), (hfc, c) = t_squared(states[1]), t_squared(states[40])
@@ -168,13 +174,15 @@ def _generic_law(drawn: tuple[Matrix, list[Fraction], Matrix]) -> None:
 
 
 def _gt12() -> None:
-    """X_L = X_0 + L A X_0 W since W^2 = 0 and A^2 = A: HFC never moves, LFC grows like L."""
+    """Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has all lambda_H =
+    0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0."""
+    # X_L = X_0 + L A X_0 W since W^2 = 0 and A^2 = A: HFC never moves, LFC grows like L.
     case = golden_case("GT12")
     for depth in (1, 2, 5, 60):
-        X = exact_state(case.A, case.H, case.X0, [depth])[depth]
+        X = layer(case.A, case.H, case.X0, depth)
         first = Fraction(2) + depth * Fraction(7, 2)
         assert squared_norms(X) == (Fraction(13, 2), 2 * (first**2 + Fraction(49, 4)))
-    assert [_ratio(exact_state(case.A, case.H, case.X0, [L])[L]) for L in (1, 2, 5)] == [
+    assert [_ratio(layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
         Fraction(13, 170),
         Fraction(13, 373),
         Fraction(13, 1570),
@@ -182,86 +190,48 @@ def _gt12() -> None:
 
 
 def _gt14() -> None:
-    """Column 1 is constant and stays; column 2 = (1, -1) is halved by every layer."""
+    """So is X_0 outside the null set: GT14, H = diag(0, -1), A = [[3/4, 1/4], [1/4, 3/4]], X_0 =
+    [[1, 1], [1, -1]] has P X_0 Pi_0 = 0 and HFC/LFC = 2^-L."""
+    # Column 1 is constant and stays; column 2 = (1, -1) is halved by every layer.
     case = golden_case("GT14")
     for depth in (1, 2, 5, 10, 60):
-        X = exact_state(case.A, case.H, case.X0, [depth])[depth]
+        X = layer(case.A, case.H, case.X0, depth)
         assert _ratio(X) == Fraction(1, 4**depth)
 
 
 def _trivial() -> None:
-    X = exact_state([[Fraction(1)]], [[Fraction(-1, 2)]], [[Fraction(3)]], [4])[4]
+    """n = 1 or P X_0 = 0: HFC = 0 in every layer."""
+    X = layer([[Fraction(1)]], [[Fraction(-1, 2)]], [[Fraction(3)]], 4)
     assert squared_norms(X)[0] == 0
-    X = exact_state(A3, SKEW_H, matrix("1 2", "1 2", "1 2"), [4])[4]
-    assert squared_norms(X)[0] == 0 and verdict(A=A3, H=SKEW_H, X0=matrix(*["1 2"] * 3))
+    X = layer(A3, SKEW_H, matrix("1 2; 1 2; 1 2"), 4)
+    assert squared_norms(X)[0] == 0 and verdict(A=A3, H=SKEW_H, X0=matrix("1 2; 1 2; 1 2"))
 
 
 def _identity_layer() -> None:
-    X0 = matrix("1 2", "3 5", "-1 4")
-    assert exact_state(A3, matrix("0 0", "0 0"), X0, [7])[7] == X0
-    assert verdict(A=A3, H=matrix("0 0", "0 0")).verdict == "TIE"
+    """h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths."""
+    X0 = matrix("1 2; 3 5; -1 4")
+    assert layer(A3, matrix("0 0; 0 0"), X0, 7) == X0
+    assert verdict(A=A3, H=matrix("0 0; 0 0")).verdict == "TIE"
 
 
-_PROOF = Written(
+_PROOF = written(
     "every case of the closed interval",
-    (
-        Step(
-            "All h in [-1, 0), spec(A) real or complex: rho_Q > rho_C by the query on every mode. "
-            "Take a dominant (a, h) of the quotient, mu = 1 + ha, with left eigenvectors w^T A = a "
-            "w^T and z^T H = h z^T. As a != 1 and A1 = 1, w^T 1 = 0; so w^T X_L z = mu^L w^T X_0 z "
-            "and ||HFC_L|| >= |mu|^L |w^T X_0 z|/(||w|| ||z||), for any Jordan structure. Outside "
-            "the proper subspace w^T X_0 z = 0 this beats c_L = c_0 (I+W)^L, which is "
-            "O((rho_C + eps)^L): t = ||HFC||/(sqrt n ||c||) -> infinity geometrically.",
-            _dominant_mode,
-        ),
-        Step(
-            "By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + "
-            "1/t) (T1e). So liminf HFC/LFC >= 1/(sqrt n delta) > 0: no oversmoothing.",
-        ),
-        Step(
-            "Some h = 0, semisimple, the others in [-1, 0). E_0 the spectral projector of H at 0, "
-            "Pi_0 = E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it "
-            "changes: X_L Pi_0 = X_0 Pi_0.",
-            _fixed_part,
-        ),
-        Step(
-            "Hence ||HFC_L|| >= ||P X_0 Pi_0||/||Pi_0||_2 for every L. And c_L = c_0 Pi_0 + c_0 (I "
-            "- Pi_0)(I+W)^L is bounded, since the other |1+h| < 1. So t is bounded below, and "
-            "HFC/LFC has a positive floor for every L, for every X_0 with P X_0 Pi_0 != 0, every "
-            "positive A, real spectrum or not: no oversmoothing.",
-        ),
-        Step(
-            "If moreover |a_i - 1| < 1 for all i (for real spectra: a_1 > 0), then |1+ha| = |1 - "
-            "|h| + |h|(1-a)| <= 1 - |h| + |h||1-a| < 1 for h in [-1, 0) and every a of A with a != "
-            "1, and |1+h| < 1: X_0 (I - Pi_0) dies out, and X_L -> X_0 Pi_0. The dominant modes "
-            "are exactly (h = 0, a_i), tied at 1, and HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 "
-            "Pi_0/n||, for every X_0 for which this is not 0/0. Pi_0 is not the orthogonal "
-            "projector.",
-            _projector_limit,
-        ),
-        Step("The same for complex a_i with |a_i - 1| < 1.", _complex_limit),
-        Step(
-            "a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an LFC "
-            "term (1/n - pi)^T HFC if A is not doubly stochastic: the limit above fails.",
-            _zero_eigenvalue,
-        ),
-        Step(
-            "a_1 < 0 and some h < 0: 1 + h a_1 > 1, NON_SMOOTHING (T2d with p = 0).",
-            _negative_eigenvalue,
-        ),
-        Step(
-            "Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has all "
-            "lambda_H = 0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0.",
-            _gt12,
-        ),
-        Step(
-            "So is X_0 outside the null set: GT14, H = diag(0, -1), A = [[3/4, 1/4], [1/4, 3/4]], "
-            "X_0 = [[1, 1], [1, -1]] has P X_0 Pi_0 = 0 and HFC/LFC = 2^-L.",
-            _gt14,
-        ),
-        Step("n = 1 or P X_0 = 0: HFC = 0 in every layer.", _trivial),
-        Step("h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths.", _identity_layer),
-    ),
+    _dominant_mode,
+    "By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + "
+    "1/t) (T1e). So liminf HFC/LFC >= 1/(sqrt n delta) > 0: no oversmoothing.",
+    _fixed_part,
+    "Hence ||HFC_L|| >= ||P X_0 Pi_0||/||Pi_0||_2 for every L. And c_L = c_0 Pi_0 + c_0 (I "
+    "- Pi_0)(I+W)^L is bounded, since the other |1+h| < 1. So t is bounded below, and "
+    "HFC/LFC has a positive floor for every L, for every X_0 with P X_0 Pi_0 != 0, every "
+    "positive A, real spectrum or not: no oversmoothing.",
+    _projector_limit,
+    _complex_limit,
+    _zero_eigenvalue,
+    _negative_eigenvalue,
+    _gt12,
+    _gt14,
+    _trivial,
+    _identity_layer,
 )
 
 
@@ -276,7 +246,7 @@ def _not_all_consensus(instance: Instance) -> bool:
     zero = [value.factor for value in spectrum(instance.H) if value.is_zero]
     if not zero:
         return squared_norms(instance.X0)[0] > 0
-    fixed = _times(instance.X0, _transpose(spectral_projector(instance.H, zero[0])))
+    fixed = product(instance.X0, transposed(spectral_projector(instance.H, zero[0])))
     return squared_norms(fixed)[0] > 0
 
 
@@ -298,7 +268,7 @@ CLAIM = Claim(
         TWO_TOKENS,
         Hypothesis(
             "every eigenvalue of H is real and in [-1, 0]",
-            lambda i: real_between(i.H, -1, 0, open_high=False),
+            lambda i: within(i.H, lambda h: -1 <= h <= 0),
         ),
         Hypothesis("the eigenvalue 0 of H is semisimple", _semisimple_at_zero),
         Hypothesis("P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)", _not_all_consensus),
@@ -306,16 +276,14 @@ CLAIM = Claim(
     evidence=(
         _PROOF,
         EVERY_MODE,
-        proved(
-            _CLOSED,
-            {"q": "-1", "p": "0", "a": "1/2"},
-            altered(
-                _CLOSED,
-                "never a tie either",
-                conclusion="NON_SMOOTHING",
-                witness={"q": "-1", "p": "0", "a": "1/2"},
-            ),
-        ),
+        for_all(
+            "q p a",
+            given=(EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
+            then="not (SMOOTHING)",
+            name="Q11b: all h in [-1, 0] never smooths strictly",
+            at="q=-1, p=0, a=1/2",
+            where=CORNERS,
+        ).unless("never a tie either", then="NON_SMOOTHING", at="q=-1, p=0, a=1/2"),
         Searched("the floor in fractions, whatever A", _with_kernel(), _floor_law),
         Searched(
             "all h in [-1, 0) in fractions",

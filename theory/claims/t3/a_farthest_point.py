@@ -9,20 +9,14 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import Gaussian, spectrum, squared_modulus
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import Gaussian, spectrum, squared_modulus
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.written import written
 
 # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2 and the symbolic identity below.
-_INSIDE = Query(
-    "a point strictly between a != b is strictly closer to z than one of them",
-    ("A", "B", "D", "r"),
-    ("0 < r", "r < 1", "D > 0"),
-    "r*A + (1-r)*B - r*(1-r)*D < A or r*A + (1-r)*B - r*(1-r)*D < B",
-)
 
 
 def _farthest() -> Any:
@@ -65,7 +59,8 @@ def _law(drawn: tuple[Gaussian, list[Gaussian], list[int]]) -> None:
 
 
 def _real_line() -> None:
-    """For h = -3/2 and the real a = 1/2, 1: z = 2/3 is nearer to 1/2, so consensus wins (T2b)."""
+    """|1 + ha| = |h| |a + 1/h| since 1 + ha = h (a + 1/h)."""
+    # For h = -3/2 and the real a = 1/2, 1: z = 2/3 is nearer to 1/2, so consensus wins (T2b).
     h, zero = (Fraction(-3, 2), Fraction(0)), Fraction(0)
     assert _distance(h, (Fraction(1), zero)) == Fraction(1, 4)
     assert _distance(h, (Fraction(1, 2), zero)) == Fraction(1, 16)
@@ -88,27 +83,23 @@ CLAIM = Claim(
     evidence=(
         Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
         Symbolic("strict convexity of the squared distance", _convexity),
-        proved(
-            _INSIDE,
-            {"A": "1", "B": "0", "D": "1", "r": "1/2"},
-            altered(_INSIDE, "a = b admitted", hypotheses=("0 < r", "r < 1", "D >= 0")),
-        ),
-        Written(
+        for_all(
+            "A B D r",
+            given="0 < r; r < 1; D > 0",
+            then="r*A + (1-r)*B - r*(1-r)*D < A or r*A + (1-r)*B - r*(1-r)*D < B",
+            name="a point strictly between a != b is strictly closer to z than one of them",
+            at="A=1, B=0, D=1, r=1/2",
+        ).unless("a = b admitted", without="D > 0", given="D >= 0"),
+        written(
             "from distances to hulls",
-            (
-                Step("|1 + ha| = |h| |a + 1/h| since 1 + ha = h (a + 1/h).", _real_line),
-                Step(
-                    "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
-                    "If that point a were no vertex of the hull K, it would lie strictly between "
-                    "two different points of K; |. - z| is convex, so on K it is at most its "
-                    "maximum R over spec(A), and by the query a would be at distance < R.",
-                ),
-                Step(
-                    "|1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
-                    "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
-                    "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
-                ),
-            ),
+            _real_line,
+            "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
+            "If that point a were no vertex of the hull K, it would lie strictly between "
+            "two different points of K; |. - z| is convex, so on K it is at most its "
+            "maximum R over spec(A), and by the query a would be at distance < R.",
+            "|1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
+            "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
+            "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
         ),
         Searched(
             "in fractions",

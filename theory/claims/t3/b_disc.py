@@ -6,19 +6,13 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    TWO_TOKENS,
-    Gaussian,
-    by_squared_moduli,
-    squared_modulus,
-)
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.exact_spectrum import Gaussian, by_squared_moduli, squared_modulus
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.verdict.verdict import verdict
 
 _XYUV = ("x", "y", "u", "v")
@@ -26,32 +20,9 @@ _FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"
 _CONSENSUS = "(1+x)**2 + y**2"
 _MODE = "(1+x*u-y*v)**2 + (x*v+y*u)**2"
 _INSIDE = ("u*u + v*v < 1",)
-_IDENTITY = Query(
-    "|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
-    _XYUV,
-    (),
-    f"{_CONSENSUS} - ({_MODE}) == {_FORM}",
-)
-_LOSES = Query(
-    "Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
-    _XYUV,
-    _INSIDE,
-    f"Iff({_CONSENSUS} < {_MODE}, {_FORM} < 0)",
-)
+
+
 # Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
-_DISC = Query(
-    "the form is negative exactly in the open disc D(a), zero on its circle",
-    (*_XYUV, "g"),
-    ("g > 0",),
-    "Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y+v)**2 < (1-u)**2 + v**2) and "
-    "Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) == 0, (g*x+1-u)**2 + (g*y+v)**2 == (1-u)**2 + v**2)",
-)
-_REAL = Query(
-    "real h, complex a: D(a) meets the real line in (-2 (1-Re a)/(1-|a|^2), 0)",
-    ("h", "u", "v"),
-    _INSIDE,
-    "Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1-u*u-v*v) > -2*(1-u))",
-)
 
 
 def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
@@ -90,45 +61,53 @@ CLAIM = Claim(
     on_record=Status.PROVED,
     hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
-        proved(
-            _IDENTITY,
-            {"x": "0", "y": "0", "u": "0", "v": "0"},
-            altered(
-                _IDENTITY,
-                "conj a for a",
-                conclusion=f"{_CONSENSUS} - ({_MODE}) == (x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) - y*v)",
-            ),
+        for_all(
+            "x y u v",
+            then="(1+x)**2 + y**2 - ((1+x*u-y*v)**2 + (x*v+y*u)**2) == (x*x+y*y)*(1-u*u-v*v) + "
+            "2*(x*(1-u) + y*v)",
+            name="|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
+            at="x=0, y=0, u=0, v=0",
+        ).unless(
+            "conj a for a",
+            then="(1+x)**2 + y**2 - ((1+x*u-y*v)**2 + (x*v+y*u)**2) == (x*x+y*y)*(1-u*u-v*v) + "
+            "2*(x*(1-u) - y*v)",
         ),
-        proved(
-            _LOSES,
-            {"x": "0", "y": "0", "u": "0", "v": "0"},
-            altered(
-                _LOSES,
-                "by Re h alone",
-                conclusion=f"Iff({_CONSENSUS} < {_MODE}, x < 0)",
-                witness={"x": "-1/2", "y": "-1", "u": "0", "v": "0"},
-            ),
+        for_all(
+            "x y u v",
+            given="u*u + v*v < 1",
+            then="Iff((1+x)**2 + y**2 < (1+x*u-y*v)**2 + (x*v+y*u)**2, (x*x+y*y)*(1-u*u-v*v) + "
+            "2*(x*(1-u) + y*v) < 0)",
+            name="Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
+            at="x=0, y=0, u=0, v=0",
+        ).unless(
+            "by Re h alone",
+            then="Iff((1+x)**2 + y**2 < (1+x*u-y*v)**2 + (x*v+y*u)**2, x < 0)",
+            at="x=-1/2, y=-1, u=0, v=0",
         ),
-        proved(
-            _DISC,
-            {"x": "0", "y": "0", "u": "0", "v": "0", "g": "1"},
-            altered(
-                _DISC,
-                "centre -(1-a)/g",
-                conclusion="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, "
-                "(g*x+1-u)**2 + (g*y-v)**2 < (1-u)**2 + v**2)",
-                witness={"x": "0", "y": "1/2", "u": "0", "v": "-1/2", "g": "3/4"},
-            ),
+        for_all(
+            "x y u v g",
+            given="g > 0",
+            then="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y+v)**2 < (1-u)**2 + "
+            "v**2) and Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) == 0, (g*x+1-u)**2 + (g*y+v)**2 == "
+            "(1-u)**2 + v**2)",
+            name="the form is negative exactly in the open disc D(a), zero on its circle",
+            at="x=0, y=0, u=0, v=0, g=1",
+        ).unless(
+            "centre -(1-a)/g",
+            then="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y-v)**2 < (1-u)**2 + "
+            "v**2)",
+            at="x=0, y=1/2, u=0, v=-1/2, g=3/4",
         ),
-        proved(
-            _REAL,
-            {"h": "-1", "u": "0", "v": "1/2"},
-            altered(
-                _REAL,
-                "by the real part of a alone",
-                conclusion="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
-                witness={"h": "-2", "u": "0", "v": "1/2"},
-            ),
+        for_all(
+            "h u v",
+            given="u*u + v*v < 1",
+            then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1-u*u-v*v) > -2*(1-u))",
+            name="real h, complex a: D(a) meets the real line in (-2 (1-Re a)/(1-|a|^2), 0)",
+            at="h=-1, u=0, v=1/2",
+        ).unless(
+            "by the real part of a alone",
+            then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
+            at="h=-2, u=0, v=1/2",
         ),
         Searched(
             "in fractions",

@@ -9,67 +9,51 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    TWO_TOKENS,
-    Gaussian,
-    by_squared_moduli,
-    flat_attention,
-    in_disc,
-    is_positive,
-    matrix,
-    squared_modulus,
-)
+from oversmoothing.theory.numbers.exact_matrix import flat, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import (
+    Gaussian,
+    by_squared_moduli,
+    in_disc,
+    squared_modulus,
+)
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS, is_positive
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import in_universal_disc
 from oversmoothing.theory.verdict.verdict import verdict
 
 # By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
 # better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).
-_DISC = Query(
-    "Q14: in the universal disc one of a, conj a beats consensus",
-    ("x", "y", "u", "v"),
-    ("u*u + v*v < 1", "x*x + y*y + x <= 0", "x < 0", "y >= 0", "v >= 0"),
-    "(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) - 2*y*v < 0",
-)
-LOSES = proved(
-    _DISC,
-    {"x": "-1/2", "y": "1/2", "u": "0", "v": "1/2"},
-    altered(
-        _DISC,
+
+LOSES = (
+    for_all(
+        "x y u v",
+        given="u*u + v*v < 1; x*x + y*y + x <= 0; x < 0; y >= 0; v >= 0",
+        then="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) - 2*y*v < 0",
+        name="Q14: in the universal disc one of a, conj a beats consensus",
+        at="x=-1/2, y=1/2, u=0, v=1/2",
+    )
+    .unless(
         "radius .55 about -1/2 (even on the real line)",
-        hypotheses=("u*u < 1", "(x+1/2)**2 <= 121/400", "x < 0", "y == 0", "v == 0"),
-        witness={"x": "-21/20", "y": "0", "u": "99/100", "v": "0"},
-    ),
-    altered(
-        _DISC,
+        without="u*u + v*v < 1; x*x + y*y + x <= 0; x < 0; y >= 0; v >= 0",
+        given="u*u < 1; (x+1/2)**2 <= 121/400; x < 0; y == 0; v == 0",
+        at="x=-21/20, y=0, u=99/100, v=0",
+    )
+    .unless(
         "Re h in [-1, 0) (even for a = 0)",
-        hypotheses=("u == 0", "v == 0", "-1 <= x", *_DISC.hypotheses[2:]),
-        witness={"x": "-1/2", "y": "1", "u": "0", "v": "0"},
-    ),
-    altered(
-        _DISC,
+        without="u*u + v*v < 1; x*x + y*y + x <= 0",
+        given="u == 0; v == 0; -1 <= x",
+        at="x=-1/2, y=1, u=0, v=0",
+    )
+    .unless(
         "a alone, without its conjugate",
-        conclusion="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) + 2*y*v < 0",
-        witness={"x": "-1/2", "y": "1/2", "u": "1/2", "v": "3/4"},
-    ),
-)
-_LEFT = Query(
-    "Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
-    ("x", "y", "a"),
-    ("x <= 0", "x*x + y*y + x > 0", "a*(x*x + y*y) == -x"),
-    "0 <= a < 1 and (1+x)**2 + y**2 > (1+x*a)**2 + (y*a)**2",
-)
-_RIGHT = Query(
-    "Q16b: outside with Re h > 0, a = 0 loses to consensus",
-    ("x", "y"),
-    ("x > 0",),
-    "(1+x)**2 + y**2 > 1",
+        then="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) + 2*y*v < 0",
+        at="x=-1/2, y=1/2, u=1/2, v=3/4",
+    )
 )
 
 
@@ -98,22 +82,26 @@ def _inverse_residual() -> Any:
 
 
 def _contraction_example() -> None:
-    """K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10)."""
-    K = matrix("0 -1", "1 0")
+    """If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that is |h + 1/2|
+    <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1 is in spec
+    K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
+    # K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10).
+    K = matrix("0 -1; 1 0")
     H = [[(k - int(i == j)) / 2 for j, k in enumerate(row)] for i, row in enumerate(K)]
-    assert matrix("-1/2 -1/2", "1/2 -1/2") == H and in_disc(H)
+    assert matrix("-1/2 -1/2; 1/2 -1/2") == H and in_disc(H)
     for n in (2, 3):
         for k in range(10):
-            A = flat_attention(Fraction(k, 10), n)
+            A = flat(Fraction(k, 10), n)
             assert is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
 def _needed() -> None:
-    """1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc."""
-    assert not in_disc(matrix("0 0", "0 -1/2"))
-    outside = matrix("-1/2 -11/20", "11/20 -1/2")
+    """Neither condition can be dropped."""
+    # 1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc.
+    assert not in_disc(matrix("0 0; 0 -1/2"))
+    outside = matrix("-1/2 -11/20; 11/20 -1/2")
     assert not in_disc(outside)
-    assert verdict(A=flat_attention(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
+    assert verdict(A=flat(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
 
 
 def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
@@ -170,51 +158,39 @@ CLAIM = Claim(
         Symbolic("the form of the query, and its symmetry under conjugation", _conjugate_residual),
         Symbolic("|h + 1/2| <= 1/2 iff Re(1/h) <= -1", _inverse_residual),
         Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, complete=False),
-        proved(
-            _LEFT,
-            {"x": "-1", "y": "1", "a": "1/2"},
-            altered(
-                _LEFT,
-                "on the circle",
-                hypotheses=("x < 0", "x*x + y*y + x == 0", "a*(x*x + y*y) == -x"),
-                witness={"x": "-1/2", "y": "1/2", "a": "1"},
-            ),
+        for_all(
+            "x y a",
+            given="x <= 0; x*x + y*y + x > 0; a*(x*x + y*y) == -x",
+            then="0 <= a < 1 and (1+x)**2 + y**2 > (1+x*a)**2 + (y*a)**2",
+            name="Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
+            at="x=-1, y=1, a=1/2",
+        ).unless(
+            "on the circle",
+            without="x <= 0; x*x + y*y + x > 0",
+            given="x < 0; x*x + y*y + x == 0",
+            at="x=-1/2, y=1/2, a=1",
         ),
-        proved(
-            _RIGHT,
-            {"x": "1", "y": "0"},
-            altered(_RIGHT, "Re h >= 0", hypotheses=("x >= 0",)),
-        ),
-        Written(
+        for_all(
+            "x y",
+            given="x > 0",
+            then="(1+x)**2 + y**2 > 1",
+            name="Q16b: outside with Re h > 0, a = 0 loses to consensus",
+            at="x=1, y=0",
+        ).unless("Re h >= 0", without="x > 0", given="x >= 0"),
+        written(
             "from one pair to matrices",
-            (
-                Step(
-                    "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
-                    "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
-                    "every h in the punctured disc and every |a| < 1.",
-                ),
-                Step(
-                    "By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv "
-                    "< 0, since x < 0 and a != 1.",
-                ),
-                Step(
-                    "A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
-                    "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some "
-                    "pair a_i, conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
-                ),
-                Step(
-                    "Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
-                    "every n >= 2; h = 0 ties with every a.",
-                ),
-                Step(
-                    "If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, "
-                    "that is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = "
-                    "-(I-K)/2 is singular iff 1 is in spec K. Symmetric H with spectrum in [-1, 0) "
-                    "are the symmetric K.",
-                    _contraction_example,
-                ),
-                Step("Neither condition can be dropped.", _needed),
-            ),
+            "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
+            "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
+            "every h in the punctured disc and every |a| < 1.",
+            "By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv "
+            "< 0, since x < 0 and a != 1.",
+            "A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
+            "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some "
+            "pair a_i, conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
+            "Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
+            "every n >= 2; h = 0 ties with every a.",
+            _contraction_example,
+            _needed,
         ),
         Searched(
             "in fractions",

@@ -6,50 +6,31 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    TWO_TOKENS,
-    Gaussian,
-    attention_values,
-    real_between,
-    spectrum,
-    squared_modulus,
-)
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.exact_spectrum import (
+    Gaussian,
+    attention_values,
+    spectrum,
+    squared_modulus,
+    within,
+)
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
-_EVERY = Query(
-    "Q15: h in [-1, 0), |a| < 1: |1+h| < |1+ha|",
-    ("h", "u", "v"),
-    ("u*u + v*v < 1", "-1 <= h", "h < 0"),
-    "(1+h)**2 < (1+h*u)**2 + (h*v)**2",
-)
-EVERY_MODE = proved(
-    _EVERY,
-    {"h": "-1", "u": "0", "v": "1/2"},
-    altered(
-        _EVERY,
-        "[-1, 0] closed",
-        hypotheses=("u*u + v*v < 1", "-1 <= h", "h <= 0"),
-        witness={"h": "0", "u": "0", "v": "1/2"},
-    ),
-    altered(
-        _EVERY,
-        "[-11/10, 0)",
-        hypotheses=("u*u + v*v < 1", "-11/10 <= h", "h < 0"),
-        witness={"h": "-11/10", "u": "9/10", "v": "0"},
-    ),
-)
-_MODULUS = Query(
-    "|1+ha| >= 1 - |h||a|, as squares",
-    ("h", "u", "v", "r"),
-    ("u*u + v*v == r*r", "0 <= r", "r < 1", "-1 <= h", "h < 0"),
-    "(1+h*u)**2 + (h*v)**2 >= (1+h*r)**2 and 1 + h*r > 1 + h",
+EVERY_MODE = (
+    for_all(
+        "h u v",
+        given="u*u + v*v < 1; -1 <= h; h < 0",
+        then="(1+h)**2 < (1+h*u)**2 + (h*v)**2",
+        name="Q15: h in [-1, 0), |a| < 1: |1+h| < |1+ha|",
+        at="h=-1, u=0, v=1/2",
+    )
+    .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, u=0, v=1/2")
+    .unless("[-11/10, 0)", without="-1 <= h", given="-11/10 <= h", at="h=-11/10, u=9/10, v=0")
 )
 
 
@@ -80,21 +61,18 @@ CLAIM = Claim(
         TWO_TOKENS,
         Hypothesis(
             "every eigenvalue of H is real and in [-1, 0)",
-            lambda i: real_between(i.H, -1, 0, open_high=True),
+            lambda i: within(i.H, lambda h: -1 <= h < 0),
         ),
     ),
     evidence=(
         EVERY_MODE,
-        proved(
-            _MODULUS,
-            {"h": "-1", "u": "0", "v": "1/2", "r": "1/2"},
-            altered(
-                _MODULUS,
-                "any h",
-                hypotheses=_MODULUS.hypotheses[:3],
-                witness={"h": "1", "u": "0", "v": "0", "r": "0"},
-            ),
-        ),
+        for_all(
+            "h u v r",
+            given="u*u + v*v == r*r; 0 <= r; r < 1; -1 <= h; h < 0",
+            then="(1+h*u)**2 + (h*v)**2 >= (1+h*r)**2 and 1 + h*r > 1 + h",
+            name="|1+ha| >= 1 - |h||a|, as squares",
+            at="h=-1, u=0, v=1/2, r=1/2",
+        ).unless("any h", without="-1 <= h; h < 0", at="h=1, u=0, v=0, r=0"),
         Searched(
             "in fractions",
             st.tuples(

@@ -7,25 +7,25 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.spectra_kit import (
+from oversmoothing.theory.numbers.exact_matrix import matrix, uniform
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import (
     ONE,
     ZERO,
     Gaussian,
     by_squared_moduli,
     by_squares,
-    matrix,
     squared_modulus,
-    uniform,
 )
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
 
-_GT8 = matrix("-1/2 -2", "2 -1/2")
-C3 = matrix("1/10 4/5 1/10", "1/10 1/10 4/5", "4/5 1/10 1/10")
+_GT8 = matrix("-1/2 -2; 2 -1/2")
+C3 = matrix("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10")
 # Order 4, weights (3/10, 9/20, 1/5, 1/20): eigenvalues 1, 0, 1/10 +- 2i/5.
 _WEIGHTS = (6, 9, 4, 1)
 C4 = [[Fraction(_WEIGHTS[(j - i) % 4], 20) for j in range(4)] for i in range(4)]
@@ -37,6 +37,8 @@ C4_VALUES: list[Gaussian] = [
 
 
 def _negative_real_part() -> None:
+    """GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient has a = 0 and
+    modulus 1."""
     values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
     assert squared_modulus(values[0], (ONE, ZERO)) == Fraction(17, 4)
     assert by_squared_moduli(values, [(ZERO, ZERO)]) == "SMOOTHING"
@@ -44,7 +46,8 @@ def _negative_real_part() -> None:
 
 
 def _mildest() -> None:
-    """Just outside the universal disc: h = -1/2 +- 9i/16 smooths for some positive A."""
+    """Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
+    # Just outside the universal disc: h = -1/2 +- 9i/16 smooths for some positive A.
     x, y = Fraction(-1, 2), Fraction(9, 16)
     a = -x / (x * x + y * y)
     A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
@@ -52,7 +55,9 @@ def _mildest() -> None:
 
 
 def _positive_real_part() -> None:
-    """spec(C3) = {1, -7/20 +- 7 sqrt3 i/20}; h = 1/5 +- 3i/2."""
+    """C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h = 1/5 + 3i/2 and
+    the conjugate a: |1+ha|^2 > |1+h|^2."""
+    # spec(C3) = {1, -7/20 +- 7 sqrt3 i/20}; h = 1/5 +- 3i/2.
     a = sp.Rational(-7, 20) - 7 * sp.sqrt(3) / 20 * sp.I
     shift = sp.Matrix(3, 3, lambda i, j: int(j == (i + 1) % 3))
     A = sp.Matrix(3, 3, lambda i, j: sp.Rational(C3[i][j].numerator, C3[i][j].denominator))
@@ -66,11 +71,13 @@ def _positive_real_part() -> None:
     assert quotient == sp.Rational(19821, 10000) + 21 * sp.sqrt(3) / 20
     assert quotient > consensus
     assert abs(sp.N(quotient, 20) - sp.Float("3.800753", 20)) < sp.Float("5e-7")
-    assert verdict(A=C3, H=matrix("1/5 -3/2", "3/2 1/5")).verdict == "NON_SMOOTHING"
+    assert verdict(A=C3, H=matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
 
 
 def _not_the_smallest() -> None:
-    """h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win."""
+    """C4 = circ(3/10, 9/20, 1/5, 1/20) has the eigenvalues 1, 0, 1/10 +- 2i/5. h = -21/10: |1+0|^2
+    = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000."""
+    # h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win.
     h = Fraction(-21, 10)
     by_smallest = real_verdict(h, h, ZERO)
     assert by_smallest == by_squares([h], [ZERO]) == "SMOOTHING"
@@ -103,29 +110,12 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     evidence=(
-        Written(
+        written(
             "three counterexamples",
-            (
-                Step(
-                    "GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient "
-                    "has a = 0 and modulus 1.",
-                    _negative_real_part,
-                ),
-                Step(
-                    "Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc.",
-                    _mildest,
-                ),
-                Step(
-                    "C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h "
-                    "= 1/5 + 3i/2 and the conjugate a: |1+ha|^2 > |1+h|^2.",
-                    _positive_real_part,
-                ),
-                Step(
-                    "C4 = circ(3/10, 9/20, 1/5, 1/20) has the eigenvalues 1, 0, 1/10 +- 2i/5. h = "
-                    "-21/10: |1+0|^2 = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000.",
-                    _not_the_smallest,
-                ),
-            ),
+            _negative_real_part,
+            _mildest,
+            _positive_real_part,
+            _not_the_smallest,
         ),
         Searched(
             "the mean of the spectrum never dominates",

@@ -9,38 +9,21 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    TWO_TOKENS,
-    Gaussian,
-    matrix,
-    squared_modulus,
-)
 from oversmoothing.theory.claims.t3.e_what_breaks import C4
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import Gaussian, squared_modulus
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
-_PAIRS = Query(
-    "(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
-    ("x", "y", "u", "v"),
-    (),
-    "Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) and "
-    "Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
-)
 # Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
-_ROWS = Query(
-    "the determinant of two rows does not see the phase s, |s| = 1",
-    ("a", "b", "c", "d", "s", "t"),
-    ("s*s + t*t == 1",),
-    "(s*a - t*b)*(s*d + t*c) - (s*c - t*d)*(s*b + t*a) == a*d - b*c",
-)
 
 
 def _conjugate_pairs() -> Any:
@@ -108,8 +91,8 @@ def _third_minors_vanish(X: Matrix) -> bool:
 
 
 # H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
-_H_PAIR = matrix("-1/2 -2 0", "1 -5/2 0", "0 0 -1/10")
-_H_NORMAL = matrix("-3/2 -1 0", "1 -3/2 0", "0 0 -1/10")
+_H_PAIR = matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
+_H_NORMAL = matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
 _A_NORMAL = C4
 # A = 1 pi^T + N: pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0, spec N = {(1 +- 3i)/16, 0}; not normal.
 _S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
@@ -122,7 +105,9 @@ def _skew_attention() -> Matrix:
 
 
 def _rank_two_profiles() -> None:
-    """X_0 = Re(v w^T) in the dominant subspace: X_L has rank 2, sigma_1 sigma_2 = c |mu|^(2L)."""
+    """Quantitatively (sigma_1 sigma_2)^2 of Re(s v w^T) is det Gram(p, q) det Gram(r, t) = |s|^4
+    (|v|^4 - |v^T v|^2)(|w|^4 - |w^T w|^2)/16: the same for every L."""
+    # X_0 = Re(v w^T) in the dominant subspace: X_L has rank 2, sigma_1 sigma_2 = c |mu|^(2L).
     A, H = _skew_attention(), _H_PAIR
     assert all(min(row) > 0 and sum(row) == 1 for row in A)
     # v = Re/Im columns 2, 3 of _S; w = (1, 0) + i... from (H - h) w = 0: w = (2, 1 - i, 0).
@@ -160,7 +145,11 @@ def _frobenius(X: Matrix) -> Fraction:
 
 
 def _normal_is_constant() -> None:
-    """H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant."""
+    """sigma_1^2 + sigma_2^2 = (|s|^2 |v|^2 |w|^2 + Re(s^2 v^T v w^T w))/2. So for generic g
+    sigma_2/sigma_1 and the effective rank of Z_L are constant in L iff v^T v = 0 or w^T w = 0 or mu
+    is real, in particular if A or H is normal; otherwise they oscillate: Re(z e^(2iL theta))
+    constant in L with z = g^2 v^T v w^T w and Re z, Im z != 0 forces e^(2i theta) = 1."""
+    # H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant.
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
     states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
@@ -168,7 +157,9 @@ def _normal_is_constant() -> None:
 
 
 def _generic_start() -> None:
-    """From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2."""
+    """Both not real. sv = p + iq, w = r + it: Re(s v w^T) = p r^T - q t^T = [p, -q][r, t]^T has
+    rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails for every L."""
+    # From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2.
     H = _H_NORMAL
     found = exact_dominance(_A_NORMAL, H)
     assert found.comparison == -1 and len(found.quotient) == 2
@@ -176,7 +167,7 @@ def _generic_start() -> None:
         assert mode.attention is not None
         a, h = complex(mode.attention.ball(64).mid()), complex(mode.value.ball(64).mid())
         assert a.imag * h.imag < 0
-    X0 = matrix("1 2 1", "3 5 -1", "-1 4 2", "2 -3 1")
+    X0 = matrix("1 2 1; 3 5 -1; -1 4 2; 2 -3 1")
     result = verdict(A=_A_NORMAL, H=H, X0=X0)
     assert result.limit_rank == 2
     X = exact_state(_A_NORMAL, H, X0, [160])[160]
@@ -185,9 +176,14 @@ def _generic_start() -> None:
 
 
 def _real_feature() -> None:
-    """h real, a complex: rank 1, and the ratio oscillates above its floor."""
+    """h real, a not: Z_L = 2 Re(s v) w^T has rank 1 and never vanishes (2). pi^T v = 0, so by T1f
+    HFC/LFC -> [1/(sqrt n delta), inf] along the oscillation ||P Re(sv)||/(sqrt n |Re(s mean v)|).
+    It is infinite only where Re(s mean v) = 0: for all L if A is doubly stochastic (mean v = 0); if
+    mean v != 0 and arg mu is a rational multiple of pi the phases are finitely many and for generic
+    g none is hit; otherwise they are dense and limsup = inf."""
+    # h real, a complex: rank 1, and the ratio oscillates above its floor.
     A, H = _skew_attention(), [[Fraction(-1)]]
-    X0 = matrix("1", "2", "4")
+    X0 = matrix("1; 2; 4")
     states = exact_state(A, H, X0, list(range(40, 60)))
     norms = [squared_norms(X) for X in states.values()]
     ratios = [hfc / lfc for hfc, lfc in norms]
@@ -199,10 +195,12 @@ def _real_feature() -> None:
 
 
 def _real_token() -> None:
-    """h complex, a real: rank 1 with a rotating feature direction; a = 1 smooths with cos -> 1."""
-    H = matrix("1/2 -1", "1 1/2")
-    A = matrix("3/4 1/4", "1/4 3/4")
-    X0 = matrix("1 2", "3 5")
+    """h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction rotates; a = 1 has
+    v = 1, so HFC/LFC -> 0 and all cosines tend to 1."""
+    # h complex, a real: rank 1 with a rotating feature direction; a = 1 smooths with cos -> 1.
+    H = matrix("1/2 -1; 1 1/2")
+    A = matrix("3/4 1/4; 1/4 3/4")
+    X0 = matrix("1 2; 3 5")
     assert verdict(A=A, H=H).verdict == "SMOOTHING"
     first, second = (exact_state(A, H, X0, [L])[L] for L in (80, 81))
     for X in (first, second):
@@ -213,8 +211,9 @@ def _real_token() -> None:
 
 
 def _negative_multiplier() -> None:
-    """1 + ha real and negative: X_L/rho^L alternates with period 2."""
-    A, H, X0 = matrix("1/8 7/8", "7/8 1/8"), matrix("3"), matrix("1", "-1")
+    """h and a real: Z_L has rank 1. 1 + ha < 0: it alternates."""
+    # 1 + ha real and negative: X_L/rho^L alternates with period 2.
+    A, H, X0 = matrix("1/8 7/8; 7/8 1/8"), matrix("3"), matrix("1; -1")
     states = exact_state(A, H, X0, [1, 2, 3])
     mu = Fraction(1) + 3 * Fraction(-3, 4)
     assert mu == Fraction(-5, 4)
@@ -249,64 +248,25 @@ def _one_pair(instance: Instance) -> bool:
     return simple and len({mode.structural for mode in modes}) == 1
 
 
-_PROOF = Written(
+_PROOF = written(
     "rank and cosines of the limit",
-    (
-        Step(
-            "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
-            "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
-            "= hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate "
-            "(once, if all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL "
-            "arg mu), so Z_L = 2 Re(s v w^T), or s v w^T.",
-        ),
-        Step(
-            "A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
-            "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
-        ),
-        Step(
-            "h and a real: Z_L has rank 1. 1 + ha < 0: it alternates.",
-            _negative_multiplier,
-        ),
-        Step(
-            "h real, a not: Z_L = 2 Re(s v) w^T has rank 1 and never vanishes (2). pi^T v = 0, so "
-            "by T1f HFC/LFC -> [1/(sqrt n delta), inf] along the oscillation ||P Re(sv)||/(sqrt n "
-            "|Re(s mean v)|). It is infinite only where Re(s mean v) = 0: for all L if A is doubly "
-            "stochastic (mean v = 0); if mean v != 0 and arg mu is a rational multiple of pi the "
-            "phases are finitely many and for generic g none is hit; otherwise they are dense and "
-            "limsup = inf.",
-            _real_feature,
-        ),
-        Step(
-            "h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction rotates; a "
-            "= 1 has v = 1, so HFC/LFC -> 0 and all cosines tend to 1.",
-            _real_token,
-        ),
-        Step(
-            "Both not real. sv = p + iq, w = r + it: Re(s v w^T) = p r^T - q t^T = [p, -q][r, t]^T "
-            "has rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails "
-            "for every L.",
-            _generic_start,
-        ),
-        Step(
-            "Quantitatively (sigma_1 sigma_2)^2 of Re(s v w^T) is det Gram(p, q) det Gram(r, t) = "
-            "|s|^4 (|v|^4 - |v^T v|^2)(|w|^4 - |w^T w|^2)/16: the same for every L.",
-            _rank_two_profiles,
-        ),
-        Step(
-            "sigma_1^2 + sigma_2^2 = (|s|^2 |v|^2 |w|^2 + Re(s^2 v^T v w^T w))/2. So for generic g "
-            "sigma_2/sigma_1 and the effective rank of Z_L are constant in L iff v^T v = 0 or w^T "
-            "w = 0 or mu is real, in particular if A or H is normal; otherwise they oscillate: "
-            "Re(z e^(2iL theta)) constant in L with z = g^2 v^T v w^T w and Re z, Im z != 0 forces "
-            "e^(2i theta) = 1.",
-            _normal_is_constant,
-        ),
-        Step(
-            "Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their "
-            "determinant in the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then "
-            "|cos| of the pair stays below 1 uniformly (s ranges over a circle). Such a pair "
-            "exists, else v would be a multiple of a real vector.",
-        ),
-    ),
+    "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
+    "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
+    "= hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate "
+    "(once, if all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL "
+    "arg mu), so Z_L = 2 Re(s v w^T), or s v w^T.",
+    "A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
+    "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
+    _negative_multiplier,
+    _real_feature,
+    _real_token,
+    _generic_start,
+    _rank_two_profiles,
+    _normal_is_constant,
+    "Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their "
+    "determinant in the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then "
+    "|cos| of the pair stays below 1 uniformly (s ranges over a circle). Such a pair "
+    "exists, else v would be a multiple of a real vector.",
 )
 
 CLAIM = Claim(
@@ -330,26 +290,23 @@ CLAIM = Claim(
     ),
     evidence=(
         Symbolic("the moduli of the four pairs", _conjugate_pairs),
-        proved(
-            _PAIRS,
-            {"x": "0", "y": "0", "u": "0", "v": "0"},
-            altered(
-                _PAIRS,
-                "with the opposite sign",
-                conclusion="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, "
-                "y*v > 0)",
-            ),
+        for_all(
+            "x y u v",
+            then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) "
+            "and Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
+            name="(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
+            at="x=0, y=0, u=0, v=0",
+        ).unless(
+            "with the opposite sign",
+            then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v > 0)",
         ),
-        proved(
-            _ROWS,
-            {"a": "1", "b": "0", "c": "0", "d": "1", "s": "1", "t": "0"},
-            altered(
-                _ROWS,
-                "for every s",
-                hypotheses=(),
-                witness={"a": "1", "b": "0", "c": "0", "d": "1", "s": "2", "t": "0"},
-            ),
-        ),
+        for_all(
+            "a b c d s t",
+            given="s*s + t*t == 1",
+            then="(s*a - t*b)*(s*d + t*c) - (s*c - t*d)*(s*b + t*a) == a*d - b*c",
+            name="the determinant of two rows does not see the phase s, |s| = 1",
+            at="a=1, b=0, c=0, d=1, s=1, t=0",
+        ).unless("for every s", without="s*s + t*t == 1", at="a=1, b=0, c=0, d=1, s=2, t=0"),
         Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
         Symbolic("the norm of Re(v w^T)", _norm_residual),
         _PROOF,

@@ -7,51 +7,34 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    AA,
-    BITS,
-    GENERIC,
-    J2,
-    SEVERAL,
-    SMOOTHING,
-    STOCHASTIC,
-    certain,
-    contains_both_radii,
-    cosines,
-    diagonal,
-    far_state,
-    is_zero,
-    matrix,
-    radii,
-    step,
-)
+from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import BITS, certain, is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Written,
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import (
+    GENERIC,
+    ROW_STOCHASTIC,
+    SMOOTHING,
+    TWO_TOKENS,
+    contains_both_radii,
 )
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.instances import AA, J2
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
-_ANGLE = Query(
-    "a token within t ||c|| of c has cos >= sqrt(1 - t^2) with c",
-    ("p", "q", "t"),
-    ("0 <= t", "t < 1", "p**2 + q**2 <= t**2"),
-    "1 + p > 0 and (1+p)**2 >= (1-t**2)*((1+p)**2 + q**2)",
-)
 
 
 def _autonomous() -> None:
-    """P X' depends on P X alone, and pi^T X' = pi^T X (I + W)."""
+    """T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L evolve apart;
+    x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||."""
+    # P X' depends on P X alone, and pi^T X' = pi^T X (I + W).
     entries = sp.symbols("a0:6", real=True)
     A = sp.Matrix(
         3, 3, lambda i, j: entries[2 * i + j] if j < 2 else 1 - sum(entries[2 * i : 2 * i + 2])
@@ -71,33 +54,30 @@ def _autonomous() -> None:
 
 
 def _left_vector() -> None:
-    """z^T c_L^T = (1+h)^L z^T c_0^T in fractions, for a defective and dominant h = 1/2."""
-    H = matrix("1/2 1", "0 1/2")
+    """Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so ||c_L|| >=
+    rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not."""
+    # z^T c_L^T = (1+h)^L z^T c_0^T in fractions, for a defective and dominant h = 1/2.
+    H = matrix("1/2 1; 0 1/2")
     z = [Fraction(0), Fraction(1)]
-    X = matrix("1 2", "3 5")
+    X = matrix("1 2; 3 5")
     start = sum(z[j] * (X[0][j] + X[1][j]) / 2 for j in range(2))
     for depth in range(1, 8):
-        X = step(AA, H, X)
+        X = layer(AA, H, X)
         now = sum(z[j] * (X[0][j] + X[1][j]) / 2 for j in range(2))
         assert now == Fraction(3, 2) ** depth * start
 
 
 def _double_angle() -> None:
+    """Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is within an angle
+    asin(t) of c (the query below; a plane through c and x_k suffices), so two tokens are within 2
+    asin(t) and cos >= 1 - 2t^2 -> 1."""
     t = sp.Symbol("t", positive=True)
     assert is_zero(sp.cos(2 * sp.asin(t)).rewrite(sp.asin).expand(trig=True) - (1 - 2 * t**2))
 
 
 _STEPS = (
-    Step(
-        "T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L evolve "
-        "apart; x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||.",
-        _autonomous,
-    ),
-    Step(
-        "Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so "
-        "||c_L|| >= rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not.",
-        _left_vector,
-    ),
+    _autonomous,
+    _left_vector,
     Step(
         "The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are not 0), a "
         "null set; outside it the constant in step 2 is positive. No other genericity is used.",
@@ -107,12 +87,7 @@ _STEPS = (
         "rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = rho_Q/rho_C < 1; "
         "and HFC/LFC -> 0 by T1e.",
     ),
-    Step(
-        "Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is within an "
-        "angle asin(t) of c (the query below; a plane through c and x_k suffices), so two tokens "
-        "are within 2 asin(t) and cos >= 1 - 2t^2 -> 1.",
-        _double_angle,
-    ),
+    _double_angle,
     Step(
         "Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - ||U||, "
         "sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = exp(entropy of "
@@ -135,11 +110,11 @@ def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
 
 
 _CASES = (
-    (AA, matrix("1/2"), matrix("1", "2")),
-    (AA, matrix("-3/2"), matrix("1", "2")),
-    (J2, matrix("-1/2 -2", "2 -1/2"), matrix("1 2", "3 5")),
-    (AA, matrix("1/2 1", "0 1/2"), matrix("1 2", "-3 5")),
-    (matrix("1/8 7/8", "7/8 1/8"), diagonal("1", "1"), matrix("1 2", "-3 5")),
+    (AA, matrix("1/2"), matrix("1; 2")),
+    (AA, matrix("-3/2"), matrix("1; 2")),
+    (J2, matrix("-1/2 -2; 2 -1/2"), matrix("1 2; 3 5")),
+    (AA, matrix("1/2 1; 0 1/2"), matrix("1 2; -3 5")),
+    (matrix("1/8 7/8; 7/8 1/8"), diagonal("1 1"), matrix("1 2; -3 5")),
 )
 
 
@@ -163,34 +138,21 @@ CLAIM = Claim(
     r"\cos(x_i,x_k)\to1,\quad \mathrm{erank}\to1",
     source="ours; the three notions are those of arXiv 2401.04301",
     on_record=Status.WRITTEN,
-    hypotheses=(STOCHASTIC, SEVERAL, SMOOTHING, GENERIC),
+    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, SMOOTHING, GENERIC),
     evidence=(
-        Written("decoupling, a left eigenvector, and Weyl", _STEPS),
-        ForAllReals(
-            _ANGLE,
-            (
-                Mutation(
-                    "t may reach 2",
-                    Query(
-                        "mutated",
-                        _ANGLE.variables,
-                        ("0 <= t", "t <= 2", "p**2 + q**2 <= t**2"),
-                        _ANGLE.conclusion,
-                    ),
-                    {"p": "-3/2", "q": "0", "t": "3/2"},
-                ),
-                Mutation(
-                    "cos^2 >= 1 - t^2/2",
-                    Query(
-                        "mutated",
-                        _ANGLE.variables,
-                        _ANGLE.hypotheses,
-                        "(1+p)**2 >= (1-t**2/2)*((1+p)**2 + q**2)",
-                    ),
-                    {"p": "-9/25", "q": "12/25", "t": "3/5"},
-                ),
-            ),
-            {"p": "1/10", "q": "1/10", "t": "1/2"},
+        written("decoupling, a left eigenvector, and Weyl", *_STEPS),
+        for_all(
+            "p q t",
+            given="0 <= t; t < 1; p**2 + q**2 <= t**2",
+            then="1 + p > 0 and (1+p)**2 >= (1-t**2)*((1+p)**2 + q**2)",
+            name="a token within t ||c|| of c has cos >= sqrt(1 - t^2) with c",
+            at="p=1/10, q=1/10, t=1/2",
+        )
+        .unless("t may reach 2", without="t < 1", given="t <= 2", at="p=-3/2, q=0, t=3/2")
+        .unless(
+            "cos^2 >= 1 - t^2/2",
+            then="(1+p)**2 >= (1-t**2/2)*((1+p)**2 + q**2)",
+            at="p=-9/25, q=12/25, t=3/5",
         ),
         Certified("simple, negative, complex, defective, repeated h", _certify),
         Searched("far states of generic smoothing cases", draw.exact_cases(3, 2), _law),

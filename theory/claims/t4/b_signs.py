@@ -10,55 +10,30 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    A3,
-    BITS,
-    CAUSAL,
+from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.numbers.rational import Matrix, to_float
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import BITS, certain
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import (
     GENERIC,
     NON_SMOOTHING,
     ONE_REAL_PAIR,
     POSITIVE,
-    SEVERAL,
-    certain,
-    cosines,
-    far_state,
-    matrix,
-    product,
-    radii,
+    TWO_TOKENS,
     single_pair,
-    stationary,
 )
-from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.rates import rank_rate
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Symbolic,
-    Written,
-)
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.instances import A3, CAUSAL_MEANS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-
-_POSITIVE_MU = Query(
-    "a real multiplier 1 + ha <= 0 is always beaten by consensus",
-    ("h", "a"),
-    ("-1 < a", "a < 1", "1 + h*a <= 0"),
-    "(1+h)**2 > (1+h*a)**2",
-)
-_MIXED = Query(
-    "n = 3: pi > 0 and pi^T v = 0 with v >= 0 leave only v = 0",
-    ("p", "q", "s", "u", "v", "w"),
-    ("p > 0", "q > 0", "s > 0", "p*u + q*v + s*w == 0", "u >= 0", "v >= 0", "w >= 0"),
-    "u == 0 and v == 0 and w == 0",
-)
 
 
 def mean_cosine(plus: int, minus: int) -> Fraction:
@@ -81,6 +56,8 @@ def _one_negative() -> sp.Expr:
 
 
 def _counts() -> None:
+    """Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)), sum s = n_+ -
+    n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n."""
     for plus, minus in pairs(range(1, 6), range(1, 6)):
         signs = [1] * plus + [-1] * minus
         n = len(signs)
@@ -89,7 +66,8 @@ def _counts() -> None:
 
 
 def _orthogonal() -> None:
-    """(1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5."""
+    """(1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0."""
+    # (1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5.
     v, pi = [[Fraction(-1)], [Fraction(-1)], [Fraction(7)]], stationary(A3)
     assert product(A3, v) == [[x[0] / 5] for x in v]
     assert sum(p * x[0] for p, x in zip(pi, v, strict=True)) == 0
@@ -97,17 +75,18 @@ def _orthogonal() -> None:
 
 def _causal() -> None:
     """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
-    assert stationary(CAUSAL) == [1, 0, 0]
-    v = matrix("0", "1", "2")
-    assert product(CAUSAL, v) == [[x[0] / 2] for x in v]
-    w = matrix("0", "0", "1")
-    assert product(CAUSAL, w) == [[x[0] / 3] for x in w]
+    assert stationary(CAUSAL_MEANS) == [1, 0, 0]
+    v = matrix("0; 1; 2")
+    assert product(CAUSAL_MEANS, v) == [[x[0] / 2] for x in v]
+    w = matrix("0; 0; 1")
+    assert product(CAUSAL_MEANS, w) == [[x[0] / 3] for x in w]
 
 
 def _causal_collapse() -> None:
-    """h = -1/4: 1 - 1/12 dominates along (0, 0, 1); no cosine tends to -1."""
-    H = matrix("-1/2 0", "0 -1/4")
-    X = measured.states(CAUSAL, H, matrix("1 1", "2 5", "1 20"), [600], BITS)[600]
+    """H = diag(-1/2, -1/4), 600 layers in balls"""
+    # h = -1/4: 1 - 1/12 dominates along (0, 0, 1); no cosine tends to -1.
+    H = matrix("-1/2 0; 0 -1/4")
+    X = measured.states(CAUSAL_MEANS, H, matrix("1 1; 2 5; 1 20"), [600], BITS)[600]
     with at_precision(BITS):
         for i, k in ((0, 1), (0, 2), (1, 2)):
             certain(measured.cosine(X, i, k, BITS) > 0)
@@ -130,19 +109,12 @@ _STEPS = (
         "and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0: nothing "
         "follows.)",
     ),
-    Step(
-        "(1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0.",
-        _orthogonal,
-    ),
+    _orthogonal,
     Step(
         "pi > 0 (A > 0) and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
         "both a positive and a negative one (n = 3 is the query). So some pair has cos -> -1.",
     ),
-    Step(
-        "Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)), "
-        "sum s = n_+ - n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n.",
-        _counts,
-    ),
+    _counts,
     Step(
         "Converse (A row-stochastic, 1 simple): if pi_k = 0 for some k, the set T of transient "
         "tokens is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0 has a "
@@ -192,7 +164,7 @@ def _law(case: tuple[Matrix, Matrix, int]) -> None:
 
 def _certify(effort: Effort) -> tuple[int, int, str | None]:
     """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
-    X = measured.states(A3, matrix("-1/2 0", "0 -1/3"), matrix("1 2", "3 1", "-2 5"), [2000], BITS)
+    X = measured.states(A3, matrix("-1/2 0; 0 -1/3"), matrix("1 2; 3 1; -2 5"), [2000], BITS)
     with at_precision(BITS):
         state = X[2000]
         certain(measured.cosine(state, 0, 1, BITS) > 1 - 2.0**-40)
@@ -215,59 +187,34 @@ CLAIM = Claim(
     source="ours, on the angle convergence of arXiv 2401.04301; positivity of mu and the converse "
     "for pi sharpen it",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, SEVERAL, NON_SMOOTHING, ONE_REAL_PAIR, GENERIC),
+    hypotheses=(POSITIVE, TWO_TOKENS, NON_SMOOTHING, ONE_REAL_PAIR, GENERIC),
     evidence=(
-        Written("projectors, and pi^T v = 0", _STEPS),
+        written("projectors, and pi^T v = 0", *_STEPS),
         Symbolic("the mean cosine by counting pairs", _mean, complete=False),
         Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
-        ForAllReals(
-            _POSITIVE_MU,
-            (
-                Mutation(
-                    "a = 1 allowed",
-                    Query(
-                        "mutated",
-                        _POSITIVE_MU.variables,
-                        ("-1 < a", "a <= 1", "1 + h*a <= 0"),
-                        _POSITIVE_MU.conclusion,
-                    ),
-                ),
-                Mutation(
-                    "mu up to 1/2",
-                    Query(
-                        "mutated",
-                        _POSITIVE_MU.variables,
-                        ("-1 < a", "a < 1", "1 + h*a <= 1/2"),
-                        _POSITIVE_MU.conclusion,
-                    ),
-                ),
-            ),
-            {"h": "-4", "a": "1/2"},
-        ),
-        ForAllReals(
-            _MIXED,
-            (
-                Mutation(
-                    "pi >= 0",
-                    Query(
-                        "mutated",
-                        _MIXED.variables,
-                        ("p > 0", "q >= 0", "s >= 0", *_MIXED.hypotheses[3:]),
-                        _MIXED.conclusion,
-                    ),
-                ),
-            ),
-            {"p": "1", "q": "1", "s": "1", "u": "0", "v": "0", "w": "0"},
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "1 + h*a <= 0"),
+            then="(1+h)**2 > (1+h*a)**2",
+            name="a real multiplier 1 + ha <= 0 is always beaten by consensus",
+            at="h=-4, a=1/2",
+        )
+        .unless("a = 1 allowed", without="a < 1", given="a <= 1")
+        .unless("mu up to 1/2", without="1 + h*a <= 0", given="1 + h*a <= 1/2"),
+        for_all(
+            "p q s u v w",
+            given="p > 0; q > 0; s > 0; p*u + q*v + s*w == 0; u >= 0; v >= 0; w >= 0",
+            then="u == 0 and v == 0 and w == 0",
+            name="n = 3: pi > 0 and pi^T v = 0 with v >= 0 leave only v = 0",
+            at="p=1, q=1, s=1, u=0, v=0, w=0",
             complete=False,
-        ),
+        ).unless("pi >= 0", without="q > 0; s > 0", given="q >= 0; s >= 0"),
         Certified("A3 at 2000 layers", _certify),
         Searched("cosines and their mean at far depths", _cases(), _law),
-        Written(
+        written(
             "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
-            (
-                Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
-                Step("H = diag(-1/2, -1/4), 600 layers in balls", _causal_collapse),
-            ),
+            Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
+            _causal_collapse,
             complete=False,
         ),
     ),

@@ -9,27 +9,15 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    GENERIC,
-    J2,
-    ROTATING,
-    SEMISIMPLE,
-    STOCHASTIC,
-    certain,
-    diagonal,
-    identity,
-    plus,
-    product,
-    step,
-    term_rank,
-    uniform_plus,
-)
+from oversmoothing.theory.claims.t4.far_states import term_rank
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import diagonal, flat, identity, layer, plus, product
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import certain
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import (
     Certified,
@@ -37,8 +25,10 @@ from oversmoothing.theory.proofs.evidence import (
     Searched,
     Simulated,
     Step,
-    Written,
 )
+from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, SEMISIMPLE
+from oversmoothing.theory.proofs.instances import J2, ROTATING
+from oversmoothing.theory.proofs.written import written
 
 Pattern = list[list[bool]]
 
@@ -64,8 +54,10 @@ def _koenig(pattern: Pattern, k: int) -> bool:
 
 
 def _generic_minors() -> None:
-    """Every 2 x 3, 3 x 3 pattern: the rank of independent entries on it is its maximum matching,
-    which is the least number of covering lines."""
+    """rank G_L <= k, the maximum matching of D, for every L: k lines cover D (Koenig), and a matrix
+    supported on k lines has rank at most k. By Weyl sigma_{k+1}(X_L)/rho^L -> 0."""
+    # Every 2 x 3, 3 x 3 pattern: the rank of independent entries on it is its maximum matching,
+    # which is the least number of covering lines.
     for n, d in ((2, 3), (3, 3)):
         for code in range(1, 2 ** (n * d), 1 if n == 2 else 7):
             pattern = [[bool(code >> (i * d + j) & 1) for j in range(d)] for i in range(n)]
@@ -80,14 +72,20 @@ def _generic_minors() -> None:
 
 
 def _monomials() -> None:
-    """The 3 x 3 determinant of independent entries: six monomials, coefficients +-1, none alike."""
+    """Take rows and columns of a maximum matching. The k-minor of G_L is a polynomial in the
+    independent c_ij; distinct matchings give distinct monomials, each with a coefficient of modulus
+    1: nothing cancels, repeated eigenvalues included."""
+    # The 3 x 3 determinant of independent entries: six monomials, coefficients +-1, none alike.
     C = sp.Matrix(3, 3, sp.symbols("c0:9"))
     terms = sp.Poly(C.det(), *C).terms()
     assert len(terms) == 6 and {abs(coefficient) for _, coefficient in terms} == {1}
 
 
 def _singular_value_bound() -> None:
-    """|minor of order 2| <= sigma_1 sigma_2 on [[x, y], [z, w]]: equality, det^2 = (s1 s2)^2."""
+    """The k-th compound of V G_L U^T has norm >= const |minor| and = sigma_1 ... sigma_k; sigma_1,
+    ..., sigma_{k-1} are bounded by const rho^L. So sigma_k >= const rho^L there: limsup
+    sigma_k/sigma_1 > 0."""
+    # |minor of order 2| <= sigma_1 sigma_2 on [[x, y], [z, w]]: equality, det^2 = (s1 s2)^2.
     x, y, z, w = sp.symbols("x y z w", real=True)
     X = sp.Matrix([[x, y], [z, w]])
     assert sp.expand((X.T * X).det() - X.det() ** 2) == 0
@@ -101,28 +99,14 @@ _PROOF = (
         "A is 0 (semisimple). So X_L/rho^L = V G_L U^T + o(1), G_L = [c_ij e^(i L theta_ij)] on "
         "the set D of dominant pairs and 0 elsewhere, i and j counted with multiplicity.",
     ),
-    Step(
-        "rank G_L <= k, the maximum matching of D, for every L: k lines cover D (Koenig), and a "
-        "matrix supported on k lines has rank at most k. By Weyl sigma_{k+1}(X_L)/rho^L -> 0.",
-        _generic_minors,
-    ),
-    Step(
-        "Take rows and columns of a maximum matching. The k-minor of G_L is a polynomial in the "
-        "independent c_ij; distinct matchings give distinct monomials, each with a coefficient of "
-        "modulus 1: nothing cancels, repeated eigenvalues included.",
-        _monomials,
-    ),
+    _generic_minors,
+    _monomials,
     Step(
         "At L = 0 that minor is a non-zero polynomial in C, hence in X_0, and real X_0 are Zariski "
         "dense: it is not 0 outside a null set. As a function of L it is almost periodic, so its "
         "almost-periods with error |value at 0|/2 make it bounded below on a relatively dense set.",
     ),
-    Step(
-        "The k-th compound of V G_L U^T has norm >= const |minor| and = sigma_1 ... sigma_k; "
-        "sigma_1, ..., sigma_{k-1} are bounded by const rho^L. So sigma_k >= const rho^L there: "
-        "limsup sigma_k/sigma_1 > 0.",
-        _singular_value_bound,
-    ),
+    _singular_value_bound,
     Step(
         "k = 1 iff no two pairs of D differ in both indices (two such pairs are a matching), iff "
         "r_sigma = max over i != k, j != l of |mu_ij mu_kl|/rho^2 < 1. So sigma_2/sigma_1 -> 0 iff "
@@ -198,8 +182,9 @@ def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> No
 
 
 def _rank_one_start() -> None:
-    """A = 2/5 I + 3/20 11^T, H = -1/2 I_5, X_0 = x y^T: all 20 coefficients non-zero, rank 1."""
-    A, H = uniform_plus(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
+    """a rank-1 X_0 with all coefficients non-zero"""
+    # A = 2/5 I + 3/20 11^T, H = -1/2 I_5, X_0 = x y^T: all 20 coefficients non-zero, rank 1.
+    A, H = flat(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
     x, y = [1, -3, 2, 5], [1, 2, 3, 4, 5]
     X = [[Fraction(p * q) for q in y] for p in x]
     V = [[1, 1, 1, 1], [1, -1, 0, 0], [1, 1, -2, 0], [1, 1, 1, -3]]
@@ -207,21 +192,23 @@ def _rank_one_start() -> None:
     pattern = dominant_pattern([Fraction(2, 5)] * 3 + [Fraction(1)], [Fraction(-1, 2)] * 5)
     assert term_rank(pattern) == 3
     for _ in range(6):
-        X = step(A, H, X)
+        X = layer(A, H, X)
         assert to_flint(X).rank() == 1
 
 
 def _alternating() -> None:
-    """A = J2, H = diag(0, -2), X_0 = [[2, 2], [0, 0]]: rank 1 at even depths, 2 at odd ones."""
+    """rank 1 and 2 in turn"""
+    # A = J2, H = diag(0, -2), X_0 = [[2, 2], [0, 0]]: rank 1 at even depths, 2 at odd ones.
     X = [[Fraction(2), Fraction(2)], [Fraction(0), Fraction(0)]]
     for depth in range(8):
         assert to_flint(X).rank() == 1 + depth % 2
-        X = step(J2, diagonal("0", "-2"), X)
+        X = layer(J2, diagonal("0 -2"), X)
 
 
 def _liminf_is_zero() -> None:
-    """Eigenvalues (1 +- 3i)/10 and h = -1/2, -3/2: det G_L = 2i Im(c w^L), w = (35 + 12i)/37, no
-    root of unity (its minimal polynomial x^2 - (70/37) x + 1 is not integral): L arg w is dense."""
+    """sigma_2/sigma_1 has liminf 0 and limsup > 0"""
+    # Eigenvalues (1 +- 3i)/10 and h = -1/2, -3/2: det G_L = 2i Im(c w^L), w = (35 + 12i)/37, no
+    # root of unity (its minimal polynomial x^2 - (70/37) x + 1 is not integral): L arg w is dense.
     a = sp.Rational(1, 10) + sp.Rational(3, 10) * sp.I
     first, second = 1 - a / 2, 1 - 3 * a / 2
     assert sp.expand(first * sp.conjugate(first) - second * sp.conjugate(second)) == 0
@@ -243,7 +230,7 @@ def _liminf_is_zero() -> None:
 def _certify_swing(effort: Effort) -> tuple[int, int, str | None]:
     """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
     H, X0 = (
-        diagonal("-1/2", "-3/2"),
+        diagonal("-1/2 -3/2"),
         [[Fraction(x) for x in row] for row in ((1, 2), (3, 5), (-2, 1))],
     )
     found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
@@ -262,9 +249,9 @@ def _measure(effort: Effort) -> list[Measurement]:
     for name, H in (
         ("H = -I/2, d = 5", identity(5, Fraction(-1, 2))),
         ("H = -I/2, d = 2", identity(2, Fraction(-1, 2))),
-        ("H distinct", diagonal("-1/2", "-1/4", "-3/8")),
+        ("H distinct", diagonal("-1/2 -1/4 -3/8")),
     ):
-        A, d = uniform_plus(w, 4), len(H)
+        A, d = flat(w, 4), len(H)
         X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-99, 100, (4, d))]
         h = [H[j][j] for j in range(d)]
         start = to_float(X0)
@@ -294,17 +281,15 @@ CLAIM = Claim(
     r"\sigma_2/\sigma_1\to0\iff r_\sigma=\max_{i\ne k,\,j\ne l}|\mu_{ij}\mu_{kl}|/\rho^2<1",
     source="ours; A need not even be stochastic",
     on_record=Status.WRITTEN,
-    hypotheses=(STOCHASTIC, SEMISIMPLE, GENERIC),
+    hypotheses=(ROW_STOCHASTIC, SEMISIMPLE, GENERIC),
     evidence=(
-        Written("minors, matchings and almost periodicity", _PROOF),
+        written("minors, matchings and almost periodicity", *_PROOF),
         Searched("rank of the leading matrix, exactly, against the matching", _patterns(), _law),
-        Written(
+        written(
             "generic means outside a null set: exact exceptions, and a liminf of 0",
-            (
-                Step("a rank-1 X_0 with all coefficients non-zero", _rank_one_start),
-                Step("rank 1 and 2 in turn", _alternating),
-                Step("sigma_2/sigma_1 has liminf 0 and limsup > 0", _liminf_is_zero),
-            ),
+            _rank_one_start,
+            _alternating,
+            _liminf_is_zero,
             complete=False,
         ),
         Certified("the swing of sigma_2/sigma_1 with an irrational phase", _certify_swing),

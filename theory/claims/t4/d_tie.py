@@ -8,39 +8,33 @@ import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.c_rank import projector
-from oversmoothing.theory.claims.t4.limits_kit import (
-    AA,
-    AQ,
-    GENERIC,
-    POSITIVE,
-    ROTATING,
-    SEMISIMPLE,
-    SEVERAL,
-    TIE,
-    contains_both_radii,
-    diagonal,
-    matrix,
-    stationary,
-    step,
-)
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
+from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import ForAllReals, Mutation, Searched, Step, Written
-from oversmoothing.theory.proofs.query import Query
-
-_POSITIVE_MU = Query(
-    "a real multiplier 1 + ha <= 0 cannot tie with consensus",
-    ("h", "a", "rho"),
-    ("-1 < a", "a < 1", "1 + h*a <= 0", "(1+h)**2 <= rho**2"),
-    "(1+h*a)**2 < rho**2",
+from oversmoothing.theory.proofs.evidence import Searched, Step
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import (
+    GENERIC,
+    POSITIVE,
+    SEMISIMPLE,
+    TIE,
+    TWO_TOKENS,
+    contains_both_radii,
 )
+from oversmoothing.theory.proofs.instances import AA, AQ, ROTATING
+from oversmoothing.theory.proofs.written import written
 
 
 def _collapse() -> None:
-    """AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out."""
-    H, X = diagonal("-4", "-1"), matrix("2 1", "1 3")
+    """All dominant pairs on one simple real h: S_L = g_L u^T, g_L = sum of c_i e^(i L theta_i) v_i
+    over independent v_i, so ||g_L|| is bounded below, sigma_2/sigma_1 -> 0, and |cos| -> 1 between
+    tokens along depths at which their entries of g_L stay off 0 (all depths for real a and generic
+    X_0). All of them may tend to +1: a tie does not exclude angle collapse."""
+    # AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out.
+    H, X = diagonal("-4 -1"), matrix("2 1; 1 3")
     states = exact_state(AQ, H, X, [40, 41])
     for depth, state in states.items():
         hfc, lfc = squared_norms(state)
@@ -52,23 +46,26 @@ def _collapse() -> None:
 
 
 def _depends_on_start() -> None:
-    """Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is."""
+    """If all dominant multipliers have one phase, S_L = e^(i L theta) S_0 and the ratio tends to
+    ||PS_0||/(sqrt n ||1^T S_0/n||), positive and finite and dependent on X_0. All h and a real:
+    multipliers off consensus are positive (query), so this is so unless some 1 + h = -rho; with
+    that, S_L has period 2 in L."""
+    # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
     for start in ("1 2", "5 2", "-1 4"):
         x, y = (Fraction(v) for v in start.split())
         X = [[x], [y]]
         for _ in range(6):
-            X = step(AA, matrix("-4/3"), X)
+            X = layer(AA, matrix("-4/3"), X)
             hfc, lfc = squared_norms(X)
             assert hfc / lfc == ((x - y) / (x + y)) ** 2
 
 
 def _unbounded() -> None:
-    """ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5.
-
-    The mean is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase
-    that is no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
-    """
-    H, X0 = matrix("-2"), matrix("3", "-2", "-1/2")
+    """With complex a the oscillation can be unbounded: the ratio then has limsup infinity."""
+    # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
+    # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
+    # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
+    H, X0 = matrix("-2"), matrix("3; -2; -1/2")
     pi = stationary(ROTATING)
     c = sum(p * x[0] for p, x in zip(pi, X0, strict=True))
     parts = []
@@ -106,25 +103,9 @@ _STEPS = (
         "const rho^L; and likewise LFC/HFC >= const > 0. So the ratio tends neither to 0 nor to "
         "infinity.",
     ),
-    Step(
-        "If all dominant multipliers have one phase, S_L = e^(i L theta) S_0 and the ratio tends "
-        "to ||PS_0||/(sqrt n ||1^T S_0/n||), positive and finite and dependent on X_0. All h and "
-        "a real: multipliers off consensus are positive (query), so this is so unless some 1 + h "
-        "= -rho; with that, S_L has period 2 in L.",
-        _depends_on_start,
-    ),
-    Step(
-        "All dominant pairs on one simple real h: S_L = g_L u^T, g_L = sum of c_i e^(i L theta_i) "
-        "v_i over independent v_i, so ||g_L|| is bounded below, sigma_2/sigma_1 -> 0, and |cos| "
-        "-> 1 between tokens along depths at which their entries of g_L stay off 0 (all depths "
-        "for real a and generic X_0). All of them may tend to +1: a tie does not exclude angle "
-        "collapse.",
-        _collapse,
-    ),
-    Step(
-        "With complex a the oscillation can be unbounded: the ratio then has limsup infinity.",
-        _unbounded,
-    ),
+    _depends_on_start,
+    _collapse,
+    _unbounded,
 )
 
 
@@ -160,33 +141,18 @@ CLAIM = Claim(
     r"\liminf \tfrac{\|HFC\|}{\|LFC\|}<\infty",
     source="ours; the possible unboundedness corrects an earlier 'finite or oscillates'",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, SEVERAL, TIE, SEMISIMPLE, GENERIC),
+    hypotheses=(POSITIVE, TWO_TOKENS, TIE, SEMISIMPLE, GENERIC),
     evidence=(
-        Written("the leading trigonometric polynomial", _STEPS),
-        ForAllReals(
-            _POSITIVE_MU,
-            (
-                Mutation(
-                    "mu up to 1/3",
-                    Query(
-                        "mutated",
-                        _POSITIVE_MU.variables,
-                        ("-1 < a", "a < 1", "1 + h*a <= 1/3", "(1+h)**2 <= rho**2"),
-                        _POSITIVE_MU.conclusion,
-                    ),
-                ),
-                Mutation(
-                    "a = 1 allowed",
-                    Query(
-                        "mutated",
-                        _POSITIVE_MU.variables,
-                        ("-1 < a", "a <= 1", "1 + h*a <= 0", "(1+h)**2 <= rho**2"),
-                        _POSITIVE_MU.conclusion,
-                    ),
-                ),
-            ),
-            {"h": "-3", "a": "1/2", "rho": "3"},
-        ),
+        written("the leading trigonometric polynomial", *_STEPS),
+        for_all(
+            "h a rho",
+            given=(EIGENVALUE, "1 + h*a <= 0; (1+h)**2 <= rho**2"),
+            then="(1+h*a)**2 < rho**2",
+            name="a real multiplier 1 + ha <= 0 cannot tie with consensus",
+            at="h=-3, a=1/2, rho=3",
+        )
+        .unless("mu up to 1/3", without="1 + h*a <= 0", given="1 + h*a <= 1/3")
+        .unless("a = 1 allowed", without="a < 1", given="a <= 1"),
         Searched(
             "one feature at the tie, exactly",
             draw.two_token_attention().flatmap(

@@ -11,33 +11,34 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t4.c_rank import projector
-from oversmoothing.theory.claims.t4.limits_kit import (
-    A3,
-    AA,
-    BITS,
-    STOCHASTIC,
-    content,
-    diagonal,
-    identity,
-    is_zero,
-    matrix,
-    product,
-    stationary,
-    step,
-    uniform_plus,
-)
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import (
+    diagonal,
+    flat,
+    identity,
+    layer,
+    matrix,
+    product,
+)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import BITS, is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, content
+from oversmoothing.theory.proofs.instances import A3, AA
+from oversmoothing.theory.proofs.written import written
 
 
 def _blocks_are_invariant() -> None:
-    """E_i (X + A X W) E_j^T = (1 + h a) E_i X E_j^T on a symbolic 2 x 2 case."""
+    """A acts on the left, W on the right, and both commute with their projectors: each block X_ij =
+    E_i X E_j^T evolves alone, by 1 + h_j a_i plus a nilpotent D. A block that is 0 at L = 0 stays
+    0; one that is not is Theta(|mu|^L L^k), k the last power with D^k X_ij != 0 (mu != 0)."""
+    # E_i (X + A X W) E_j^T = (1 + h a) E_i X E_j^T on a symbolic 2 x 2 case.
     a, p, h, k = sp.symbols("a p h k", real=True)
     S, U = sp.Matrix([[1, p], [1, p - 1]]), sp.Matrix([[1, k], [0, 1]])
     A, H = S * sp.diag(1, a) * S.inv(), U * sp.diag(h, 2 * h) * U.inv()
@@ -52,28 +53,35 @@ def _blocks_are_invariant() -> None:
 
 
 def _spectrum_in_minus_one_zero() -> None:
-    """Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive."""
-    X = matrix("1 1", "1 -1")
-    H = diagonal("0", "-1")
+    """A spectrum in [-1, 0] can therefore smooth from a special X_0."""
+    # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
+    X = matrix("1 1; 1 -1")
+    H = diagonal("0 -1")
     assert content(AA, H, X).comparison == 1
     for depth in range(1, 12):
-        X = step(AA, H, X)
+        X = layer(AA, H, X)
         hfc, lfc = squared_norms(X)
         assert hfc / lfc == Fraction(1, 4) ** depth
 
 
 def _rank_is_only_bounded() -> None:
-    """x y^T with every pair present keeps rank 1; the matching of its present pairs is 3."""
-    A, H = uniform_plus(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
+    """Rank: the matching of the present dominant pairs bounds the asymptotic rank from above (step
+    2 of T4c uses no genericity), but need not be attained."""
+    # x y^T with every pair present keeps rank 1; the matching of its present pairs is 3.
+    A, H = flat(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
     X = [[Fraction(x * y) for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5)]
     assert sum(x[0] for x in X) != 0 and any(x != X[0] for x in X)
-    assert to_flint(step(A, H, step(A, H, X))).rank() == 1
+    assert to_flint(layer(A, H, layer(A, H, X))).rank() == 1
 
 
 def _defective_content() -> None:
-    """H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0."""
-    J2, H = matrix("1/2 1/2", "1/2 1/2"), matrix("0 1", "0 0")
-    first, second = matrix("1 0", "2 0"), matrix("0 1", "0 2")
+    """With rho_C(X_0), rho_Q(X_0) the largest |mu| present on each side, T1e gives: rho_C(X_0) >
+    rho_Q(X_0) => HFC/LFC -> 0; < => liminf HFC/LFC >= 1/(sqrt n delta). The verdicts of T4a and the
+    floor hold word for word with the present spectrum, for every X_0. Equal moduli: the powers k
+    decide as in T6b."""
+    # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
+    J2, H = matrix("1/2 1/2; 1/2 1/2"), matrix("0 1; 0 0")
+    first, second = matrix("1 0; 2 0"), matrix("0 1; 0 2")
     still = exact_state(J2, H, first, [8])[8]
     moving = exact_state(J2, H, second, [4, 8])
     assert still == first
@@ -81,35 +89,16 @@ def _defective_content() -> None:
 
 
 _STEPS = (
-    Step(
-        "A acts on the left, W on the right, and both commute with their projectors: each block "
-        "X_ij = E_i X E_j^T evolves alone, by 1 + h_j a_i plus a nilpotent D. A block that is 0 at "
-        "L = 0 stays 0; one that is not is Theta(|mu|^L L^k), k the last power with D^k X_ij != 0 "
-        "(mu != 0).",
-        _blocks_are_invariant,
-    ),
+    _blocks_are_invariant,
     Step(
         "Blocks lie in independent subspaces, so norms of sums of blocks are comparable with the "
         "sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of the largest "
         "present consensus block (a = 1), and ||HFC_L|| of the largest present other one (P is "
         "injective on the sum of those, as 1 is a simple eigenvalue).",
     ),
-    Step(
-        "With rho_C(X_0), rho_Q(X_0) the largest |mu| present on each side, T1e gives: rho_C(X_0) "
-        "> rho_Q(X_0) => HFC/LFC -> 0; < => liminf HFC/LFC >= 1/(sqrt n delta). The verdicts of "
-        "T4a and the floor hold word for word with the present spectrum, for every X_0. Equal "
-        "moduli: the powers k decide as in T6b.",
-        _defective_content,
-    ),
-    Step(
-        "A spectrum in [-1, 0] can therefore smooth from a special X_0.",
-        _spectrum_in_minus_one_zero,
-    ),
-    Step(
-        "Rank: the matching of the present dominant pairs bounds the asymptotic rank from above "
-        "(step 2 of T4c uses no genericity), but need not be attained.",
-        _rank_is_only_bounded,
-    ),
+    _defective_content,
+    _spectrum_in_minus_one_zero,
+    _rank_is_only_bounded,
     Step(
         "Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the dominant mode "
         "in G like e rho^L, rho > rho': they are equal at L = log(g/(eta e))/log(rho/rho'). In "
@@ -236,12 +225,12 @@ CLAIM = Claim(
     source="ours; that the rank law becomes an inequality corrects an earlier wording",
     on_record=Status.WRITTEN,
     hypotheses=(
-        STOCHASTIC,
+        ROW_STOCHASTIC,
         Hypothesis("the eigenvalue 1 of A is simple", _simple_one),
         Hypothesis("X_0 is not 0", _contains_something),
     ),
     evidence=(
-        Written("blocks evolve alone", _STEPS),
+        written("blocks evolve alone", *_STEPS),
         Searched("two tokens, blocks of X_0 switched on and off", _special(), _law),
         Simulated("re-injection by rounding, and its absence", _reinjection),
     ),

@@ -8,39 +8,25 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    AA,
-    BITS,
-    GENERIC,
-    SEVERAL,
-    STOCHASTIC,
-    contains_both_radii,
-    matrix,
-    radii,
-    step,
-)
+from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import (
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Symbolic,
-    Written,
+from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import (
+    GENERIC,
+    ROW_STOCHASTIC,
+    TWO_TOKENS,
+    contains_both_radii,
 )
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-
-_BOTH = Query(
-    "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",
-    ("h", "a"),
-    ("0 <= a", "a < 1"),
-    "Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, h*a < 0 and h*a > -2 and h*(1+a) < -2)",
-)
 
 
 def _pairs_and_hfc() -> sp.Expr:
@@ -53,35 +39,39 @@ def _pairs_and_hfc() -> sp.Expr:
 
 def _differs(h: str, difference: Fraction, ratio: Fraction) -> None:
     """On Aa from (1, 2): x_1 - x_2 and HFC/LFC are multiplied by these every layer."""
-    X = matrix("1", "2")
+    X = matrix("1; 2")
     for _ in range(8):
         before = squared_norms(X)
         gap = X[0][0] - X[1][0]
-        X = step(AA, matrix(h), X)
+        X = layer(AA, matrix(h), X)
         after = squared_norms(X)
         assert X[0][0] - X[1][0] == difference * gap
         assert after[0] * before[1] == ratio**2 * before[0] * after[1]
 
 
 def _vanishing_ratio() -> None:
+    """Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4."""
     _differs("1/2", Fraction(5, 4), Fraction(5, 6))
 
 
 def _vanishing_difference() -> None:
+    """Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2."""
     _differs("-1/2", Fraction(3, 4), Fraction(3, 2))
 
 
 def _both() -> None:
+    """Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does."""
     _differs("-3/2", Fraction(1, 4), Fraction(1, 2))
 
 
 def _neither() -> None:
-    """A = [[1/8, 7/8], [7/8, 1/8]], h = -4: |1 + 3| = 4 > |1 - 4| = 3."""
-    X = matrix("1", "2")
-    A = matrix("1/8 7/8", "7/8 1/8")
+    """the last case executed: differences grow by 4, the ratio by 4/3."""
+    # A = [[1/8, 7/8], [7/8, 1/8]], h = -4: |1 + 3| = 4 > |1 - 4| = 3.
+    X = matrix("1; 2")
+    A = matrix("1/8 7/8; 7/8 1/8")
     for _ in range(6):
         gap, before = X[0][0] - X[1][0], squared_norms(X)
-        X = step(A, matrix("-4"), X)
+        X = layer(A, matrix("-4"), X)
         after = squared_norms(X)
         assert X[0][0] - X[1][0] == 4 * gap
         assert after[0] * before[1] == Fraction(16, 9) * before[0] * after[1]
@@ -101,15 +91,10 @@ _STEPS = (
         "repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does not "
         "tend to 0 unless w^T X_0 z = 0, a proper subspace.",
     ),
-    Step(
-        "Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4.", _vanishing_ratio
-    ),
-    Step(
-        "Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2.",
-        _vanishing_difference,
-    ),
-    Step("Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does.", _both),
-    Step("the last case executed: differences grow by 4, the ratio by 4/3.", _neither),
+    _vanishing_ratio,
+    _vanishing_difference,
+    _both,
+    _neither,
 )
 
 
@@ -133,35 +118,24 @@ CLAIM = Claim(
     source="ours, on the input convergence of arXiv 2401.04301; an earlier 'stricter than "
     "HFC/LFC -> 0' was wrong: Aa, h = -1/2, X_0 = (1, 2)",
     on_record=Status.WRITTEN,
-    hypotheses=(STOCHASTIC, SEVERAL, GENERIC),
+    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        Written("the quotient alone decides", _STEPS),
+        written("the quotient alone decides", *_STEPS),
         Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
-        ForAllReals(
-            _BOTH,
-            (
-                Mutation(
-                    "input convergence alone suffices",
-                    Query(
-                        "mutated",
-                        _BOTH.variables,
-                        (*_BOTH.hypotheses, "(1+h*a)**2 < 1"),
-                        "(1+h*a)**2 < (1+h)**2",
-                    ),
-                ),
-                Mutation(
-                    "smoothing alone suffices",
-                    Query(
-                        "mutated",
-                        _BOTH.variables,
-                        (*_BOTH.hypotheses, "(1+h*a)**2 < (1+h)**2"),
-                        "(1+h*a)**2 < 1",
-                    ),
-                ),
-            ),
-            {"h": "-3/2", "a": "1/2"},
+        for_all(
+            "h a",
+            given="0 <= a; a < 1",
+            then="Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, h*a < 0 and h*a > -2 and h*(1+a) "
+            "< -2)",
+            name="one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h "
+            "> -2/a",
+            at="h=-3/2, a=1/2",
             complete=False,
-        ),
+        )
+        .unless(
+            "input convergence alone suffices", given="(1+h*a)**2 < 1", then="(1+h*a)**2 < (1+h)**2"
+        )
+        .unless("smoothing alone suffices", given="(1+h*a)**2 < (1+h)**2", then="(1+h*a)**2 < 1"),
         Searched("growth of differences against rho_Q", draw.exact_cases(3, 2), _law),
     ),
 )

@@ -8,20 +8,16 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    GENERIC,
-    SEVERAL,
-    STOCHASTIC,
-    diagonal,
-    is_zero,
-    matrix,
-)
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
+from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step
+from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 _DEPTHS = (400, 800)
@@ -40,8 +36,13 @@ def from_eigenvectors(values: list[str], vectors: list[list[int]]) -> Matrix:
 
 
 def _minor_coefficient() -> None:
-    """In a 2 x 2 minor of C_L with Jordan couplings, c_11 c_22 keeps the coefficient
-    (mu_11 mu_22)^L exactly: the couplings bring in entries from below and from the right only."""
+    """Let lambda = mu_ij mu_kl attain the maximum. The monomial c_ij c_kl has in that minor the
+    coefficient lambda^L and nothing else (the couplings cannot produce it), so the polynomial that
+    multiplies lambda^L is not 0 for generic C_0, equal products or repeated eigenvalues or not. The
+    leading part of the minor is then L^m (rho^2 r_sigma)^L times a trigonometric polynomial that is
+    not identically 0: limsup |minor|^(1/L) = rho^2 r_sigma."""
+    # In a 2 x 2 minor of C_L with Jordan couplings, c_11 c_22 keeps the coefficient (mu_11 mu_22)^L
+    # exactly: the couplings bring in entries from below and from the right only.
     c = sp.Matrix(2, 2, sp.symbols("c0:4"))
     m = sp.symbols("m0:4")
     x, y, z, u, v = sp.symbols("x y z u v")
@@ -59,7 +60,9 @@ def _minor_coefficient() -> None:
 
 
 def _wedge() -> None:
-    """sin^2 of the angle: ||x||^2 ||y||^2 - (x.y)^2 is the sum of the squared 2 x 2 minors."""
+    """1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of the squared minors
+    of rows k, l; over all pairs of tokens these are all of X ^ X."""
+    # sin^2 of the angle: ||x||^2 ||y||^2 - (x.y)^2 is the sum of the squared 2 x 2 minors.
     x, y = sp.symbols("x0:3", real=True), sp.symbols("y0:3", real=True)
     left = (
         sum(a * a for a in x) * sum(b * b for b in y)
@@ -81,14 +84,7 @@ _STEPS = (
         "bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 r_sigma. So sigma_1 "
         "sigma_2 <= C L^m (rho^2 r_sigma)^L.",
     ),
-    Step(
-        "Let lambda = mu_ij mu_kl attain the maximum. The monomial c_ij c_kl has in that minor "
-        "the coefficient lambda^L and nothing else (the couplings cannot produce it), so the "
-        "polynomial that multiplies lambda^L is not 0 for generic C_0, equal products or repeated "
-        "eigenvalues or not. The leading part of the minor is then L^m (rho^2 r_sigma)^L times a "
-        "trigonometric polynomial that is not identically 0: limsup |minor|^(1/L) = rho^2 r_sigma.",
-        _minor_coefficient,
-    ),
+    _minor_coefficient,
     Step(
         "sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it below). So "
         "limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads. No "
@@ -100,11 +96,7 @@ _STEPS = (
         "times rho, attained with (I, J) itself. Otherwise each shares an index with (I, J) (or "
         "is it), and they cannot share the same one: they are (I, l) and (k, J).",
     ),
-    Step(
-        "1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of the squared "
-        "minors of rows k, l; over all pairs of tokens these are all of X ^ X.",
-        _wedge,
-    ),
+    _wedge,
     Step(
         "If all dominant pairs share one simple real a with v_k != 0 for every k (SMOOTHING: a = "
         "1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. Then max (1 - |cos|) is "
@@ -160,7 +152,8 @@ _ZERO_ENTRIES = from_eigenvectors(
 
 
 def _exceptions() -> None:
-    """Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second."""
+    """the exceptional cases"""
+    # Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second.
     for A in (_PAIRWISE, _ZERO_ENTRIES):
         assert all(x > 0 for row in A for x in row) and all(sum(row) == 1 for row in A)
     a, h = [-0.25, -0.125, 0.5], [-0.5, -0.25]
@@ -169,8 +162,8 @@ def _exceptions() -> None:
 
 def _measure(effort: Effort) -> list[Measurement]:
     rows = []
-    start = matrix("1 2", "3 -1", "-2 7")
-    H = diagonal("1/2", "3/10")
+    start = matrix("1 2; 3 -1; -2 7")
+    H = diagonal("1/2 3/10")
     a, h = [0.5, 0.1], [0.5, 0.3]
     rows += [
         Measurement(
@@ -194,8 +187,8 @@ def _measure(effort: Effort) -> list[Measurement]:
         ),
     ]
     # Dominant v = (1, -1, 0, 0): among tokens 1, 2 only the modes v = 1 and (1, 1, -1, -1) turn x.
-    start = matrix("1 2", "3 -1", "-2 7", "5 1")
-    H = diagonal("-1/2", "-1/4")
+    start = matrix("1 2; 3 -1; -2 7; 5 1")
+    H = diagonal("-1/2 -1/4")
     a, h = [-0.25, -0.125, 0.5], [-0.5, -0.25]
     rows += [
         Measurement(
@@ -253,14 +246,14 @@ CLAIM = Claim(
     r"\limsup_L\big(\max_{k,l}1-|\cos_{kl}|\big)^{1/L}=r_\sigma^2",
     source="ours; that all v_k != 0 is needed corrects an earlier 'over pairs with v_k v_l != 0'",
     on_record=Status.WRITTEN,
-    hypotheses=(STOCHASTIC, SEVERAL, GENERIC),
+    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        Written("minors as exponential polynomials", _STEPS),
+        written("minors as exponential polynomials", *_STEPS),
         Searched("closed form against all pairs of pairs", _spectra(), _law),
         Searched("sigma_2/sigma_1 at 600 layers, in balls", _real_cases(), _slope_law),
-        Written(
+        written(
             "v_k = 0 breaks r_sigma^2",
-            (Step("the exceptional cases", _exceptions),),
+            _exceptions,
             complete=False,
         ),
         Simulated("slopes between 400 and 800 layers", _measure),

@@ -9,7 +9,6 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import certain, diagonal, is_zero, matrix
 from oversmoothing.theory.claims.t5.b_rank_rate import from_eigenvectors
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import (
@@ -18,7 +17,9 @@ from oversmoothing.theory.depth.rates import (
     rank_rate,
 )
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import certain, is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import (
     Measurement,
@@ -26,8 +27,8 @@ from oversmoothing.theory.proofs.evidence import (
     Simulated,
     Step,
     Symbolic,
-    Written,
 )
+from oversmoothing.theory.proofs.written import written
 
 _PRECISION = 400
 
@@ -51,7 +52,9 @@ def _second_order() -> sp.Expr:
 
 
 def _third_order() -> None:
-    """The next term is eps^3 (l^3/6 - l^2/2), nothing of order eps^2 l or eps^2."""
+    """One eps = sigma_2/sigma_1: E = eps log(1/eps), S = eps; E^2/(2(1+S)) = E^2/2 - O(eps E^2), so
+    erank - 1 = eps (1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 eps)."""
+    # The next term is eps^3 (l^3/6 - l^2/2), nothing of order eps^2 l or eps^2.
     eps, ell = sp.symbols("epsilon ell", positive=True)
     erank = (1 + eps) * sp.exp(eps * ell / (1 + eps))
     term = sp.series(erank, eps, 0, 4).removeO().coeff(eps, 3)
@@ -59,7 +62,9 @@ def _third_order() -> None:
 
 
 def _exponential_series() -> None:
-    """(1+S) e^(E/(1+S)) - 1 = S + E + E^2/(2(1+S)) + ..., term by term."""
+    """With y = E/(1+S) >= 0 (all s_i <= 1): erank - 1 = S + E + (1+S)(e^y - 1 - y), a series with
+    positive terms E^k/(k! (1+S)^(k-1)), k >= 2."""
+    # (1+S) e^(E/(1+S)) - 1 = S + E + E^2/(2(1+S)) + ..., term by term.
     S, E, t = sp.symbols("S E t", positive=True)
     series = sp.series(sp.exp(t), t, 0, 5).removeO().subs(t, E / (1 + S))
     expected = 1 + S + sum(E**k / (sp.factorial(k) * (1 + S) ** (k - 1)) for k in range(1, 5))
@@ -67,7 +72,9 @@ def _exponential_series() -> None:
 
 
 def _third_value_matters() -> None:
-    """sigma_3 = eps^(3/2): its own first-order term exceeds (1/2) eps^2 log^2 eps by far."""
+    """Several: the same with S and E; sum over i >= 3 of s_i (1 + log 1/s_i) = o(eps^2 log^2 eps)
+    is exactly what makes the formula in eps alone second-order correct."""
+    # sigma_3 = eps^(3/2): its own first-order term exceeds (1/2) eps^2 log^2 eps by far.
     for exponent in (8, 16, 32):
         eps = 10.0**-exponent
         third = eps**1.5
@@ -81,25 +88,13 @@ _STEPS = (
         "entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for any number of "
         "values.",
     ),
-    Step(
-        "With y = E/(1+S) >= 0 (all s_i <= 1): erank - 1 = S + E + (1+S)(e^y - 1 - y), a series "
-        "with positive terms E^k/(k! (1+S)^(k-1)), k >= 2.",
-        _exponential_series,
-    ),
+    _exponential_series,
     Step(
         "y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence "
         "S + E + E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.",
     ),
-    Step(
-        "One eps = sigma_2/sigma_1: E = eps log(1/eps), S = eps; E^2/(2(1+S)) = E^2/2 - O(eps "
-        "E^2), so erank - 1 = eps (1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 eps).",
-        _third_order,
-    ),
-    Step(
-        "Several: the same with S and E; sum over i >= 3 of s_i (1 + log 1/s_i) = o(eps^2 log^2 "
-        "eps) is exactly what makes the formula in eps alone second-order correct.",
-        _third_value_matters,
-    ),
+    _third_order,
+    _third_value_matters,
     Step(
         "eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps <= 1 "
         "(x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C r_sigma^L, "
@@ -138,7 +133,7 @@ def _coefficient(effort: Effort) -> list[Measurement]:
                 ),
             ]
     A = from_eigenvectors(["1", "1/2", "1/10"], [[1, 1, 1], [1, -2, 1], [1, 0, -1]])
-    H, start = diagonal("1/2", "3/10"), matrix("1 2", "3 -1", "-2 7")
+    H, start = diagonal("1/2 3/10"), matrix("1 2; 3 -1; -2 7")
     for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
         X = measured.states(A, H, start, [depth])[depth]
         with at_precision(measured.BITS):
@@ -152,8 +147,8 @@ def _coefficient(effort: Effort) -> list[Measurement]:
     slope = measured.slope(
         measured.effective_rank_excess,
         A,
-        diagonal("1/2", "3/10"),
-        matrix("1 2", "3 -1", "-2 7"),
+        diagonal("1/2 3/10"),
+        matrix("1 2; 3 -1; -2 7"),
         (2000, 4000),
         16384,
     )
@@ -178,7 +173,7 @@ CLAIM = Claim(
     "sharpen it",
     on_record=Status.WRITTEN,
     evidence=(
-        Written("the entropy in closed form", _STEPS),
+        written("the entropy in closed form", *_STEPS),
         Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
         Symbolic("second order for one eps", _second_order),
         Searched(

@@ -8,16 +8,6 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    A3,
-    GENERIC,
-    SEVERAL,
-    SMOOTHING,
-    STOCHASTIC,
-    is_zero,
-    matrix,
-    stationary,
-)
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
     certified_depth_in_balls,
@@ -26,32 +16,26 @@ from oversmoothing.theory.depth.bounds import (
 )
 from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    ForAllReals,
-    Mutation,
-    Searched,
-    Step,
-    Written,
-)
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, SMOOTHING, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import factors
 
 _EPS = Fraction(1, 1000)
 
-_STEP = Query(
-    "t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through ratio (1/t - k) <= 1",
-    ("t", "k", "eps", "ratio"),
-    ("t > 0", "k >= 0", "eps > 0", "t*(1 + k*eps) <= eps", "ratio >= 0", "ratio*(1 - k*t) <= t"),
-    "ratio <= eps",
-)
-
 
 def _left_eigenvector_bound() -> None:
-    """w^T (X + A X W) z = (1 + h a) w^T X z when w^T A = a w^T and z^T H = h z^T (W = H^T)."""
+    """Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z = mu_ij^L w^T X_0
+    z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||."""
+    # w^T (X + A X W) z = (1 + h a) w^T X z when w^T A = a w^T and z^T H = h z^T (W = H^T).
     a, h = sp.symbols("a h", real=True)
     p, q = sp.symbols("p q", real=True)
     # A = S diag(1, a) S^-1 with S = [[1, p], [1, p - 1]]: rows of S^-1 are left eigenvectors.
@@ -65,7 +49,10 @@ def _left_eigenvector_bound() -> None:
 
 
 def _kappa_multiplies() -> None:
-    """The 2-norm of a Kronecker product is the product: (V (x) U)* (V (x) U) = V*V (x) U*U."""
+    """vec(Y_L) = (I + H (x) B)^L vec(Y_0) and the eigenvector matrix is V_H (x) V_B, of condition
+    number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B) rho_Q^L
+    ||HFC_0||_F. Q orthonormal is used in the first equality."""
+    # The 2-norm of a Kronecker product is the product: (V (x) U)* (V (x) U) = V*V (x) U*U.
     V, U = (
         sp.Matrix(2, 2, sp.symbols("v0:4", real=True)),
         sp.Matrix(2, 2, sp.symbols("u0:4", real=True)),
@@ -79,23 +66,14 @@ _STEPS = (
         "||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a), "
         "diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is taken.",
     ),
-    Step(
-        "vec(Y_L) = (I + H (x) B)^L vec(Y_0) and the eigenvector matrix is V_H (x) V_B, of "
-        "condition number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B) "
-        "rho_Q^L ||HFC_0||_F. Q orthonormal is used in the first equality.",
-        _kappa_multiplies,
-    ),
+    _kappa_multiplies,
     Step(
         "So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T c_0^T|). By "
         "T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) (query): K r^L (1 + "
         "k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and then for all larger L. r = 0: "
         "T = 0 (diagonalisable), so one layer suffices.",
     ),
-    Step(
-        "Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z = "
-        "mu_ij^L w^T X_0 z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||.",
-        _left_eigenvector_bound,
-    ),
+    _left_eigenvector_bound,
     Step(
         "||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left side "
         "gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.",
@@ -166,7 +144,7 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
 
 def _defective(effort: Effort) -> tuple[int, int, str | None]:
     """A defective H: no kappa, but powers certify; the transient is real."""
-    H, X0 = matrix("1/2 2", "0 1/2"), matrix("1 2", "3 5", "-2 1")
+    H, X0 = matrix("1/2 2; 0 1/2"), matrix("1 2; 3 5; -2 1")
     if certified_depth(to_float(A3), to_float(H), to_float(X0), 1e-3) is not None:
         return 0, 0, "a defective H was given a condition number"
     found = power_depth(to_float(A3), to_float(H), to_float(X0), 1e-3)
@@ -195,38 +173,27 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        STOCHASTIC,
-        SEVERAL,
+        ROW_STOCHASTIC,
+        TWO_TOKENS,
         SMOOTHING,
         GENERIC,
         Hypothesis("A and H are diagonalisable", _diagonalisable),
     ),
     evidence=(
-        Written("left eigenvectors below, condition numbers above", _STEPS),
-        ForAllReals(
-            _STEP,
-            (
-                Mutation(
-                    "the factor 1 + k eps dropped",
-                    Query(
-                        "mutated",
-                        _STEP.variables,
-                        (*_STEP.hypotheses[:3], "t <= eps", *_STEP.hypotheses[4:]),
-                        _STEP.conclusion,
-                    ),
-                ),
-                Mutation(
-                    "1 - k eps instead",
-                    Query(
-                        "mutated",
-                        _STEP.variables,
-                        (*_STEP.hypotheses[:3], "t*(1 - k*eps) <= eps", *_STEP.hypotheses[4:]),
-                        _STEP.conclusion,
-                    ),
-                ),
+        written("left eigenvectors below, condition numbers above", *_STEPS),
+        for_all(
+            "t k eps ratio",
+            given=(
+                "t > 0; k >= 0; eps > 0; t*(1 + k*eps) <= eps; ratio >= 0",
+                "ratio*(1 - k*t) <= t",
             ),
-            {"t": "1/10", "k": "1", "eps": "1/2", "ratio": "1/10"},
-        ),
+            then="ratio <= eps",
+            name="t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through ratio (1/t "
+            "- k) <= 1",
+            at="t=1/10, k=1, eps=1/2, ratio=1/10",
+        )
+        .unless("the factor 1 + k eps dropped", without="t*(1 + k*eps) <= eps", given="t <= eps")
+        .unless("1 - k eps instead", without="t*(1 + k*eps) <= eps", given="t*(1 - k*eps) <= eps"),
         Searched("L* in balls against ratios in balls", _drawn(), _law),
         Searched("floors at every depth", _drawn(), _floor_law),
         Certified("twelve seeded systems, in balls, float64 and by powers", _certify),

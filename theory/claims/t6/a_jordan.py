@@ -9,12 +9,13 @@ from itertools import product as pairs
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import identity, plus
 from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
+from oversmoothing.theory.numbers.exact_matrix import identity, plus
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step, Written
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import factors
 
 
@@ -43,7 +44,11 @@ def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
 
 
 def _character() -> None:
-    """[p][q] = [p+q-1] + [p-1][q-1], [m] = (t^m - t^-m)/(t - 1/t): P = t^p, Q = t^q."""
+    """Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is, in a suitable
+    basis, the raising operator of the irreducible V_p). By complete reducibility V_p (x) V_q is a
+    sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + [p-1][q-1], so by induction
+    [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of these sizes."""
+    # [p][q] = [p+q-1] + [p-1][q-1], [m] = (t^m - t^-m)/(t - 1/t): P = t^p, Q = t^q.
     P, Q, t = sp.symbols("P Q t", positive=True)
     unit = t - 1 / t
     left = (P - 1 / P) * (Q - 1 / Q) / unit**2
@@ -52,7 +57,10 @@ def _character() -> None:
 
 
 def _exponential() -> None:
-    """J_p(h)/h (x) J_q(a)/a = exp(N' (x) I + I (x) N''), N' = log(I + N/h): p = 3, q = 2."""
+    """h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one nilpotent block of
+    size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z = N' (x) I + I (x)
+    N'', and exp(Z) - I = Z (unit) has the Jordan type of Z."""
+    # J_p(h)/h (x) J_q(a)/a = exp(N' (x) I + I (x) N''), N' = log(I + N/h): p = 3, q = 2.
     h, a = sp.symbols("h a", nonzero=True)
     N, M = (sp.Matrix(k, k, lambda i, j: int(j == i + 1)) for k in (3, 2))
     log_h = N / h - (N / h) ** 2 / 2
@@ -67,20 +75,26 @@ def _exponential() -> None:
 
 
 def _nilpotent_ranks() -> None:
-    """Blocks of size >= k of N_p (x) N_q: (p-k+1)(q-k+1) - (p-k)(q-k) = p + q - 2k + 1."""
+    """h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks of size at
+    least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q)."""
+    # Blocks of size >= k of N_p (x) N_q: (p-k+1)(q-k+1) - (p-k)(q-k) = p + q - 2k + 1.
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
 
 
 def _sizes_add_up() -> None:
+    """The sizes add up to p q in all cases."""
     for p, q in pairs(range(1, 9), range(1, 9)):
         for h_zero, a_zero in pairs((False, True), repeat=2):
             assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
 
 
 def _growth() -> None:
-    """The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12."""
+    """J_s(mu)^L has entries C(L, k) mu^(L-k), k < s: norm of order L^(s-1) |mu|^L for mu != 0. So
+    ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho > 0; blocks at
+    mu = 0 are gone after s layers."""
+    # The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12.
     mu = Fraction(3, 2)
     J, power = to_flint(jordan_block(3, mu)), to_flint(identity(3))
     for L in range(1, 13):
@@ -96,36 +110,15 @@ _STEPS = (
         "I + H (x) A shifts each by 1: blocks of all pairs are united, those with equal 1 + h a at "
         "one eigenvalue.",
     ),
-    Step(
-        "h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one nilpotent "
-        "block of size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z = N' "
-        "(x) I + I (x) N'', and exp(Z) - I = Z (unit) has the Jordan type of Z.",
-        _exponential,
-    ),
-    Step(
-        "Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is, in a "
-        "suitable basis, the raising operator of the irreducible V_p). By complete reducibility "
-        "V_p (x) V_q is a sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + "
-        "[p-1][q-1], so by induction [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of "
-        "these sizes.",
-        _character,
-    ),
+    _exponential,
+    _character,
     Step(
         "a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p blocks of "
         "size q. h = 0, a != 0: q blocks of size p.",
     ),
-    Step(
-        "h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks of size "
-        "at least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q).",
-        _nilpotent_ranks,
-    ),
-    Step("The sizes add up to p q in all cases.", _sizes_add_up),
-    Step(
-        "J_s(mu)^L has entries C(L, k) mu^(L-k), k < s: norm of order L^(s-1) |mu|^L for mu != 0. "
-        "So ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho > 0; "
-        "blocks at mu = 0 are gone after s layers.",
-        _growth,
-    ),
+    _nilpotent_ranks,
+    _sizes_add_up,
+    _growth,
 )
 
 
@@ -173,7 +166,7 @@ CLAIM = Claim(
     source="classical (Aitken, Roth, Littlewood; Clebsch-Gordan); its use here is ours",
     on_record=Status.WRITTEN,
     evidence=(
-        Written("sl_2 characters, and ranks of powers", _STEPS),
+        written("sl_2 characters, and ranks of powers", *_STEPS),
         Certified("all p, q <= 4 by ranks in fractions", _table),
         Searched("the whole Jordan type of I + H (x) A", _defective(), _law),
     ),

@@ -9,18 +9,9 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.limits_kit import (
-    AA,
-    GENERIC,
-    J2,
-    SEVERAL,
-    STOCHASTIC,
-    matrix,
-    radii,
-    stationary,
-    step,
-)
+from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth.ratios import ball_ratios, squared_norms
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
@@ -30,28 +21,34 @@ from oversmoothing.theory.proofs.evidence import (
     Simulated,
     Step,
     Symbolic,
-    Written,
 )
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA, J2
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
 from oversmoothing.theory.verdict.verdict import verdict
 
 # Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
-DEFECTIVE = matrix("13/24 7/24 1/6", "5/24 11/24 1/3", "1/4 1/4 1/2")
+DEFECTIVE = matrix("13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2")
 # Not doubly stochastic, a = 1/4 in a block of size 2 too: I/4 + (3/4) 1 pi^T + u w^T.
-SKEW = matrix("5/8 17/48 1/48", "3/8 13/48 17/48", "3/8 1/48 29/48")
+SKEW = matrix("5/8 17/48 1/48; 3/8 13/48 17/48; 3/8 1/48 29/48")
 
 
 def _linear_in_l() -> None:
-    """H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...)."""
-    X = matrix("1 2", "3 5")
+    """H = [[0, 1], [0, 0]], A = J2: HFC/LFC ~ C/L with all h in [-1, 0]."""
+    # H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...).
+    X = matrix("1 2; 3 5")
     for L in range(1, 30):
-        X = step(J2, matrix("0 1", "0 0"), X)
+        X = layer(J2, matrix("0 1; 0 0"), X)
         hfc, lfc = squared_norms(X)
         mean = Fraction(2) + L * Fraction(7, 2), Fraction(7, 2)
         assert hfc == Fraction(13, 2) and lfc == 2 * (mean[0] ** 2 + mean[1] ** 2)
 
 
 def _sizes_of_the_examples() -> None:
+    """vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D of I + H (x) A
+    on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = Theta(L^(s_Q-1) rho_Q^L)."""
     for A in (DEFECTIVE, SKEW):
         assert all(x > 0 for row in A for x in row) and all(sum(row) == 1 for row in A)
         found = exact_dominance(A, [[Fraction(-8, 5)]])
@@ -69,8 +66,9 @@ def _residual() -> object:
 
 
 def _minus_one_zero() -> None:
-    """h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not."""
-    H = matrix("-1/2 1 0", "0 -1/2 1", "0 0 -1/2")
+    """All h in [-1, 0): rho_C < rho_Q strictly (T3d), so no block size matters."""
+    # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
+    H = matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
     assert exact_dominance(AA, H).comparison == -1
     found = verdict(A=AA, H=H)
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "infinity")
@@ -85,12 +83,7 @@ _STEPS = (
         "it. So ||c_L|| = Theta(L^(s_C-1) rho_C^L), two-sided. (a = 1 is simple, so consensus "
         "adds no block of A.)",
     ),
-    Step(
-        "vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D of "
-        "I + H (x) A on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = "
-        "Theta(L^(s_Q-1) rho_Q^L).",
-        _sizes_of_the_examples,
-    ),
+    _sizes_of_the_examples,
     Step(
         "Hence t_L = Theta(L^(s_Q-s_C) r^L): to 0, bounded both ways, or to infinity as (rho_C, "
         "s_C) is lexicographically larger, equal or smaller than (rho_Q, s_Q).",
@@ -104,11 +97,8 @@ _STEPS = (
         "rho_C = 0 (H = -I + nilpotent): c_L = 0 after s_C layers, rho_Q > 0 as a != 1; "
         "t = infinity from there on.",
     ),
-    Step("H = [[0, 1], [0, 0]], A = J2: HFC/LFC ~ C/L with all h in [-1, 0].", _linear_in_l),
-    Step(
-        "All h in [-1, 0): rho_C < rho_Q strictly (T3d), so no block size matters.",
-        _minus_one_zero,
-    ),
+    _linear_in_l,
+    _minus_one_zero,
 )
 
 
@@ -149,14 +139,14 @@ def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
 
 def _measure(effort: Effort) -> list[Measurement]:
     h = [[Fraction(-8, 5)]]
-    start = matrix("1", "2", "5")
-    J3 = matrix("0 1 0", "0 0 1", "0 0 0")
-    J2_tie = matrix("-4/3 1", "0 -4/3")
-    both = matrix("-8/5 1", "0 -8/5")
-    two, three = matrix("1 2", "3 5"), matrix("1 2", "3 5", "-2 7")
+    start = matrix("1; 2; 5")
+    J3 = matrix("0 1 0; 0 0 1; 0 0 0")
+    J2_tie = matrix("-4/3 1; 0 -4/3")
+    both = matrix("-8/5 1; 0 -8/5")
+    two, three = matrix("1 2; 3 5"), matrix("1 2; 3 5; -2 7")
     cases = (
-        ("H = [[0,1],[0,0]], A = J2", J2, matrix("0 1", "0 0"), two, -1),
-        ("H = J_3(0), A = J2", J2, J3, matrix("1 2 1", "3 5 -2"), -2),
+        ("H = [[0,1],[0,0]], A = J2", J2, matrix("0 1; 0 0"), two, -1),
+        ("H = J_3(0), A = J2", J2, J3, matrix("1 2 1; 3 5 -2"), -2),
         ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", AA, J2_tie, two, 0),
         ("A defective, doubly stochastic, h = -8/5", DEFECTIVE, h, start, 1),
         ("A and H defective: sizes 2 and 3", DEFECTIVE, both, three, 1),
@@ -186,9 +176,9 @@ CLAIM = Claim(
     latex=r"\frac{\|HFC_L\|}{\sqrt n\,\|c_L\|}=\Theta\big(L^{s_Q-s_C}\,r^L\big)",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(STOCHASTIC, SEVERAL, GENERIC),
+    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        Written("leading Jordan chains in independent spaces", _STEPS),
+        written("leading Jordan chains in independent spaces", *_STEPS),
         Symbolic("the tie at h = -8/5, a = 1/4", _residual, complete=False),
         Searched("power of L at a tie, two tokens", _ties(), _law),
         Simulated("powers of L between 10^5 and 10^7 layers", _measure),

@@ -10,10 +10,8 @@ import mpmath
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import matrix, real_between
-from oversmoothing.theory.claims.t7.oscillation import diagonal, plus, times, transposed
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix, plus, product, transposed
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
@@ -22,60 +20,36 @@ from oversmoothing.theory.proofs.evidence import (
     Measurement,
     Searched,
     Simulated,
-    Step,
-    Written,
 )
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
-A = matrix("3/4 1/4", "1/4 3/4")
-R = matrix("4/5 -3/5", "3/5 4/5")
-X0 = matrix("1 2", "3 5")
+A = matrix("3/4 1/4; 1/4 3/4")
+R = matrix("4/5 -3/5; 3/5 4/5")
+X0 = matrix("1 2; 3 5")
 _HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
 
 # k the cosine of the angle; T, D trace and determinant of the rotating frame of mode a.
 _TRACE, _DETERMINANT = "k*(2-a-a*p)", "(1-a)*(1-a*p)"
 _DOMAIN = ("0 < a", "a < 1", "0 <= p", "p < 1", "0 < k", "k <= 1")
-_NECESSARY = Query(
-    "p >= a/(2-a): half the trace of the mode is at least the radius of consensus",
-    ("a", "p", "k"),
-    (*_DOMAIN, "p*(2-a) >= a"),
-    "k*(1-p) <= k*(2-a-a*p)/2",
-)
-_SUFFICIENT = Query(
-    "p < a/(2-a): at k^2 (2-a-ap)^2 = 4(1-a)(1-ap), k <= 1 and consensus beats the mode",
-    ("a", "p", "k"),
-    (*_DOMAIN[:4], "0 < k", "p*(2-a) < a", "(k*(2-a-a*p))**2 == 4*(1-a)*(1-a*p)"),
-    "k <= 1 and k*(1-p) > k*(2-a-a*p)/2",
-)
-_RADIUS = Query(
-    "the radius of the mode is at least half its trace",
-    ("T", "D", "m"),
-    (
-        "T >= 0",
-        "D >= 0",
-        "m >= 0",
-        # m is the larger root where the roots are real, and sqrt(D) where they are not.
-        "(T*T >= 4*D and m*m - T*m + D == 0 and 2*m >= T) or (T*T < 4*D and m*m == D)",
-    ),
-    "2*m >= T",
-)
 
 
 def rotated(values: tuple[Fraction, Fraction], rotation: Matrix, layer: int) -> Matrix:
     """W_l = R^l diag(values) R^-l: symmetric, with the same spectrum in every layer."""
-    W = diagonal(*values)
+    W = diagonal(values)
     for _ in range(layer):
-        W = times(rotation, W, transposed(rotation))
+        W = product(rotation, W, transposed(rotation))
     return W
 
 
 def states(values: tuple[Fraction, Fraction], depth: int) -> list[Matrix]:
     """X_0, ..., X_depth under A and the rotating weights."""
-    X, W, found = X0, diagonal(*values), [X0]
+    X, W, found = X0, diagonal(values), [X0]
     for _ in range(depth):
-        X = plus(X, times(A, X, W))
-        W = times(R, W, transposed(R))
+        X = plus(X, product(A, X, W))
+        W = product(R, W, transposed(R))
         found.append(X)
     return found
 
@@ -87,11 +61,12 @@ def _squared_ratio(X: Matrix) -> Fraction:
 
 def _frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
     """(I + a W_0) R: what one layer does in the rotating frame to mode a (a = 1: consensus)."""
-    return times(diagonal(*(1 + a * value for value in values)), R)
+    return product(diagonal(1 + a * value for value in values), R)
 
 
 def _each_layer() -> None:
-    """Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}."""
+    """Every layer alone does not smooth."""
+    # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
     for layer in range(6):
         for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
             W = rotated((Fraction(-1), low), R, layer)
@@ -99,6 +74,7 @@ def _each_layer() -> None:
 
 
 def _first_ratios() -> None:
+    """The first two ratios, in fractions."""
     found = [_squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
     assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
     found = [_squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
@@ -106,23 +82,27 @@ def _first_ratios() -> None:
 
 
 def _frame_identity() -> None:
-    """x_(l+1) R^(l+1) = (x_l R^l)(I + aW_0) R for the mode and for consensus."""
+    """A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, x' = x (I +
+    aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, as R^-l W_l R^l = W_0."""
+    # x_(l+1) R^(l+1) = (x_l R^l)(I + aW_0) R for the mode and for consensus.
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)
-        turn = diagonal(Fraction(1), Fraction(1))
+        turn = diagonal([Fraction(1), Fraction(1)])
         frames = []
         for X in states(values, 5):
             mode = [[x - y for x, y in zip(X[0], X[1], strict=True)]]
             total = [[x + y for x, y in zip(X[0], X[1], strict=True)]]
-            frames.append((times(mode, turn), times(total, turn)))
-            turn = times(turn, R)
+            frames.append((product(mode, turn), product(total, turn)))
+            turn = product(turn, R)
         for (mode, total), (next_mode, next_total) in pairwise(frames):
-            assert next_mode == times(mode, _frame(values, _HALF))
-            assert next_total == times(total, _frame(values, Fraction(1)))
+            assert next_mode == product(mode, _frame(values, _HALF))
+            assert next_total == product(total, _frame(values, Fraction(1)))
 
 
 def _consensus_exactly() -> None:
-    """||c_L|| = |c_02| (1-p)^L (4/5)^(L-1), in squares, for every L >= 1."""
+    """Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so ||c_L|| = |c_02|
+    (1-p)^L cos^(L-1) exactly."""
+    # ||c_L|| = |c_02| (1-p)^L (4/5)^(L-1), in squares, for every L >= 1.
     for low in (Fraction(0), Fraction(-1, 20)):
         for depth, X in enumerate(states((Fraction(-1), low), 30)):
             if depth == 0:
@@ -134,7 +114,9 @@ def _consensus_exactly() -> None:
 
 
 def _mode_quadratic() -> None:
-    """N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues."""
+    """The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D = (1-a)(1-ap),
+    and conserves a positive definite form up to D: N Q N^T = D Q. D < ((1-p) 4/5)^2."""
+    # N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues.
     for low, trace, determinant in (
         (Fraction(0), Fraction(6, 5), Fraction(1, 2)),
         (Fraction(-1, 20), Fraction(59, 50), Fraction(39, 80)),
@@ -146,7 +128,7 @@ def _mode_quadratic() -> None:
         # HFC^2 <= K D^L with the conserved form Q: N Q N^T = D Q, positive definite.
         Q = _conserved(N)
         assert Q[0][0] > 0 and Q[0][0] * Q[1][1] > Q[0][1] ** 2
-        assert times(N, Q, transposed(N)) == [[determinant * x for x in row] for row in Q]
+        assert product(N, Q, transposed(N)) == [[determinant * x for x in row] for row in Q]
         # The rate: D < ((1-p) 4/5)^2.
         assert determinant < ((1 + low) * _COSINE) ** 2
 
@@ -163,7 +145,9 @@ def _conserved(N: Matrix) -> Matrix:
 
 
 def _deep_bound() -> None:
-    """HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60."""
+    """So HFC_L^2 <= K D^L for every L, and HFC/LFC <= K' (sqrt D/((1-p) 4/5))^L -> 0 whenever c_02
+    != 0."""
+    # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
     for low in (Fraction(0), Fraction(-1, 20)):
         N = _frame((Fraction(-1), low), _HALF)
         determinant = N[0][0] * N[1][1] - N[0][1] * N[1][0]
@@ -179,7 +163,9 @@ def _deep_bound() -> None:
 
 
 def _general_residual() -> None:
-    """Trace and determinant of (I + aW_0)R for W_0 = -diag(1, p), and of consensus."""
+    """Any angle, q = 1, mode a: consensus has radius k(1-p), k = |cos|, the mode has trace
+    k(2-a-ap) and determinant (1-a)(1-ap)."""
+    # Trace and determinant of (I + aW_0)R for W_0 = -diag(1, p), and of consensus.
     a, p, t = sp.symbols("a p t", real=True)
     turn = sp.Matrix([[sp.cos(t), -sp.sin(t)], [sp.sin(t), sp.cos(t)]])
     mode = sp.diag(1 - a, 1 - a * p) * turn
@@ -251,7 +237,7 @@ def _logarithms(low: Fraction, depth: int) -> dict[int, Any]:
 
 
 def _in_interval(instance: Instance) -> bool:
-    return real_between(instance.H, -1, 0, open_high=False)
+    return within(instance.H, lambda h: -1 <= h <= 0)
 
 
 CLAIM = Claim(
@@ -272,72 +258,50 @@ CLAIM = Claim(
         Hypothesis("every layer has spec(W) in [-1, 0]", _in_interval),
     ),
     evidence=(
-        Written(
+        written(
             "smoothing by rotation",
-            (
-                Step("Every layer alone does not smooth.", _each_layer),
-                Step("The first two ratios, in fractions.", _first_ratios),
-                Step(
-                    "A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, "
-                    "x' = x (I + aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, "
-                    "as R^-l W_l R^l = W_0.",
-                    _frame_identity,
-                ),
-                Step(
-                    "Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so "
-                    "||c_L|| = |c_02| (1-p)^L cos^(L-1) exactly.",
-                    _consensus_exactly,
-                ),
-                Step(
-                    "The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D "
-                    "= (1-a)(1-ap), and conserves a positive definite form up to D: N Q N^T = D Q. "
-                    "D < ((1-p) 4/5)^2.",
-                    _mode_quadratic,
-                ),
-                Step(
-                    "So HFC_L^2 <= K D^L for every L, and HFC/LFC <= K' (sqrt D/((1-p) 4/5))^L -> "
-                    "0 whenever c_02 != 0.",
-                    _deep_bound,
-                ),
-                Step(
-                    "Any angle, q = 1, mode a: consensus has radius k(1-p), k = |cos|, the mode "
-                    "has trace k(2-a-ap) and determinant (1-a)(1-ap).",
-                    _general_residual,
-                ),
-                Step(
-                    "Its radius is at least half its trace, so smoothing needs k(1-p) > "
-                    "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
-                    "eigenvalues coincide smooths, since its radius is half the trace (queries).",
-                ),
-            ),
+            _each_layer,
+            _first_ratios,
+            _frame_identity,
+            _consensus_exactly,
+            _mode_quadratic,
+            _deep_bound,
+            _general_residual,
+            "Its radius is at least half its trace, so smoothing needs k(1-p) > "
+            "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
+            "eigenvalues coincide smooths, since its radius is half the trace (queries).",
         ),
-        proved(
-            _NECESSARY,
-            {"a": "1/2", "p": "1/2", "k": "1"},
-            altered(
-                _NECESSARY,
-                "p >= a/2 suffices",
-                hypotheses=(*_DOMAIN, "2*p >= a"),
+        for_all(
+            "a p k",
+            given="0 < a; a < 1; 0 <= p; p < 1; 0 < k; k <= 1; p*(2-a) >= a",
+            then="k*(1-p) <= k*(2-a-a*p)/2",
+            name="p >= a/(2-a): half the trace of the mode is at least the radius of consensus",
+            at="a=1/2, p=1/2, k=1",
+        ).unless("p >= a/2 suffices", without="p*(2-a) >= a", given="2*p >= a"),
+        for_all(
+            "a p k",
+            given=(
+                "0 < a; a < 1; 0 <= p; p < 1; 0 < k; p*(2-a) < a",
+                "(k*(2-a-a*p))**2 == 4*(1-a)*(1-a*p)",
             ),
-        ),
-        proved(
-            _SUFFICIENT,
-            {"a": "3/4", "p": "0", "k": "4/5"},
-            altered(
-                _SUFFICIENT,
-                "p < a",
-                hypotheses=(*_DOMAIN[:4], "0 < k", "p < a", _SUFFICIENT.hypotheses[-1]),
-                witness={"a": "1/2", "p": "7/16", "k": "40/41"},
+            then="k <= 1 and k*(1-p) > k*(2-a-a*p)/2",
+            name="p < a/(2-a): at k^2 (2-a-ap)^2 = 4(1-a)(1-ap), k <= 1 and consensus beats the "
+            "mode",
+            at="a=3/4, p=0, k=4/5",
+        ).unless("p < a", without="p*(2-a) < a", given="p < a", at="a=1/2, p=7/16, k=40/41"),
+        for_all(
+            "T D m",
+            given=(
+                "T >= 0; D >= 0; m >= 0",
+                "(T*T >= 4*D and m*m - T*m + D == 0 and 2*m >= T) or (T*T < 4*D and m*m == D)",
             ),
-        ),
-        proved(
-            _RADIUS,
-            {"T": "2", "D": "1", "m": "1"},
-            altered(
-                _RADIUS,
-                "the smaller root",
-                hypotheses=(*_RADIUS.hypotheses[:3], "m*m - T*m + D == 0"),
-            ),
+            then="2*m >= T",
+            name="the radius of the mode is at least half its trace",
+            at="T=2, D=1, m=1",
+        ).unless(
+            "the smaller root",
+            without="(T*T >= 4*D and m*m - T*m + D == 0 and 2*m >= T) or (T*T < 4*D and m*m == D)",
+            given="m*m - T*m + D == 0",
         ),
         Certified("radii of the rotating frame, p = 0, 1/20, 1/10, 1/5", _certify),
         Simulated("ratios and rates on record", _measure),

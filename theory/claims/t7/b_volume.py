@@ -8,42 +8,17 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import POSITIVE, TWO_TOKENS, matrix, real_between
-from oversmoothing.theory.claims.t7.oscillation import (
-    contraction_to,
-    diagonal,
-    dobrushin,
-    plus,
-    rotations,
-    times,
-    transposed,
-)
+from oversmoothing.theory.claims.t7.oscillation import contraction_to, dobrushin, rotations
 from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix, plus, product, transposed
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Written
-from oversmoothing.theory.proofs.query import Query
-
-_FACTOR = Query(
-    "h in [-1, 0], |a| <= tau: |1+ha| >= 1 - tau |h| >= |1+h|",
-    ("h", "u", "v", "t"),
-    ("-1 <= h", "h <= 0", "0 <= t", "t <= 1", "u*u + v*v <= t*t"),
-    "(1+h*u)**2 + (h*v)**2 >= (1+t*h)**2 and 1 + t*h >= 1 + h",
-)
-_SMALLEST = Query(
-    "(1 - tau s)/(1 - s) grows with s in [p, 1)",
-    ("s", "p", "t"),
-    ("0 <= p", "p <= s", "s < 1", "0 <= t", "t < 1"),
-    "(1-t*s)*(1-p) >= (1-t*p)*(1-s)",
-)
-_BELOW_TAU = Query(
-    "at p = tau q the condition (1-p)^d < (1 - tau p)(1 - tau q)^(d-1) holds for every d",
-    ("t", "q"),
-    ("0 < t", "t < 1", "0 < q", "q <= 1"),
-    "1 - t*q < 1 - t*t*q",
-)
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import within
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 
 def determinant(M: Matrix) -> Fraction:
@@ -78,7 +53,7 @@ def _volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     for A, W in layers:
         d = len(W)
         quotient *= abs(determinant(_kronecker_layer(A, W)))
-        consensus *= abs(determinant(plus(diagonal(*[Fraction(1)] * d), W)))
+        consensus *= abs(determinant(plus(diagonal([Fraction(1)] * d), W)))
     assert quotient >= consensus ** (n - 1)
 
 
@@ -99,14 +74,17 @@ def _rate_law(drawn: tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]) 
     A, q, p, values, V = drawn
     tau, smallest = dobrushin(A), min(values)
     assume(smallest < 1)
-    W = times(V, diagonal(*(-s for s in values)), transposed(V))
+    W = product(V, diagonal(-s for s in values), transposed(V))
     volume = abs(determinant(_kronecker_layer(A, W)))
     bound = (1 - tau * p) * (1 - tau * q) * (1 - smallest) ** 2 / (1 - p) ** 2
     assert volume >= bound ** (len(A) - 1)
 
 
 def _interval() -> None:
-    """tau = 1/2, q = 1: rotations smooth for p < 1/3, two features exclude p >= 9/25."""
+    """At p = tau q the condition reads 1 - tau q < 1 - tau^2 q (third query), strict, so some p <
+    tau q satisfies it; it is monotone in p by the second query. For tau = 1/2, q = 1, d = 2 it is p
+    > .3597, and rotations smooth for p < 1/3."""
+    # tau = 1/2, q = 1: rotations smooth for p < 1/3, two features exclude p >= 9/25.
     tau = Fraction(1, 2)
     assert tau / (2 - tau) == Fraction(1, 3)
 
@@ -121,15 +99,18 @@ def _interval() -> None:
 
 
 def _gaussian() -> None:
-    """The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus."""
+    """With a common pi, c_L = c_0 prod (I+W_l), ||c_L|| <= ||c_0|| prod ||I+W_l||. So
+    ||HFC_L||/||c_L|| >= L^-2 g^L/||c_0|| -> infinity, and T1e gives HFC/LFC >= 1/(sqrt n delta +
+    o(1))."""
+    # The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus.
     a, p, k = Fraction(1, 2), Fraction(2, 5), Fraction(4, 5)
-    W0 = matrix("-1 0", "0 -2/5")
-    assert determinant(plus(diagonal(Fraction(1), Fraction(1)), [[a * x for x in r] for r in W0]))
+    W0 = matrix("-1 0; 0 -2/5")
+    assert determinant(plus(diagonal([Fraction(1), Fraction(1)]), [[a * x for x in r] for r in W0]))
     assert (1 - a) * (1 - a * p) > (k * (1 - p)) ** 2
 
 
 def _in_interval(instance: Instance) -> bool:
-    return real_between(instance.H, -1, 0, open_high=False)
+    return within(instance.H, lambda h: -1 <= h <= 0)
 
 
 CLAIM = Claim(
@@ -152,68 +133,49 @@ CLAIM = Claim(
         Hypothesis("every eigenvalue of every W_l is real and in [-1, 0]", _in_interval),
     ),
     evidence=(
-        Written(
+        written(
             "volume",
-            (
-                Step(
-                    "On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of "
-                    "A but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| "
-                    "<= tau(A) <= 1: B contracts the oscillation of vectors modulo 1 by tau.",
-                ),
-                Step(
-                    "By the first query every factor is at least 1 - tau |h_j| >= |1 + h_j|: |det "
-                    "T| >= prod_j (1 - tau |h_j|)^(n-1) >= |det(I+W)|^(n-1). Products multiply; "
-                    "the largest exponent is at least the mean of all, (1/N) log |det|.",
-                ),
-                Step(
-                    "Symmetric W, eigenvalues -s_j, p <= s_1 <= ... <= s_d <= q <= 1: ||I+W||_2 = "
-                    "1 - s_1, and |det T|^(1/(n-1)) >= (1 - tau s_1)(1 - tau q)^(d-1). By the "
-                    "second query (1 - tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, "
-                    "|det T|^(1/N) >= g ||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 "
-                    "(if s_1 = 1 then consensus is 0 from there on).",
-                ),
-                Step(
-                    "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 "
-                    "Gaussian and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, "
-                    "Y_0>|, and P(|<v, Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost "
-                    "surely ||HFC_L|| >= L^-2 g^L prod ||I+W_l|| for all large L. The Gaussian and "
-                    "Lebesgue null sets agree.",
-                ),
-                Step(
-                    "With a common pi, c_L = c_0 prod (I+W_l), ||c_L|| <= ||c_0|| prod ||I+W_l||. "
-                    "So ||HFC_L||/||c_L|| >= L^-2 g^L/||c_0|| -> infinity, and T1e gives HFC/LFC "
-                    ">= 1/(sqrt n delta + o(1)).",
-                    _gaussian,
-                ),
-                Step(
-                    "At p = tau q the condition reads 1 - tau q < 1 - tau^2 q (third query), "
-                    "strict, so some p < tau q satisfies it; it is monotone in p by the second "
-                    "query. For tau = 1/2, q = 1, d = 2 it is p > .3597, and rotations smooth for "
-                    "p < 1/3.",
-                    _interval,
-                ),
-            ),
+            "On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of "
+            "A but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| "
+            "<= tau(A) <= 1: B contracts the oscillation of vectors modulo 1 by tau.",
+            "By the first query every factor is at least 1 - tau |h_j| >= |1 + h_j|: |det "
+            "T| >= prod_j (1 - tau |h_j|)^(n-1) >= |det(I+W)|^(n-1). Products multiply; "
+            "the largest exponent is at least the mean of all, (1/N) log |det|.",
+            "Symmetric W, eigenvalues -s_j, p <= s_1 <= ... <= s_d <= q <= 1: ||I+W||_2 = "
+            "1 - s_1, and |det T|^(1/(n-1)) >= (1 - tau s_1)(1 - tau q)^(d-1). By the "
+            "second query (1 - tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, "
+            "|det T|^(1/N) >= g ||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 "
+            "(if s_1 = 1 then consensus is 0 from there on).",
+            "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 "
+            "Gaussian and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, "
+            "Y_0>|, and P(|<v, Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost "
+            "surely ||HFC_L|| >= L^-2 g^L prod ||I+W_l|| for all large L. The Gaussian and "
+            "Lebesgue null sets agree.",
+            _gaussian,
+            _interval,
         ),
-        proved(
-            _FACTOR,
-            {"h": "-1", "u": "0", "v": "1/2", "t": "1/2"},
-            altered(
-                _FACTOR,
-                "h in [-2, 0]",
-                hypotheses=("-2 <= h", *_FACTOR.hypotheses[1:]),
-                witness={"h": "-2", "u": "1/2", "v": "0", "t": "1"},
-            ),
-        ),
-        proved(
-            _SMALLEST,
-            {"s": "1/2", "p": "1/4", "t": "1/2"},
-            altered(_SMALLEST, "tau > 1", hypotheses=(*_SMALLEST.hypotheses[:4], "t < 2")),
-        ),
-        proved(
-            _BELOW_TAU,
-            {"t": "1/2", "q": "1"},
-            altered(_BELOW_TAU, "tau = 1", hypotheses=("0 < t", "t <= 1", "0 < q", "q <= 1")),
-        ),
+        for_all(
+            "h u v t",
+            given="-1 <= h; h <= 0; 0 <= t; t <= 1; u*u + v*v <= t*t",
+            then="(1+h*u)**2 + (h*v)**2 >= (1+t*h)**2 and 1 + t*h >= 1 + h",
+            name="h in [-1, 0], |a| <= tau: |1+ha| >= 1 - tau |h| >= |1+h|",
+            at="h=-1, u=0, v=1/2, t=1/2",
+        ).unless("h in [-2, 0]", without="-1 <= h", given="-2 <= h", at="h=-2, u=1/2, v=0, t=1"),
+        for_all(
+            "s p t",
+            given="0 <= p; p <= s; s < 1; 0 <= t; t < 1",
+            then="(1-t*s)*(1-p) >= (1-t*p)*(1-s)",
+            name="(1 - tau s)/(1 - s) grows with s in [p, 1)",
+            at="s=1/2, p=1/4, t=1/2",
+        ).unless("tau > 1", without="t < 1", given="t < 2"),
+        for_all(
+            "t q",
+            given="0 < t; t < 1; 0 < q; q <= 1",
+            then="1 - t*q < 1 - t*t*q",
+            name="at p = tau q the condition (1-p)^d < (1 - tau p)(1 - tau q)^(d-1) holds for "
+            "every d",
+            at="t=1/2, q=1",
+        ).unless("tau = 1", without="t < 1", given="t <= 1"),
         Searched("volumes in fractions", _layers(), _volume_law),
         Searched("one symmetric layer in fractions", _symmetric(), _rate_law),
     ),

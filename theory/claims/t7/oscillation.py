@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 
 Vector = list[Fraction]
@@ -28,37 +28,11 @@ def mean(x: Vector) -> Fraction:
     return sum(x, Fraction(0)) / len(x)
 
 
-def apply(A: Matrix, x: Vector) -> Vector:
-    return [sum((a * y for a, y in zip(row, x, strict=True)), Fraction(0)) for row in A]
-
-
 def squared_diameter(X: Matrix) -> Fraction:
     """max ||x_i - x_k||_2^2 over the rows."""
     return max(
         sum(((x - y) ** 2 for x, y in zip(p, q, strict=True)), Fraction(0)) for p in X for q in X
     )
-
-
-def times(*matrices: Matrix) -> Matrix:
-    product = to_flint(matrices[0])
-    for M in matrices[1:]:
-        product = product * to_flint(M)
-    return from_flint(product)
-
-
-def plus(X: Matrix, Y: Matrix) -> Matrix:
-    return [[x + y for x, y in zip(p, q, strict=True)] for p, q in zip(X, Y, strict=True)]
-
-
-def transposed(X: Matrix) -> Matrix:
-    return [list(column) for column in zip(*X, strict=True)]
-
-
-def diagonal(*entries: Fraction) -> Matrix:
-    return [
-        [value if i == j else Fraction(0) for j in range(len(entries))]
-        for i, value in enumerate(entries)
-    ]
 
 
 def contraction_to(A: Matrix, tau: Fraction) -> Matrix:

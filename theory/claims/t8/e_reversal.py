@@ -8,60 +8,28 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t2.queries import EIGENVALUE, altered, proved
-from oversmoothing.theory.claims.t2.spectra_kit import (
-    POSITIVE,
-    TWO_TOKENS,
+from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
+from oversmoothing.theory.proofs.exact_spectrum import (
     ZERO,
     Gaussian,
     by_squared_moduli,
     by_squares,
-    matrix,
     spectrum,
 )
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic, Written
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
+from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
 
 _HA = ("h", "a")
 _POSITIVE_H = (*EIGENVALUE, "h > 0")
-_BARE = Query(
-    "Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
-    _HA,
-    _POSITIVE_H,
-    "(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
-)
+
 # With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
-_CENTRED = Query(
-    "Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
-    _HA,
-    _POSITIVE_H,
-    "(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and "
-    "Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
-)
-_SIDE = Query(
-    "with C the side -h is a tie if a >= 0 and h <= 2",
-    _HA,
-    (*_POSITIVE_H, "a >= 0", "h <= 2"),
-    "(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
-)
-_STRICT_SIDE = Query(
-    "with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
-    _HA,
-    _POSITIVE_H,
-    "Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
-)
-_COMPLEX = Query(
-    "complex a: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
-    ("h", "u", "v"),
-    ("u*u + v*v < 1", "h > 0"),
-    "(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and "
-    "Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
-)
 
 
 def reach(a_values: list[Gaussian]) -> Fraction:
@@ -111,8 +79,9 @@ def _matrix_law(drawn: tuple[tuple[Matrix, list[Gaussian]], Fraction]) -> None:
 
 
 def _symmetric_spectrum() -> None:
-    """q = -p: T2d sees the same q and p for H and -H."""
-    A = matrix("1/8 7/8", "7/8 1/8")
+    """A spectrum with q = -p: T2d depends on p and q only."""
+    # q = -p: T2d sees the same q and p for H and -H.
+    A = matrix("1/8 7/8; 7/8 1/8")
     for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
         H = [[p, ZERO], [ZERO, -p]]
         opposite = [[-p, ZERO], [ZERO, p]]
@@ -120,8 +89,10 @@ def _symmetric_spectrum() -> None:
 
 
 def _examples() -> None:
-    """a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie."""
-    A, h = matrix("3/4 1/4", "1/4 3/4"), Fraction(3, 2)
+    """The multiplier 1 + 0 a = 1 belongs to consensus and to the quotient alike, so with C: rho_C =
+    max(|1+h|, 1), rho_Q = max(|1+h a_i|, 1)."""
+    # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
+    A, h = matrix("3/4 1/4; 1/4 3/4"), Fraction(3, 2)
     assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[h, -h], [ZERO, ZERO]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[-h, h], [ZERO, ZERO]]).verdict == "TIE"
@@ -151,72 +122,68 @@ CLAIM = Claim(
         Hypothesis("H has exactly one non-zero eigenvalue, and it is real", _one_real_value),
     ),
     evidence=(
-        proved(
-            _BARE,
-            {"h": "1", "a": "1/2"},
-            altered(
-                _BARE,
-                "up to h = 2 for every a",
-                conclusion="Iff((1-h)**2 <= (1-h*a)**2, h <= 2)",
-                witness={"h": "3/2", "a": "1/2"},
-            ),
-            altered(
-                _BARE,
-                "open at the end",
-                conclusion="Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) < 2)",
-                witness={"h": "4/3", "a": "1/2"},
-            ),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "h > 0"),
+            then="(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
+            name="Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
+            at="h=1, a=1/2",
+        )
+        .unless(
+            "up to h = 2 for every a", then="Iff((1-h)**2 <= (1-h*a)**2, h <= 2)", at="h=3/2, a=1/2"
+        )
+        .unless(
+            "open at the end", then="Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) < 2)", at="h=4/3, a=1/2"
         ),
-        proved(
-            _CENTRED,
-            {"h": "1", "a": "1/2"},
-            altered(
-                _CENTRED,
-                "as without C",
-                conclusion="Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h*(1+a) <= 2)",
-                witness={"h": "3/2", "a": "1/2"},
-            ),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "h > 0"),
+            then="(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= (1-h*a)**2 or "
+            "(1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
+            name="Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
+            at="h=1, a=1/2",
+        ).unless(
+            "as without C",
+            then="Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h*(1+a) <= 2)",
+            at="h=3/2, a=1/2",
         ),
-        proved(
-            _SIDE,
-            {"h": "1", "a": "1/2"},
-            altered(_SIDE, "a >= -1/2", hypotheses=(*_POSITIVE_H, "a >= -1/2", "h <= 2")),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "h > 0; a >= 0; h <= 2"),
+            then="(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
+            name="with C the side -h is a tie if a >= 0 and h <= 2",
+            at="h=1, a=1/2",
+        ).unless("a >= -1/2", without="a >= 0", given="a >= -1/2"),
+        for_all(
+            "h a",
+            given=(EIGENVALUE, "h > 0"),
+            then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
+            name="with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
+            at="h=1, a=-1/2",
+        ).unless(
+            "whatever the sign of a",
+            then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
+            at="h=1, a=1/2",
         ),
-        proved(
-            _STRICT_SIDE,
-            {"h": "1", "a": "-1/2"},
-            altered(
-                _STRICT_SIDE,
-                "whatever the sign of a",
-                conclusion="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
-                witness={"h": "1", "a": "1/2"},
-            ),
-        ),
-        proved(
-            _COMPLEX,
-            {"h": "1", "u": "0", "v": "1/2"},
-            altered(
-                _COMPLEX,
-                "by the real part of a alone",
-                conclusion="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
-                witness={"h": "9/4", "u": "0", "v": "1/2"},
-            ),
+        for_all(
+            "h u v",
+            given="u*u + v*v < 1; h > 0",
+            then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
+            "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
+            name="complex a: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
+            at="h=1, u=0, v=1/2",
+        ).unless(
+            "by the real part of a alone",
+            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
+            at="h=9/4, u=0, v=1/2",
         ),
         Symbolic("C gives H_eff the eigenvalue 0", _centring_residual, complete=False),
-        Written(
+        written(
             "from pairs to layers",
-            (
-                Step(
-                    "The multiplier 1 + 0 a = 1 belongs to consensus and to the quotient alike, "
-                    "so with C: rho_C = max(|1+h|, 1), rho_Q = max(|1+h a_i|, 1).",
-                    _examples,
-                ),
-                Step(
-                    "max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real "
-                    "a that bound is 2/(1+a), largest at a_1.",
-                ),
-                Step("A spectrum with q = -p: T2d depends on p and q only.", _symmetric_spectrum),
-            ),
+            _examples,
+            "max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real "
+            "a that bound is 2/(1+a), largest at a_1.",
+            _symmetric_spectrum,
             complete=False,
         ),
         Searched(

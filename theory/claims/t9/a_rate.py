@@ -8,17 +8,6 @@ import mpmath as mp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    A3,
-    AA,
-    NOT_NILPOTENT,
-    POSITIVE,
-    TWO_TOKENS,
-    diagonal,
-    matrix,
-    pi_mean,
-    stationary,
-)
 from oversmoothing.theory.claims.t9.far_kit import (
     DEPTH,
     JORDAN,
@@ -29,10 +18,15 @@ from oversmoothing.theory.claims.t9.far_kit import (
 )
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step, Written
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
+from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3, AA
+from oversmoothing.theory.proofs.written import written
 
 
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
@@ -46,23 +40,28 @@ def _differences(X: Matrix) -> Matrix:
 
 
 def _decoupled() -> None:
+    """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
+    powers of H (x) B on vec Y_0 and of H on c_0^T."""
     A, H, X = A3, matrix("1 2; -1/2 1/3"), matrix("1 2; 3 5; 0 -1")
     moved, W = _bare_layers(A, H, X, 5), to_flint(H).transpose() ** 5
     y = to_flint(rational_quotient(A)) ** 5 * to_flint(_differences(X)) * W
     assert from_flint(y) == _differences(moved)
     pi = stationary(A)
-    assert from_flint(to_flint([pi_mean(pi, X)]) * W) == [pi_mean(pi, moved)]
+    assert from_flint(to_flint([weighted_mean(pi, X)]) * W) == [weighted_mean(pi, moved)]
 
 
 def _special_state() -> None:
-    """A = AA (lambda_2 = 1/2), H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]]: the ratio is 2^L."""
+    """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
+    HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
+    # A = AA (lambda_2 = 1/2), H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]]: the ratio is 2^L.
     for depth in (1, 2, 7):
-        X = _bare_layers(AA, diagonal(1, "1/4"), matrix("1 1; -1 1"), depth)
+        X = _bare_layers(AA, diagonal("1 1/4"), matrix("1 1; -1 1"), depth)
         hfc, lfc = squared_norms(X)
         assert hfc / lfc == 4**depth
 
 
 def _nilpotent() -> None:
+    """For a nilpotent H, X_L = 0 from L = d on: nothing is defined."""
     assert _bare_layers(AA, matrix("0 1; 0 0"), matrix("1 2; 3 5"), 2) == matrix("0 0; 0 0")
 
 
@@ -71,8 +70,8 @@ def _two_token_law(drawn: tuple[tuple[Matrix, Fraction], Fraction, Matrix, int])
     (A, a), h, X, depth = drawn
     assume(h != 0)
     pi = stationary(A)
-    moved = _bare_layers(A, diagonal(h, h), X, depth)
-    c, c_moved = (sum(x * x for x in pi_mean(pi, state)) for state in (X, moved))
+    moved = _bare_layers(A, diagonal([h, h]), X, depth)
+    c, c_moved = (sum(x * x for x in weighted_mean(pi, state)) for state in (X, moved))
     assume(c != 0)
     assert squared_norms(moved)[0] * c == a ** (2 * depth) * squared_norms(X)[0] * c_moved
 
@@ -100,35 +99,19 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT),
     evidence=(
-        Written(
+        written(
             "two spectral radii",
-            (
-                Step(
-                    "As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and "
-                    "c_L = c_0 W^L, the powers of H (x) B on vec Y_0 and of H on c_0^T.",
-                    _decoupled,
-                ),
-                Step(
-                    "Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
-                    "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, "
-                    "and w^T v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
-                ),
-                Step(
-                    "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> "
-                    "rho(H) |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. "
-                    "If lambda_2 = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
-                ),
-                Step(
-                    "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is "
-                    "t (1 + O(t)): the same rate.",
-                ),
-                Step(
-                    "Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), "
-                    "X_0 = [[1, 1], [-1, 1]] has HFC/LFC = 2^L exactly, though lambda_2 = 1/2.",
-                    _special_state,
-                ),
-                Step("For a nilpotent H, X_L = 0 from L = d on: nothing is defined.", _nilpotent),
-            ),
+            _decoupled,
+            "Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
+            "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, "
+            "and w^T v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
+            "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> "
+            "rho(H) |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. "
+            "If lambda_2 = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
+            "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is "
+            "t (1 + O(t)): the same rate.",
+            _special_state,
+            _nilpotent,
         ),
         Searched(
             "two tokens, H = h I: t falls by exactly |lambda_2| a layer for every X_0",

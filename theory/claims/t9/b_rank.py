@@ -10,14 +10,6 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t1.blocks_kit import (
-    NOT_NILPOTENT,
-    POSITIVE,
-    TWO_TOKENS,
-    diagonal,
-    matrix,
-    vanishes,
-)
 from oversmoothing.theory.claims.t9.far_kit import (
     DEPTH,
     JORDAN,
@@ -27,8 +19,10 @@ from oversmoothing.theory.claims.t9.far_kit import (
     slope,
 )
 from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import (
     Measurement,
@@ -36,8 +30,9 @@ from oversmoothing.theory.proofs.evidence import (
     Simulated,
     Step,
     Symbolic,
-    Written,
 )
+from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 
 def compound(M: sp.Matrix) -> sp.Matrix:
@@ -61,7 +56,9 @@ def _cauchy_binet() -> Any:
 
 
 def _triangular_compound() -> None:
-    """The compound of a triangular matrix is triangular with the products of pairs."""
+    """By Schur forms the eigenvalues of C_2(A) are the products a_i a_k, i < k, of largest modulus
+    |lambda_2| (with a = 1), and those of C_2(W) are h_j h_m, of largest modulus |h_1 h_2|."""
+    # The compound of a triangular matrix is triangular with the products of pairs.
     T = sp.Matrix(3, 3, lambda i, j: sp.Symbol(f"t{i}{j}") if j >= i else 0)
     C = compound(T)
     assert C.is_upper
@@ -87,8 +84,10 @@ def _sigma_residual() -> list[Any]:
 
 
 def _special_state() -> None:
-    """X_0 = 1 c^T + v u^T with c and u along different features of H = diag(1, 1/4), A = AA."""
-    A, W = to_flint(matrix("3/4 1/4; 1/4 3/4")), to_flint(diagonal(1, "1/4"))
+    """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
+    sigma_2/sigma_1 = 2^-L, not 8^-L."""
+    # X_0 = 1 c^T + v u^T with c and u along different features of H = diag(1, 1/4), A = AA.
+    A, W = to_flint(matrix("3/4 1/4; 1/4 3/4")), to_flint(diagonal("1 1/4"))
     X = from_flint(A**6 * to_flint(matrix("1 1; -1 1")) * W**6)
     # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
     assert matrix("1/64 1/4096; -1/64 1/4096") == X
@@ -143,45 +142,30 @@ CLAIM = Claim(
         Hypothesis("there are at least two features", lambda instance: len(instance.H) >= 2),
     ),
     evidence=(
-        Written(
+        written(
             "second compound matrices",
-            (
-                Step(
-                    "C_2(X), the matrix of 2 x 2 minors, has largest singular value "
-                    "sigma_1 sigma_2, and C_2(A X W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So "
-                    "C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L.",
-                    vanishes(_cauchy_binet),
-                ),
-                Step(
-                    "By Schur forms the eigenvalues of C_2(A) are the products a_i a_k, i < k, of "
-                    "largest modulus |lambda_2| (with a = 1), and those of C_2(W) are h_j h_m, of "
-                    "largest modulus |h_1 h_2|.",
-                    _triangular_compound,
-                ),
-                Step(
-                    "Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If "
-                    "lambda_2 h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.",
-                ),
-                Step(
-                    "Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant "
-                    "left plane of 1 and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the "
-                    "invariant plane of W for h_1, h_2: left and right eigenvectors of the "
-                    "compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L p^T C_2(X_0) z, and "
-                    "p^T C_2(X_0) z = det [[pi X_0 z_1, pi X_0 z_2], [w X_0 z_1, w X_0 z_2]] is a "
-                    "polynomial in X_0 that is not identically 0, as pi, w and z_1, z_2 are "
-                    "independent. So ||C_2(X_L)||^{1/L} -> |lambda_2 h_1 h_2| for generic X_0.",
-                    vanishes(_wedge),
-                ),
-                Step(
-                    "sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so "
-                    "sigma_2/sigma_1 = sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.",
-                ),
-                Step(
-                    "Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), "
-                    "X_0 = [[1, 1], [-1, 1]] has sigma_2/sigma_1 = 2^-L, not 8^-L.",
-                    _special_state,
-                ),
+            Step(
+                "C_2(X), the matrix of 2 x 2 minors, has largest singular value "
+                "sigma_1 sigma_2, and C_2(A X W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So "
+                "C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L.",
+                lambda: vanishes(_cauchy_binet()),
             ),
+            _triangular_compound,
+            "Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If "
+            "lambda_2 h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.",
+            Step(
+                "Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant "
+                "left plane of 1 and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the "
+                "invariant plane of W for h_1, h_2: left and right eigenvectors of the "
+                "compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L p^T C_2(X_0) z, and "
+                "p^T C_2(X_0) z = det [[pi X_0 z_1, pi X_0 z_2], [w X_0 z_1, w X_0 z_2]] is a "
+                "polynomial in X_0 that is not identically 0, as pi, w and z_1, z_2 are "
+                "independent. So ||C_2(X_L)||^{1/L} -> |lambda_2 h_1 h_2| for generic X_0.",
+                lambda: vanishes(_wedge()),
+            ),
+            "sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so "
+            "sigma_2/sigma_1 = sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.",
+            _special_state,
         ),
         Symbolic(
             "three tokens, two features: the squared minors add up to sigma_1^2 sigma_2^2",

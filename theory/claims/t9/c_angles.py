@@ -7,7 +7,6 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from oversmoothing.theory.claims.t1.blocks_kit import NOT_NILPOTENT, POSITIVE, TWO_TOKENS, vanishes
 from oversmoothing.theory.claims.t9.b_rank import compound
 from oversmoothing.theory.claims.t9.far_kit import (
     C3,
@@ -21,24 +20,12 @@ from oversmoothing.theory.claims.t9.far_kit import (
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import (
-    ForAllReals,
-    Measurement,
-    Mutation,
-    Searched,
-    Simulated,
-    Step,
-    Written,
-)
-from oversmoothing.theory.proofs.query import Query
-
-_GAP = Query(
-    "(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",
-    ("k",),
-    ("0 <= k", "k <= 1"),
-    "(1 - k**2)/2 <= 1 - k and 1 - k <= 1 - k**2",
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 
 def _lagrange() -> sp.Expr:
@@ -100,42 +87,32 @@ CLAIM = Claim(
         Hypothesis("there are at least two features", lambda instance: len(instance.H) >= 2),
     ),
     evidence=(
-        Written(
+        written(
             "minors of two rows",
-            (
-                Step(
-                    "|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two "
-                    "rows. Summed over pairs it is ||C_2(X_L)||_F^2.",
-                    vanishes(_lagrange),
-                ),
-                Step(
-                    "t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms "
-                    "are ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = "
-                    "(1 - cos^2)/(1 + cos) = (1 - cos^2)(1/2 + o(1)).",
-                ),
-                Step(
-                    "So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
-                    "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the "
-                    "rate |lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
-                ),
-                Step(
-                    "Why the square: what x_k has along x_i leaves the minors, hence the angle, as "
-                    "they are; the sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2.",
-                    vanishes(_parallel),
-                ),
+            Step(
+                "|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two "
+                "rows. Summed over pairs it is ||C_2(X_L)||_F^2.",
+                lambda: vanishes(_lagrange()),
+            ),
+            "t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms "
+            "are ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = "
+            "(1 - cos^2)/(1 + cos) = (1 - cos^2)(1/2 + o(1)).",
+            "So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
+            "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the "
+            "rate |lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
+            Step(
+                "Why the square: what x_k has along x_i leaves the minors, hence the angle, as "
+                "they are; the sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2.",
+                lambda: vanishes(_parallel()),
             ),
         ),
-        ForAllReals(
-            _GAP,
-            (
-                Mutation(
-                    "1 - k <= (1 - k^2)/2",
-                    Query("mutated", ("k",), _GAP.hypotheses, "1 - k <= (1 - k**2)/2"),
-                    {"k": "1/2"},
-                ),
-            ),
-            {"k": "1/2"},
-        ),
+        for_all(
+            "k",
+            given="0 <= k; k <= 1",
+            then="(1 - k**2)/2 <= 1 - k and 1 - k <= 1 - k**2",
+            name="(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",
+            at="k=1/2",
+        ).unless("1 - k <= (1 - k^2)/2", then="1 - k <= (1 - k**2)/2", at="k=1/2"),
         Searched(
             "rows and minors in fractions: the maximum over pairs against C_2",
             draw.states(4, 2),

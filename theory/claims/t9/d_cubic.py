@@ -10,41 +10,33 @@ import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from oversmoothing.theory.claims.t1.blocks_kit import TWO_TOKENS, vanishes
 from oversmoothing.theory.claims.t9.far_kit import attention, centred, norm
 from oversmoothing.theory.claims.t9.series import series
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import (
-    ForAllReals,
     Measurement,
-    Mutation,
     Searched,
     Simulated,
     Step,
     Symbolic,
-    Written,
 )
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
 from oversmoothing.theory.proofs.strategies import SEEDS
+from oversmoothing.theory.proofs.written import written
 
 Array = NDArray[np.float64]
 
 # Popoviciu: a variable in [0, D] with mean v has variance at most v (D - v) <= D^2/4.
-_POPOVICIU = Query(
-    "weights a, b, 1 - a - b on values 0, x, D with 0 <= x <= D: variance <= D^2/4",
-    ("a", "b", "x", "D"),
-    ("0 <= a", "0 <= b", "a + b <= 1", "0 <= x", "x <= D"),
-    "4*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
-)
-_DIAMETER = Query(
-    "|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
-    ("x1", "x2", "y1", "y2"),
-    (),
-    "(x1 - y1)**2 + (x2 - y2)**2 <= 2*(x1**2 + x2**2 + y1**2 + y2**2)",
-)
 
 
 def _leading_orders() -> None:
+    """C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D E<v_i, e - g>^2 <=
+    D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and summed over rows ||R - E M
+    Sigma_a/sqrt k|| <= D^3 ||M||^2 ||E||^2/(2k) <= sqrt 2 ||M||^2 ||E||^5/k. P E = E. With Sigma_a
+    = E^T E/n + O(||E||^3) the cubic term is E M E^T E W/(n sqrt k). Executed: all terms to third
+    order for n = 2, 3 and d = 1, 2 in symbols."""
     for n, d in ((2, 1), (2, 2), (3, 1), (3, 2)):
         found, expected = series(n, d)
         assert found == expected, (n, d)
@@ -69,7 +61,9 @@ def _two_tokens_closed() -> list[sp.Expr]:
 
 
 def _antisymmetric() -> None:
-    """M = [[0, 1], [-1, 0]], X = 1 c + s u: every row of logits is the same up to a constant."""
+    """M antisymmetric, X = 1 c + s u^T: e_i M e_j^T = s_i s_j u M u^T = 0, all rows of A are equal,
+    and X' is a consensus state: E' = 0."""
+    # M = [[0, 1], [-1, 0]], X = 1 c + s u: every row of logits is the same up to a constant.
     M, c, u = sp.Matrix([[0, 1], [-1, 0]]), sp.Matrix([[1, 2]]), sp.Matrix([[3, -1]])
     X = sp.Matrix.vstack(*(c + s * u for s in (1, 2, -3)))
     logits = X * M * X.T
@@ -211,88 +205,59 @@ CLAIM = Claim(
         Hypothesis("X_0 is given: attention is computed from it", lambda case: case.X0 is not None),
     ),
     evidence=(
-        Written(
+        written(
             "exponential tilting",
-            (
-                Step(
-                    "Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does "
-                    "not depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt "
-                    "k): the weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all "
-                    "rows.",
-                ),
-                Step(
-                    "Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows "
-                    "e_j. g' = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over "
-                    "[0, 1] of C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
-                ),
-                Step(
-                    "||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each "
-                    "direction), and D^2 <= 2 ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt "
-                    "k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W|| ||E||^3/(2 sqrt k). For n = 2, d "
-                    "= 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3 at m = 0: "
-                    "the constant q is sharp.",
-                    vanishes(_two_tokens_closed),
-                ),
-                Step("By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}."),
-                Step(
-                    "C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D "
-                    "E<v_i, e - g>^2 <= D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and "
-                    "summed over rows ||R - E M Sigma_a/sqrt k|| <= D^3 ||M||^2 ||E||^2/(2k) <= "
-                    "sqrt 2 ||M||^2 ||E||^5/k. P E = E. With Sigma_a = E^T E/n + O(||E||^3) the "
-                    "cubic term is E M E^T E W/(n sqrt k). Executed: all terms to third order for "
-                    "n = 2, 3 and d = 1, 2 in symbols.",
-                    _leading_orders,
-                ),
-                Step(
-                    "If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the "
-                    "entry (1, 1) of U^T (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= "
-                    "mu s_1^3 >= mu r^{-3/2} ||E||^3, r = rank E. As ||m'|| <= ||W|| (||m|| + "
-                    "||E||), m grows at most geometrically while ||E|| is doubly exponentially "
-                    "small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1)) in norm, and "
-                    "||E'|| >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if "
-                    "E_0 is small enough. So log||E'|| = 3 log||E|| + O(1).",
-                    vanishes(_definite),
-                ),
-                Step(
-                    "M antisymmetric, X = 1 c + s u^T: e_i M e_j^T = s_i s_j u M u^T = 0, all rows "
-                    "of A are equal, and X' is a consensus state: E' = 0.",
-                    _antisymmetric,
-                ),
+            "Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does "
+            "not depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt "
+            "k): the weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all "
+            "rows.",
+            "Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows "
+            "e_j. g' = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over "
+            "[0, 1] of C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
+            Step(
+                "||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each "
+                "direction), and D^2 <= 2 ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt "
+                "k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W|| ||E||^3/(2 sqrt k). For n = 2, d "
+                "= 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3 at m = 0: "
+                "the constant q is sharp.",
+                lambda: vanishes(_two_tokens_closed()),
             ),
+            "By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}.",
+            _leading_orders,
+            Step(
+                "If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the "
+                "entry (1, 1) of U^T (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= "
+                "mu s_1^3 >= mu r^{-3/2} ||E||^3, r = rank E. As ||m'|| <= ||W|| (||m|| + "
+                "||E||), m grows at most geometrically while ||E|| is doubly exponentially "
+                "small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1)) in norm, and "
+                "||E'|| >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if "
+                "E_0 is small enough. So log||E'|| = 3 log||E|| + O(1).",
+                lambda: vanishes(_definite()),
+            ),
+            _antisymmetric,
         ),
-        ForAllReals(
-            _POPOVICIU,
-            (
-                Mutation(
-                    "variance <= D^2/5",
-                    Query(
-                        "mutated",
-                        _POPOVICIU.variables,
-                        _POPOVICIU.hypotheses,
-                        "5*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
-                    ),
-                    {"a": "1/2", "b": "0", "x": "0", "D": "1"},
-                ),
-            ),
-            {"a": "1/2", "b": "1/4", "x": "1/3", "D": "1"},
+        for_all(
+            "a b x D",
+            given="0 <= a; 0 <= b; a + b <= 1; 0 <= x; x <= D",
+            then="4*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
+            name="weights a, b, 1 - a - b on values 0, x, D with 0 <= x <= D: variance <= D^2/4",
+            at="a=1/2, b=1/4, x=1/3, D=1",
             complete=False,
+        ).unless(
+            "variance <= D^2/5",
+            then="5*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
+            at="a=1/2, b=0, x=0, D=1",
         ),
-        ForAllReals(
-            _DIAMETER,
-            (
-                Mutation(
-                    "3/2 for 2",
-                    Query(
-                        "mutated",
-                        _DIAMETER.variables,
-                        (),
-                        "(x1 - y1)**2 + (x2 - y2)**2 <= 3/2*(x1**2 + x2**2 + y1**2 + y2**2)",
-                    ),
-                    {"x1": "1", "x2": "0", "y1": "-1", "y2": "0"},
-                ),
-            ),
-            {"x1": "1", "x2": "0", "y1": "0", "y2": "1"},
+        for_all(
+            "x1 x2 y1 y2",
+            then="(x1 - y1)**2 + (x2 - y2)**2 <= 2*(x1**2 + x2**2 + y1**2 + y2**2)",
+            name="|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
+            at="x1=1, x2=0, y1=0, y2=1",
             complete=False,
+        ).unless(
+            "3/2 for 2",
+            then="(x1 - y1)**2 + (x2 - y2)**2 <= 3/2*(x1**2 + x2**2 + y1**2 + y2**2)",
+            at="x1=1, x2=0, y1=-1, y2=0",
         ),
         Symbolic(
             "two tokens, one feature: the layer in closed form",

@@ -8,8 +8,9 @@ from typing import Any
 
 import mpmath as mp
 
-from oversmoothing.theory.claims.t1.blocks_kit import A3, matrix
+from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs.instances import A3
 
 # Further modes die like 1e-23 or faster by the first depth; what is left is rounding to float.
 ROUNDING = 1e-14

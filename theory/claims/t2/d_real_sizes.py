@@ -1,12 +1,11 @@
-"""Instances at the sizes of trained models, n = 197 and d = 64 or 768, settled by certificates.
+"""T2d at the sizes of trained models, n = 197 and d = 64 or 768, settled by certificates.
 
 Float64 discs enclose both spectra (theory.certificates); what follows from the enclosed spectra by
-a closed form must be what follows from the enclosed radii.
+the closed form must be what follows from the enclosed radii.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import product
 
@@ -20,7 +19,6 @@ from oversmoothing.theory.certificates.certified_radii import (
     value_discs,
 )
 from oversmoothing.theory.certificates.enclosure import Discs, Failure
-from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
@@ -93,30 +91,4 @@ def closed_form_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
             holding += 1
         else:
             return holding, undecided, f"case {k}: {predicted}, certified {found.reason}"
-    return holding, undecided, None
-
-
-def rate_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
-    """T5a: the slope of log HFC/LFC between 1e5 and 2e5 layers lies in the certified log r."""
-    rng = np.random.default_rng([5, effort.seed])
-    holding = undecided = 0
-    for k, share in enumerate((0.2, 0.5, 1.0)):
-        logits = share * rng.standard_normal((N, N))
-        weights = np.exp(logits)
-        A = weights / weights.sum(axis=1, keepdims=True)
-        H = 0.3 * np.eye(D) + 0.4 * rng.standard_normal((D, D)) / math.sqrt(D)
-        found = certify_spectra(attention_discs(A), value_discs(H))
-        if found.verdict != "SMOOTHING" or not (found.consensus and found.quotient):
-            undecided += 1
-            continue
-        depths = [100_000, 200_000]
-        first, last = closed_form(A=A, H=H, X0=rng.standard_normal((N, D)), depths=depths)
-        slope = (last.log_hfc_lfc - first.log_hfc_lfc) / 1e5
-        low = math.log(found.quotient.low / found.consensus.high)
-        high = math.log(found.quotient.high / found.consensus.low)
-        # The rotation of a complex dominant pair moves the log by O(1), hence the slope by 1e-4.
-        if low - 1e-4 <= slope <= high + 1e-4:
-            holding += 1
-        else:
-            return holding, undecided, f"case {k}: slope {slope}, log r in [{low}, {high}]"
     return holding, undecided, None

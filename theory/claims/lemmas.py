@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product as pairs
 
 import sympy as sp
 
@@ -15,8 +14,9 @@ from oversmoothing.theory.layer.symbolic import (
     symbolic_attention,
     symbolic_matrix,
 )
+from oversmoothing.theory.numbers.exact_matrix import layer, matrix
+from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.proofs.papers_kit import layer, matrix, vanishes
 
 
 def _blocks() -> None:
@@ -34,8 +34,8 @@ def _blocks() -> None:
 
 def _coupling() -> None:
     # pi = (1/3, 2/3), so n delta^2 = 2 (1/36 + 1/36) = 1/9; squares of both sides of the bounds.
-    A, H = matrix(["1/2", "1/2"], ["1/4", "3/4"]), matrix(["1/3", "-1"], ["1/2", "-1/4"])
-    X = matrix([1, 2], [-3, 1])
+    A, H = matrix("1/2 1/2; 1/4 3/4"), matrix("1/3 -1; 1/2 -1/4")
+    X = matrix("1 2; -3 1")
     for _ in range(6):
         c = [X[0][j] / 3 + 2 * X[1][j] / 3 for j in range(2)]
         hfc, lfc = squared_norms(X)
@@ -90,8 +90,3 @@ POSITIVE_SPECTRUM = Step(
     "A > 0 with A 1 = 1: the eigenvalue 1 is simple, every other has |a_i| < 1, and pi > 0 "
     "(Perron)."
 )
-
-
-def all_pairs(first: list[Fraction], second: list[Fraction]) -> list[Fraction]:
-    """1 + h a over all pairs."""
-    return [1 + h * a for a, h in pairs(first, second)]

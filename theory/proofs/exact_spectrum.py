@@ -1,0 +1,177 @@
+"""Spectra of exact instances, decided exactly, and verdicts from lists of eigenvalues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import flint
+
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import dot, identity, scaled
+from oversmoothing.theory.numbers.rational import (
+    Matrix,
+    exact_stationary,
+    from_flint,
+    to_flint,
+    to_float,
+)
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
+from oversmoothing.theory.verdict.exact_comparison import Mode, compare
+
+# A complex number in fractions.
+Gaussian = tuple[Fraction, Fraction]
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+# --------------------------------------------------------------------------- the Perron vector
+
+
+def stationary(A: Matrix) -> list[Fraction]:
+    """pi^T A = pi^T, pi^T 1 = 1 in fractions (the mean over the closed classes)."""
+    return exact_stationary(A, [list(map(int, members)) for members in closed_classes(to_float(A))])
+
+
+def squared_deviation(pi: list[Fraction]) -> Fraction:
+    """delta^2 = ||pi - 1/n||^2."""
+    return dot(pi, pi) - Fraction(1, len(pi))
+
+
+# ------------------------------------------------------------------------------------- spectra
+
+
+def spectrum(M: Matrix) -> list[Eigenvalue]:
+    """The distinct eigenvalues, exactly."""
+    return eigenvalues(factors(M))
+
+
+def attention_values(A: Matrix) -> list[Eigenvalue]:
+    """The distinct eigenvalues of A without one copy of 1."""
+    return eigenvalues(factors(rational_quotient(A)))
+
+
+def rational(value: Eigenvalue) -> Fraction | None:
+    """The eigenvalue, where it is rational."""
+    if value.factor.degree != 1:
+        return None
+    c = value.factor.polynomial
+    return Fraction(-int(c[0]), int(c[1]))
+
+
+def values(M: Matrix) -> list[Fraction]:
+    """The eigenvalues with multiplicity, ascending, all rational (raises otherwise)."""
+    found: list[Fraction] = []
+    for value in spectrum(M):
+        number = rational(value)
+        assert number is not None, "an eigenvalue is irrational"
+        found += [number] * value.factor.multiplicity
+    return sorted(found)
+
+
+def is_real(M: Matrix) -> bool:
+    return all(value.is_real for value in spectrum(M))
+
+
+def diagonalisable(M: Matrix) -> bool:
+    return all(size == 1 for factor in factors(M) for size in factor.jordan)
+
+
+def simple(M: Matrix) -> bool:
+    return all(factor.multiplicity == 1 for factor in factors(M))
+
+
+def _satisfies(value: Eigenvalue, condition: Callable[[Any], bool]) -> bool:
+    number = rational(value)
+    # An irrational number is separated from every rational end point by its ball.
+    return value.is_real and condition(value.ball(256).real if number is None else number)
+
+
+def within(M: Matrix, condition: Callable[[Any], bool]) -> bool:
+    """Every eigenvalue of M is real and satisfies a condition whose end points are rational."""
+    return all(_satisfies(value, condition) for value in spectrum(M))
+
+
+def has_value(M: Matrix, condition: Callable[[Any], bool]) -> bool:
+    """Some eigenvalue of M is real and satisfies the condition."""
+    return any(_satisfies(value, condition) for value in spectrum(M))
+
+
+def spectral_projector(M: Matrix, factor: Factor) -> Matrix:
+    """The projector onto the generalised eigenspaces of the roots of one factor, along the rest."""
+    here, others = flint.fmpq_poly([1]), flint.fmpq_poly([1])
+    for other in factors(M):
+        power = flint.fmpq_poly(other.polynomial) ** max(other.jordan)
+        if other.polynomial == factor.polynomial:
+            here = power
+        else:
+            others = others * power
+    # others s + here t = 1: others s is 1 modulo here and 0 modulo the rest.
+    _, s, _ = others.xgcd(here)
+    coefficients = (others * s).coeffs()
+    value, unit = flint.fmpq_mat(len(M), len(M)), to_flint(identity(len(M)))
+    for coefficient in reversed(coefficients):
+        value = value * to_flint(M) + unit * coefficient
+    return from_flint(value)
+
+
+# ------------------------------------------------------------- the disc with diameter [-1, 0]
+
+
+def _norm_at_most_one(doubled: Eigenvalue) -> bool:
+    """|1 + 2h| <= 1 for the eigenvalue 2h."""
+    sign, _ = compare(Mode(None, doubled), Mode(None, spectrum([[ZERO]])[0]))
+    return sign is not None and sign <= 0
+
+
+def in_disc(M: Matrix) -> bool:
+    """Whether every eigenvalue h has |h + 1/2| <= 1/2 and h != 0."""
+    return all(not value.is_zero and _norm_at_most_one(value) for value in spectrum(scaled(2, M)))
+
+
+def value_in_disc(M: Matrix, value: Eigenvalue) -> bool:
+    """Whether this eigenvalue h of M has |h + 1/2| <= 1/2 and h != 0."""
+    if value.is_zero:
+        return False
+    bits = 64
+    while True:
+        with at_precision(bits):
+            doubled = spectrum(scaled(2, M))
+            same = [v for v in doubled if v.ball(bits).overlaps(2 * value.ball(bits))]
+        if len(same) == 1:
+            return _norm_at_most_one(same[0])
+        bits *= 2
+
+
+# ------------------------------------------------------------------------- verdicts from lists
+
+
+def named(consensus: Fraction, quotient: Fraction) -> str:
+    """The verdict for rho_C^2 and rho_Q^2."""
+    if consensus == quotient:
+        return "TIE"
+    return "SMOOTHING" if consensus > quotient else "NON_SMOOTHING"
+
+
+def by_squares(h_values: Iterable[Fraction], a_values: Iterable[Fraction]) -> str:
+    """The verdict from all pairs of real eigenvalues, a_values without one copy of 1."""
+    h, a = list(h_values), list(a_values)
+    return named(max((1 + x) ** 2 for x in h), max((1 + x * b) ** 2 for x in h for b in a))
+
+
+def squared_modulus(h: Gaussian, a: Gaussian) -> Fraction:
+    """|1 + h a|^2."""
+    (x, y), (u, v) = h, a
+    real, imaginary = 1 + x * u - y * v, x * v + y * u
+    return real * real + imaginary * imaginary
+
+
+def by_squared_moduli(h_values: Iterable[Gaussian], a_values: Iterable[Gaussian]) -> str:
+    """The verdict from all pairs of complex eigenvalues, each list closed under conjugation."""
+    h, a = list(h_values), list(a_values)
+    return named(
+        max(squared_modulus(x, (ONE, ZERO)) for x in h),
+        max(squared_modulus(x, b) for x in h for b in a),
+    )

@@ -1,0 +1,138 @@
+"""The hypotheses that several claims share, each with one wording and one exact predicate."""
+
+from __future__ import annotations
+
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity, power
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs.checks import is_zero
+from oversmoothing.theory.proofs.claim import Hypothesis, Instance
+from oversmoothing.theory.proofs.exact_spectrum import (
+    diagonalisable,
+    is_real,
+    spectrum,
+    stationary,
+)
+from oversmoothing.theory.verdict.exact_comparison import (
+    ExactDominance,
+    exact_dominance,
+    jordan_size,
+)
+from oversmoothing.theory.verdict.modes import ModeContent, mode_content
+
+# --------------------------------------------------------------------------------- attention
+
+
+def is_stochastic(A: Matrix) -> bool:
+    """Non-negative, with rows that sum to 1."""
+    return all(sum(row) == 1 and min(row) >= 0 for row in A)
+
+
+def is_positive(A: Matrix) -> bool:
+    """Entrywise positive, with rows that sum to 1."""
+    return is_stochastic(A) and all(min(row) > 0 for row in A)
+
+
+def simple_one(instance: Instance) -> bool:
+    """Whether the eigenvalue 1 of A is simple: det(I - B') != 0."""
+    B = rational_quotient(instance.A)
+    return not B or determinant(plus_identity(B, -1)) != 0
+
+
+def _causal(instance: Instance) -> bool:
+    return is_stochastic(instance.A) and all(
+        (entry > 0) == (j <= i) for i, row in enumerate(instance.A) for j, entry in enumerate(row)
+    )
+
+
+ROW_STOCHASTIC = Hypothesis(
+    "A is row-stochastic: A >= 0 and A 1 = 1", lambda case: is_stochastic(case.A)
+)
+POSITIVE = Hypothesis(
+    "A is row-stochastic and entrywise positive (A+), as a softmax is",
+    lambda case: is_positive(case.A),
+)
+CAUSAL_MASK = Hypothesis("A is the softmax of causally masked logits", _causal)
+TWO_TOKENS = Hypothesis("there are at least two tokens (n >= 2)", lambda case: len(case.A) >= 2)
+REAL_A = Hypothesis("the eigenvalues of A are real", lambda case: is_real(case.A))
+EIGENBASIS_A = Hypothesis("A is diagonalisable", lambda case: diagonalisable(case.A))
+
+# ------------------------------------------------------------------------ the value projection
+
+REAL_H = Hypothesis("the eigenvalues of H are real", lambda case: is_real(case.H))
+EIGENBASIS_H = Hypothesis("H is diagonalisable", lambda case: diagonalisable(case.H))
+ONE_VALUE = Hypothesis("H has a single eigenvalue h", lambda case: len(spectrum(case.H)) == 1)
+NOT_NILPOTENT = Hypothesis(
+    "H is not nilpotent", lambda case: not is_zero(power(case.H, len(case.H)))
+)
+
+# ---------------------------------------------------------------------------------- the state
+
+
+def consensus(X: Matrix) -> bool:
+    """All tokens equal: HFC = 0."""
+    return all(row == X[0] for row in X)
+
+
+def has_low(X: Matrix) -> bool:
+    """LFC != 0."""
+    return any(sum(column) != 0 for column in zip(*X, strict=True))
+
+
+def content(A: Matrix, H: Matrix, X0: Matrix) -> ModeContent:
+    """The modes that X_0 contains."""
+    return mode_content(A, H, X0, stationary(A))
+
+
+def contains_both_radii(A: Matrix, H: Matrix, X0: Matrix) -> bool:
+    """Whether X_0 has a component at rho_C and at rho_Q."""
+    if not any(map(any, X0)):
+        return False
+    found, present = exact_dominance(A, H), content(A, H, X0)
+    wanted = float(found.radius(True).mid()), float(found.radius(False).mid())
+    have = present.consensus, present.quotient
+    return all(
+        x is not None and abs(x - y) <= 1e-9 * (1 + y) for x, y in zip(have, wanted, strict=True)
+    )
+
+
+def _generic(case: Instance) -> bool:
+    """X_0 contains a dominant mode on either side (no X_0: meant for almost all)."""
+    return case.X0 is None or len(case.A) == 1 or contains_both_radii(case.A, case.H, case.X0)
+
+
+NOT_FLAT = Hypothesis(
+    "X_0 is given and not all of its rows are equal",
+    lambda case: case.X0 is not None and not consensus(case.X0),
+)
+GENERIC = Hypothesis("X_0 outside a null set: it contains modes at rho_C and at rho_Q", _generic)
+
+# --------------------------------------------------------------------------- the dominant modes
+
+
+def dominant_semisimple(case: Instance) -> bool:
+    return all(jordan_size(mode) == 1 for mode in exact_dominance(case.A, case.H).dominant())
+
+
+def single_pair(found: ExactDominance) -> bool:
+    """One dominant pair (a, h), each simple (and then real)."""
+    modes = found.dominant()
+    if len(modes) != 1:
+        return False
+    attention = modes[0].attention
+    many = 1 if attention is None else attention.factor.multiplicity
+    return many * modes[0].value.factor.multiplicity == 1
+
+
+def _comparison(words: str, sign: int) -> Hypothesis:
+    return Hypothesis(words, lambda case: exact_dominance(case.A, case.H).comparison == sign)
+
+
+SEMISIMPLE = Hypothesis("the dominant eigenvalues are semisimple", dominant_semisimple)
+ONE_REAL_PAIR = Hypothesis(
+    "one simple dominant pair (then real)",
+    lambda case: single_pair(exact_dominance(case.A, case.H)),
+)
+SMOOTHING = _comparison("SMOOTHING: rho_C > rho_Q", 1)
+NON_SMOOTHING = _comparison("NON_SMOOTHING: rho_C < rho_Q", -1)
+TIE = _comparison("TIE", 0)
