@@ -27,8 +27,8 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import (
+    SymmetricIndefinite,
     row_softmax,
-    symmetric_indefinite_attention,
 )
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
@@ -55,7 +55,7 @@ def _attentions(seed: int) -> dict[str, Array]:
     shift = np.roll(np.eye(TOKENS), 1, axis=1)
     logits = 2.2 * shift + 0.5 * second.standard_normal((TOKENS, TOKENS))
     return {
-        PANELS[0]: symmetric_indefinite_attention(TOKENS, rng=first, temperature=0.6, dim=8),
+        PANELS[0]: SymmetricIndefinite(temperature=0.6, dim=8).draw(TOKENS, rng=first),
         PANELS[1]: row_softmax(logits),
     }
 

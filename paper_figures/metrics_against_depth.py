@@ -28,9 +28,9 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import (
+    SymmetricIndefinite,
     sinkhorn,
     softmax_attention,
-    symmetric_indefinite_attention,
 )
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.simulations.metrics.metrics import metrics
@@ -61,7 +61,7 @@ class _Case:
 
 def _cases(seed: int) -> list[_Case]:
     streams = np.random.default_rng(seed).spawn(5)
-    A = symmetric_indefinite_attention(TOKENS, rng=streams[0], temperature=0.6, dim=8)
+    A = SymmetricIndefinite(temperature=0.6, dim=8).draw(TOKENS, rng=streams[0])
     balanced = sinkhorn(A)
     lowest = float(attention_spectrum(balanced).values.real.min())
     twisted = _complex_dominant(streams[1])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +13,8 @@ from numpy.typing import NDArray
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import ATTENTION
-from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, low_rank_factors
+from oversmoothing.simulations.generators.options import choose
+from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import Verdict, verdict
@@ -107,16 +106,18 @@ def simulate(
         raise InputError(f"the seed must be >= 0, not {c.seed}")
     # A stream for each: another attention leaves H and X_0 as they were.
     for_A, for_H, for_X0 = np.random.default_rng(c.seed).spawn(3)
-    make_attention = _generator(ATTENTION, c.attention, c.attention_options, "attention")
-    A = make_attention(c.n, rng=for_A, temperature=c.temperature, **c.attention_options)
-    make_value = _generator(VALUE_PROJECTION, c.value, c.value_options, "value")
+    attention = choose(
+        "attention", ATTENTION, c.attention, {"temperature": c.temperature, **c.attention_options}
+    )
+    A = attention.draw(c.n, rng=for_A)
+    value = choose("value", VALUE_PROJECTION, c.value, c.value_options)
     W: Any = None
-    if c.value == "low_rank":
+    if isinstance(value, LowRank):
         # The factors tell the verdict that d - r eigenvalues are exactly 0.
-        W = low_rank_factors(c.d, rng=for_H, **{"rank": 1, **c.value_options})
+        W = value.factors(c.d, rng=for_H)
         H = (W[0] @ W[1]).T
     else:
-        H = make_value(c.d, rng=for_H, **c.value_options)
+        H = value.draw(c.d, rng=for_H)
     X0 = for_X0.standard_normal((c.n, c.d))
 
     # In float32 the run is of the rounded X_0; so is the prediction.
@@ -138,34 +139,6 @@ def simulate(
     table["log_rate"] = _log_or_nan(found.rate)
     table["predicted_limit"] = math.nan if found.limit is None else found.limit
     return Simulation(table, found, A, H, X0, note)
-
-
-def _generator(
-    known: dict[str, Callable[..., Array]], name: str, options: dict[str, Any], kind: str
-) -> Callable[..., Array]:
-    """The generator of that name; refuses options that it does not have."""
-    if name not in known:
-        raise InputError(f"no {kind} '{name}'; there are {', '.join(known)}")
-    generator = known[name]
-    parameters = inspect.signature(generator).parameters
-    for option in options:
-        if option not in parameters:
-            owners = [k for k, f in known.items() if option in inspect.signature(f).parameters]
-            raise InputError(
-                f"{kind} '{name}' takes no option '{option}' (it belongs to {', '.join(owners)})"
-                if owners
-                else f"{kind} '{name}' takes no option '{option}'"
-            )
-    missing = [
-        key
-        for key, parameter in parameters.items()
-        if parameter.default is inspect.Parameter.empty
-        and key not in ("n", "d", "rng")
-        and key not in options
-    ]
-    if missing:
-        raise InputError(f"{kind} '{name}' needs {', '.join(missing)}")
-    return generator
 
 
 def _closed_form(

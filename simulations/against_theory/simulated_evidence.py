@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.generators.attention import ATTENTION
-from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.simulations.generators.attention import SymmetricPsd, softmax_attention
+from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort
@@ -25,8 +25,8 @@ from oversmoothing.theory.verdict.verdict import verdict
 
 def _case(seed: int, eigenvalues: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng([2401, 4301, seed])
-    A = ATTENTION["symmetric_psd"](6, rng=rng)
-    H = VALUE_PROJECTION["spectrum"](len(eigenvalues), rng=rng, eigenvalues=eigenvalues)
+    A = SymmetricPsd().draw(6, rng=rng)
+    H = chosen_spectrum(len(eigenvalues), rng=rng, eigenvalues=eigenvalues)
     return A, H, rng.standard_normal((6, len(eigenvalues)))
 
 
@@ -110,7 +110,7 @@ def negative_spectra_at_real_size(effort: Effort) -> tuple[int, int, str | None]
     """T3d at n = 197, d = 64: symmetric H with spectrum in [-0.95, -0.05]."""
     return _certify_all(
         effort,
-        lambda rng, d: VALUE_PROJECTION["spectrum"](
+        lambda rng, d: chosen_spectrum(
             d, rng=rng, eigenvalues=list(rng.uniform(-0.95, -0.05, d)), basis="orthogonal"
         ),
         "NON_SMOOTHING",
@@ -128,7 +128,7 @@ def _certify_all(
     holding = undecided = 0
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
-        A = ATTENTION["softmax"](197, rng=rng, temperature=temperature)
+        A = softmax_attention(197, rng=rng, temperature=temperature)
         found = certified_dominance(A, make(rng, 64))
         if found.verdict == "UNDECIDED":
             undecided += 1

@@ -1,19 +1,21 @@
 """Attention matrices to simulate with, drawn from an explicit generator (T1g, T1h, T11.2).
 
-Every generator returns float64 [*batch, n, n] with rows summing to 1 within n eps, and takes
-(n, *, rng, temperature, dim, batch) and sometimes more. Queries and keys are drawn with unit
-variance logits: x_i in R^dim with entries N(0, 1), W_Q and W_K [dim, dim] with entries N(0, 1/dim),
-logits x_i W_Q W_K^T x_k^T / (sqrt(dim) temperature). A low temperature makes A sharp.
+A generator is a model with its options as fields; `draw` gives float64 [*batch, n, n] with rows
+summing to 1 within n eps. Queries and keys are drawn with unit variance logits: x_i in R^dim with
+entries N(0, 1), W_Q and W_K [dim, dim] with entries N(0, 1/dim), logits
+x_i W_Q W_K^T x_k^T / (sqrt(dim) temperature). A low temperature makes A sharp.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from oversmoothing.simulations.generators.options import Options, by_kind
 from oversmoothing.theory.layer.checks import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 
@@ -64,63 +66,9 @@ def softmax_attention(
     batch: tuple[int, ...] = (),
     causal: bool = False,
 ) -> Array:
-    """Softmax attention of random tokens, queries and keys: A > 0, mostly complex spectrum."""
+    """Softmax attention of random tokens, queries and keys [*batch, n, n]; causal masks it."""
     X, W_Q, W_K = _tokens(n, dim, batch, rng), _weights(dim, batch, rng), _weights(dim, batch, rng)
     return attention_from_tokens(X, W_Q, W_K, temperature=temperature, causal=causal)
-
-
-def symmetric_psd_attention(
-    n: int,
-    *,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    dim: int = 16,
-    batch: tuple[int, ...] = (),
-) -> Array:
-    """W_Q = W_K, so that W_Q W_K^T is symmetric and PSD: spec(A) is real and in [0, 1] (T1g)."""
-    X, W = _tokens(n, dim, batch, rng), _weights(dim, batch, rng)
-    return attention_from_tokens(X, W, W, temperature=temperature)
-
-
-def symmetric_indefinite_attention(
-    n: int,
-    *,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    dim: int = 16,
-    batch: tuple[int, ...] = (),
-) -> Array:
-    """W_Q W_K^T symmetric with eigenvalues of both signs: real spectrum, in (-1, 1] (T1g)."""
-    X, W = _tokens(n, dim, batch, rng), _weights(dim, batch, rng)
-    signs = np.where(np.arange(dim) % 2 == 0, 1.0, -1.0)
-    return attention_from_tokens(X, W * signs, W, temperature=temperature)
-
-
-def causal_attention(
-    n: int,
-    *,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    dim: int = 16,
-    batch: tuple[int, ...] = (),
-) -> Array:
-    """Masked softmax, lower triangular: spec(A) is the diagonal, in (0, 1], and pi = e_1 (T1h)."""
-    return softmax_attention(n, rng=rng, temperature=temperature, dim=dim, batch=batch, causal=True)
-
-
-def doubly_stochastic_attention(
-    n: int,
-    *,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    dim: int = 16,
-    batch: tuple[int, ...] = (),
-) -> Array:
-    """Softmax attention after Sinkhorn's iteration: rows and columns sum to 1, pi = 1/n (T1f).
-
-    Both within n eps. Raises `InputError` where the iteration does not get there.
-    """
-    return sinkhorn(softmax_attention(n, rng=rng, temperature=temperature, dim=dim, batch=batch))
 
 
 def sinkhorn(K: Array) -> Array:
@@ -144,36 +92,6 @@ def sinkhorn(K: Array) -> Array:
     )
 
 
-def nearly_reducible_attention(
-    n: int,
-    *,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    dim: int = 16,
-    batch: tuple[int, ...] = (),
-    coupling: float = 1e-3,
-    blocks: int = 2,
-) -> Array:
-    """(1 - coupling) (block-diagonal attention) + coupling (full attention), coupling in (0, 1].
-
-    blocks - 1 eigenvalues lie within about coupling of 1: smoothing takes about 1/coupling layers
-    (T11.2).
-    Raises `InputError` for more blocks than tokens or coupling outside (0, 1].
-    """
-    if not 0.0 < coupling <= 1.0:
-        raise InputError(f"coupling must lie in (0, 1], not {coupling}")
-    if not 1 <= blocks <= n:
-        raise InputError(f"blocks must lie between 1 and n = {n}, not {blocks}")
-    X, W_Q, W_K = _tokens(n, dim, batch, rng), _weights(dim, batch, rng), _weights(dim, batch, rng)
-    full = attention_from_tokens(X, W_Q, W_K, temperature=temperature)
-    group = np.arange(n) * blocks // n
-    inside = np.where(group[:, None] == group[None, :], full, 0.0)
-    inside = inside / inside.sum(axis=-1, keepdims=True)
-    A = (1.0 - coupling) * inside + coupling * full
-    result: Array = A / A.sum(axis=-1, keepdims=True)
-    return result
-
-
 def _tokens(n: int, dim: int, batch: tuple[int, ...], rng: np.random.Generator) -> Array:
     if n < 1 or dim < 1:
         raise InputError(f"n and dim must be at least 1, not {n} and {dim}")
@@ -185,11 +103,131 @@ def _weights(dim: int, batch: tuple[int, ...], rng: np.random.Generator) -> Arra
     return result
 
 
-ATTENTION: dict[str, Callable[..., Array]] = {
-    "softmax": softmax_attention,
-    "symmetric_psd": symmetric_psd_attention,
-    "symmetric_indefinite": symmetric_indefinite_attention,
-    "causal": causal_attention,
-    "doubly_stochastic": doubly_stochastic_attention,
-    "nearly_reducible": nearly_reducible_attention,
-}
+# ----------------------------------------------------------------------------- the generators
+
+
+class AttentionGenerator(Options):
+    """How A is drawn."""
+
+    temperature: float = Field(default=1.0, gt=0, description="divides the logits")
+    dim: int = Field(default=16, ge=1, description="width of queries and keys")
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        """A [*batch, n, n]. Raises `InputError` for sizes that do not fit."""
+        raise NotImplementedError
+
+
+class Softmax(AttentionGenerator):
+    """Random tokens, queries and keys: A > 0, mostly complex spectrum."""
+
+    kind: Literal["softmax"] = "softmax"
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        t, dim = self.temperature, self.dim
+        return softmax_attention(n, rng=rng, temperature=t, dim=dim, batch=batch)
+
+
+class SymmetricPsd(AttentionGenerator):
+    """W_Q = W_K, so that W_Q W_K^T is symmetric and PSD: spec(A) is real and in [0, 1] (T1g)."""
+
+    kind: Literal["symmetric_psd"] = "symmetric_psd"
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        X, W = _tokens(n, self.dim, batch, rng), _weights(self.dim, batch, rng)
+        return attention_from_tokens(X, W, W, temperature=self.temperature)
+
+
+class SymmetricIndefinite(AttentionGenerator):
+    """W_Q W_K^T symmetric with eigenvalues of both signs: real spectrum, in (-1, 1] (T1g)."""
+
+    kind: Literal["symmetric_indefinite"] = "symmetric_indefinite"
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        X, W = _tokens(n, self.dim, batch, rng), _weights(self.dim, batch, rng)
+        signs = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
+        return attention_from_tokens(X, W * signs, W, temperature=self.temperature)
+
+
+class Causal(AttentionGenerator):
+    """Masked softmax, lower triangular: spec(A) is the diagonal, in (0, 1], and pi = e_1 (T1h)."""
+
+    kind: Literal["causal"] = "causal"
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        t, dim = self.temperature, self.dim
+        return softmax_attention(n, rng=rng, temperature=t, dim=dim, batch=batch, causal=True)
+
+
+class DoublyStochastic(AttentionGenerator):
+    """Softmax attention after Sinkhorn's iteration: rows and columns sum to 1, pi = 1/n (T1f).
+
+    Both within n eps. Raises `InputError` where the iteration does not get there.
+    """
+
+    kind: Literal["doubly_stochastic"] = "doubly_stochastic"
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        t, dim = self.temperature, self.dim
+        return sinkhorn(softmax_attention(n, rng=rng, temperature=t, dim=dim, batch=batch))
+
+
+class Asymmetric(AttentionGenerator):
+    """A = softmax(X M X^T / (sqrt(dim) temperature)), M = W_Q W_K^T between two extremes.
+
+    M = sqrt(1 - t) S + sqrt(t) K, t the asymmetry: S symmetric and K antisymmetric, both Gaussian
+    with entries of variance 1/dim off the diagonal. t = 0: real spectrum (T1g); t = 1/2:
+    independent Gaussian entries off the diagonal; t is the share of ||M||_F^2 that is antisymmetric
+    for large dim.
+    """
+
+    kind: Literal["asymmetric"] = "asymmetric"
+    asymmetry: float = Field(
+        default=0.5, ge=0, le=1, description="share of ||W_Q W_K^T||^2 that is antisymmetric"
+    )
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        X, dim = _tokens(n, self.dim, batch, rng), self.dim
+        first, second = rng.standard_normal((2, *batch, dim, dim))
+        S, K = first + np.swapaxes(first, -1, -2), second - np.swapaxes(second, -1, -2)
+        t = self.asymmetry
+        M = (math.sqrt(1.0 - t) * S + math.sqrt(t) * K) / math.sqrt(2.0 * dim)
+        logits = (X @ M) @ np.swapaxes(X, -1, -2)
+        return row_softmax(logits / (math.sqrt(dim) * self.temperature))
+
+
+class NearlyReducible(AttentionGenerator):
+    """(1 - coupling) (block-diagonal attention) + coupling (full attention).
+
+    blocks - 1 eigenvalues lie within about coupling of 1: smoothing takes about 1/coupling layers
+    (T11.2). Raises `InputError` for more blocks than tokens.
+    """
+
+    kind: Literal["nearly_reducible"] = "nearly_reducible"
+    coupling: float = Field(default=1e-3, gt=0, le=1, description="between the blocks of A")
+    blocks: int = Field(default=2, ge=1, description="blocks of A")
+
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+        if self.blocks > n:
+            raise InputError(f"blocks must lie between 1 and n = {n}, not {self.blocks}")
+        full = softmax_attention(
+            n, rng=rng, temperature=self.temperature, dim=self.dim, batch=batch
+        )
+        group = np.arange(n) * self.blocks // n
+        inside = np.where(group[:, None] == group[None, :], full, 0.0)
+        inside = inside / inside.sum(axis=-1, keepdims=True)
+        A = (1.0 - self.coupling) * inside + self.coupling * full
+        result: Array = A / A.sum(axis=-1, keepdims=True)
+        return result
+
+
+Attention = Annotated[
+    Softmax
+    | SymmetricPsd
+    | SymmetricIndefinite
+    | Causal
+    | DoublyStochastic
+    | Asymmetric
+    | NearlyReducible,
+    Field(discriminator="kind"),
+]
+ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(Attention)

@@ -1,21 +1,27 @@
 """Matrices H = W^T = (W_V W_proj)^T to simulate with, drawn from an explicit generator.
 
-Every generator returns float64 [d, d] and takes (d, *, rng) and what else it needs.
+A generator is a model with its options as fields; `draw` gives float64 [d, d].
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from oversmoothing.simulations.generators.options import Options, by_kind
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
 
-BASES = ("orthogonal", "general")
+BasisName = Literal["orthogonal", "general"]
+BASES: tuple[str, ...] = get_args(BasisName)
+Basis = Annotated[BasisName, Field(description="eigenvectors of H")]
+Scale = Annotated[float, Field(ge=0, description="size of H")]
 
 
 def random_orthogonal(d: int, *, rng: np.random.Generator) -> Array:
@@ -77,19 +83,6 @@ def real_form(eigenvalues: Sequence[complex]) -> Array:
     return D
 
 
-def goe(d: int, *, rng: np.random.Generator, scale: float = 1.0) -> Array:
-    """Symmetric Gaussian H [d, d]; for large d the spectrum fills [-2 scale, 2 scale]."""
-    G = rng.standard_normal((d, d))
-    result: Array = scale * (G + G.T) / math.sqrt(2 * d)
-    return result
-
-
-def ginibre(d: int, *, rng: np.random.Generator, scale: float = 1.0) -> Array:
-    """H [d, d] with entries N(0, scale^2 / d); for large d the spectrum fills |h| <= scale."""
-    result: Array = scale * rng.standard_normal((d, d)) / math.sqrt(d)
-    return result
-
-
 def low_rank_factors(
     d: int, *, rng: np.random.Generator, rank: int, scale: float = 1.0
 ) -> tuple[Array, Array]:
@@ -107,33 +100,6 @@ def low_rank_factors(
     return W_V, W_proj
 
 
-def low_rank(d: int, *, rng: np.random.Generator, rank: int = 1, scale: float = 1.0) -> Array:
-    """H = (W_V W_proj)^T [d, d] of one head; see `low_rank_factors`."""
-    W_V, W_proj = low_rank_factors(d, rng=rng, rank=rank, scale=scale)
-    result: Array = (W_V @ W_proj).T
-    return result
-
-
-def defective(
-    d: int,
-    *,
-    rng: np.random.Generator,
-    eigenvalue: float = -0.5,
-    size: int | None = None,
-    basis: str = "orthogonal",
-) -> Array:
-    """H [d, d] with the one eigenvalue and one Jordan block of that size (d unless given), T6.
-
-    The other d - size blocks are 1 x 1. Raises `InputError` unless 2 <= size <= d.
-    """
-    size = d if size is None else size
-    if not 2 <= size <= d:
-        raise InputError(f"the Jordan block must have a size between 2 and d = {d}, not {size}")
-    J: Array = np.diag(np.full(d, float(eigenvalue)))
-    J[np.arange(size - 1), np.arange(1, size)] = 1.0
-    return _conjugate(J, basis, rng)
-
-
 def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
     if basis not in BASES:
         raise InputError(f"basis must be one of {', '.join(BASES)}, not '{basis}'")
@@ -146,10 +112,151 @@ def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
     return np.asarray(np.linalg.solve(V.T, (V @ D).T).T, dtype=np.float64)
 
 
-VALUE_PROJECTION: dict[str, Callable[..., Array]] = {
-    "spectrum": chosen_spectrum,
-    "goe": goe,
-    "ginibre": ginibre,
-    "low_rank": low_rank,
-    "defective": defective,
-}
+# ----------------------------------------------------------------------------- the generators
+
+
+class ValueGenerator(Options):
+    """How H is drawn."""
+
+    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+        """H [d, d]. Raises `InputError` for sizes that do not fit."""
+        raise NotImplementedError
+
+
+class _Chosen(ValueGenerator):
+    """H with a chosen spectrum."""
+
+    basis: Basis = "orthogonal"
+
+    def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:
+        """The d eigenvalues."""
+        raise NotImplementedError
+
+    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+        return chosen_spectrum(d, rng=rng, eigenvalues=self.spectrum(d, rng), basis=self.basis)
+
+
+class Spectrum(_Chosen):
+    """These eigenvalues, conjugates included."""
+
+    kind: Literal["spectrum"] = "spectrum"
+    eigenvalues: tuple[Annotated[complex, Field(strict=False)], ...] = Field(
+        strict=False, description="all d of them, with conjugates"
+    )
+
+    def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:
+        return self.eigenvalues
+
+
+class Interval(_Chosen):
+    """Real eigenvalues, uniform in [low, high]."""
+
+    kind: Literal["interval"] = "interval"
+    low: float = Field(default=-1.0, description="smallest eigenvalue of H")
+    high: float = Field(default=0.0, description="largest eigenvalue of H")
+
+    def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:
+        if self.low > self.high:
+            raise InputError(f"low = {self.low} exceeds high = {self.high}: the interval is empty")
+        return [complex(h) for h in rng.uniform(self.low, self.high, d)]
+
+
+class Disc(_Chosen):
+    """Conjugate pairs uniform in the disc; for odd d one more, uniform on its diameter."""
+
+    kind: Literal["disc"] = "disc"
+    centre: float = Field(default=0.0, description="centre of the disc of eigenvalues")
+    radius: float = Field(default=1.0, ge=0, description="radius of that disc")
+
+    def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:
+        size = self.radius * np.sqrt(rng.uniform(size=d // 2))
+        angle = rng.uniform(0.0, math.pi, d // 2)
+        upper = self.centre + size * np.exp(1j * angle)
+        values = [h for one in upper.tolist() for h in (one, one.conjugate())]
+        if d % 2:
+            values.append(complex(self.centre + self.radius * rng.uniform(-1.0, 1.0)))
+        return values
+
+
+class PlusMinus(_Chosen):
+    """+scale for the nearest whole number to positive * d of the eigenvalues, else -scale."""
+
+    kind: Literal["plus_minus"] = "plus_minus"
+    positive: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="share of the eigenvalues +scale, the others are -scale",
+    )
+    scale: Scale = 1.0
+
+    def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:
+        plus = round(self.positive * d)
+        return [complex(self.scale)] * plus + [complex(-self.scale)] * (d - plus)
+
+
+class Goe(ValueGenerator):
+    """Symmetric Gaussian; for large d the spectrum fills [-2 scale, 2 scale]."""
+
+    kind: Literal["goe"] = "goe"
+    scale: Scale = 1.0
+
+    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+        G = rng.standard_normal((d, d))
+        result: Array = self.scale * (G + G.T) / math.sqrt(2 * d)
+        return result
+
+
+class Ginibre(ValueGenerator):
+    """Entries N(0, scale^2 / d); for large d the spectrum fills |h| <= scale."""
+
+    kind: Literal["ginibre"] = "ginibre"
+    scale: Scale = 1.0
+
+    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+        result: Array = self.scale * rng.standard_normal((d, d)) / math.sqrt(d)
+        return result
+
+
+class LowRank(ValueGenerator):
+    """H = (W_V W_proj)^T of one head; see `low_rank_factors`."""
+
+    kind: Literal["low_rank"] = "low_rank"
+    scale: Scale = 1.0
+    rank: int = Field(default=1, ge=1, description="rank of a head")
+
+    def factors(self, d: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """(W_V [d, rank], W_proj [rank, d])."""
+        return low_rank_factors(d, rng=rng, rank=self.rank, scale=self.scale)
+
+    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+        W_V, W_proj = self.factors(d, rng=rng)
+        result: Array = (W_V @ W_proj).T
+        return result
+
+
+class Defective(ValueGenerator):
+    """One eigenvalue and one Jordan block of that size (d unless given), T6.
+
+    The other d - size blocks are 1 x 1. Raises `InputError` unless 2 <= size <= d.
+    """
+
+    kind: Literal["defective"] = "defective"
+    eigenvalue: float = Field(default=-0.5, description="the one eigenvalue")
+    size: int | None = Field(default=None, ge=2, description="size of the Jordan block")
+    basis: Basis = "orthogonal"
+
+    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+        size = d if self.size is None else self.size
+        if not 2 <= size <= d:
+            raise InputError(f"the Jordan block must have a size between 2 and d = {d}, not {size}")
+        J: Array = np.diag(np.full(d, self.eigenvalue))
+        J[np.arange(size - 1), np.arange(1, size)] = 1.0
+        return _conjugate(J, self.basis, rng)
+
+
+ValueProjection = Annotated[
+    Spectrum | Interval | Disc | PlusMinus | Goe | Ginibre | LowRank | Defective,
+    Field(discriminator="kind"),
+]
+VALUE_PROJECTION: dict[str, type[ValueGenerator]] = by_kind(ValueProjection)

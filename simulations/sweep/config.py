@@ -28,7 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.simulations.sweep.parameters import PARAMETERS, Parameter, Value
+from oversmoothing.simulations.sweep.parameters import (
+    ATTENTION_KINDS,
+    PARAMETERS,
+    VALUE_KINDS,
+    Parameter,
+    Value,
+)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text
 
@@ -220,8 +226,8 @@ def _refuse_unused(config: Config, given: list[str]) -> None:
         if not any(
             parameter.used_by(str(a), str(v)) for a in kinds("attention") for v in kinds("value")
         ):
-            which = "attention" if parameter.attention is not None else "value"
-            users = (parameter.attention or ()) + (parameter.value or ())
+            users = [k for k in (*ATTENTION_KINDS, *VALUE_KINDS) if k in (parameter.users or ())]
+            which = "attention" if users[0] in ATTENTION_KINDS else "value"
             raise InputError(
                 f"{name} is given, but no point uses it: it belongs to {which} = "
                 f"{', '.join(users)}, and {which} is {', '.join(map(str, kinds(which)))}"

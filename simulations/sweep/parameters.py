@@ -1,137 +1,106 @@
-"""What a sweep can vary: every parameter of a point, its type, its range, and who uses it."""
+"""What a sweep can vary: the sizes that every point has and the options of the generators."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from oversmoothing.simulations.generators.attention import ATTENTION
-from oversmoothing.simulations.generators.value_projection import BASES
+from oversmoothing.simulations.generators.options import (
+    Options,
+    choices,
+    requirement,
+    scalar_type,
+)
+from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from oversmoothing.theory.support.errors import InputError
 
 Value = int | float | str
 
-# How A is drawn. 'asymmetric' mixes a symmetric and an antisymmetric W_Q W_K^T (see draw.py).
-ATTENTION_KINDS = (*ATTENTION, "asymmetric")
-# How H is drawn: a chosen spectrum (interval, disc, plus_minus), a Gaussian matrix (goe, ginibre),
-# a head of given rank, one Jordan block.
-VALUE_KINDS = ("interval", "disc", "plus_minus", "goe", "ginibre", "low_rank", "defective")
+ATTENTION_KINDS = tuple(ATTENTION)
+# A list of eigenvalues is no entry of a table: spectra are drawn, from interval, disc, plus_minus.
+VALUE_KINDS = tuple(kind for kind in VALUE_PROJECTION if kind != "spectrum")
+AttentionKind: Any = Literal[ATTENTION_KINDS]
+ValueKind: Any = Literal[VALUE_KINDS]
+
+
+class EveryPoint(Options):
+    """What every point has."""
+
+    attention: AttentionKind = Field(default="softmax", description="how A is drawn")
+    value: ValueKind = Field(default="ginibre", description="how H is drawn")
+    n: int = Field(default=32, ge=1, description="tokens")
+    d: int = Field(default=16, ge=1, description="features")
+    heads: int = Field(
+        default=1, ge=1, description="heads: X' = X + sum over h of A_h X W_h / heads"
+    )
+    depth: int = Field(default=1000, ge=2, description="layers")
+    seed: int = Field(default=0, ge=0, description="one of several draws of the same point")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. kind: int, float or str. low, high: its closed range (open_low: without low).
+    """One parameter: its field in the models, and the kinds of A and of H that use it.
 
-    choices: of a string. attention, value: the kinds of A or of H that use it; both None where
-    every point does.
+    users: None where every point does.
     """
 
     name: str
-    kind: type
+    field: FieldInfo
     default: Value
-    meaning: str
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-    choices: tuple[str, ...] = ()
-    attention: tuple[str, ...] | None = None
-    value: tuple[str, ...] | None = None
+    users: frozenset[str] | None
+
+    @cached_property
+    def kind(self) -> type:
+        """int, float or str."""
+        return scalar_type(self.field)
+
+    @cached_property
+    def _reader(self) -> TypeAdapter[Value]:
+        wanted: Any = Literal[choices(self.field)] if self.kind is str else self.kind
+        for limit in self.field.metadata:
+            wanted = Annotated[wanted, limit]
+        return TypeAdapter(wanted, config=ConfigDict(strict=True, allow_inf_nan=False))
 
     def check(self, value: object) -> Value:
         """The value in this parameter's type. Raises `InputError` for another type or range."""
-        if self.kind is str:
-            if value not in self.choices:
-                raise InputError(
-                    f"{self.name} = {value!r}: it must be one of {', '.join(self.choices)}"
-                )
-            return str(value)
-        wanted = "an integer" if self.kind is int else "a number"
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{self.name} = {value!r}: it must be {wanted}")
-        if self.kind is int and not isinstance(value, int):
-            raise InputError(f"{self.name} = {value!r}: it must be {wanted} (write it without '.')")
-        inside = self.low < value if self.open_low else self.low <= value
-        if not (inside and value <= self.high) or not math.isfinite(value):
-            raise InputError(f"{self.name} = {value!r}: it must be {wanted} {self._range()}")
+        try:
+            found = self._reader.validate_python(value)
+        except ValidationError as error:
+            plain = " (write it without '.')" if self.kind is int and type(value) is float else ""
+            raise InputError(
+                f"{self.name} = {value!r}: it must be {requirement(self.field)}{plain}"
+            ) from error
         # -0.0 and 0.0 are one point.
-        return int(value) if self.kind is int else float(value) + 0.0
-
-    def _range(self) -> str:
-        if self.high < math.inf:
-            return f"from {self.low:g} to {self.high:g}"
-        if self.low == -math.inf:
-            return "that is finite"
-        return f"{'>' if self.open_low else '>='} {self.low:g}"
+        return found + 0.0 if isinstance(found, float) else found
 
     def used_by(self, attention: str, value: str) -> bool:
         """Whether a point with these kinds of A and H depends on this parameter."""
-        if self.attention is not None:
-            return attention in self.attention
-        return self.value is None or value in self.value
+        return self.users is None or attention in self.users or value in self.users
 
 
-_PARAMETERS = (
-    Parameter("attention", str, "softmax", "how A is drawn", choices=ATTENTION_KINDS),
-    Parameter("value", str, "ginibre", "how H is drawn", choices=VALUE_KINDS),
-    Parameter("n", int, 32, "tokens", low=1),
-    Parameter("d", int, 16, "features", low=1),
-    Parameter("heads", int, 1, "heads: X' = X + sum over h of A_h X W_h / heads", low=1),
-    Parameter("depth", int, 1000, "layers", low=2),
-    Parameter("seed", int, 0, "one of several draws of the same point", low=0),
-    Parameter("temperature", float, 1.0, "divides the logits", low=0, open_low=True),
-    Parameter("dim", int, 16, "width of queries and keys", low=1),
-    Parameter(
-        "asymmetry",
-        float,
-        0.5,
-        "share of ||W_Q W_K^T||^2 that is antisymmetric",
-        low=0,
-        high=1,
-        attention=("asymmetric",),
-    ),
-    Parameter(
-        "coupling",
-        float,
-        1e-3,
-        "between the blocks of A",
-        low=0,
-        high=1,
-        open_low=True,
-        attention=("nearly_reducible",),
-    ),
-    Parameter("blocks", int, 2, "blocks of A", low=1, attention=("nearly_reducible",)),
-    Parameter("low", float, -1.0, "smallest eigenvalue of H", value=("interval",)),
-    Parameter("high", float, 0.0, "largest eigenvalue of H", value=("interval",)),
-    Parameter("centre", float, 0.0, "centre of the disc of eigenvalues", value=("disc",)),
-    Parameter("radius", float, 1.0, "radius of that disc", low=0, value=("disc",)),
-    Parameter(
-        "positive",
-        float,
-        0.5,
-        "share of the eigenvalues +scale, the others are -scale",
-        low=0,
-        high=1,
-        value=("plus_minus",),
-    ),
-    Parameter(
-        "scale",
-        float,
-        1.0,
-        "size of H",
-        low=0,
-        value=("plus_minus", "goe", "ginibre", "low_rank"),
-    ),
-    Parameter("rank", int, 1, "rank of a head", low=1, value=("low_rank",)),
-    Parameter("eigenvalue", float, -0.5, "the one eigenvalue", value=("defective",)),
-    Parameter("size", int, 2, "size of the Jordan block", low=2, value=("defective",)),
-    Parameter(
-        "basis",
-        str,
-        "orthogonal",
-        "eigenvectors of H",
-        choices=BASES,
-        value=("interval", "disc", "plus_minus", "defective"),
-    ),
-)
+def _parameters() -> dict[str, Parameter]:
+    kinds: dict[str, type[Options]] = {kind: ATTENTION[kind] for kind in ATTENTION_KINDS}
+    kinds |= {kind: VALUE_PROJECTION[kind] for kind in VALUE_KINDS}
+    fields = {name: field for name, field in EveryPoint.model_fields.items() if name != "kind"}
+    users: dict[str, frozenset[str]] = {}
+    for kind, model in kinds.items():
+        for name, field in model.model_fields.items():
+            if name != "kind":
+                fields.setdefault(name, field)
+                users[name] = users.get(name, frozenset()) | {kind}
+    # The order of the columns of every table so far.
+    fields["basis"] = fields.pop("basis")
+    # The size of a Jordan block is a number in a table, not "as large as d".
+    default = {name: field.default for name, field in fields.items()} | {"size": 2}
+    return {
+        name: Parameter(name, field, default[name], users.get(name))
+        for name, field in fields.items()
+    }
 
-PARAMETERS: dict[str, Parameter] = {parameter.name: parameter for parameter in _PARAMETERS}
+
+PARAMETERS: dict[str, Parameter] = _parameters()

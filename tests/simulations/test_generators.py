@@ -9,16 +9,25 @@ from hypothesis import strategies as st
 
 from oversmoothing.simulations.generators.attention import (
     ATTENTION,
+    Causal,
+    DoublyStochastic,
+    NearlyReducible,
+    Softmax,
+    SymmetricIndefinite,
+    SymmetricPsd,
     attention_from_tokens,
     row_softmax,
     sinkhorn,
 )
+from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import (
     VALUE_PROJECTION,
+    Basis,
+    Defective,
+    Ginibre,
+    Goe,
+    LowRank,
     chosen_spectrum,
-    defective,
-    goe,
-    low_rank,
     low_rank_factors,
     random_basis,
     random_orthogonal,
@@ -46,11 +55,11 @@ def options(name: str) -> dict:
 def test_rows_sum_to_one_and_the_seed_decides(
     name: str, seed: int, n: int, temperature: float
 ) -> None:
-    make = ATTENTION[name]
-    A = make(n, rng=rng(seed), temperature=temperature, batch=(2,), **options(name))
+    make = choose("attention", ATTENTION, name, {"temperature": temperature, **options(name)})
+    A = make.draw(n, rng=rng(seed), batch=(2,))
     assert A.shape == (2, n, n) and A.dtype == np.float64
     check_attention(A)
-    again = make(n, rng=rng(seed), temperature=temperature, batch=(2,), **options(name))
+    again = make.draw(n, rng=rng(seed), batch=(2,))
     assert (again == A).all()
 
 
@@ -58,7 +67,7 @@ def test_rows_sum_to_one_and_the_seed_decides(
 @given(SEEDS, st.integers(1, 12))
 def test_symmetric_psd_logits_have_a_spectrum_in_0_1(seed: int, n: int) -> None:
     """D^1/2 A D^-1/2 is symmetric (T1g), so a deviation measures the conditioning sqrt(max/min)."""
-    A = ATTENTION["symmetric_psd"](n, rng=rng(seed))
+    A = SymmetricPsd().draw(n, rng=rng(seed))
     pi = stationary_distribution(A)
     S = np.sqrt(pi)[:, None] * A / np.sqrt(pi)
     allowed = 64 * n * EPS * np.sqrt(pi.max() / pi.min())
@@ -70,21 +79,21 @@ def test_symmetric_psd_logits_have_a_spectrum_in_0_1(seed: int, n: int) -> None:
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_symmetric_indefinite_logits_have_a_real_spectrum_with_both_signs(seed: int) -> None:
-    a = np.linalg.eigvals(ATTENTION["symmetric_indefinite"](24, rng=rng(seed), temperature=0.5))
+    a = np.linalg.eigvals(SymmetricIndefinite(temperature=0.5).draw(24, rng=rng(seed)))
     assert np.abs(a.imag).max() < 1e-9 and a.real.min() < 0 < np.sort(a.real)[-2]
 
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(1, 8))
 def test_causal_attention_is_lower_triangular(seed: int, n: int) -> None:
-    A = ATTENTION["causal"](n, rng=rng(seed))
+    A = Causal().draw(n, rng=rng(seed))
     assert (np.triu(A, 1) == 0).all() and (np.diag(A) > 0).all() and A[0, 0] == 1.0
 
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(1, 20))
 def test_doubly_stochastic_columns_sum_to_one(seed: int, n: int) -> None:
-    A = ATTENTION["doubly_stochastic"](n, rng=rng(seed))
+    A = DoublyStochastic().draw(n, rng=rng(seed))
     assert np.abs(A.sum(axis=-2) - 1).max() <= max(n, 4) * EPS
 
 
@@ -99,14 +108,14 @@ def test_sinkhorn_says_so_where_it_does_not_converge() -> None:
 def test_nearly_reducible_attention_has_an_eigenvalue_near_one(
     seed: int, n: int, coupling: float
 ) -> None:
-    A = ATTENTION["nearly_reducible"](n, rng=rng(seed), coupling=coupling)
+    A = NearlyReducible(coupling=coupling).draw(n, rng=rng(seed))
     a = np.sort(np.abs(np.linalg.eigvals(A)))
     assert a[-2] >= 1 - 4 * coupling
 
 
 def test_low_temperature_is_sharp() -> None:
-    sharp = ATTENTION["softmax"](16, rng=rng(0), temperature=0.01)
-    flat = ATTENTION["softmax"](16, rng=rng(0), temperature=100.0)
+    sharp = Softmax(temperature=0.01).draw(16, rng=rng(0))
+    flat = Softmax(temperature=100.0).draw(16, rng=rng(0))
     assert np.median(sharp.max(-1)) > 0.9 and flat.max(-1).max() < 0.1
 
 
@@ -130,7 +139,7 @@ def test_masked_logits() -> None:
 )
 def test_bad_attention_options_are_refused(name: str, bad: dict) -> None:
     with pytest.raises(InputError):
-        ATTENTION[name](4, rng=rng(0), **bad)
+        choose("attention", ATTENTION, name, bad).draw(4, rng=rng(0))
     with pytest.raises(InputError):
         attention_from_tokens(np.ones((2, 1)), np.ones((1, 1)), np.ones((1, 1)), temperature=-1)
 
@@ -174,10 +183,12 @@ def test_random_bases(d: int, seed: int) -> None:
 
 def test_gaussian_ensembles_have_their_radii() -> None:
     d = 300
-    assert np.linalg.eigvalsh(goe(d, rng=rng(0), scale=0.5)).max() == pytest.approx(1.0, abs=0.05)
-    radius = np.abs(np.linalg.eigvals(VALUE_PROJECTION["ginibre"](d, rng=rng(0), scale=0.5))).max()
+    assert np.linalg.eigvalsh(Goe(scale=0.5).draw(d, rng=rng(0))).max() == pytest.approx(
+        1.0, abs=0.05
+    )
+    radius = np.abs(np.linalg.eigvals(Ginibre(scale=0.5).draw(d, rng=rng(0)))).max()
     assert radius == pytest.approx(0.5, abs=0.06)
-    H = low_rank(d, rng=rng(0), rank=75, scale=2.0)
+    H = LowRank(rank=75, scale=2.0).draw(d, rng=rng(0))
     assert np.abs(np.linalg.eigvals(H)).max() == pytest.approx(2.0 * 0.5, abs=0.15)
 
 
@@ -186,15 +197,15 @@ def test_gaussian_ensembles_have_their_radii() -> None:
 def test_low_rank_heads(d: int, seed: int) -> None:
     rank = 1 + seed % d
     W_V, W_proj = low_rank_factors(d, rng=rng(seed), rank=rank)
-    H = low_rank(d, rng=rng(seed), rank=rank)
+    H = LowRank(rank=rank).draw(d, rng=rng(seed))
     assert (H == (W_V @ W_proj).T).all() and np.linalg.matrix_rank(H) == rank
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 5), SEEDS, st.sampled_from(["orthogonal", "general"]))
-def test_one_jordan_block(d: int, seed: int, basis: str) -> None:
+def test_one_jordan_block(d: int, seed: int, basis: Basis) -> None:
     size = 2 + seed % (d - 1)
-    N = defective(d, rng=rng(seed), eigenvalue=-0.5, size=size, basis=basis) + 0.5 * np.eye(d)
+    N = Defective(eigenvalue=-0.5, size=size, basis=basis).draw(d, rng=rng(seed)) + 0.5 * np.eye(d)
     powers = [np.linalg.norm(np.linalg.matrix_power(N, k)) for k in (size - 1, size)]
     assert powers[0] > 0.05 and powers[1] <= 1e4 * d * EPS
 
@@ -213,7 +224,7 @@ def test_one_jordan_block(d: int, seed: int, basis: str) -> None:
 )
 def test_bad_value_options_are_refused(name: str, bad: dict) -> None:
     with pytest.raises(InputError):
-        VALUE_PROJECTION[name](3, rng=rng(0), **bad)
+        choose("value", VALUE_PROJECTION, name, bad).draw(3, rng=rng(0))
     with pytest.raises(InputError):
         random_basis(3, rng=rng(0), condition=0.5)
     with pytest.raises(InputError):

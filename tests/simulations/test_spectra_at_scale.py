@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oversmoothing.simulations.generators.attention import (
-    causal_attention,
-    doubly_stochastic_attention,
-    nearly_reducible_attention,
+    AttentionGenerator,
+    Causal,
+    DoublyStochastic,
+    NearlyReducible,
+    Softmax,
+    SymmetricPsd,
     softmax_attention,
-    symmetric_psd_attention,
 )
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum, low_rank_factors
 from oversmoothing.simulations.spectra import dense_values, head_values, spectral_verdicts, steps
@@ -26,7 +28,7 @@ from oversmoothing.theory.verdict.dominance import dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
 seeds = st.integers(0, 2**32 - 1)
-KINDS = (softmax_attention, symmetric_psd_attention, doubly_stochastic_attention)
+KINDS = (Softmax, SymmetricPsd, DoublyStochastic)
 
 
 def batch(seed: int, m: int, n: int) -> np.ndarray:
@@ -116,9 +118,11 @@ def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
 
 
 @pytest.mark.parametrize("generator", KINDS)
-def test_steps_and_lapack_agree_on_matrices_of_every_kind(generator: object) -> None:
+def test_steps_and_lapack_agree_on_matrices_of_every_kind(
+    generator: type[AttentionGenerator],
+) -> None:
     rng = np.random.default_rng(3)
-    A = np.stack([generator(24, rng=rng, temperature=t) for t in (0.2, 0.5, 1, 2)])  # type: ignore[operator]
+    A = np.stack([generator(temperature=t).draw(24, rng=rng) for t in (0.2, 0.5, 1, 2)])
     heads = [head_values(*gaussian_factors(k, 12, 4, 2.0)) for k in range(8)]
     pairs = np.tile(np.arange(8), (4, 1))
     fast = spectral_verdicts(A, heads, pairs)
@@ -144,7 +148,7 @@ def test_float32_attention_two_processes_and_the_order_of_pairs_change_nothing()
 
 def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not() -> None:
     """h in (-1, 0) with a PSD kernel: nothing exceeds 1, and only structure knows the 1 (T2b)."""
-    A = symmetric_psd_attention(6, rng=np.random.default_rng(0), dim=8)[None]
+    A = SymmetricPsd(dim=8).draw(6, rng=np.random.default_rng(0))[None]
     W_V = np.eye(4)[:, :2]
     found = spectral_verdicts(A, [head_values(W_V, -0.5 * W_V.T)], np.array([0]), dominant=True)
     assert found.verdict[0] == "TIE" and found.dominant[0] == "tie"
@@ -156,7 +160,7 @@ def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not() -> None:
 def test_causal_reducible_and_one_token_attention() -> None:
     rng = np.random.default_rng(1)
     heads = [dense_values(0.5 * np.eye(2)), dense_values(-0.5 * np.eye(2))]
-    causal = causal_attention(7, rng=rng)[None].repeat(2, 0)
+    causal = Causal().draw(7, rng=rng)[None].repeat(2, 0)
     found = spectral_verdicts(causal, heads, np.array([0, 1]))
     assert found.verdict.tolist() == ["SMOOTHING", "NON_SMOOTHING"]
     apart = np.zeros((1, 6, 6))
@@ -253,7 +257,7 @@ def test_a_defective_quotient_is_not_trusted_beyond_its_condition() -> None:
 
 
 def test_fallback_is_counted_and_said() -> None:
-    A = nearly_reducible_attention(20, rng=np.random.default_rng(0), coupling=1e-4)[None]
+    A = NearlyReducible(coupling=1e-4).draw(20, rng=np.random.default_rng(0))[None]
     head = head_values(*gaussian_factors(1, 8, 3, 1.0))
     found = spectral_verdicts(A, [head], np.array([0]))
     assert found.fallback in (0.0, 1.0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.numpy_iteration import iterate
-from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.generators.attention import Asymmetric
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
 from oversmoothing.simulations.sweep import outcome as outcomes
@@ -26,7 +26,7 @@ from oversmoothing.simulations.sweep.config import (
     make_config,
     parse,
 )
-from oversmoothing.simulations.sweep.draw import DrawnPoint, asymmetric_attention, draw
+from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.outcome import OUTCOMES, columns, outcome, states_at
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
 from oversmoothing.simulations.sweep.points import Points, seed_of
@@ -206,7 +206,7 @@ def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int)
 
 def test_asymmetry_runs_from_a_symmetric_to_an_antisymmetric_product() -> None:
     def logits(t: float) -> np.ndarray:
-        A = asymmetric_attention(6, rng=np.random.default_rng(1), asymmetry=t, dim=64)
+        A = Asymmetric(asymmetry=t, dim=64).draw(6, rng=np.random.default_rng(1))
         L = np.log(A)
         # log A = logits - row constant; its doubly centred part is that of the logits.
         return np.asarray(L - L.mean(0) - L.mean(1)[:, None] + L.mean())
@@ -353,7 +353,6 @@ def test_columns_are_those_of_the_measures() -> None:
     assert set(columns(ALL)) == set(OUTCOMES)
     assert "slope" not in columns(()) and "method" not in columns(("limits",))
     assert "method" in columns(("rank",))
-    assert set(ATTENTION) < set(ATTENTION_KINDS)
 
 
 def test_examples_lie_where_the_package_finds_them() -> None:

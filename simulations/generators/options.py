@@ -1,0 +1,91 @@
+"""A generator's options as a model: each kind declares its own, with their ranges and words.
+
+`simulate`, the sweep's TOML and calls from Python share them: `choose` makes a generator from a
+kind and options, and whatever is wrong with these becomes one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import annotated_types as limits
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+
+from oversmoothing.theory.support.errors import InputError
+
+
+class Options(BaseModel):
+    """What a generator takes beside sizes and randomness; `kind` names it."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    kind: str
+
+
+Generator = TypeVar("Generator", bound=Options)
+
+
+def by_kind(union: Any) -> dict[str, Any]:
+    """kind -> generator, for a union tagged by `kind`."""
+    generators = get_args(get_args(union)[0])
+    return {str(one.model_fields["kind"].default): one for one in generators}
+
+
+def scalar_type(field: FieldInfo) -> type:
+    """int, float or str (of a choice), None left out."""
+    annotation = field.annotation
+    if get_origin(annotation) is UnionType:
+        annotation = next(one for one in get_args(annotation) if one is not type(None))
+    return str if get_origin(annotation) is Literal else annotation  # type: ignore[return-value]
+
+
+def choices(field: FieldInfo) -> tuple[str, ...]:
+    """The names that a choice may have; none for a number."""
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+
+
+def requirement(field: FieldInfo) -> str:
+    """What a value must be, in words."""
+    kind = scalar_type(field)
+    if kind is str:
+        return f"one of {', '.join(choices(field))}"
+    if kind not in (int, float):
+        return "a list of numbers"
+    low = next((m.ge for m in field.metadata if isinstance(m, limits.Ge)), None)
+    above = next((m.gt for m in field.metadata if isinstance(m, limits.Gt)), None)
+    high = next((m.le for m in field.metadata if isinstance(m, limits.Le)), None)
+    wanted = "an integer" if kind is int else "a number"
+    if above is not None:
+        return f"{wanted} > {above:g}" + (f", at most {high:g}" if high is not None else "")
+    if high is not None:
+        return f"{wanted} from {low:g} to {high:g}"
+    return f"{wanted} that is finite" if low is None else f"{wanted} >= {low:g}"
+
+
+def choose(
+    what: str, known: Mapping[str, type[Generator]], kind: str, options: Mapping[str, Any]
+) -> Generator:
+    """The generator of that kind with these options. Raises `InputError` in one sentence."""
+    if kind not in known:
+        raise InputError(f"no {what} '{kind}'; there are {', '.join(known)}")
+    try:
+        return known[kind](kind=kind, **options)
+    except ValidationError as error:
+        raise InputError(_sentence(what, known, kind, error)) from error
+
+
+def _sentence(
+    what: str, known: Mapping[str, type[Generator]], kind: str, error: ValidationError
+) -> str:
+    first = error.errors()[0]
+    name = str(first["loc"][0])
+    if first["type"] == "missing":
+        return f"{what} '{kind}' needs {name}"
+    if first["type"] == "extra_forbidden":
+        owners = [other for other, one in known.items() if name in one.model_fields]
+        belongs = f" (it belongs to {', '.join(owners)})" if owners else ""
+        return f"{what} '{kind}' takes no option '{name}'{belongs}"
+    field = known[kind].model_fields[name]
+    return f"{name} = {first['input']!r}: it must be {requirement(field)}"
