@@ -6,28 +6,17 @@ of its own that is stopped at its limit.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
-from oversmoothing.theory.proofs.claim import (
-    Claim,
-    Effort,
-    Finding,
-    Kind,
-    Outcome,
-    Status,
-    status_of,
-)
-from oversmoothing.theory.proofs.ledger import Entry, claims, evidence_of, run_claim, select
+from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
+from oversmoothing.theory.proofs.ledger import Entry, Ledger, claims
 from oversmoothing.theory.proofs.report import (
     details,
     table,
@@ -35,7 +24,8 @@ from oversmoothing.theory.proofs.report import (
     totals,
     without_second_opinion,
 )
-from oversmoothing.theory.proofs.thorough import Chunk, Coverage, pending, run_chunk
+from oversmoothing.theory.proofs.running import run_chunks, run_claims
+from oversmoothing.theory.proofs.thorough import Coverage, pending
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance
@@ -82,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Run `prove`: 0, or 1 where a claim is not what it is on record for."""
-    chosen = _chosen(arguments)
+    chosen = whole_ledger().select(arguments.claim or [])
     if arguments.list:
         for claim in chosen:
             print(f"{claim.name:28s} {claim.on_record!s:17s} {claim.statement}")
@@ -93,7 +83,12 @@ def run(arguments: Namespace) -> int:
         return _thorough(arguments, chosen)
     effort = Effort(examples=arguments.examples, seed=arguments.seed, solver_limit=arguments.limit)
     kinds = None if arguments.kind is None else frozenset(Kind(kind) for kind in arguments.kind)
-    entries = list(_entries(chosen, effort, kinds, arguments.jobs))
+    entries = []
+    with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar:
+        for entry in run_claims(chosen, whole_ledger, effort, kinds, arguments.jobs):
+            entries.append(entry)
+            bar.set_postfix_str(entry.claim.name)
+            bar.update()
     order = {claim.name: k for k, claim in enumerate(chosen)}
     entries.sort(key=lambda entry: order[entry.claim.name])
     if arguments.html is not None:
@@ -106,7 +101,7 @@ def run(arguments: Namespace) -> int:
         _print(entries, kinds is None and arguments.claim is None)
         if arguments.html is not None:
             print(f"wrote {arguments.html}")
-    failing = [finding for entry in entries for finding in entry.findings if _failed(finding)]
+    failing = any(f.outcome.holds is False for entry in entries for f in entry.findings)
     # With some kinds of evidence only, a status cannot be read off; a failure still counts.
     wrong = [] if kinds is not None else [entry for entry in entries if not entry.as_recorded]
     for entry in wrong:
@@ -117,15 +112,11 @@ def run(arguments: Namespace) -> int:
     return 1 if wrong or failing else 0
 
 
-def _failed(finding: Finding) -> bool:
-    return finding.outcome.holds is False
+def whole_ledger() -> Ledger:
+    """Every claim, with the evidence that simulations add; workers make it anew."""
+    from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 
-
-def _chosen(arguments: Namespace) -> list[Claim]:
-    from oversmoothing.simulations.against_theory.simulated_evidence import register_all
-
-    register_all()
-    return select(arguments.claim or [])
+    return Ledger(claims(), extra=SIMULATED)
 
 
 def _print(entries: Sequence[Entry], whole: bool) -> None:
@@ -141,58 +132,6 @@ def _print(entries: Sequence[Entry], whole: bool) -> None:
         print(f"no answer from cvc5: {line}")
 
 
-# ------------------------------------------------------------------------------------ workers
-
-
-def _prepare() -> None:
-    from oversmoothing.simulations.against_theory.simulated_evidence import register_all
-
-    register_all()
-
-
-def _work(
-    name: str, effort: Effort, kinds: frozenset[Kind] | None
-) -> tuple[str, list[tuple[str, Outcome, float]], float]:
-    """Run one claim; findings as plain data, since evidence holds functions."""
-    entry = run_claim(claims()[name], effort, kinds)
-    plain = [(f.evidence.title, f.outcome, f.seconds) for f in entry.findings]
-    return name, plain, entry.seconds
-
-
-def _entries(
-    chosen: Sequence[Claim], effort: Effort, kinds: frozenset[Kind] | None, jobs: int
-) -> Iterator[Entry]:
-    known = {claim.name: claim for claim in chosen}
-    bar = tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None)
-    with bar, _pool(jobs) as pool:
-        futures = [pool.submit(_work, claim.name, effort, kinds) for claim in chosen]
-        for future in as_completed(futures):
-            name, plain, seconds = future.result()
-            bar.set_postfix_str(name)
-            bar.update()
-            yield _entry(known[name], plain, seconds)
-
-
-def _entry(claim: Claim, plain: list[tuple[str, Outcome, float]], seconds: float) -> Entry:
-    by_title = {evidence.title: evidence for evidence in evidence_of(claim)}
-    findings = [Finding(by_title[title], outcome, spent) for title, outcome, spent in plain]
-    return Entry(claim, status_of(findings), findings, seconds)
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    # spawn: a forked copy of torch's thread pools can hang.
-    return ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare
-    )
-
-
-# ----------------------------------------------------------------------------------- thorough
-
-
-def _thorough_work(chunk: Chunk) -> tuple[Chunk, dict[str, Any]]:
-    return chunk, run_chunk(chunk, claims())
-
-
 def _thorough(arguments: Namespace, chosen: Sequence[Claim]) -> int:
     folder = output_folder(arguments.out)
     coverage = Coverage(Path(folder) / "thorough.json")
@@ -200,27 +139,10 @@ def _thorough(arguments: Namespace, chosen: Sequence[Claim]) -> int:
     chunks = pending(chosen, examples, coverage)
     stop = None if arguments.minutes is None else time.monotonic() + 60 * arguments.minutes
     print(f"{len(chunks)} chunks to do, {len(coverage.chunks)} done before", file=sys.stderr)
-    waiting = iter(chunks)
-    bar = tqdm(total=len(chunks), unit="chunk", file=sys.stderr, disable=None)
-    with bar, _pool(arguments.jobs) as pool:
-        running: set[Future[tuple[Chunk, dict[str, Any]]]] = set()
-
-        def refill() -> None:
-            while len(running) < arguments.jobs and (stop is None or time.monotonic() < stop):
-                chunk = next(waiting, None)
-                if chunk is None:
-                    return
-                running.add(pool.submit(_thorough_work, chunk))
-
-        refill()
-        while running:
-            finished = next(as_completed(running))
-            running.discard(finished)
-            chunk, found = finished.result()
-            coverage.add(chunk, found)
+    with tqdm(total=len(chunks), unit="chunk", file=sys.stderr, disable=None) as bar:
+        for chunk in run_chunks(chunks, whole_ledger, coverage, arguments.jobs, stop):
             bar.set_postfix_str(chunk.claim)
             bar.update()
-            refill()
     rows = coverage.totals()
     if arguments.json:
         print(to_json({"searches": rows, **provenance()}), end="")

@@ -1,6 +1,6 @@
 """Simulated evidence for claims of the theory: the torch iteration against the predictions.
 
-theory/ states the claims and knows no torch; `register_all` adds what only a simulation can show.
+theory/ states the claims and knows no torch; SIMULATED is what only a simulation can add to them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from oversmoothing.simulations.generators.attention import SymmetricPsd, softmax
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.proofs.claim import Effort
+from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Simulated
-from oversmoothing.theory.proofs.ledger import register
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -139,12 +138,12 @@ def _certify_all(
     return holding, undecided, None
 
 
-def register_all() -> None:
-    """Register every simulation with its claim."""
-    register("T4a", Simulated("torch iteration: ratio, cosines, rank", smoothing))
-    register("T4b", Simulated("torch iteration: limits of ratio, cosines, rank", non_smoothing))
-    register("T5a", Simulated("torch iteration: rate of HFC/LFC", rate))
-    register("T11.5", Simulated("torch iteration of many layers", a_million_layers))
-    register("T3c", Certified("contractions at n = 197, d = 64", contractions_at_real_size))
-    register("T3d", Certified("negative spectra at n = 197, d = 64", negative_spectra_at_real_size))
-    register("T11.9", Simulated("torch iteration in float32", drift))
+SIMULATED: dict[str, tuple[Evidence, ...]] = {
+    "T3c": (Certified("contractions at n = 197, d = 64", contractions_at_real_size),),
+    "T3d": (Certified("negative spectra at n = 197, d = 64", negative_spectra_at_real_size),),
+    "T4a": (Simulated("torch iteration: ratio, cosines, rank", smoothing),),
+    "T4b": (Simulated("torch iteration: limits of ratio, cosines, rank", non_smoothing),),
+    "T5a": (Simulated("torch iteration: rate of HFC/LFC", rate),),
+    "T11.5": (Simulated("torch iteration of many layers", a_million_layers),),
+    "T11.9": (Simulated("torch iteration in float32", drift),),
+}

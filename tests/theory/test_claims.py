@@ -12,27 +12,25 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oversmoothing
-from oversmoothing.simulations.against_theory.simulated_evidence import register_all
+from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Outcome, Status
 from oversmoothing.theory.proofs.evidence import (
     Counterexample,
-    ForAllReals,
     Measurement,
-    Mutation,
     Searched,
     Simulated,
     Step,
     Symbolic,
     Written,
 )
-from oversmoothing.theory.proofs.ledger import claims, evidence_of, register, run_claim, select
+from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, for_all
+from oversmoothing.theory.proofs.ledger import Ledger, claims, run_claim
 from oversmoothing.theory.proofs.query import Query
 from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, pending, run_chunk
 from oversmoothing.theory.support.errors import InputError
 
-register_all()
-LEDGER = claims()
+LEDGER = Ledger(claims(), extra=SIMULATED)
 QUICK = Effort(examples=60, second_opinion=False)
 
 
@@ -49,17 +47,17 @@ def test_every_claim_has_the_status_on_record(name):
 @pytest.mark.parametrize("name", list(LEDGER))
 def test_every_claim_says_what_where_from_and_how(name):
     claim = LEDGER[name]
-    assert claim.statement and claim.latex and claim.source and evidence_of(claim)
-    titles = [evidence.title for evidence in evidence_of(claim)]
+    assert claim.statement and claim.latex and claim.source and claim.evidence
+    titles = [evidence.title for evidence in claim.evidence]
     assert len(set(titles)) == len(titles)
     if claim.on_record is Status.REFUTED:
         assert claim.repaired_by, "a refuted statement points to the claim that holds"
-        assert any(e.kind is Kind.COUNTEREXAMPLE for e in evidence_of(claim))
+        assert any(e.kind is Kind.COUNTEREXAMPLE for e in claim.evidence)
     if claim.repaired_by:
         for word in claim.repaired_by.replace(",", " ").split():
             if word[:1] in "TPN" and any(c.isdigit() for c in word) and "(" not in word:
                 assert word in LEDGER, f"{claim.name} points to {word}"
-    for evidence in evidence_of(claim):
+    for evidence in claim.evidence:
         if isinstance(evidence, ForAllReals):
             assert evidence.mutations, f"{evidence.title} has no mutated query"
 
@@ -79,6 +77,26 @@ def test_a_true_query_is_proved_and_its_mutation_is_refuted_with_exact_numbers()
     shown = entry.findings[0].outcome.data["mutations"][0]["counterexample"]
     values = {k: Fraction(v) for k, v in (part.split(" = ") for part in shown.split(", "))}
     assert FALSE_SQUARE.hypotheses_hold(values) and not FALSE_SQUARE.conclusion_holds(values)
+
+
+def test_false_neighbours_leave_out_replace_and_add_hypotheses():
+    found = (
+        for_all("x y", given="x < y; 0 <= x", then="x*x < y*y", name="squares", at="x=1, y=2")
+        .unless("x may be negative", without="0 <= x")
+        .unless("x <= y", without="x < y", given="x <= y", at="x=1, y=1")
+        .unless("the other way", given="y < 9", then="x*x > y*y")
+    )
+    assert found.query == SQUARE and found.example == {"x": "1", "y": "2"}
+    assert [m.query.hypotheses for m in found.mutations] == [
+        ("x < y",),
+        ("x <= y", "0 <= x"),
+        ("x < y", "0 <= x", "y < 9"),
+    ]
+    assert [m.witness for m in found.mutations] == [{}, {"x": "1", "y": "1"}, {}]
+    assert found.mutations[2].query.conclusion == "x*x > y*y"
+    assert run_claim(claim_with(found), QUICK).status is Status.PROVED
+    with pytest.raises(ValueError, match="no hypothesis"):
+        found.unless("x", without="x < 7")
 
 
 PLANTED = {
@@ -193,17 +211,21 @@ def test_a_solver_is_stopped_at_its_limit_and_that_is_no_proof():
     assert entry.status is Status.UNDECIDED
 
 
-def test_evidence_can_be_registered_from_outside_only_for_known_claims():
+def test_evidence_from_outside_is_only_for_known_claims_and_under_a_title_of_its_own():
+    simulated = Simulated("x", lambda effort: [])
+    assert Ledger(claims(), extra={"T2b": (simulated,)})["T2b"].evidence[-1] is simulated
     with pytest.raises(InputError, match="no claim 'T99'"):
-        register("T99", Simulated("x", lambda effort: []))
+        Ledger(claims(), extra={"T99": (simulated,)})
+    with pytest.raises(InputError, match="two pieces of evidence of one title"):
+        Ledger(claims(), extra={"T2b": (simulated, simulated)})
 
 
 def test_claims_are_selected_by_name_and_by_part():
-    assert [claim.name for claim in select(["t2b"])] == ["T2b"]
-    assert all(claim.name.startswith("T1") for claim in select(["T1"]))
-    assert "T11.1" not in [claim.name for claim in select(["T1"])]
+    assert [claim.name for claim in LEDGER.select(["t2b"])] == ["T2b"]
+    assert all(claim.name.startswith("T1") for claim in LEDGER.select(["T1"]))
+    assert "T11.1" not in [claim.name for claim in LEDGER.select(["T1"])]
     with pytest.raises(InputError, match="no claim 'T77'"):
-        select(["T77"])
+        LEDGER.select(["T77"])
 
 
 def test_hypotheses_are_predicates_on_an_instance():
@@ -293,10 +315,8 @@ def test_an_outcome_without_evidence_is_no_proof():
 
 
 def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, capsys):
-    from oversmoothing.commands import prove
-
     misfiled = dataclasses.replace(LEDGER["T1b"], on_record=Status.REFUTED)
-    monkeypatch.setattr(prove, "select", lambda names: [misfiled])
+    monkeypatch.setattr(Ledger, "select", lambda self, names: [misfiled])
     assert oversmoothing.main(["prove", "--jobs", "1", "--examples", "20"]) == 1
     assert "T1b is proved (written), on record as refuted" in capsys.readouterr().err
 

@@ -128,8 +128,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """One piece of evidence after it ran."""
+    """One piece of evidence after it ran: the one at `index` of its claim."""
 
+    index: int
     evidence: Evidence
     outcome: Outcome
     seconds: float

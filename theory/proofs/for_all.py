@@ -114,6 +114,8 @@ class ForAllReals:
         """
         dropped, added = _conditions(without), _conditions(given)
         hypotheses = self.query.hypotheses
+        if unknown := set(dropped) - set(hypotheses):
+            raise ValueError(f"{self.title} has no hypothesis {sorted(unknown)} to leave out")
         rest = [condition for condition in hypotheses if condition not in dropped]
         place = min((hypotheses.index(condition) for condition in dropped), default=len(rest))
         mutated = replace(

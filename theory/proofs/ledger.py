@@ -1,7 +1,7 @@
-"""The ledger: every claim, the evidence registered for it, and what running it finds.
+"""The ledger: every claim by name, and what running its evidence finds.
 
-A claim is the CLAIM of one module of this package. Evidence that needs more than the theory (torch,
-simulations) is registered here by the packages above, under the claim's name.
+A claim is the CLAIM of one module of theory/claims. Evidence that needs more than the theory
+(torch, simulations) is given to `Ledger` by who runs it, under the claim's name.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import pkgutil
 import re
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import oversmoothing.theory.claims
@@ -24,17 +24,6 @@ from oversmoothing.theory.proofs.claim import (
     status_of,
 )
 from oversmoothing.theory.support.errors import InputError
-
-_registered: dict[str, list[Evidence]] = {}
-
-
-def register(claim_name: str, evidence: Evidence) -> None:
-    """Add evidence to a claim from outside the theory. Raises `InputError` for an unknown claim."""
-    if claim_name not in claims():
-        raise InputError(f"no claim '{claim_name}' to register '{evidence.title}' with")
-    kept = _registered.setdefault(claim_name, [])
-    if all(known.title != evidence.title for known in kept):
-        kept.append(evidence)
 
 
 def claims() -> dict[str, Claim]:
@@ -58,9 +47,42 @@ def _order(claim: Claim) -> tuple[object, ...]:
     return (not claim.name.startswith("T"), *parts)
 
 
-def evidence_of(claim: Claim) -> list[Evidence]:
-    """The claim's own evidence, then what was registered from outside."""
-    return [*claim.evidence, *_registered.get(claim.name, [])]
+class Ledger(dict[str, Claim]):
+    """Claims by name, some with evidence from outside the theory.
+
+    Raises `InputError` where `extra` names no claim, or repeats a title of its evidence.
+    """
+
+    def __init__(
+        self,
+        stated: Mapping[str, Claim],
+        extra: Mapping[str, tuple[Evidence, ...]] | None = None,
+    ) -> None:
+        super().__init__(stated)
+        for name, added in (extra or {}).items():
+            if name not in self:
+                raise InputError(f"no claim '{name}' for the evidence '{added[0].title}'")
+            evidence = (*self[name].evidence, *added)
+            if len({one.title for one in evidence}) < len(evidence):
+                raise InputError(f"claim '{name}' has two pieces of evidence of one title")
+            self[name] = replace(self[name], evidence=evidence)
+
+    def select(self, names: Iterable[str] = ()) -> list[Claim]:
+        """Claims by name: exactly, or all parts of one ("T2" selects T2a ...); all if none given.
+
+        Raises `InputError` for a name that selects nothing.
+        """
+        wanted = list(names)
+        if not wanted:
+            return list(self.values())
+        chosen: dict[str, Claim] = {}
+        for name in wanted:
+            exact = [claim for key, claim in self.items() if key.lower() == name.lower()]
+            parts = [claim for key, claim in self.items() if _is_part(key.lower(), name.lower())]
+            if not exact and not parts:
+                raise InputError(f"no claim '{name}'; there are {', '.join(self)}")
+            chosen |= {claim.name: claim for claim in exact or parts}
+        return list(chosen.values())
 
 
 @dataclass(frozen=True)
@@ -78,25 +100,6 @@ class Entry:
         return self.status is self.claim.on_record
 
 
-def select(names: Iterable[str] = ()) -> list[Claim]:
-    """Claims by name: exactly, or all parts of a name ("T2" selects T2a ...). All when none given.
-
-    Raises `InputError` for a name that selects nothing.
-    """
-    known = claims()
-    wanted = list(names)
-    if not wanted:
-        return list(known.values())
-    chosen: dict[str, Claim] = {}
-    for name in wanted:
-        exact = [claim for key, claim in known.items() if key.lower() == name.lower()]
-        parts = [claim for key, claim in known.items() if _is_part(key.lower(), name.lower())]
-        if not exact and not parts:
-            raise InputError(f"no claim '{name}'; there are {', '.join(known)}")
-        chosen |= {claim.name: claim for claim in exact or parts}
-    return list(chosen.values())
-
-
 def _is_part(key: str, name: str) -> bool:
     # "T1" has the parts T1a ..., not T11; "P-" has all of the first paper's.
     cut = name[-1:].isdigit() and key[len(name) : len(name) + 1].isdigit()
@@ -107,10 +110,10 @@ def run_claim(claim: Claim, effort: Effort, kinds: frozenset[Kind] | None = None
     """Run the evidence of a claim (of some kinds only, if given) and read off its status."""
     findings = []
     begin = time.perf_counter()
-    for evidence in evidence_of(claim):
+    for index, evidence in enumerate(claim.evidence):
         if kinds is not None and evidence.kind not in kinds:
             continue
         start = time.perf_counter()
         outcome = evidence.run(effort)
-        findings.append(Finding(evidence, outcome, time.perf_counter() - start))
+        findings.append(Finding(index, evidence, outcome, time.perf_counter() - start))
     return Entry(claim, status_of(findings), findings, time.perf_counter() - begin)

@@ -11,14 +11,13 @@ import json
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oversmoothing.theory.proofs.claim import Claim, Kind
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.ledger import evidence_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text, to_json, write_atomically
 
@@ -93,7 +92,7 @@ def searches(claims: Iterable[Claim]) -> list[tuple[Claim, Searched]]:
     return [
         (claim, evidence)
         for claim in claims
-        for evidence in evidence_of(claim)
+        for evidence in claim.evidence
         if evidence.kind is Kind.SEARCHED and isinstance(evidence, Searched)
     ]
 
@@ -115,7 +114,7 @@ def pending(claims: Iterable[Claim], examples: int, coverage: Coverage) -> list[
     return [chunk for chunk in wanted if chunk.key not in coverage.chunks]
 
 
-def run_chunk(chunk: Chunk, claims: dict[str, Claim]) -> dict[str, Any]:
+def run_chunk(chunk: Chunk, claims: Mapping[str, Claim]) -> dict[str, Any]:
     """Search one chunk. Returns its record; a violation is data, not an error."""
     evidence = next(e for _, e in searches([claims[chunk.claim]]) if e.title == chunk.title)
     start = time.perf_counter()

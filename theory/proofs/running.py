@@ -1,0 +1,82 @@
+"""Claims run in worker processes, and searches in chunks over several runs.
+
+Evidence holds functions, which no process can send to another: a worker gets an importable function
+that makes the ledger, and the name of the claim; what it sends back are positions and outcomes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from typing import Any
+
+from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome, status_of
+from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
+from oversmoothing.theory.proofs.thorough import Chunk, Coverage, run_chunk
+
+MakeLedger = Callable[[], Ledger]
+Kinds = frozenset[Kind] | None
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # spawn: a forked copy of torch's thread pools can hang.
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _claim_in_worker(
+    make: MakeLedger, name: str, effort: Effort, kinds: Kinds
+) -> tuple[str, list[tuple[int, Outcome, float]], float]:
+    entry = run_claim(make()[name], effort, kinds)
+    return name, [(f.index, f.outcome, f.seconds) for f in entry.findings], entry.seconds
+
+
+def run_claims(
+    chosen: Sequence[Claim], make: MakeLedger, effort: Effort, kinds: Kinds, jobs: int
+) -> Iterator[Entry]:
+    """Each claim's entry as soon as it is done, on `jobs` processes.
+
+    make: an importable function; its ledger holds the evidence of the chosen claims.
+    """
+    known = {claim.name: claim for claim in chosen}
+    with _pool(jobs) as pool:
+        futures = [pool.submit(_claim_in_worker, make, name, effort, kinds) for name in known]
+        for future in as_completed(futures):
+            name, plain, seconds = future.result()
+            evidence = known[name].evidence
+            findings = [Finding(k, evidence[k], outcome, spent) for k, outcome, spent in plain]
+            yield Entry(known[name], status_of(findings), findings, seconds)
+
+
+def _chunk_in_worker(make: MakeLedger, chunk: Chunk) -> tuple[Chunk, dict[str, Any]]:
+    return chunk, run_chunk(chunk, make())
+
+
+def run_chunks(
+    chunks: Iterable[Chunk],
+    make: MakeLedger,
+    coverage: Coverage,
+    jobs: int,
+    stop: float | None = None,
+) -> Iterator[Chunk]:
+    """Search the chunks, each recorded in `coverage` and yielded when done.
+
+    stop: no chunk is begun once time.monotonic() has passed it.
+    """
+    waiting = iter(chunks)
+    running: set[Future[tuple[Chunk, dict[str, Any]]]] = set()
+    with _pool(jobs) as pool:
+        while True:
+            while len(running) < jobs and (stop is None or time.monotonic() < stop):
+                following = next(waiting, None)
+                if following is None:
+                    break
+                running.add(pool.submit(_chunk_in_worker, make, following))
+            if not running:
+                return
+            finished = next(as_completed(running))
+            running.discard(finished)
+            chunk, found = finished.result()
+            coverage.add(chunk, found)
+            yield chunk
