@@ -24,8 +24,9 @@ from oversmoothing.commands.command import Command
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 if TYPE_CHECKING:
-    from oversmoothing.experiments.inspection.inspect import Report, inspect
-    from oversmoothing.experiments.ladder.ladder import ladder
+    from oversmoothing.experiments.inspection.inspect import inspect
+    from oversmoothing.experiments.inspection.report import Report
+    from oversmoothing.experiments.ladder.climb import ladder
     from oversmoothing.experiments.models.describe import describe
     from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.experiments.table1 import readings_of
@@ -51,14 +52,14 @@ _HOME = {
     "Fixed": "oversmoothing.simulations.heads.evolve_heads",
     "FromState": "oversmoothing.simulations.heads.evolve_heads",
     "PerLayer": "oversmoothing.simulations.heads.evolve_heads",
-    "Report": "oversmoothing.experiments.inspection.inspect",
+    "Report": "oversmoothing.experiments.inspection.report",
     "describe": "oversmoothing.experiments.models.describe",
     "inspect": "oversmoothing.experiments.inspection.inspect",
     "Trajectory": "oversmoothing.simulations.engine.trajectory",
     "evolve": "oversmoothing.simulations.engine.evolve",
     "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
     "heads_verdict": "oversmoothing.theory.spectra.heads_spectrum",
-    "ladder": "oversmoothing.experiments.ladder.ladder",
+    "ladder": "oversmoothing.experiments.ladder.climb",
     "metrics": "oversmoothing.simulations.metrics.metrics",
     "readings_of": "oversmoothing.experiments.table1",
     "open_model": "oversmoothing.experiments.models.sources",

@@ -1,18 +1,20 @@
 """Ratios of running times: ours against what a user would otherwise run, interleaved, medians.
 
-Speed is stated as a ratio within one process, since these machines are shared. Every package lists
-its measurements in a module `bench`, as a list `MEASUREMENTS`; the command `oversmoothing bench`
-runs them all.
+Speed is stated as a ratio within one process, since machines are shared. A measurement is a
+function that `measurement` decorates, in one of the modules that `experiments.bench` names; the
+command `oversmoothing bench` runs them all.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.files import json_number
 
 
@@ -55,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A named benchmark. run(device) returns its rows; it pins its own threads.
+    """A named benchmark. run(device) returns its rows.
 
     device: 'cpu' or 'cuda'. Measurements with cuda=False are skipped on cuda. data: needs the
     folder of real inputs (`OVERSMOOTHING_DATA`), and is skipped, with a line that says so, without.
@@ -66,6 +68,24 @@ class Measurement:
     run: Callable[[str], list[Row]]
     cuda: bool = False
     data: bool = False
+
+
+def measurement(
+    name: str, summary: str, *, cuda: bool = False, data: bool = False, pinned: bool = True
+) -> Callable[[Callable[..., list[Row]]], Measurement]:
+    """Declare the decorated function, () -> rows, or with cuda device -> rows, a `Measurement`.
+
+    pinned: it runs on one thread throughout; otherwise it says itself what runs on how many.
+    """
+
+    def declare(run: Callable[..., list[Row]]) -> Measurement:
+        def measured(device: str) -> list[Row]:
+            with one_thread() if pinned else nullcontext():
+                return run(device) if cuda else run()
+
+        return Measurement(name, summary, measured, cuda, data)
+
+    return declare
 
 
 def interleaved_medians(

@@ -1,6 +1,6 @@
 """What a certified spectrum costs, as ratios measured in one process, variants interleaved.
 
-n = 197 is the attention of a ViT on 224 x 224 images, d = 768 its width, r = 64 a head. One BLAS
+n = 197 is the attention of a ViT on 224 x 224 images, d = 768 its width, r = 64 a head. One
 thread, so that the two sides compare.
 """
 
@@ -11,9 +11,8 @@ from collections.abc import Callable
 import flint
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
 from oversmoothing.theory.certificates.ball_spectra import BITS, enclose_in_balls
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,
@@ -43,13 +42,13 @@ def _row(
     note: str,
     repeats: int = 5,
 ) -> list[Row]:
-    with threadpool_limits(limits=1):
-        first, second = interleaved_medians([ours, theirs], repeats)
+    first, second = interleaved_medians([ours, theirs], repeats)
     seconds = {"ours": first, "yardstick": second}
     return [Row(name, first / second, target, True, seconds, note)]
 
 
-def _small(device: str) -> list[Row]:
+@measurement("certificates/small n=20", "a certified verdict on a small case")
+def small() -> list[Row]:
     rng = np.random.default_rng(0)
     A, H = _attention(rng, 20, 20), 0.3 * rng.standard_normal((16, 16))
     return _row(
@@ -61,7 +60,8 @@ def _small(device: str) -> list[Row]:
     )
 
 
-def _spectrum_of_attention(device: str) -> list[Row]:
+@measurement("certificates/attention n=197", "spec(A) with proof")
+def spectrum_of_attention() -> list[Row]:
     A = _attention(np.random.default_rng(1), 197, 197)
     B = quotient(A)
     return _row(
@@ -73,7 +73,8 @@ def _spectrum_of_attention(device: str) -> list[Row]:
     )
 
 
-def _spectrum_of_value(device: str) -> list[Row]:
+@measurement("certificates/value d=768", "spec(H) with proof")
+def spectrum_of_value() -> list[Row]:
     H = np.random.default_rng(2).standard_normal((768, 768)) * 768**-0.5
     return _row(
         "spec(H) certified d=768 / eigvals",
@@ -85,7 +86,8 @@ def _spectrum_of_value(device: str) -> list[Row]:
     )
 
 
-def _head(device: str) -> list[Row]:
+@measurement("certificates/head r=64", "a head through its core")
+def head() -> list[Row]:
     rng = np.random.default_rng(3)
     A = _attention(rng, 197, 197)
     W_V, W_proj = rng.standard_normal((768, 64)) / 28, rng.standard_normal((64, 768)) / 8
@@ -98,7 +100,8 @@ def _head(device: str) -> list[Row]:
     )
 
 
-def _balls(device: str) -> list[Row]:
+@measurement("certificates/balls n=197", "balls where floats do not suffice")
+def balls() -> list[Row]:
     A = _attention(np.random.default_rng(4), 197, 197)
     with at_precision(BITS):
         B = flint.acb_mat(flint.arb_mat((A[:-1, :-1] - A[-1:, :-1]).tolist()))
@@ -112,7 +115,8 @@ def _balls(device: str) -> list[Row]:
     )
 
 
-def _softmax(device: str) -> list[Row]:
+@measurement("certificates/softmax n=197", "attention from logits")
+def softmax() -> list[Row]:
     logits = np.random.default_rng(5).standard_normal((197, 197))
     return _row(
         "softmax enclosed in float64 / in balls",
@@ -124,7 +128,8 @@ def _softmax(device: str) -> list[Row]:
     )
 
 
-def _batch(device: str) -> list[Row]:
+@measurement("certificates/batch of 32", "many attentions at once")
+def batch() -> list[Row]:
     rng = np.random.default_rng(6)
     rows = []
     for n in (8, 20, 65, 197):
@@ -138,14 +143,3 @@ def _batch(device: str) -> list[Row]:
             3,
         )
     return rows
-
-
-MEASUREMENTS = [
-    Measurement("certificates/small n=20", "a certified verdict on a small case", _small),
-    Measurement("certificates/attention n=197", "spec(A) with proof", _spectrum_of_attention),
-    Measurement("certificates/value d=768", "spec(H) with proof", _spectrum_of_value),
-    Measurement("certificates/head r=64", "a head through its core", _head),
-    Measurement("certificates/balls n=197", "balls where floats do not suffice", _balls),
-    Measurement("certificates/softmax n=197", "attention from logits", _softmax),
-    Measurement("certificates/batch of 32", "many attentions at once", _batch),
-]

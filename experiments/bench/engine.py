@@ -9,18 +9,15 @@ import functools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import mpmath
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
 from oversmoothing.experiments.bench.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
@@ -35,27 +32,6 @@ BATCH, LAYERS, CORE_LAYERS = 4, 16, 256
 FAR, NEAR = 10**9, 10**3
 DRAWS = 100
 SHAPE = f"n = {N}, d = {D}"
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One BLAS thread in numpy and in torch, restored after."""
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        with threadpool_limits(limits=1):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _alone(run: Callable[[], list[Row]]) -> Callable[[str], list[Row]]:
-    @functools.wraps(run)
-    def measured(device: str) -> list[Row]:
-        with one_thread():
-            return run()
-
-    return measured
 
 
 def _case(rank: int | None, batch: int = 1) -> tuple[Problem, dict[str, object]]:
@@ -86,7 +62,8 @@ def _multiply(square: list[Tensor], times: int) -> None:
         torch.mm(square[0], square[1], out=square[2])
 
 
-def _dense() -> list[Row]:
+@measurement("engine/dense", "a batched dense layer against square products")
+def dense() -> list[Row]:
     problem, _ = _case(None, BATCH)
     f32 = torch.float32
     A, W = problem.flat(problem.quotient, 2, f32), problem.flat(problem.dense_weights, 2, f32)
@@ -130,7 +107,8 @@ def _dense() -> list[Row]:
     ]
 
 
-def _core() -> list[Row]:
+@measurement("engine/core", "a layer of a head in its core against the plain loop")
+def core() -> list[Row]:
     problem, _ = _case(R)
     assert problem.P is not None and problem.Q is not None
     f32 = torch.float32
@@ -162,7 +140,8 @@ def _core() -> list[Row]:
     ]
 
 
-def _closed_form() -> list[Row]:
+@measurement("engine/closed_form", "any depth for one eigendecomposition")
+def closed_form() -> list[Row]:
     problem, given = _case(R)
     A = torch.as_tensor(problem.A)
     far, near, eig = interleaved_medians(
@@ -184,7 +163,8 @@ def _closed_form() -> list[Row]:
 _PEAK = """
 import resource, sys
 import numpy as np, torch
-from oversmoothing.experiments.bench.engine import _case, one_thread
+from oversmoothing.experiments.bench.engine import _case
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.engine.evolve import evolve
 with one_thread():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -198,9 +178,9 @@ with one_thread():
 """
 
 
-def _memory() -> list[Row]:
-    root = str(Path(__file__).resolve().parents[2])
-    environment = os.environ | {"PYTHONPATH": root}
+@measurement("engine/memory", "peak memory of a run in a fresh process")
+def memory() -> list[Row]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run(
         [sys.executable, "-c", _PEAK], env=environment, capture_output=True, text=True, check=False
     )
@@ -223,7 +203,8 @@ def _memory() -> list[Row]:
     ]
 
 
-def _direction() -> list[Row]:
+@measurement("engine/direction", "X_L at depth 1e9 against 100 digits")
+def direction_error() -> list[Row]:
     errors: dict[bool, list[float]] = {True: [], False: []}
     estimates: dict[bool, list[float]] = {True: [], False: []}
     seed = 0
@@ -256,7 +237,8 @@ def _direction() -> list[Row]:
     ]
 
 
-def _metrics_share() -> list[Row]:
+@measurement("engine/metrics", "two metrics as a share of a layer")
+def metrics_share() -> list[Row]:
     rows = []
     for dtype in (torch.float32, torch.float64):
         problem, _ = _case(None)
@@ -293,7 +275,8 @@ def _metrics_share() -> list[Row]:
     return rows
 
 
-def _metrics_accuracy() -> list[Row]:
+@measurement("engine/metrics_accuracy", "their relative error")
+def metrics_accuracy() -> list[Row]:
     rows = []
     for dtype, spread, scales in (
         (np.float64, 1e-7, (1e-300, 1.0, 1e300)),
@@ -337,7 +320,8 @@ def _definitions(X: np.ndarray) -> tuple[float, float]:
         return float(mpmath.sqrt(hfc / lfc)), float(1 - mpmath.fsum(cosines) / len(cosines))
 
 
-def _oracles() -> list[Row]:
+@measurement("engine/oracles", "the other methods at a small size")
+def oracles() -> list[Row]:
     rng = np.random.default_rng(0)
     n = d = 12
     A = rng.dirichlet(np.ones(n), size=n)
@@ -382,17 +366,3 @@ def _oracles() -> list[Row]:
         )
     )
     return rows
-
-
-MEASUREMENTS = [
-    Measurement("engine/dense", "a batched dense layer against square products", _alone(_dense)),
-    Measurement(
-        "engine/core", "a layer of a head in its core against the plain loop", _alone(_core)
-    ),
-    Measurement("engine/closed_form", "any depth for one eigendecomposition", _alone(_closed_form)),
-    Measurement("engine/memory", "peak memory of a run in a fresh process", _alone(_memory)),
-    Measurement("engine/direction", "X_L at depth 1e9 against 100 digits", _alone(_direction)),
-    Measurement("engine/metrics", "two metrics as a share of a layer", _alone(_metrics_share)),
-    Measurement("engine/metrics_accuracy", "their relative error", _alone(_metrics_accuracy)),
-    Measurement("engine/oracles", "the other methods at a small size", _alone(_oracles)),
-]

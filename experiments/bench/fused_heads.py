@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
 from oversmoothing.simulations.heads.head_map import HeadMap, mix
 from oversmoothing.simulations.heads.layers import FromState, HeadWeights
@@ -25,7 +24,8 @@ FLOPS = 2 * (2 * N * D * HEADS * R + HEADS * N * N * R)
 _LAYERS = 8
 
 
-def _fused(device: str) -> list[Row]:
+@measurement("heads", "a layer of many heads, fused, against a loop over heads", cuda=True)
+def fused_heads(device: str) -> list[Row]:
     generator = torch.Generator().manual_seed(0)
 
     def normal(*shape: int, scale: float = 1.0) -> Tensor:
@@ -71,13 +71,7 @@ def _fused(device: str) -> list[Row]:
         *map(repeated, (fused, by_head, dense_by_head, lambda: square @ square)),
         *(evolved(attention, depth) for attention in (A, follow) for depth in (1, 1 + _LAYERS)),
     ]
-    with threadpool_limits(limits=1):
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            medians = interleaved_medians(runs, 7, synchronise=wait)
-        finally:
-            torch.set_num_threads(before)
+    medians = interleaved_medians(runs, 7, synchronise=wait)
     ours, heads, dense, gemm = (seconds / _LAYERS for seconds in medians[:4])
     peak = 2 * SQUARE**3 / gemm
     # What comes before the first layer is in both, and cancels.
@@ -124,10 +118,3 @@ def _fused(device: str) -> list[Row]:
             "softmax of 12 x 197 x 197 logits, deviations apart",
         ),
     ]
-
-
-MEASUREMENTS = [
-    Measurement(
-        "heads", "a layer of many heads, fused, against a loop over heads", _fused, cuda=True
-    )
-]

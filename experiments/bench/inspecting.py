@@ -6,12 +6,11 @@ from typing import Any
 
 import torch
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.threads import one_thread
 
 IMAGES, BATCH = 192, 32
 
@@ -31,19 +30,16 @@ def vit(width: int = 192, heads: int = 3, depth: int = 12) -> Model:
         return open_model(ViTModel(config)).renamed("random DeiT-Ti")
 
 
-@one_thread()
-def cost(device: str) -> list[Row]:
+@measurement("bridge/inspect", "inspecting a model against its forward pass")
+def cost() -> list[Row]:
     """Extraction, and inspecting without spectra, against a forward pass; spectra per image."""
     model = vit()
-    model.module.to(device)
-    pixels = torch.randn(
-        (IMAGES, 3, 224, 224), generator=torch.Generator().manual_seed(0), device="cpu"
-    )
+    pixels = torch.randn((IMAGES, 3, 224, 224), generator=torch.Generator().manual_seed(0))
 
     @torch.no_grad()
     def forward() -> Any:
         for part in torch.split(pixels, BATCH):
-            model.run(part.to(device))
+            model.run(part)
 
     def extraction() -> None:
         for _ in stream(model, pixels, batch_size=BATCH):
@@ -72,8 +68,3 @@ def cost(device: str) -> list[Row]:
             (spectra - without) / 4 / an_image, None, True,
             {"spectra of an image": (spectra - without) / 4}, "n = 197, 12 layers"),
     ]  # fmt: skip
-
-
-MEASUREMENTS = [
-    Measurement("bridge/inspect", "inspecting a model against its forward pass", cost),
-]

@@ -24,7 +24,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row
+from oversmoothing.experiments.bench.benchmark import Row, measurement
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import RequirementError
 
 # Growth of the peak below this is allocation noise: no exponent is fitted to it.
@@ -136,12 +137,8 @@ def _peak_mib() -> float:
 
 
 def _child(index: int, size: int, answer: Any) -> None:
-    import torch
-    from threadpoolctl import threadpool_limits
-
     series = SERIES[index]
-    torch.set_num_threads(1)
-    with threadpool_limits(limits=1):
+    with one_thread():
         series.run(min(series.sizes) // 8, 1)  # what loads on first use is loaded
         before = _peak_mib()
         seconds = series.run(size, _REPEATS)
@@ -220,7 +217,8 @@ def measure(progress: bool = False) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def run(device: str) -> list[Row]:
+@measurement("scaling", "exponents of time and memory in n, d, L and points", pinned=False)
+def exponents() -> list[Row]:
     """The exponents as rows that only compare: ratio is the exponent, not a quotient of times."""
     rows = []
     for (series, variable, quantity), part in measure().groupby(
@@ -242,8 +240,3 @@ def run(device: str) -> list[Row]:
             )
         )
     return rows
-
-
-MEASUREMENTS = [
-    Measurement("scaling", "exponents of time and memory in n, d, L and points", run),
-]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row
+from oversmoothing.experiments.bench.benchmark import Row, measurement
 from oversmoothing.simulations.generators.attention import softmax_attention
 from oversmoothing.simulations.generators.value_projection import low_rank_factors
 from oversmoothing.simulations.spectra import (
@@ -58,7 +58,12 @@ def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> str:
     return "SMOOTHING" if margin > 0 else "NON_SMOOTHING" if margin < 0 else "TIE"
 
 
-def run(device: str) -> list[Row]:
+@measurement(
+    "spectra/verdicts",
+    "14,400 (or a tenth) attention spectra and verdicts against numpy.linalg.eigvals",
+    pinned=False,
+)
+def spectra() -> list[Row]:
     """The rows; about half a minute on two idle cores, four minutes for all 14,400."""
     images = IMAGES if os.environ.get(FULL) else IMAGES // 10
     naive, single, ours, equal, found = _alternating(images)
@@ -126,12 +131,3 @@ def _processes() -> tuple[float, float, int]:
             spectral_verdicts(A, heads, index, processes=processes)
             found.append(time.perf_counter() - start)
     return median(times[1]), median(times[2]), len(A)
-
-
-MEASUREMENTS = [
-    Measurement(
-        "spectra/verdicts",
-        "14,400 (or a tenth) attention spectra and verdicts against numpy.linalg.eigvals",
-        run,
-    )
-]

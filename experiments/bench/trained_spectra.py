@@ -15,43 +15,50 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row
+from oversmoothing.experiments.bench.benchmark import Row, measurement
 from oversmoothing.experiments.bench.spectra_at_scale import FULL, plain_verdict
+from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.data import real_inputs
+from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import Cifar100
-from oversmoothing.experiments.models.pretrained import PretrainedViT, load_vit
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.spectra import HeadValues, head_values, spectral_verdicts
 from oversmoothing.theory.support.errors import InputError
 
 MODEL = "deit-tiny-patch16-224"
 
 
-def own_heads(vit: PretrainedViT) -> list[HeadValues]:
+def own_heads(model: Model) -> list[HeadValues]:
     """Every head of every layer, layer by layer."""
-    found = []
-    for W_V, W_proj in vit.layers():
-        r = len(W_V) // vit.heads
-        parts = [slice(h * r, (h + 1) * r) for h in range(vit.heads)]
-        found += [head_values(W_V[:, part], W_proj[part]) for part in parts]
-    return found
+    return [
+        head_values(*(each.numpy() for each in layer.heads.value_projection(head)))
+        for layer in model.layers
+        for head in range(layer.heads.number)
+    ]
 
 
-def run(device: str) -> list[Row]:
+@measurement(
+    "spectra/DeiT-Ti",
+    "verdicts on the attention of a trained model against numpy.linalg.eigvals",
+    data=True,
+    pinned=False,
+)
+def spectra() -> list[Row]:
     """The rows; under a minute on two idle cores, five for 100 images."""
     folder = real_inputs()
     if folder is None:
         raise InputError("real inputs are needed: set OVERSMOOTHING_DATA to their folder")
     count = 100 if os.environ.get(FULL) else 10
-    vit = load_vit(folder / MODEL)
-    heads = own_heads(vit)
-    pixels = vit.prepare(list(Cifar100.of(folder, "test", range(count))))
+    model = open_model(folder / MODEL, dtype=torch.float64)
+    heads = own_heads(model)
     naive = single = ours = 0.0
     equal = close = total = 0
     methods, verdicts, conditions = [], [], []
-    for part in torch.split(pixels, 10):
-        A = np.stack(vit.attention(part), axis=1).astype(np.float32)
-        A = A.reshape(-1, *A.shape[-2:])
-        index = np.tile(np.arange(len(heads)), len(part))
+    pictures = Cifar100.of(folder, "test", range(count))
+    for batch in stream(model, pictures, batch_size=10):
+        maps = [trace.attention for trace in batch.traces if trace.attention is not None]
+        A = torch.stack(maps, dim=1).float().flatten(0, 2).numpy()
+        index = np.tile(np.arange(len(heads)), len(batch.keep))
         double = A.astype(np.float64)
         double /= double.sum(axis=-1, keepdims=True)
         start = time.perf_counter()
@@ -112,13 +119,3 @@ def _rows(
         Row("spectra/DeiT-Ti: share of decided verdicts equal to all pairs",
             equal / (total - close), 1.0, False, {}, f"{close} UNDECIDED; {spread}"),
     ]  # fmt: skip
-
-
-MEASUREMENTS = [
-    Measurement(
-        "spectra/DeiT-Ti",
-        "verdicts on the attention of a trained model against numpy.linalg.eigvals",
-        run,
-        data=True,
-    )
-]

@@ -28,8 +28,8 @@ from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import Digits, Images, Reach, augmented, digits
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
-from oversmoothing.experiments.models.threads import one_thread
-from oversmoothing.experiments.table1.layer_dominance import layer_dominance
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 # What a default configuration must reach on the test images.

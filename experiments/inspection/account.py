@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.models.model import Heads, Layer, Norm, Trace
+from oversmoothing.experiments.inspection.watch import attention_output
+from oversmoothing.experiments.models.model import Layer, Norm, Trace
 
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
@@ -56,8 +57,8 @@ def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
     """N with one scale for all tokens of an input and unit gains: (X - row mean) / rms scale."""
     if norm.kind == "none":
         return X
-    centred = X - X.mean(-1, keepdim=True) if norm.kind == "layer" else X
-    square = centred.square().mean(-1, keepdim=True) + norm.eps
+    centred = norm.centred(X)
+    square = norm.square(centred)
     if keep is None:
         return centred * square.mean(-2, keepdim=True).rsqrt()
     weight = keep.unsqueeze(-1).to(square.dtype)
@@ -68,19 +69,8 @@ def scaled(norm: Norm, X: Tensor) -> Tensor:
     """N with each token's own scale and unit gains."""
     if norm.kind == "none":
         return X
-    centred = X - X.mean(-1, keepdim=True) if norm.kind == "layer" else X
-    return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + norm.eps)
-
-
-def mix(A: Tensor, heads: Heads, N: Tensor) -> Tensor:
-    """sum_h A_h N W_V,h W_O,h + biases for A [b, heads, n, n] and N [b, n, d]: [b, n, d]."""
-    h, d, r = heads.W_V.shape
-    b, n, _ = N.shape
-    values = (N @ heads.W_V.transpose(0, 1).reshape(d, h * r)).view(b, n, h, r).transpose(1, 2)
-    if heads.b_V is not None:
-        values = values + heads.b_V.unsqueeze(-2)
-    out: Tensor = (A @ values).transpose(1, 2).flatten(-2) @ heads.W_O.reshape(h * r, -1)
-    return out if heads.b_O is None else out + heads.b_O
+    centred = norm.centred(X)
+    return centred * norm.square(centred).rsqrt()
 
 
 def layer_account(
@@ -103,22 +93,19 @@ def layer_account(
     end = log_ratio(trace.after_ffn)
     weights = layer.heads.to(A.device, A.dtype)
     sublayer = _Sublayer(layer.placement, log_ratio, keep)
-    norm = _moved(layer.norm_attention, A)
     known = (None, None) if verify else (middle, end)
-    parts = sublayer.parts(
-        "attention", norm, lambda N: mix(A, weights, N), trace.before, start, known[0]
-    )
+
+    def mix(N: Tensor) -> Tensor:
+        return attention_output(A, N, weights)
+
+    parts = sublayer.parts("attention", layer.norm_attention, mix, trace.before, start, known[0])
     if layer.ffn is None:
         parts |= {f"ffn_{part}": torch.zeros_like(start) for part in PARTS}
     else:
-        norm = _moved(layer.norm_ffn, A)
-        parts |= sublayer.parts("ffn", norm, layer.ffn, trace.after_attention, middle, known[1])
+        parts |= sublayer.parts(
+            "ffn", layer.norm_ffn, layer.ffn, trace.after_attention, middle, known[1]
+        )
     return LayerAccount(start, end, parts)
-
-
-def _moved(norm: Norm, like: Tensor) -> Norm:
-    shift = None if norm.shift is None else norm.shift.to(like)
-    return Norm(norm.kind, norm.gain.to(like), shift, norm.eps)
 
 
 @dataclass(frozen=True)

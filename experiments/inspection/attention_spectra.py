@@ -16,7 +16,8 @@ from oversmoothing.experiments.inspection.why import (
     value_projection,
 )
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.experiments.table1.layer_dominance import CLASSES, layer_dominance
+from oversmoothing.simulations.spectra import CLASSES
+from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 
 Array = NDArray[np.float64]
 

@@ -7,13 +7,15 @@ d - r zero eigenvalues make a TIE by structure where nothing exceeds modulus 1.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from torch import Tensor
 
-from oversmoothing.experiments.models.pretrained import PretrainedViT
-from oversmoothing.experiments.models.threads import one_thread
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs_all,
     certify_spectra,
@@ -21,40 +23,42 @@ from oversmoothing.theory.certificates.certified_radii import (
 )
 from oversmoothing.theory.certificates.enclosure import Discs
 from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.support.errors import InputError
 
 
 @one_thread()
-def certified_attention(vit: PretrainedViT, pixels: Tensor) -> pd.DataFrame:
+def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
     """One row a case: layer, head, image, verdict, reason, margin, largest radius, seconds.
 
-    pixels [m, 3, s, s]. The certified matrix is the model's attention with each row divided by
-    its sum, exactly.
+    model: of images, opened in float64. The certified matrix is the model's attention with each row
+    divided by its sum, exactly. Raises `InputError` for a model that reads text.
     """
+    if model.modality != "vision":
+        raise InputError(f"'{model.name}' reads text: give a model of images")
     rows = []
-    for number, ((W_V, W_proj), attention) in enumerate(
-        zip(vit.layers(), vit.attention(pixels), strict=True), 1
-    ):
-        width = len(W_V) // vit.heads
-        for head in range(vit.heads):
-            part = slice(head * width, (head + 1) * width)
-            value = head_discs(W_V[:, part], W_proj[part, :])
-            maps = attention[:, head]
+    traces = extract(model, inputs).traces
+    for number, (layer, trace) in enumerate(zip(model.layers, traces, strict=True), 1):
+        assert trace.attention is not None
+        for head, maps in enumerate(trace.attention.numpy().swapaxes(0, 1)):
+            W_V, W_O = layer.heads.value_projection(head)
+            value = head_discs(W_V.numpy(), W_O.numpy())
             start = time.perf_counter()
             spectra = attention_discs_all(maps)
             seconds = (time.perf_counter() - start) / len(maps)
             for image, (A, spectrum) in enumerate(zip(maps, spectra, strict=True)):
                 found = certify_spectra(spectrum, value, len(closed_classes(A)) - 1)
-                margin = found.margin
-                largest = spectrum.radii.max() if isinstance(spectrum, Discs) else np.nan
+                low, high = (np.nan, np.nan) if found.margin is None else found.margin
                 rows.append(
                     {
                         "layer": number,
                         "head": head,
                         "image": image,
                         "verdict": found.verdict,
-                        "margin_low": np.nan if margin is None else margin[0],
-                        "margin_high": np.nan if margin is None else margin[1],
-                        "largest_radius": largest,
+                        "margin_low": low,
+                        "margin_high": high,
+                        "largest_radius": spectrum.radii.max()
+                        if isinstance(spectrum, Discs)
+                        else np.nan,
                         "seconds": seconds,
                         "reason": found.reason,
                     }

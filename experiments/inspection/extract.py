@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.experiments.inspection.watch import Watch
-from oversmoothing.experiments.models.model import Extraction, Heads, Model
+from oversmoothing.experiments.inspection.watch import Reader, Watch
+from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.theory.support.errors import InputError
 
 BATCH = 16
@@ -44,7 +44,7 @@ def extract(
     sublayers do not add up to the block, and where numbers are not finite.
     """
     with _reader(model, device) as reader:
-        return reader.extract(batch, attention, dtype, verify)
+        return _extracted(reader, batch, attention, dtype, verify)
 
 
 def stream(
@@ -72,7 +72,7 @@ def stream(
         first = True
         with bar:
             for batch in batches(inputs, batch_size):
-                found = reader.extract(batch, attention, dtype, verify=first)
+                found = _extracted(reader, batch, attention, dtype, verify=first)
                 first = False
                 bar.update(len(found.keep))
                 yield found
@@ -117,38 +117,25 @@ def _reader(model: Model, device: torch.device | str | None) -> Iterator[Reader]
             model.module.to(home)
 
 
-class Reader:
-    """A model ready to be watched, with its heads' weights converted once."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._heads: dict[tuple[int, torch.dtype], Heads] = {}
-
-    def weights(self, number: int, dtype: torch.dtype) -> Heads:
-        key = (number, dtype)
-        if key not in self._heads:
-            self._heads[key] = self.model.layers[number].heads.to(self.model.device, dtype)
-        return self._heads[key]
-
-    @torch.no_grad()
-    def extract(
-        self, batch: Any, attention: bool, dtype: torch.dtype | None, verify: bool
-    ) -> Extraction:
-        model = self.model
-        batch = _moved(prepared(model, batch), model.device, model.dtype)
-        dtype = dtype or torch.promote_types(model.dtype, torch.float32)
-        watch = Watch(self, _keep(batch), attention, dtype, verify)
-        with watch:
-            try:
-                model.run(batch)
-            except InputError:
-                raise
-            except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                raise InputError(
-                    f"the model '{model.name}' cannot run on this batch ({error}): see that its "
-                    "shape and kind are those that the model reads"
-                ) from error
-        return watch.found()
+@torch.no_grad()
+def _extracted(
+    reader: Reader, batch: Any, attention: bool, dtype: torch.dtype | None, verify: bool
+) -> Extraction:
+    model = reader.model
+    batch = _moved(prepared(model, batch), model.device, model.dtype)
+    dtype = dtype or torch.promote_types(model.dtype, torch.float32)
+    watch = Watch(reader, _keep(batch), attention, dtype, verify)
+    with watch:
+        try:
+            model.run(batch)
+        except InputError:
+            raise
+        except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(
+                f"the model '{model.name}' cannot run on this batch ({error}): see that its "
+                "shape and kind are those that the model reads"
+            ) from error
+    return watch.found()
 
 
 def prepared(model: Model, inputs: Any) -> Any:

@@ -18,14 +18,12 @@ from oversmoothing.experiments.inspection.attention_spectra import affordable, s
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.observe import PART_NAMES, Observed, join, observe
-from oversmoothing.experiments.inspection.report import CONVENTIONS, METRICS, Report
+from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.why import weights_why
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.threads import one_thread
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError
-
-__all__ = ["CONVENTIONS", "METRICS", "Report", "inspect"]
 
 BATCH = 32
 # Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes

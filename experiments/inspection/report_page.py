@@ -10,7 +10,7 @@ import pandas as pd
 from jinja2 import Environment
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.inspection.report import CONVENTIONS, Report
+from oversmoothing.experiments.inspection.findings import CONVENTIONS, Findings
 from oversmoothing.theory.support.provenance import provenance
 
 # Columns of the table on the page and on the terminal, where they were measured.
@@ -31,7 +31,7 @@ COLUMNS = {
 }
 
 
-def columns(report: Report) -> pd.DataFrame:
+def columns(report: Findings) -> pd.DataFrame:
     """The short table of the report."""
     frame = report.to_frame()
     chosen = {name: title for name, title in COLUMNS.items() if name in frame}
@@ -48,7 +48,7 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def page(report: Report, picture: bytes) -> str:
+def page(report: Findings, picture: bytes) -> str:
     """HTML with the verdict, the table, the picture and the conventions."""
     source = (
         resources.files("oversmoothing.experiments.inspection")

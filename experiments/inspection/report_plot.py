@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from oversmoothing.experiments.inspection.account import PARTS, SUBLAYERS
-from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.findings import Findings
 from oversmoothing.experiments.inspection.why import REGIONS
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 
@@ -39,7 +39,7 @@ _REGION_COLOUR = {
 }
 
 
-def draw(report: Report) -> Figure:
+def draw(report: Findings) -> Figure:
     """Eight panels, on the Agg canvas and with no pyplot state."""
     table = report.table
     inner = table.iloc[1:]

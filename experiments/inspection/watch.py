@@ -9,19 +9,31 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Norm, Trace
+from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
 from oversmoothing.theory.support.errors import InputError
-
-if TYPE_CHECKING:
-    from oversmoothing.experiments.inspection.extract import Reader
 
 # A check that lets a quarter of the output pass would pass anything.
 LARGEST_TOLERANCE = 0.25
+
+
+class Reader:
+    """A model ready to be watched, with its heads' weights converted once."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._heads: dict[tuple[int, torch.dtype], Heads] = {}
+
+    def weights(self, number: int, dtype: torch.dtype) -> Heads:
+        """The heads of layer `number` where the model lies, in `dtype`."""
+        key = (number, dtype)
+        if key not in self._heads:
+            self._heads[key] = self.model.layers[number].heads.to(self.model.device, dtype)
+        return self._heads[key]
 
 
 class Watch:
@@ -179,10 +191,10 @@ class Watch:
         X, Y, Z = before.to(wide), middle.to(wide), after.to(wide)
         first = X + output.to(wide)
         if layer.placement == "pre":
-            second = Y if layer.ffn is None else Y + layer.ffn(_norm(layer.norm_ffn, Y))
+            second = Y if layer.ffn is None else Y + layer.ffn(layer.norm_ffn(Y))
         else:
-            first = _norm(layer.norm_attention, first)
-            second = Y if layer.ffn is None else _norm(layer.norm_ffn, Y + layer.ffn(Y))
+            first = layer.norm_attention(first)
+            second = Y if layer.ffn is None else layer.norm_ffn(Y + layer.ffn(Y))
         tolerance = min(LARGEST_TOLERANCE, 256 * _eps(before.dtype))
         for name, own, given in (("attention", first, Y), ("FFN", second, Z)):
             own, given = own[self.keep], given[self.keep]
@@ -194,15 +206,6 @@ class Watch:
                     "is rounding): layer scale, further norms, a parallel FFN and the like are not "
                     "understood; check placement, norms and ffn"
                 )
-
-
-def _norm(norm: Norm, X: Tensor) -> Tensor:
-    return Norm(
-        norm.kind,
-        norm.gain.to(X.device),
-        None if norm.shift is None else norm.shift.to(X.device),
-        norm.eps,
-    )(X)
 
 
 def _eps(dtype: torch.dtype) -> float:

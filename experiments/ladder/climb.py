@@ -1,202 +1,154 @@
-"""The rungs one by one: what each is fitted on, what it costs, and its score on held-out inputs."""
+"""The ladder: does any cheap theory predict the smoothing of a trained model?
+
+Target: the change of log HFC/LFC over each whole layer (attention and FFN), for every image and
+layer. Every rung is fitted or chosen on calibration inputs alone and scored on held-out ones.
+
+    P0, P0'     no change; each layer's calibration mean
+    P0''        ridge on spectral statistics of X_0
+    P0'''       kernel ridge on features of X_0: the strongest regression, and no theory
+    P1          log(rho_Q / rho_C), the naive spectral gap
+    P2 ... P5   operators with the image's own measured attention (and scales): see `operators`;
+                as they are, and calibrated: a slope and an intercept a layer
+    P6          one fixed affine operator a layer, from X_0 alone: see `linear_state`
+    P6 lifted   the same on tokens lifted by fixed functions of each: see `lifted_state`;
+                its energies read by ridge or by kernel ridge
+    P7 kernel   P6's propagated energies and X_0's features in one kernel regression
+    P7 landmarks  a few tokens through the model's layers: see `landmarks`
+    P7 landmarks, reduced FFN   the same with cheaper FFNs, on more tokens: `reduced_landmarks`
+
+P2 to P5 need the model's own run on the held-out image; P0 to P0''', P6 and P7 do not. A kernel
+lift of X_0 as a whole, propagated by linear operators (Koopman style), is the same map as P0''',
+and is therefore no rung of its own; P6 lifted lifts each token and propagates the state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
-from oversmoothing.experiments.ladder.costs import model_cost
-from oversmoothing.experiments.ladder.features import StartFeatures, spectral_statistics
-from oversmoothing.experiments.ladder.landmarks import Landmarks
-from oversmoothing.experiments.ladder.lifted_state import FUNCTIONS, LiftedState
-from oversmoothing.experiments.ladder.linear_state import LinearState
-from oversmoothing.experiments.ladder.recording import Recording
-from oversmoothing.experiments.ladder.reduced_landmarks import ReducedLandmarks
-from oversmoothing.experiments.ladder.regression import Block, kernel_cost, kernel_ridge, ridge
-from oversmoothing.experiments.ladder.result import LadderResult, Rung
-from oversmoothing.experiments.ladder.scores import score
+from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.ladder.copies import altered
+from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS
+from oversmoothing.experiments.ladder.operators import (
+    Affine,
+    FfnSums,
+    check_pre_norm,
+    operator_changes,
+)
+from oversmoothing.experiments.ladder.recording import Recording, log_energies, record, streams
+from oversmoothing.experiments.ladder.result import LadderResult
+from oversmoothing.experiments.ladder.rungs import Climb, Known
+from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
 from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
-Features = Callable[[Tensor], list[Block]]
 
-ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a rung may be fitted on: recorded calibration inputs and altered copies of them (each
-    copy of all inputs after the other; None: no copies)."""
-
-    recording: Recording
-    copies: Recording | None = None
-    label: str = ""
-
-    @property
-    def number(self) -> int:
-        """Copies of each input."""
-        return 0 if self.copies is None else len(self.copies) // len(self.recording)
-
-    @property
-    def changes(self) -> Array:
-        """Measured changes of the inputs and, below, of their copies."""
-        if self.copies is None:
-            return self.recording.change
-        return np.concatenate([self.recording.change, self.copies.change])
-
-    @property
-    def sources(self) -> NDArray[np.int_]:
-        """Which input each row of `changes` is, or is a copy of."""
-        return np.tile(np.arange(len(self.recording)), 1 + self.number)
-
-    def blocks(self, features: Features) -> list[Block]:
-        """Features of the rows of `changes`."""
-        own = features(self.recording.start)
-        if self.copies is None:
-            return own
-        more = features(self.copies.start)
-        return [
-            Block(np.concatenate([a.values, b.values]), a.weight)
-            for a, b in zip(own, more, strict=True)
-        ]
+STANDARD = 100  # calibration inputs of P0 to P5
 
 
-class Climb:
-    """Collects the rungs of one ladder. few: calibration inputs of P0 to P5."""
+@one_thread()
+@torch.no_grad()
+def ladder(
+    model: Model,
+    calibration: Sequence[Any],
+    held_out: Sequence[Any],
+    *,
+    standard: int = STANDARD,
+    copies: int = 0,
+    first_layers: int = FIRST_LAYERS,
+    batch_size: int = 10,
+    seed: int = 0,
+) -> LadderResult:
+    """Climb the ladder: fit on `calibration`, predict and score on `held_out`.
 
-    def __init__(
-        self, model: Model, calibration: Recording, held: Recording, few: int, seed: int
-    ) -> None:
-        self.model, self.calibration, self.held = model, calibration, held
-        self.few, self.seed = few, seed
-        self.means = calibration.change[:few].mean(0)
-        self._spectral: Array | None = None
-        self._rungs: list[Rung] = []
-        self._skipped: dict[str, str] = {}
+    calibration: inputs as `model.prepare` reads them. The first `standard` serve P0 to P5; P0''',
+    P6 and P7 are fitted to these (where there are more) and to all. copies: altered copies of each
+    calibration image for the kernel rungs fitted to all (PIL images only). first_layers: how many
+    P7's finer grid of landmarks follows: the exchange of cost for score.
 
-    def add(
-        self, name: str, predicted: Array, cost: int | None, fitted: int, note: str, copies: int = 0
-    ) -> None:
-        """Score one rung; one that is not finite is left out, and why."""
-        if not np.isfinite(predicted).all():
-            self._skipped[name] = "its predictions are not finite"
-            return
-        measured = self.held.change
-        found = score(measured, predicted, self.means, self._spectral, seed=self.seed)
-        self._rungs.append(Rung(name, predicted, cost, fitted, copies, note, found))
-
-    def baselines(self) -> None:
-        """P0, P0' and P0''."""
-        few, start = self.few, self.held.start
-        m, n, d = start.shape
-        statistics = spectral_statistics(self.calibration.start[:few])
-        fitted = ridge(statistics, self.calibration.change[:few])
-        self._spectral = fitted(spectral_statistics(start))
-        self.add("P0", np.zeros(self.held.change.shape), 0, 0, "no change")
-        self.add("P0'", np.tile(self.means, (m, 1)), 0, few, "means of the layers")
-        gram = min(n, d) * n * d + min(n, d) ** 3
-        self.add("P0''", self._spectral, gram, few, "ridge on spectral statistics of X_0")
-
-    def operator(self, name: str, predicted: Array, trained: Array) -> None:
-        """One of P1 to P5 as it is, and with a slope and an intercept for each layer.
-
-        trained [few, layers]: what it predicts of the calibration inputs.
-        """
-        fitted = self.few if "FFN" in name else 0
-        self.add(name, predicted, None, fitted, "as the theory gives it, not fitted")
-        if not np.isfinite(trained).all():
-            return
-        known = self.calibration.change[: self.few]
-        centred = trained - trained.mean(0)
-        spread = np.square(centred).sum(0)
-        slope = (centred * known).sum(0) / np.where(spread > 0, spread, np.inf)
-        line = self.means + slope * (predicted - trained.mean(0))
-        note = "with a slope and an intercept a layer from calibration"
-        self.add(f"{name}, calibrated", line, None, self.few, note)
-
-    def cheap(self, known: Known, first_layers: int) -> None:
-        """P0''', each P6 and each P7, fitted on `known`; first_layers: of P7's landmarks."""
-        start = StartFeatures.fit(known.recording.start)
-        self._kernel("P0'''", known, start, start.cost(), "kernel ridge on features of X_0")
-        fixed = LinearState.fit(known.recording)
-        note = "one affine operator a layer from X_0, refitted on propagated states"
-        predicted = fixed.predict(self.held.start)
-        self.add(f"P6{known.label}", predicted, fixed.cost(), len(known.recording), note)
-        lifted = LiftedState.fit(known.recording, int(self.model.cls), seed=self.seed)
-        note = (
-            f"one affine operator a layer on X_0's tokens lifted by {FUNCTIONS} fixed random "
-            "functions"
+    Raises `InputError` for Post-LN models, fewer than 10 calibration or 2 held-out inputs, inputs
+    of different lengths, and copies of what is no image.
+    """
+    check_pre_norm(model)
+    if len(calibration) < 10 or len(held_out) < 2:
+        raise InputError(
+            f"{len(calibration)} calibration and {len(held_out)} held-out inputs: give at least 10 "
+            "and 2"
         )
-        predicted = lifted.predict(self.held.start)
-        name = f"P6 lifted{known.label}"
-        self.add(name, predicted, lifted.cost(), len(known.recording), note)
+    known = record(model, calibration, states=True, batch_size=batch_size)
+    extra = _copies(model, calibration, copies, seed, batch_size)
+    few = min(standard, len(known))
+    affine = _affine_ffns(model, calibration[:few], batch_size)
+    _, trained = _observe(model, calibration[:few], affine, batch_size)
+    held, live = _observe(model, held_out, affine, batch_size)
+    if held.start.shape[1] != known.start.shape[1]:
+        raise InputError("calibration and held-out inputs have different numbers of tokens")
+    climb = Climb(model, known, held, few, seed)
+    climb.baselines()
+    for name, values in live.items():
+        climb.operator(name, values, trained[name])
+    if few < len(known):
+        climb.cheap(Known(known.first(few), label=f", {few} inputs"), first_layers)
+    climb.cheap(Known(known, extra), first_layers)
+    return climb.result(
+        {
+            "calibration": len(known),
+            "standard_calibration": few,
+            "copies": copies,
+            "first_layers": first_layers,
+            "seed": seed,
+            "dtype": str(model.dtype).removeprefix("torch."),
+        }
+    )
 
-        def propagated(X: Tensor) -> list[Block]:
-            return [Block(lifted.logs(X))]
 
-        note += ", its propagated energies read by kernel ridge"
-        self._kernel("P6 lifted, kernel reading", known, propagated, lifted.cost(), note)
-
-        def both(X: Tensor) -> list[Block]:
-            return [Block(fixed.logs(X), ENERGY_WEIGHT), *start(X)]
-
-        note = "P6 with a kernel correction on X_0's features and P6's energies"
-        self._kernel("P7 kernel", known, both, fixed.cost() + start.cost(), note)
-        self._landmarks(known, first_layers)
-        self._reduced(known)
-
-    def _landmarks(self, known: Known, first_layers: int) -> None:
-        """P7 with landmark tokens; skipped, with the reason, where it does not apply."""
-        try:
-            found = Landmarks.fit(self.model, known.recording, first_layers)
-        except InputError as error:
-            self._skipped[f"P7 landmarks{known.label}"] = str(error)
-            return
-        first, second = (len(x) + found.grid.prefix for x in found.grid.landmarks)
-        note = (
-            f"{first} tokens through the first {found.first} layers, {second} through the others; "
-            "kernel ridge"
+def _copies(
+    model: Model, calibration: Sequence[Any], copies: int, seed: int, batch_size: int
+) -> Recording | None:
+    if copies == 0:
+        return None
+    images = list(calibration)
+    if not all(isinstance(image, Image.Image) for image in images):
+        raise InputError(
+            "copies are made of PIL images: give images, or leave copies out (copies=0)"
         )
-        self._kernel("P7 landmarks", known, found.features, found.cost(), note)
+    return record(model, altered(images, copies, seed), batch_size=batch_size)
 
-    def _reduced(self, known: Known) -> None:
-        """P7 with landmark tokens and reduced FFNs; skipped likewise."""
-        name = "P7 landmarks, reduced FFN"
-        try:
-            found = ReducedLandmarks.fit(self.model, known.recording)
-        except InputError as error:
-            self._skipped[f"{name}{known.label}"] = str(error)
-            return
-        first, second, third = found.stages
-        note = (
-            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, among "
-            f"themselves to layer {second.layers.stop}, {len(third.weights)} through the others; "
-            "FFNs of few hidden units; kernel ridge"
-        )
-        self._kernel(name, known, found.features, found.cost(), note)
 
-    def _kernel(self, name: str, known: Known, features: Features, cost: int, note: str) -> None:
-        blocks = known.blocks(features)
-        predicted = kernel_ridge(blocks, known.changes, features(self.held.start), known.sources)
-        cost += kernel_cost(blocks, len(blocks[0].values), predicted.shape[1])
-        fitted = len(known.recording)
-        self.add(f"{name}{known.label}", predicted, cost, fitted, note, known.number)
+Affines = tuple[list[Affine | None], list[Affine | None]]
 
-    def result(self, settings: dict[str, Any]) -> LadderResult:
-        """The ladder as climbed so far."""
-        tokens = self.held.start.shape[1]
-        return LadderResult(
-            self.model.name,
-            tokens,
-            self.held.change,
-            model_cost(self.model, tokens),
-            tuple(self._rungs),
-            self._skipped,
-            settings,
-        )
+
+def _affine_ffns(model: Model, inputs: Sequence[Any], batch_size: int) -> Affines:
+    """The affine stand-ins of the FFNs, from calibration tokens."""
+    sums = FfnSums(model)
+    for batch in stream(model, inputs, batch_size=batch_size, attention=False):
+        sums.update(batch.traces)
+    return sums.solve()
+
+
+def _observe(
+    model: Model, inputs: Sequence[Any], affine: Affines, batch_size: int
+) -> tuple[Recording, dict[str, Array]]:
+    """The recording of the inputs and what P1 to P5 predict of them, in one run."""
+    starts, logs = [], []
+    found: dict[str, list[Tensor]] = {}
+    for batch in stream(model, inputs, batch_size=batch_size):
+        states = streams(batch)
+        starts.append(states[0].float().cpu())
+        logs.append(torch.stack([log_energies(X) for X in states], dim=1).cpu())
+        changes = spectral_gaps(model.layers, batch.traces)
+        changes |= operator_changes(model, batch.traces, *affine)
+        for name, values in changes.items():
+            found.setdefault(name, []).append(values)
+    if len({X.shape[1] for X in starts}) > 1:
+        raise InputError("the inputs have different lengths: give inputs of one number of tokens")
+    recording = Recording(torch.cat(starts), torch.cat(logs).numpy())
+    return recording, {name: torch.cat(parts).numpy() for name, parts in found.items()}

@@ -67,16 +67,14 @@ class LeastSquares:
 
 def token_scales(norm: Norm, X: Tensor) -> Tensor:
     """What the norm divides each token of X [b, n, d] by, [b, n, 1]."""
-    Y = X - X.mean(-1, keepdim=True) if norm.kind == "layer" else X
-    return (Y.square().mean(-1, keepdim=True) + norm.eps).sqrt()
+    return norm.square(norm.centred(X)).sqrt()
 
 
 def frozen_norm(norm: Norm, X: Tensor, scales: Tensor) -> Tensor:
     """The norm as an affine map of X, its token scales [b, n, 1] given from elsewhere."""
     if norm.kind == "none":
         return X
-    Y = X - X.mean(-1, keepdim=True) if norm.kind == "layer" else X
-    Y = Y / scales * norm.gain.to(Y)
+    Y = norm.centred(X) / scales * norm.gain.to(X)
     return Y if norm.shift is None else Y + norm.shift.to(Y)
 
 

@@ -26,6 +26,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.models.inputs import stacked
 from oversmoothing.experiments.models.model import (
     Bias,
     Heads,
@@ -126,23 +127,20 @@ def describe(
         cls=cls,
         causal=causal,
         run=run or module,
-        prepare=prepare or stacked,
+        prepare=prepare or tensors,
         classes=classes,
         run_notes=tuple(notes),
     )
 
 
-def stacked(inputs: list[Any]) -> Tensor:
+def tensors(inputs: list[Any]) -> Tensor:
     """A list of tensors of one shape as a batch. Raises `InputError` for anything else."""
     if not inputs or not all(isinstance(each, Tensor) for each in inputs):
         raise InputError(
             "this model reads tensors: give a list of tensors, a batch, or describe it with "
             "prepare=, a function from your inputs to a batch"
         )
-    shapes = {tuple(each.shape) for each in inputs}
-    if len(shapes) > 1:
-        raise InputError(f"the inputs have different shapes, {sorted(shapes)}: make them equal")
-    return torch.stack(inputs)
+    return stacked(inputs)
 
 
 def part(block: nn.Module, name: str, where: str) -> nn.Module:

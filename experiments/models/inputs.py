@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +22,58 @@ HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
 
 
+def stacked(inputs: list[Any]) -> Tensor:
+    """Tensors of one shape as a batch. Raises `InputError` for different shapes."""
+    shapes = {tuple(each.shape) for each in inputs}
+    if len(shapes) > 1:
+        raise InputError(f"the inputs have different shapes, {sorted(shapes)}: make them equal")
+    return torch.stack(inputs)
+
+
+class _Pixels(ABC):
+    """PIL images, or pixels of the right shape as tensors -> a batch of pixels."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Of the pixels of one image."""
+
+    @abstractmethod
+    def pixels(self, image: Image.Image) -> Tensor:
+        """One image in `shape`, float32."""
+
+    def check(self, batch: Any) -> Any:
+        """The batch of pixels, when its shape is what the model reads."""
+        pixels = batch.get("pixel_values") if isinstance(batch, Mapping) else batch
+        found = tuple(getattr(pixels, "shape", ()))
+        if not found or found[0] == 0 or found[1:] != self.shape:
+            wanted = ", ".join(map(str, self.shape))
+            raise InputError(
+                f"the pixels have the shape {found}, the model reads (m, {wanted}), m >= 1: give "
+                "PIL images or resize them"
+            )
+        return batch
+
+    def __call__(self, images: list[Any]) -> Tensor:
+        if not images:
+            raise InputError("there are no images: give at least one")
+        if all(isinstance(image, Tensor) for image in images):
+            pixels: Tensor = self.check(stacked(images))
+            return pixels
+        for number, image in enumerate(images):
+            if not isinstance(image, Image.Image):
+                raise InputError(
+                    f"input {number} is a {type(image).__name__}, the model reads images: give PIL "
+                    "images or a tensor of pixels"
+                )
+        return torch.stack([self.pixels(image) for image in images])
+
+
 @dataclass(frozen=True)
-class Images:
+class Images(_Pixels):
     """PIL images -> pixels [m, 3, size, size] float32: RGB, the whole picture resized (bicubic),
     then (value in [0, 1] - mean) / std. Nothing is cropped, also where the model's own settings
-    would. Pixels given as tensors are passed on when their shape is right."""
+    would."""
 
     size: int
     mean: tuple[float, ...]
@@ -38,10 +86,9 @@ class Images:
         *,
         mean: tuple[float, ...] | None = None,
         std: tuple[float, ...] | None = None,
-        size: int | None = None,
     ) -> Images:
         """As a module in memory says; mean and std, where nothing says, are 0.5."""
-        found = size or getattr(module, "image_size", None)
+        found = getattr(module, "image_size", None)
         found = found or getattr(getattr(module, "config", None), "image_size", None)
         if isinstance(found, tuple | list) and len(set(found)) == 1:
             found = found[0]
@@ -49,70 +96,34 @@ class Images:
             raise InputError(f"the model reads images of size {found}: only squares are understood")
         return cls(found, tuple(mean or HALF), tuple(std or HALF))
 
-    def check(self, batch: Any) -> Any:
-        """The batch of pixels, when its shape is what the model reads."""
-        pixels = batch.get("pixel_values") if isinstance(batch, Mapping) else batch
-        shape = tuple(getattr(pixels, "shape", ()))
-        if len(shape) != 4 or shape[0] == 0 or shape[1:] != (3, self.size, self.size):
-            raise InputError(
-                f"the pixels have the shape {shape}, the model reads (m, 3, {self.size}, "
-                f"{self.size}), m >= 1: give PIL images, which are resized, or resize them"
-            )
-        return batch
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return 3, self.size, self.size
 
-    def __call__(self, images: list[Any]) -> Tensor:
-        if images and all(isinstance(image, Tensor) for image in images):
-            pixels: Tensor = self.check(_stack(images))
-            return pixels
-        if not images:
-            raise InputError("there are no images: give at least one")
-        mean, std = np.array(self.mean), np.array(self.std)
-        arrays = []
-        for number, image in enumerate(images):
-            if not isinstance(image, Image.Image):
-                raise InputError(
-                    f"input {number} is a {type(image).__name__}, the model reads images: give PIL "
-                    "images or a tensor of pixels"
-                )
-            rgb = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BICUBIC)
-            arrays.append((np.asarray(rgb, dtype=np.float64) / WHITE - mean) / std)
-        pixels = torch.from_numpy(np.stack(arrays).astype(np.float32))
-        return pixels.permute(0, 3, 1, 2).contiguous()
+    def pixels(self, image: Image.Image) -> Tensor:
+        rgb = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BICUBIC)
+        values = (np.asarray(rgb, dtype=np.float64) / WHITE - self.mean) / self.std
+        return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
 
 
 @dataclass(frozen=True)
-class GreyImages:
+class GreyImages(_Pixels):
     """What the project's own ViT reads: greys of its exact size, [m, size, size] float32; bright is
-    ink. Nothing is resized."""
+    ink (255 -> 1, 0 -> -1), as on the digits' own black ground. Nothing is resized."""
 
     size: int
 
-    def check(self, batch: Any) -> Any:
-        """The batch of pixels, when its shape is what the model reads."""
-        shape = tuple(getattr(batch, "shape", ()))
-        if len(shape) != 3 or shape[0] == 0 or shape[1:] != (self.size, self.size):
-            raise InputError(
-                f"pixels have the shape {shape}: the model reads (m, {self.size}, {self.size}) "
-                "with m >= 1"
-            )
-        return batch
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.size, self.size
 
-    def __call__(self, images: list[Any]) -> Tensor:
-        if images and all(isinstance(image, Tensor) for image in images):
-            pixels: Tensor = self.check(_stack(images))
-            return pixels
-        if not images:
-            raise InputError("there are no images: give at least one")
-        for number, image in enumerate(images):
-            if not isinstance(image, Image.Image) or image.size != (self.size, self.size):
-                what = f"{image.size[0]} x {image.size[1]}" if hasattr(image, "size") else "no"
-                raise InputError(
-                    f"input {number} is {what} pixels, the model reads {self.size} x {self.size}: "
-                    "resize or crop it first"
-                )
-        return torch.stack(
-            [scaled(np.asarray(image.convert("L"), dtype=np.float64) / WHITE) for image in images]
-        )
+    def pixels(self, image: Image.Image) -> Tensor:
+        if image.size != self.shape:
+            raise InputError(
+                f"'{image.info.get('file', 'an image')}' is {image.width} x {image.height} pixels, "
+                f"the model reads {self.size} x {self.size}: resize or crop it first"
+            )
+        return scaled(np.asarray(image.convert("L"), dtype=np.float64) / WHITE)
 
 
 @dataclass
@@ -143,7 +154,7 @@ class Texts:
 
     def __call__(self, texts: list[Any]) -> dict[str, Tensor]:
         if texts and all(isinstance(each, Tensor) for each in texts):
-            ids = _stack(texts)
+            ids = stacked(texts)
             self.check(ids)
             return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         return self._encode(texts)
@@ -194,13 +205,6 @@ class Texts:
             mask[row, : len(each)] = 1
         self.check({"input_ids": ids, "attention_mask": mask})
         return {"input_ids": ids, "attention_mask": mask}
-
-
-def _stack(inputs: list[Any]) -> Tensor:
-    shapes = {tuple(each.shape) for each in inputs}
-    if len(shapes) > 1:
-        raise InputError(f"the inputs have different shapes, {sorted(shapes)}: make them equal")
-    return torch.stack(inputs)
 
 
 def preprocessing(folder: Path) -> dict[str, Any]:

@@ -36,12 +36,17 @@ class Norm:
         """N(X) for X [..., d], in the dtype of X; half precision is computed in float32."""
         if self.kind == "none":
             return X
-        Y = X.float() if X.dtype in (torch.float16, torch.bfloat16) else X
-        gain, shift = self.gain.to(Y), None if self.shift is None else self.shift.to(Y)
-        if self.kind == "layer":
-            Y = Y - Y.mean(-1, keepdim=True)
-        Y = Y * torch.rsqrt(Y.square().mean(-1, keepdim=True) + self.eps) * gain
-        return (Y if shift is None else Y + shift).to(X.dtype)
+        Y = self.centred(X.float() if X.dtype in (torch.float16, torch.bfloat16) else X)
+        Y = Y * self.square(Y).rsqrt() * self.gain.to(Y)
+        return (Y if self.shift is None else Y + self.shift.to(Y)).to(X.dtype)
+
+    def centred(self, X: Tensor) -> Tensor:
+        """X [..., d] less each token's mean where the norm takes it off."""
+        return X - X.mean(-1, keepdim=True) if self.kind == "layer" else X
+
+    def square(self, centred: Tensor) -> Tensor:
+        """The square of what each token [..., d], once centred, is divided by: [..., 1]."""
+        return centred.square().mean(-1, keepdim=True) + self.eps
 
 
 @dataclass(frozen=True)

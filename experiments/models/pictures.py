@@ -1,6 +1,6 @@
-"""Pictures for trained models: a folder of image files, or CIFAR-100 from the folder of real data.
+"""Pictures for trained models: image files, CIFAR-100 from the folder of real data, photographs.
 
-Both are sequences that open a picture when it is asked for: thousands take no memory.
+The first two are sequences that open a picture when it is asked for: thousands take no memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PictureFolder(_Pictures):
     """The image files of a folder, in the order of the names, at most `count` of them.
 
     Hidden files and subfolders are passed over. Raises `InputError` for a folder that is none or
-    holds no files and, when it is opened, for a file that is no intact image.
+    holds no files and, when it is opened, for a file that is no intact image of 8 bits a channel.
     """
 
     files: tuple[Path, ...]
@@ -70,12 +70,18 @@ class PictureFolder(_Pictures):
         path = self.files[index]
         try:
             with Image.open(path) as image:
-                return image.convert("RGB")
+                if image.mode.startswith(("I", "F")):
+                    raise InputError(
+                        f"'{path}' has more than 8 bits a channel ({image.mode}): save it as 8-bit"
+                    )
+                found = image.convert("RGB")
         except UnidentifiedImageError as error:
             raise InputError(f"'{path}' is not an image: take it out of the folder") from error
         except (OSError, SyntaxError, Image.DecompressionBombError) as error:
             # Pillow raises SyntaxError for broken PNG chunks.
             raise InputError(f"the image '{path}' cannot be read ({error}): replace it") from error
+        found.info["file"] = str(path)
+        return found
 
 
 @dataclass(frozen=True)
@@ -137,19 +143,29 @@ class Cifar100(_Pictures):
             return image.convert("RGB")
 
 
-def is_cifar100(name: str) -> bool:
-    """Whether `--images NAME` means CIFAR-100 of the real inputs; a folder of that name comes
-    first."""
-    return name == CIFAR100 and not Path(name).is_dir()
-
-
 def named_pictures(
     name: str, count: int | None, data_dir: str | Path | None
 ) -> Cifar100 | PictureFolder:
-    """The first `count` pictures of a folder, or test images of CIFAR-100 in the real inputs.
+    """The first `count` pictures of a folder, or test images of CIFAR-100 in the real inputs where
+    that is the name and no folder has it.
 
     Raises `InputError` where there are none.
     """
-    if is_cifar100(name):
+    if name == CIFAR100 and not Path(name).is_dir():
         return Cifar100.of(real_inputs(data_dir), "test", None if count is None else range(count))
     return PictureFolder.of(name, count)
+
+
+def photographs(count: int) -> list[Image.Image]:
+    """`count` images: scikit-learn's two photographs and crops of them."""
+    from sklearn.datasets import load_sample_images
+
+    whole = [Image.fromarray(array) for array in load_sample_images().images]
+    width, height = whole[0].size
+    side = min(width, height)
+    # Squares of decreasing size along the diagonal of both photographs, alternately.
+    crops = []
+    for step in range(count - len(whole)):
+        part, shift = int(side * 0.8 ** (step // 2 + 1)), 24 * (step // 2)
+        crops.append(whole[step % 2].crop((shift, shift, shift + part, shift + part)))
+    return [*whole, *crops][:count]

@@ -14,17 +14,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.table1.layer_dominance import mean_attention
-from oversmoothing.experiments.table1.operators import (
+from oversmoothing.experiments.table1.value_spectra import (
     Folding,
     LayerLike,
     factors,
     own_values,
     whole_values,
 )
+from oversmoothing.simulations.spectra import CLASSES as LAYER_CLASSES
 from oversmoothing.simulations.spectra import HeadValues, spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
+from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.theory.spectra.heads_spectrum import Radius, consensus_block, quotient_radius
 from oversmoothing.theory.spectra.spectrum import eigenvalues
 from oversmoothing.theory.support.errors import InputError
@@ -32,7 +33,7 @@ from oversmoothing.theory.support.errors import InputError
 Array = NDArray[np.float64]
 Attention = NDArray[np.floating]
 
-CLASSES = ("consensus", "smallest", "other", "tie", "undecided")
+CLASSES = (*LAYER_CLASSES, "undecided")
 
 
 class ModelLike(Protocol):

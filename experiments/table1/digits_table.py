@@ -1,16 +1,14 @@
 """Table 1 of arXiv 2401.04301 on the digits models: which eigenvalue dominates, and how often.
 
-What one case is and how complex spectra count is not stated in the paper; reading E2 is in
-`experiments.table1.layer_dominance`, with what this table says of H besides. The other readings
-(one case a head; the exact many-head operator; one case an eigenvalue of H), for these models and
-any described one, are `experiments.table1`.
+Reading E2 of `experiments.table1`, with what `simulations.spectra.layer_dominance` says of H
+besides, and intervals that are not empty at 0 or 100 %.
 Two lines are theorems and are demanded of every run: ViT+ has 100 % consensus (T2d, all h_j > 0),
 and no case is won by consensus in a layer whose h_j all lie in [-1, 0) (T3d).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -19,35 +17,18 @@ from torch import Tensor
 
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
 from oversmoothing.experiments.inspection.intervals import share_interval
-from oversmoothing.experiments.models.threads import one_thread
-from oversmoothing.experiments.table1.layer_dominance import (
-    CLASSES,
-    LayerDominance,
-    layer_dominance,
-)
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.spectra import CLASSES
+from oversmoothing.simulations.spectra.layer_dominance import LayerDominance, layer_dominance
 from oversmoothing.theory.support.errors import RequirementError
-
-# (model, the trace of each layer) -> the decisions of each layer.
-Reading = Callable[[ViT, list[LayerTrace]], list[LayerDominance]]
-
-
-def reading_e2(model: ViT, traces: list[LayerTrace]) -> list[LayerDominance]:
-    """E2: a case is an (image, layer), A the mean over heads, H whole, the maximum over (j, i)."""
-    return [
-        layer_dominance(trace.attention.cpu().numpy(), H.numpy())
-        for trace, H in zip(traces, model.value_projections(), strict=True)
-    ]
-
-
-READINGS: dict[str, Reading] = {"E2": reading_e2}
 
 
 @one_thread()
-def dominance_table(models: Mapping[str, ViT], pixels: Tensor, reading: str = "E2") -> pd.DataFrame:
+def dominance_table(models: Mapping[str, ViT], pixels: Tensor) -> pd.DataFrame:
     """One row a model and class: counts, shares and where the spectrum of H lies.
 
-    pixels [m, 8, 8] on the CPU. Columns: model, reading, class, count, cases, images, layers;
-    percent, percent_low, percent_high (95 %, `share_interval`); and, the same for each class of a
+    pixels [m, 8, 8] on the CPU. Columns: model, reading, class, count; percent, percent_low,
+    percent_high (95 %, `share_interval`); cases, images, layers; and, the same for each class of a
     model: h_real_min, h_real_max, h_abs_max over its layers; safe_interval_min over cases;
     outside_percent, of all (image, layer, j) with h_j outside the safe interval (for complex h:
     where consensus does not lose); layers_within_unit, layers with all h_j in [-1, 0);
@@ -59,11 +40,15 @@ def dominance_table(models: Mapping[str, ViT], pixels: Tensor, reading: str = "E
         record: list[LayerTrace] = []
         with torch.no_grad():
             model(pixels.to(next(model.parameters()).device), record)
-        rows += _rows(name, reading, READINGS[reading](model, record))
+        layers = [
+            layer_dominance(trace.attention.cpu().numpy(), H.numpy())
+            for trace, H in zip(record, model.value_projections(), strict=True)
+        ]
+        rows += _rows(name, layers)
     return pd.DataFrame(rows)
 
 
-def _rows(name: str, reading: str, layers: list[LayerDominance]) -> list[dict[str, object]]:
+def _rows(name: str, layers: list[LayerDominance]) -> list[dict[str, object]]:
     classes = np.stack([layer.classes for layer in layers])
     depth, images = classes.shape
     within = np.array([layer.within_unit for layer in layers])
@@ -84,19 +69,11 @@ def _rows(name: str, reading: str, layers: list[LayerDominance]) -> list[dict[st
     rows = []
     for each in CLASSES:
         count = int((classes == each).sum())
-        share = count / classes.size
-        low, high = share_interval(share, images)
+        low, high = share_interval(count / classes.size, images)
+        percents = (100 * count / classes.size, 100 * low, 100 * high)
+        shares = dict(zip(("percent", "percent_low", "percent_high"), percents, strict=True))
         rows.append(
-            {
-                "model": name,
-                "reading": reading,
-                "class": each,
-                "count": count,
-                "percent": 100 * share,
-                "percent_low": 100 * low,
-                "percent_high": 100 * high,
-                **common,
-            }
+            {"model": name, "reading": "E2", "class": each, "count": count, **shares, **common}
         )
     return rows
 

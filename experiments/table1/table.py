@@ -11,7 +11,6 @@ import pandas as pd
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.threads import one_thread
 from oversmoothing.experiments.table1.cases import (
     CLASSES,
     READINGS,
@@ -19,7 +18,8 @@ from oversmoothing.experiments.table1.cases import (
     ModelLike,
     dominance_cases,
 )
-from oversmoothing.experiments.table1.operators import Folding
+from oversmoothing.experiments.table1.value_spectra import Folding
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError
 
 # Table 1 of arXiv 2401.04301 (v1), percent of cases (consensus, smallest).
@@ -29,7 +29,7 @@ PUBLISHED = {
     "DeiT-B/16": (57.82, 42.18),
     "ViT-Ti": (98.92, 1.08),
     "ViT-Ti+": (100.0, 0.0),
-    "ViT-Ti-": (0.0, 100.0),
+    "ViT-Ti\u2212": (0.0, 100.0),
 }
 
 

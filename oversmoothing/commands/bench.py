@@ -6,22 +6,15 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from oversmoothing.experiments.bench import measurements
 from oversmoothing.experiments.bench.benchmark import Measurement, Row
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import to_json, write_atomically
-
-# Each package lists its own measurements, as it lists its own commands.
-_HOMES = (
-    "oversmoothing.experiments.bench.certificates",
-    "oversmoothing.experiments.bench.of_simulations",
-    "oversmoothing.experiments.bench.of_experiments",
-)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,11 +25,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--data-dir", metavar="DIR", help="real inputs (default: $OVERSMOOTHING_DATA)")
     add("--json", action="store_true", help="print a JSON list instead of the table")
     add("--out", metavar="FILE", help="write the table with its provenance there, as JSON")
-
-
-def measurements() -> list[Measurement]:
-    """All of them, in the order of the packages."""
-    return [each for home in _HOMES for each in import_module(home).MEASUREMENTS]
 
 
 def run(arguments: Namespace) -> int:

@@ -19,22 +19,24 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    import torch
+
     from oversmoothing.experiments.inspection.certified_attention import (
         certified_attention,
         summary,
     )
-    from oversmoothing.experiments.models.pictures import named_pictures
-    from oversmoothing.experiments.models.pretrained import load_vit, photographs
+    from oversmoothing.experiments.models.pictures import named_pictures, photographs
+    from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.theory.support.files import write_atomically
 
     if arguments.count < 1:
         raise InputError(f"--count is {arguments.count}: it must be at least 1")
-    vit = load_vit(arguments.model)
+    model = open_model(arguments.model, dtype=torch.float64)
     if arguments.images is None:
         images = photographs(arguments.count)
     else:
         images = list(named_pictures(arguments.images, arguments.count, arguments.data_dir))
-    table = certified_attention(vit, vit.prepare(images))
+    table = certified_attention(model, images)
     print(summary(table))
     if arguments.out is not None:
         path = Path(arguments.out) / "certified_attention.csv"

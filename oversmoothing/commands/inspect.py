@@ -129,18 +129,13 @@ def _texts(model: Model, arguments: Namespace) -> list[str]:
 
 def _images(model: Model, arguments: Namespace) -> Any:
     from oversmoothing.experiments.digits.images import digits
-    from oversmoothing.experiments.models.images import load_images
     from oversmoothing.experiments.models.inputs import GreyImages
-    from oversmoothing.experiments.models.pictures import is_cifar100, named_pictures
-    from oversmoothing.experiments.models.pretrained import photographs
+    from oversmoothing.experiments.models.pictures import named_pictures, photographs
 
     count = arguments.count
-    grey = model.prepare if isinstance(model.prepare, GreyImages) else None
-    if arguments.images is not None and grey is not None and not is_cifar100(arguments.images):
-        return load_images(Path(arguments.images), grey.size)[:count]
     if arguments.images is not None:
         return named_pictures(arguments.images, count, arguments.data_dir)
-    if grey is not None:
+    if isinstance(model.prepare, GreyImages):
         return digits().validation.pixels[:count]
     if not arguments.json:
         print("no --images: scikit-learn's two photographs and crops of them", file=sys.stderr)

@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from oversmoothing.experiments.ladder.ladder import ladder
+    from oversmoothing.experiments.ladder.climb import ladder
     from oversmoothing.experiments.models.data import real_inputs
     from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.theory.support.files import to_json

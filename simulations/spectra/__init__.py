@@ -10,9 +10,10 @@ from oversmoothing.simulations.spectra.batch_verdicts import (
     spectral_verdicts,
 )
 from oversmoothing.simulations.spectra.head_values import HeadValues, dense_values, head_values
-from oversmoothing.simulations.spectra.steps import METHODS
+from oversmoothing.simulations.spectra.steps import CLASSES, METHODS
 
 __all__ = [
+    "CLASSES",
     "METHODS",
     "VERDICTS",
     "HeadValues",

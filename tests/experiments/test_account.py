@@ -13,10 +13,10 @@ from oversmoothing.experiments.inspection.account import (
     SUBLAYERS,
     bare,
     layer_account,
-    mix,
     scaled,
 )
 from oversmoothing.experiments.inspection.observe import log_ratio
+from oversmoothing.experiments.inspection.watch import attention_output
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
 
 B, N, D, H, R = 3, 7, 6, 2, 3
@@ -52,10 +52,10 @@ def layer_and_trace(
     A = draw(B, H, N, N, seed=3).softmax(-1)
     assert layer.ffn is not None
     if placement == "pre":
-        middle = X + mix(A, layer.heads, norm(X))
+        middle = X + attention_output(A, norm(X), layer.heads)
         after = middle + layer.ffn(norm(middle))
     else:
-        middle = norm(X + mix(A, layer.heads, X))
+        middle = norm(X + attention_output(A, X, layer.heads))
         after = norm(middle + layer.ffn(middle))
     return layer, Trace(A, X, middle, after)
 
@@ -109,7 +109,7 @@ def test_padding_counts_for_nothing() -> None:
     A = A / A.sum(-1, keepdim=True)
 
     def run(X: Tensor) -> Trace:
-        middle = X + mix(A, layer.heads, layer.norm_attention(X))
+        middle = X + attention_output(A, layer.norm_attention(X), layer.heads)
         assert layer.ffn is not None
         return Trace(A, X, middle, middle + layer.ffn(layer.norm_ffn(middle)))
 
@@ -134,7 +134,7 @@ def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale() -> None:
     X = trace.before
     assert trace.attention is not None
     s = math.sqrt(1 + 1e-6)  # rows have mean square 1
-    after = X + mix(trace.attention, bare_heads, X / s)
+    after = X + attention_output(trace.attention, X / s, bare_heads)
     found = layer_account(layer, Trace(trace.attention, X, after, after), log_ratio)
     torch.testing.assert_close(found.parts["attention_body"], log_ratio(after) - log_ratio(X))
     assert not found.of("ffn").any()

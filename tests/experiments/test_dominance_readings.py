@@ -20,8 +20,8 @@ from oversmoothing.experiments.table1 import (
     readings_of,
     summarise,
 )
-from oversmoothing.experiments.table1.layer_dominance import layer_dominance
-from oversmoothing.experiments.table1.operators import factors, own_values, whole_values
+from oversmoothing.experiments.table1.value_spectra import factors, own_values, whole_values
+from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.dominance import disc_form

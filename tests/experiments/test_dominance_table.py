@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.experiments.inspection.intervals import mean_interval, share_interval
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
-from oversmoothing.experiments.table1.layer_dominance import (
-    CLASSES,
-    layer_dominance,
-    mean_attention,
-)
+from oversmoothing.simulations.spectra import CLASSES
+from oversmoothing.simulations.spectra.layer_dominance import layer_dominance, mean_attention
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.dominance import dominance, safe_interval

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from torch import nn
 
 from oversmoothing.experiments.inspection.extract import extract, stream
-from oversmoothing.experiments.inspection.intervals import mean_interval
-from oversmoothing.experiments.inspection.running import Running
 from oversmoothing.experiments.inspection.watch import attention_output
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
@@ -351,33 +347,3 @@ def test_numbers_that_are_not_finite_are_refused():
     inputs[0, 0, 0] = torch.inf
     with pytest.raises(InputError, match="NaN or infinite"):
         extract(model, inputs)
-
-
-# -------------------------------------------------------------------------- statistics
-
-
-@given(
-    values=arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)),
-                  elements=st.floats(-1e6, 1e6)),
-    cut=st.integers(0, 12),
-)  # fmt: skip
-def test_running_statistics_are_those_of_the_whole(values, cut):
-    running = Running().update(values[:cut]).update(values[cut:])
-    mean, low, high = np.array([mean_interval(column) for column in values.T]).T
-    scale = 1 + np.abs(values).max()
-    assert np.allclose(running.mean, mean, rtol=0, atol=1e-13 * scale)
-    assert running.count == len(values)
-    if len(values) == 1:
-        assert np.isnan(running.sd).all() and np.isnan(running.interval).all()
-    else:
-        # sd loses half the digits where it is small against the mean.
-        assert np.allclose(running.sd, values.std(axis=0, ddof=1), rtol=0, atol=1e-7 * scale)
-        assert np.allclose(running.interval, (low, high), rtol=0, atol=1e-6 * scale)
-
-
-def test_running_statistics_keep_what_is_undefined():
-    running = Running().update([[1.0, np.nan], [3.0, 2.0]])
-    assert running.mean[0] == 2 and np.isnan(running.mean[1])
-    assert np.isnan(Running().mean)
-    with pytest.raises(InputError, match="first axis"):
-        running.update([1.0])

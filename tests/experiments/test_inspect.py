@@ -15,8 +15,11 @@ from PIL import Image
 from oversmoothing import main
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
-from oversmoothing.experiments.inspection.inspect import CONVENTIONS, METRICS, Report, inspect
-from oversmoothing.experiments.models.images import load_images
+from oversmoothing.experiments.inspection.findings import CONVENTIONS, METRICS
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.models.inputs import GreyImages
+from oversmoothing.experiments.models.pictures import PictureFolder
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
@@ -137,12 +140,17 @@ def save(path: Path, values: np.ndarray) -> None:
     Image.fromarray(values).save(path)
 
 
+def pixels_of(folder: Path) -> torch.Tensor:
+    """What the project's own ViT reads of a folder of image files."""
+    return GreyImages(8)(list(PictureFolder.of(folder)))
+
+
 def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     save(tmp_path / "b.png", np.full((8, 8), 255, np.uint8))
     save(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
     (tmp_path / ".DS_Store").write_bytes(b"x")
     (tmp_path / "folder").mkdir()
-    pixels = load_images(tmp_path, 8)
+    pixels = pixels_of(tmp_path)
     assert pixels.dtype == torch.float32 and pixels.shape == (2, 8, 8)
     assert (pixels[0] == -1).all() and (pixels[1] == 1).all()
 
@@ -175,7 +183,7 @@ def test_a_bad_folder_of_images_is_refused_with_advice(
     tmp_path: Path, kind: str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        load_images(bad_folder(tmp_path, kind), 8)
+        pixels_of(bad_folder(tmp_path, kind))
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp"])
@@ -186,7 +194,7 @@ def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path: Path, suffix: s
     for end in range(0, len(content) * 3 // 4, 7):
         path.write_bytes(content[:end])
         with pytest.raises(InputError, match=r"is not an image|cannot be read"):
-            load_images(tmp_path, 8)
+            pixels_of(tmp_path)
 
 
 # --- the command line ---

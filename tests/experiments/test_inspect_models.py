@@ -13,7 +13,9 @@ from PIL import Image
 
 import oversmoothing
 from oversmoothing import main
-from oversmoothing.experiments.inspection.inspect import METRICS, Report, inspect
+from oversmoothing.experiments.inspection.findings import METRICS
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import Cifar100, PictureFolder
 from oversmoothing.simulations.metrics.metrics import metrics

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from oversmoothing.commands import ladder as ladder_command
-from oversmoothing.experiments.ladder.ladder import ladder
+from oversmoothing.experiments.ladder.climb import ladder
 from oversmoothing.experiments.ladder.recording import record
 from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
 from oversmoothing.experiments.ladder.reduced_landmarks import KEPT, ReducedLandmarks, stage_layers

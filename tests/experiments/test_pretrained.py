@@ -10,8 +10,9 @@ from transformers import ViTConfig, ViTModel
 
 import oversmoothing
 from oversmoothing.experiments.inspection.certified_attention import certified_attention, summary
-from oversmoothing.experiments.models.pictures import named_pictures
-from oversmoothing.experiments.models.pretrained import load_vit, photographs
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.pictures import named_pictures, photographs
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
 
@@ -34,42 +35,47 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_attention_is_row_stochastic_and_heads_compose_the_layer(folder):
-    vit = load_vit(folder)
-    pixels = vit.prepare(photographs(3))
+@pytest.fixture
+def model(folder):
+    return open_model(folder, dtype=torch.float64)
+
+
+def test_attention_is_row_stochastic_and_heads_compose_the_layer(model):
+    pixels = model.prepare(photographs(3))
     assert pixels.shape == (3, 3, 32, 32)
-    attention = vit.attention(pixels)
+    attention = [trace.attention for trace in extract(model, pixels).traces]
     assert len(attention) == 2 and attention[0].shape == (3, 3, 17, 17)
-    assert np.abs(attention[1].sum(axis=-1) - 1).max() < 17 * np.finfo(np.float64).eps
-    (W_V, W_proj), *rest = vit.layers()
-    assert W_V.shape == W_proj.shape == (24, 24) and len(rest) == 1
+    assert (attention[1].sum(-1) - 1).abs().max() < 17 * np.finfo(np.float64).eps
+    factors = [model.layers[0].heads.value_projection(head) for head in range(3)]
+    assert all(W_V.shape == W_O.T.shape == (24, 8) for W_V, W_O in factors)
+    total = sum(W_V @ W_O for W_V, W_O in factors)
+    torch.testing.assert_close(total, model.layers[0].heads.total())
 
 
-def test_attention_times_value_is_what_the_module_computes(folder):
+def test_attention_times_value_is_what_the_module_computes(model):
     """A X W_V W_proj summed over heads, with the biases, against the module's own output."""
-    vit = load_vit(folder)
     seen = {}
-    first = vit.model.layers[0].attention
+    first = model.layers[0].attention
     first.register_forward_hook(
         lambda m, args, kwargs, out: seen.update(
             x=(args[0] if args else kwargs["hidden_states"]).detach(), out=out[0].detach()
         ),
         with_kwargs=True,
     )
-    A = vit.attention(vit.prepare(photographs(1)))[0][0]
-    W_V, W_proj = next(vit.layers())
-    x = seen["x"][0].numpy()
-    parts = [slice(8 * h, 8 * h + 8) for h in range(3)]
-    expected = sum(A[h] @ x @ W_V[:, p] @ W_proj[p, :] for h, p in enumerate(parts))
-    found = seen["out"].numpy().reshape(expected.shape)
+    A = extract(model, photographs(1)).traces[0].attention[0]
+    x, heads = seen["x"][0], model.layers[0].heads
+    expected = torch.zeros_like(x)
+    for h in range(3):
+        W_V, W_O = heads.value_projection(h)
+        expected += A[h] @ x @ W_V @ W_O
+    found = seen["out"].reshape(expected.shape)
     constant = (found - expected)[0]
     # What is left are the biases, the same for every token.
-    assert np.abs(found - expected - constant).max() < 1e-12 * np.abs(expected).max()
+    assert (found - expected - constant).abs().max() < 1e-12 * expected.abs().max()
 
 
-def test_every_case_is_certified_or_says_why(folder):
-    vit = load_vit(folder)
-    table = certified_attention(vit, vit.prepare(photographs(2)))
+def test_every_case_is_certified_or_says_why(model):
+    table = certified_attention(model, photographs(2))
     assert len(table) == 2 * 3 * 2
     assert set(table["verdict"]) <= {"SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"}
     decided = table[table["verdict"] == "SMOOTHING"]
@@ -88,20 +94,20 @@ def test_the_command_prints_the_share(folder, tmp_path, capsys):
 
 def test_unusable_models_are_refused_with_advice(folder, tmp_path):
     with pytest.raises(InputError, match="no model folder"):
-        load_vit(tmp_path)
+        open_model(tmp_path)
     (tmp_path / "config.json").write_text((folder / "config.json").read_text())
     (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04")
     with pytest.raises(InputError, match=r"convert it to \.safetensors"):
-        load_vit(tmp_path)
+        open_model(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"\x00" * 100)
     with pytest.raises(InputError, match="no intact safetensors file"):
-        load_vit(tmp_path)
+        open_model(tmp_path)
 
 
 def test_models_of_text_are_refused(tmp_path):
     tiny("llama").save_pretrained(tmp_path)
     with pytest.raises(InputError, match="reads text"):
-        load_vit(tmp_path)
+        certified_attention(open_model(tmp_path, dtype=torch.float64), [torch.arange(4)])
 
 
 def test_folders_of_images_are_checked(tmp_path):

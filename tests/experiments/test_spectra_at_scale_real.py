@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from oversmoothing.experiments.bench.spectra_at_scale import plain_verdict
 from oversmoothing.experiments.bench.trained_spectra import MODEL, own_heads
+from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.data import real_inputs
 from oversmoothing.experiments.models.pictures import Cifar100
-from oversmoothing.experiments.models.pretrained import load_vit
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1 import readings_of
 from oversmoothing.simulations.spectra import spectral_verdicts
 
@@ -19,11 +21,10 @@ pytestmark = pytest.mark.skipif(FOLDER is None, reason="real inputs: set OVERSMO
 
 def test_every_verdict_on_a_trained_model_is_that_of_all_pairs() -> None:
     assert FOLDER is not None
-    vit = load_vit(FOLDER / MODEL)
-    heads = own_heads(vit)
-    A = np.concatenate(
-        [each[0] for each in vit.attention(vit.prepare(list(Cifar100.of(FOLDER, "test", [0]))))]
-    )
+    model = open_model(FOLDER / MODEL, dtype=torch.float64)
+    heads = own_heads(model)
+    traces = extract(model, list(Cifar100.of(FOLDER, "test", [0]))).traces
+    A = torch.cat([trace.attention[0] for trace in traces]).numpy()  # type: ignore[index]
     found = spectral_verdicts(A.astype(np.float32), heads, np.arange(len(heads)))
     values = np.linalg.eigvals(A / A.sum(axis=-1, keepdims=True))
     for verdict, each, head in zip(found.verdict, values, heads, strict=True):

@@ -59,8 +59,8 @@ def test_bars_stack_to_a_hundred_percent_and_carry_their_numbers(
 
 def test_published_numbers_are_labelled_as_quoted(tables: dict[str, pd.DataFrame]) -> None:
     table = tables["dominance_table"]
-    quoted = table[table["source"] == dominance_table.PUBLISHED]
-    assert "quoted" in dominance_table.PUBLISHED
+    quoted = table[table["source"] == dominance_table.QUOTED]
+    assert "quoted" in dominance_table.QUOTED
     assert quoted.groupby("model")["percent"].sum().tolist() == [100.0] * 3
     assert "for comparison alone" in dominance_table.caption(table)
     assert "quoted" in dominance_table.draw(table).axes[1].get_title()

@@ -197,4 +197,4 @@ def test_the_scaling_figure_states_every_exponent(tmp_path: Path) -> None:
     assert "time in points (sweep, n = 32, d = 16): 1.00 ± 0.00, in theory 1" in scaling.caption(
         table
     )
-    assert {m.name for m in bench.MEASUREMENTS} == {"scaling"}
+    assert bench.exponents.name == "scaling"

@@ -1,9 +1,9 @@
-"""Which eigenvalue dominates a layer for one image: reading E2 of Table 1 of arXiv 2401.04301.
+"""Which eigenvalue dominates a layer, image by image, with its radii and safe intervals (T1, T3).
 
-The paper counts "cases" without saying what a case is. Our reading E2: one case is an (image,
-layer); A is the mean over the heads, H the whole value-projection product, and the dominating
-eigenvalue is the largest |1 + h_j a_i| over ALL pairs (j, i) (T1a). Here H is shared by the heads,
-so that I + H (x) mean(A) is the layer's operator, exactly, up to LN and the FFN.
+Reading E2 of Table 1 of arXiv 2401.04301: one case is an (image, layer); A is the mean over the
+heads, H the whole value-projection product, and the dominating eigenvalue is the largest
+|1 + h_j a_i| over ALL pairs (j, i) (T1a). Where the heads share one H, I + H (x) mean(A) is the
+layer's operator, exactly, up to LN and the FFN.
 
 Spectra are complex in general. "smallest" is the class of the eigenvalue of A with the smallest
 real part, which is the paper's lambda_1 where the spectrum is real; another eigenvalue may win
@@ -25,17 +25,15 @@ from oversmoothing.theory.spectra.spectrum import (
 )
 from oversmoothing.theory.verdict.dominance import disc_form, dominance, safe_interval
 
-CLASSES = ("consensus", "smallest", "other", "tie")
-
 
 @dataclass(frozen=True)
 class LayerDominance:
     """One layer over m images.
 
-    classes [m]: one of CLASSES. rho_consensus: max_j |1 + h_j|, the same for every image.
-    rho_quotient [m]. safe [m]: s of the interval (-s, 0) in which a real h loses at consensus
-    (T3b). outside [m]: share of the eigenvalues h_j at which consensus does not lose, counted
-    alone, j by j; for real h the share outside (-s, 0). h [d] complex: the eigenvalues of H.
+    classes [m]: 'consensus', 'smallest', 'other' or 'tie'. rho_consensus: max_j |1 + h_j|, the same
+    for every image. rho_quotient [m]. safe [m]: s of the interval (-s, 0) in which a real h loses
+    at consensus (T3b). outside [m]: share of the eigenvalues h_j at which consensus does not lose,
+    counted alone, j by j; for real h the share outside (-s, 0). h [d] complex: eigenvalues of H.
     """
 
     classes: NDArray[np.str_]
