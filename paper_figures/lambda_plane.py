@@ -34,6 +34,7 @@ from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.dominance import disc, dominance
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 NAME = "lambda_plane"
 TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"
@@ -84,10 +85,10 @@ def data(context: Context) -> pd.DataFrame:
         both = [dominance(a, np.array([h, h.conjugate()])) for h in grid]
         runs = pd.DataFrame({"panel": panel, "kind": "run", "re": grid.real, "im": grid.imag})
         runs["log_rate"] = [np.log(pair.rate) for pair in both]
-        runs["predicted"] = ["SMOOTHING" if pair.margin > 0 else "NON_SMOOTHING" for pair in both]
+        runs["predicted"] = [outcome_of(pair.margin, pair.margin) for pair in both]
         early, late = _windows(A, grid, rng, context)
         runs["fall"], runs["mean_log"] = early - late, late
-        runs["measured"] = np.where(runs["fall"] > DECAY, "SMOOTHING", "NON_SMOOTHING")
+        runs["measured"] = np.where(runs["fall"] > DECAY, Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
         spectrum = pd.DataFrame({"panel": panel, "kind": "eigenvalue", "re": a.real, "im": a.imag})
         table = pd.concat([spectrum, runs], ignore_index=True)
         table["log_floor"] = floor
@@ -134,7 +135,7 @@ def draw(data: pd.DataFrame) -> Figure:
     label_panels(axes)
     dot: Any = {"linestyle": "none", "marker": "o", "markersize": 3.5}
     ring: Any = dot | {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
-    smooth, bounded = VERDICT_COLOUR["SMOOTHING"], VERDICT_COLOUR["NON_SMOOTHING"]
+    smooth, bounded = VERDICT_COLOUR[Outcome.SMOOTHING], VERDICT_COLOUR[Outcome.NON_SMOOTHING]
     universal, segment = "$|h + 1/2| \\leq 1/2$", "real $h$: $[-1, 0)$"
     discs = "consensus loses: union of discs $D(a)$"
     figure.legend(
@@ -185,7 +186,7 @@ def _plane(axis: Axes, spectrum: pd.DataFrame) -> None:
 def _dots(axis: Axes, runs: pd.DataFrame) -> None:
     for sign in (1.0, -1.0):
         half = runs if sign > 0 else runs[runs["im"] > 0]  # each run has both h and conj h
-        for name in ("SMOOTHING", "NON_SMOOTHING"):
+        for name in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
             chosen = half[half["measured"] == name]
             axis.plot(
                 chosen["re"], sign * chosen["im"], "o", color=VERDICT_COLOUR[name],
@@ -214,7 +215,7 @@ def caption(data: pd.DataFrame) -> str:
         runs = part[part["kind"] == "run"]
         off = runs[runs["measured"] != runs["predicted"]]
         # Well inside: the modes have separated by more than exp(5) at the end.
-        stay = runs[(runs["measured"] == "NON_SMOOTHING") & (runs["log_rate"] * DEPTH > 5)]
+        stay = runs[(runs["measured"] == Outcome.NON_SMOOTHING) & (runs["log_rate"] * DEPTH > 5)]
         sentence = f"A with {panel}: {len(runs) - len(off)} of {len(runs)} runs agree"
         if len(off):
             places = ", ".join(

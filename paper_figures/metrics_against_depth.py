@@ -36,8 +36,10 @@ from oversmoothing.simulations.generators.value_projection import chosen_spectru
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.split_state import join
 from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.spectra.radii import largest_modulus, multipliers
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.dominance import dominance, threshold
+from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.verdict import verdict
 
 NAME = "metrics_against_depth"
@@ -93,7 +95,7 @@ def _complex_dominant(rng: np.random.Generator) -> Array:
 
 def _r_sigma(a: NDArray[np.complex128], h: NDArray[np.complex128]) -> float:
     """max |mu_ij mu_kl| / rho^2 over i != k, j != l: the rate of sigma2 / sigma1 (T4c, T5b)."""
-    mu = np.abs(1 + np.append(a, 1.0)[:, None] * h[None, :])
+    mu = np.abs(multipliers(np.append(a, 1.0), h))
     best = 0.0
     for i, j in np.ndindex(*mu.shape):
         rest = np.delete(np.delete(mu, i, 0), j, 1)
@@ -101,16 +103,15 @@ def _r_sigma(a: NDArray[np.complex128], h: NDArray[np.complex128]) -> float:
     return float(best / mu.max() ** 2)
 
 
-def _cosine_limit(case: _Case, answer: str) -> float:
+def _cosine_limit(case: _Case, answer: Outcome) -> float:
     """Limit of the mean cosine: 1 at consensus, ((n_+ - n_-)^2 - n) / (n (n - 1)) for one real
     dominant mode with n_+ positive and n_- negative tokens (T4a, T4b); NaN otherwise."""
-    if answer == "SMOOTHING":
+    if answer is Outcome.SMOOTHING:
         return 1.0
     a, V = np.linalg.eig(case.A)
-    h = np.linalg.eigvals(case.H)
-    mu = np.abs(1 + a[:, None] * h[None, :])
-    i, j = np.unravel_index(int(np.argmax(mu)), mu.shape)
-    if answer != "NON_SMOOTHING" or abs(a[i].imag) > 0 or abs(h[j].imag) > 0:
+    h = np.linalg.eigvals(case.H).astype(np.complex128)
+    _, i, j = largest_modulus(a, h)
+    if answer is not Outcome.NON_SMOOTHING or abs(a[i].imag) > 0 or abs(h[j].imag) > 0:
         return float("nan")
     balance = float(np.sign(V[:, i].real).sum())
     n = len(a)
@@ -149,7 +150,7 @@ def data(context: Context) -> pd.DataFrame:
         table.insert(0, "case", case.name)
         answer = verdict(A=case.A, H=case.H, X0=case.X0)
         h = np.linalg.eigvals(case.H).astype(np.complex128)
-        table["verdict"] = "TIE" if case.name == "tie" else answer.verdict
+        table["verdict"] = Outcome.TIE if case.name == "tie" else answer.verdict
         table["rho_consensus"], table["rho_quotient"] = answer.rho_consensus, answer.rho_quotient
         table["log_rate"] = np.log(answer.rate if answer.rate else np.nan)
         table["log_r_sigma"] = np.log(_r_sigma(attention_spectrum(case.A).values, h))
@@ -219,7 +220,7 @@ def _ratio_panel(
     plot_log(axis, theory["depth"], theory["log_hfc_lfc"], color=colour)
     _points(axis, run["depth"], run["log_hfc_lfc"] / np.log(10), colour)
     last = theory.iloc[-1]
-    if first["verdict"] == "SMOOTHING":
+    if first["verdict"] == Outcome.SMOOTHING:
         line = last["log_hfc_lfc"] + first["log_rate"] * (theory["depth"] - last["depth"])
         _guide(axis, theory["depth"], line / np.log(10))
     elif np.isfinite(first["limit"]):
@@ -298,7 +299,7 @@ def _verdict_sentence(name: str, theory: pd.DataFrame) -> str:
         f"rho_Q = {first['rho_quotient']:.4g}):"
     )
     rank, least = last["effective_rank"], theory["effective_rank"].iloc[len(theory) // 2 :].min()
-    if first["verdict"] == "SMOOTHING":
+    if first["verdict"] == Outcome.SMOOTHING:
         return (
             f"{start} HFC/LFC falls to 1e{last['log_hfc_lfc'] / np.log(10):.1f} at layer {layers}, "
             f"by exp({slope:.6f}) a layer over the second half against log r = "
@@ -317,7 +318,7 @@ def _verdict_sentence(name: str, theory: pd.DataFrame) -> str:
     cosine = (
         f", limit {first['cos_mean_limit']:.4f}" if np.isfinite(first["cos_mean_limit"]) else ""
     )
-    how = " (h = -2/(1 + a_1), a tie by construction)" if first["verdict"] == "TIE" else ""
+    how = " (h = -2/(1 + a_1), a tie by construction)" if first["verdict"] == Outcome.TIE else ""
     return (
         f"{start}{how} HFC/LFC is {last['hfc_lfc']:.6g} at layer {layers}{limit}; mean cosine "
         f"{last['cos_mean']:.4f}{cosine}, minimum {last['cos_min']:.4f}; rank {rank:.4f}"

@@ -29,6 +29,7 @@ from oversmoothing.simulations.spectra import (
     spectral_verdicts,
 )
 from oversmoothing.theory.verdict.dominance import dominance
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 LAYERS, HEADS, IMAGES = 12, 12, 100
 TOKENS, WIDTH, RANK = 197, 768, 64
@@ -51,11 +52,11 @@ def cases(images: int, layers: int = LAYERS, heads: int = HEADS) -> Iterator[Cas
             yield head, A.astype(np.float32)
 
 
-def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> str:
+def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> Outcome:
     """The verdict from all eigenvalues of A [n] and all pairs; the eigenvalue next to 1 is 1."""
     rest = np.delete(values, np.argmin(np.abs(values - 1)))
     margin = dominance(rest, head.spectrum.values).margin
-    return "SMOOTHING" if margin > 0 else "NON_SMOOTHING" if margin < 0 else "TIE"
+    return outcome_of(margin, margin)
 
 
 @measurement(

@@ -24,6 +24,7 @@ from oversmoothing.experiments.models.pictures import Cifar100
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.spectra import HeadValues, head_values, spectral_verdicts
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.outcome import Outcome
 
 MODEL = "deit-tiny-patch16-224"
 
@@ -76,7 +77,7 @@ def spectra() -> list[Row]:
             [plain_verdict(each, heads[k]) for each, k in zip(values, index, strict=True)]
         )
         equal += int((found.verdict == plain).sum())
-        close += int(((found.verdict != plain) & (found.verdict == "UNDECIDED")).sum())
+        close += int(((found.verdict != plain) & (found.verdict == Outcome.UNDECIDED)).sum())
         total += len(A)
         methods.append(found.method)
         verdicts.append(found.verdict)

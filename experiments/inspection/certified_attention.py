@@ -24,6 +24,7 @@ from oversmoothing.theory.certificates.certified_radii import (
 from oversmoothing.theory.certificates.enclosure import Discs
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.outcome import Outcome
 
 
 @one_thread()
@@ -68,7 +69,7 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
 
 def summary(table: pd.DataFrame) -> str:
     """The share certified, what came out, and why the rest is undecided."""
-    undecided = table[table["verdict"] == "UNDECIDED"]
+    undecided = table[table["verdict"] == Outcome.UNDECIDED]
     share = 100 * (1 - len(undecided) / len(table))
     counts = ", ".join(f"{count} {name}" for name, count in table["verdict"].value_counts().items())
     lines = [

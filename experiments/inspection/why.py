@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.models.model import Heads
+from oversmoothing.theory.spectra.radii import largest_modulus
 from oversmoothing.theory.verdict.dominance import in_universal_disc
 
 Array = NDArray[np.float64]
@@ -104,8 +105,7 @@ def principal(heads: Heads, order: str) -> Principal:
     """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
     largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
     h, V = np.linalg.eig(value_projection(heads))
-    size = np.abs(h) if order == "modulus" else np.abs(1 + h)
-    best = int(np.argmax(size))
+    best = int(np.argmax(np.abs(h))) if order == "modulus" else largest_modulus(np.ones(1), h)[2]
     v = V[:, best]
     parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
     span, _ = np.linalg.qr(parts)

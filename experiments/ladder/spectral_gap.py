@@ -13,6 +13,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.ladder.operators import token_scales
 from oversmoothing.experiments.models.model import Layer, Trace
+from oversmoothing.theory.spectra.radii import radii
 
 NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
 
@@ -47,8 +48,10 @@ def _without_consensus(A: Tensor) -> Tensor:
 
 
 def _gap(a: Tensor, h: Tensor) -> Tensor:
-    consensus = (1 + h).abs().amax(-1).clamp_min(1e-300)
+    """log(rho_Q / rho_C) [b] of spectra a [b, n - 1] and h [b, d]."""
     if a.shape[-1] == 0:
         return torch.zeros(len(a), dtype=torch.float64)
-    quotient = (1 + h[:, :, None] * a[:, None, :]).abs().amax((-2, -1)).clamp_min(1e-300)
-    return (quotient / consensus).log()
+    found = [radii(*each) for each in zip(a.numpy(), h.numpy(), strict=True)]
+    consensus, quotient = torch.tensor(found, dtype=torch.float64).clamp_min(1e-300).T
+    rate: Tensor = (quotient / consensus).log()
+    return rate

@@ -27,6 +27,7 @@ from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.theory.spectra.heads_spectrum import Radius, consensus_block, quotient_radius
+from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import eigenvalues
 from oversmoothing.theory.support.errors import InputError
 
@@ -182,7 +183,7 @@ def _alone(A: Array, head: HeadValues) -> NDArray[np.int8]:
     if len(A) == 1:
         return np.full(len(h), CLASSES.index("consensus"), dtype=np.int8)
     a, error = quotient_values(A), values_error(A)
-    moduli = np.abs(1 + a[:, None] * h[None, :])
+    moduli = np.abs(multipliers(a, h))
     place = moduli.argmax(axis=0)
     margin = np.abs(1 + h) - moduli.max(axis=0)
     doubt = SAFETY * (np.abs(h) * error + 2 * errors + 4 * np.finfo(np.float64).eps * (1 + abs(h)))

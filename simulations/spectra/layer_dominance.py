@@ -23,7 +23,13 @@ from oversmoothing.theory.spectra.spectrum import (
     attention_spectrum,
     value_projection_spectrum,
 )
-from oversmoothing.theory.verdict.dominance import disc_form, dominance, safe_interval
+from oversmoothing.theory.verdict.dominance import (
+    Dominance,
+    disc_form,
+    dominance,
+    safe_interval,
+)
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 
 @dataclass(frozen=True)
@@ -72,10 +78,10 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
     h = value.values
     cases = [attention_spectrum(A) for A in mean_attention(attention)]
     decided = [dominance(a.values, h) for a in cases]
-    classes = [_class_of(a, value) for a in cases]
+    classes = [_class_of(found, a, value) for found, a in zip(decided, cases, strict=True)]
     return LayerDominance(
         classes=np.array(classes),
-        rho_consensus=float(np.abs(1 + h).max()),
+        rho_consensus=decided[0].rho_consensus,
         rho_quotient=np.array([each.rho_quotient for each in decided]),
         safe=np.array([safe_interval(a.values) for a in cases]),
         outside=np.array([_outside(a, value) for a in cases]),
@@ -83,9 +89,8 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
     )
 
 
-def _class_of(attention: Spectrum, value: Spectrum) -> str:
+def _class_of(result: Dominance, attention: Spectrum, value: Spectrum) -> str:
     a, h = attention.values, value.values
-    result = dominance(a, h)
     if result.quotient_index is None:
         return "consensus"
     i, j = result.quotient_index
@@ -96,10 +101,9 @@ def _class_of(attention: Spectrum, value: Spectrum) -> str:
         + abs(h[j]) * attention.errors[i]
         + np.finfo(np.float64).eps * (result.rho_consensus + result.rho_quotient)
     )
-    if abs(result.margin) <= error:
-        return "tie"
-    if result.margin > 0:
-        return "consensus"
+    outcome = outcome_of(result.margin - error, result.margin + error)
+    if outcome is not Outcome.NON_SMOOTHING:
+        return "consensus" if outcome is Outcome.SMOOTHING else "tie"
     # A conjugate pair shares its real part, so equality up to the errors counts.
     smallest = int(np.argmin(a.real))
     reach = attention.errors[i] + attention.errors[smallest]
