@@ -6,7 +6,7 @@ from it without subtracting what is nearly equal. float64 sees none of this beyo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations
 
@@ -21,18 +21,33 @@ from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_fl
 BITS = 4096
 
 
+def layer_rows(A: Matrix, H: Matrix, residual: bool = True) -> Matrix:
+    """I + A (x) H [n d, n d], the layer on the rows of X one after the other (A (x) H alone without
+    the residual connection)."""
+    n, d = len(A), len(H)
+    return [
+        [
+            int(residual and i == k and j == m) + A[i][k] * H[j][m]
+            for k in range(n)
+            for m in range(d)
+        ]
+        for i in range(n)
+        for j in range(d)
+    ]
+
+
 def states(
-    A: Matrix, H: Matrix, X0: Matrix, depths: Iterable[int], bits: int = BITS
+    A: Matrix, H: Matrix, X0: Matrix, depths: Iterable[int], bits: int = BITS, residual: bool = True
 ) -> dict[int, flint.arb_mat]:
     """X_L [n, d] in balls at each depth, for A [n, n], H [d, d], X0 [n, d] in fractions."""
-    n, d = len(A), len(H)
+    return powers(layer_rows(A, H, residual), X0, depths, bits)
+
+
+def powers(
+    rows: Matrix, X0: Matrix, depths: Iterable[int], bits: int = BITS
+) -> dict[int, flint.arb_mat]:
+    """The same for any linear layer [n d, n d] on the rows of X one after the other."""
     with at_precision(bits):
-        # Row-major: x' = (I + A (x) H) x.
-        rows = [
-            [int(i == k and j == m) + A[i][k] * H[j][m] for k in range(n) for m in range(d)]
-            for i in range(n)
-            for j in range(d)
-        ]
         squares = [flint.arb_mat(to_flint(rows))]
         found = {}
         for depth in depths:
@@ -42,7 +57,7 @@ def states(
                     squares.append(squares[-1] * squares[-1])
                 if depth >> k & 1:
                     vector = squares[k] * vector
-            found[depth] = flint.arb_mat(n, d, vector.entries())
+            found[depth] = flint.arb_mat(len(X0), len(X0[0]), vector.entries())
         return found
 
 
@@ -161,6 +176,14 @@ def log(value: flint.arb) -> float:
         return float((+value).log().mid())
 
 
+def log_slope(
+    measure: Callable[[flint.arb_mat], flint.arb], found: Mapping[int, flint.arb_mat]
+) -> float:
+    """The logarithm of the factor per layer of a measured quantity, between two depths."""
+    (first, near), (second, far) = found.items()
+    return (log(measure(far)) - log(measure(near))) / (second - first)
+
+
 def slope(
     measure: Callable[[flint.arb_mat], flint.arb],
     A: Matrix,
@@ -170,9 +193,7 @@ def slope(
     bits: int = BITS,
 ) -> float:
     """The factor per layer of a measured quantity between two depths."""
-    near, far = states(A, H, X0, depths, bits).values()
-    gap = log(measure(far)) - log(measure(near))
-    return float(np.exp(gap / (depths[1] - depths[0])))
+    return float(np.exp(log_slope(measure, states(A, H, X0, depths, bits))))
 
 
 def random_case(seed: int, n: int, d: int, shift: Fraction) -> tuple[Matrix, Matrix, Matrix]:
