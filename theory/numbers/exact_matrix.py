@@ -33,6 +33,11 @@ def diagonal(entries: str | Iterable[Entry]) -> Matrix:
     ]
 
 
+def from_integers(rows: Iterable[Iterable[int]]) -> Matrix:
+    """Integers (of Python or numpy) as fractions."""
+    return [[Fraction(int(x)) for x in row] for row in rows]
+
+
 def identity(size: int, scale: Entry = 1) -> Matrix:
     """scale I."""
     return diagonal([scale] * size)
@@ -108,6 +113,11 @@ def dot(x: Iterable[Fraction], y: Iterable[Fraction]) -> Fraction:
 def weighted_mean(weights: Iterable[Fraction], X: Matrix) -> list[Fraction]:
     """pi^T X: with pi uniform the mean over the tokens, with pi^T A = pi^T the pi-mean."""
     return product([list(weights)], X)[0]
+
+
+def centred(X: Matrix) -> Matrix:
+    """P X: the tokens without their mean."""
+    return plus(X, product(uniform(len(X)), X), -1)
 
 
 def layer(A: Matrix, H: Matrix, X: Matrix, depth: int = 1) -> Matrix:

@@ -117,6 +117,12 @@ def spectral_projector(M: Matrix, factor: Factor) -> Matrix:
     return from_flint(value)
 
 
+def projector(M: Matrix, at: Fraction) -> Matrix:
+    """The same for a rational eigenvalue."""
+    (factor,) = (value.factor for value in spectrum(M) if rational(value) == at)
+    return spectral_projector(M, factor)
+
+
 # ------------------------------------------------------------- the disc with diameter [-1, 0]
 
 

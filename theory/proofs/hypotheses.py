@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.exact_spectrum import (
     is_real,
     spectrum,
     stationary,
+    within,
 )
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
@@ -62,6 +63,14 @@ EIGENBASIS_A = Hypothesis("A is diagonalisable", lambda case: diagonalisable(cas
 REAL_H = Hypothesis("the eigenvalues of H are real", lambda case: is_real(case.H))
 EIGENBASIS_H = Hypothesis("H is diagonalisable", lambda case: diagonalisable(case.H))
 ONE_VALUE = Hypothesis("H has a single eigenvalue h", lambda case: len(spectrum(case.H)) == 1)
+CLOSED = Hypothesis(
+    "every eigenvalue of H lies in [-1, 0]",
+    lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
+)
+HALF_OPEN = Hypothesis(
+    "every eigenvalue of H lies in [-1, 0)",
+    lambda case: within(case.H, lambda h: h >= -1 and h < 0),
+)
 NOT_NILPOTENT = Hypothesis(
     "H is not nilpotent", lambda case: not is_zero(power(case.H, len(case.H)))
 )
@@ -104,6 +113,10 @@ def _generic(case: Instance) -> bool:
 NOT_FLAT = Hypothesis(
     "X_0 is given and not all of its rows are equal",
     lambda case: case.X0 is not None and not consensus(case.X0),
+)
+BOTH_PARTS = Hypothesis(
+    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
+    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
 )
 GENERIC = Hypothesis("X_0 outside a null set: it contains modes at rho_C and at rho_Q", _generic)
 

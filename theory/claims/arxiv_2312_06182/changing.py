@@ -1,21 +1,19 @@
 """'All attention matrices share span(1) and have large gaps': the gap of each is not the rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import values
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
 _GAP = Hypothesis(
     "the second eigenvalue of the A of each layer is 0",
     lambda case: values(case.A)[:-1] == [0] * (len(case.A) - 1),
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _GAP)
+
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
 _FIRST = matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
 _SECOND = matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
@@ -38,7 +36,7 @@ def _survives() -> None:
     equal(product(product(_SECOND, once), _H), scaled(Fraction(1, 16), _V))
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="N-2312.06182-changing",
     statement="With attention matrices that differ by layer, similarity escalates at the rate of "
     "their |lambda_2| (our reading: the abstract argues from the shared eigenspace span(1) and the "
@@ -46,19 +44,12 @@ CLAIM = Claim(
     latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to |\lambda_2|\ "
     r"\text{for}\ X_L = A_L\cdots A_1X_0,\ |\lambda_2(A_l)| = |\lambda_2|",
     source="arXiv 2312.06182 v2, abstract, our reading for layers that differ",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "two matrices in turn, each with lambda_2 = 0",
-            "A_1 = [[1/4, 1/2, 1/4], [1/4, 1/2, 1/4], [1/2, 1/4, 1/4]], A_2 = [[1/4, 1/4, 1/2], "
-            "[1/4, 1/2, 1/4], [1/4, 1/2, 1/4]], W = 1",
-            hypotheses_hold(_HYPOTHESES, _FIRST, _H),
-            hypotheses_hold(_HYPOTHESES, _SECOND, _H),
-            _collapse_alone,
-            _survives,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, _GAP),
+    title="two matrices in turn, each with lambda_2 = 0",
+    numbers="A_1 = [[1/4, 1/2, 1/4], [1/4, 1/2, 1/4], [1/2, 1/4, 1/4]], A_2 = [[1/4, 1/4, 1/2], "
+    "[1/4, 1/2, 1/4], [1/4, 1/2, 1/4]], W = 1",
+    at=((_FIRST, _H), (_SECOND, _H)),
+    steps=(_collapse_alone, _survives),
     repaired_by="N-2312.06182-changing-bound",
     further="What bounds a product is Dobrushin's tau(A_l), osc(A x) <= tau osc(x), or a norm of "
     "the quotient, not the eigenvalues.",

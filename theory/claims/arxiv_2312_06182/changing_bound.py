@@ -1,7 +1,5 @@
 """What bounds the escalation under changing attention: Dobrushin's coefficient, not lambda_2."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -54,7 +52,6 @@ def _drawn(draw_: Any) -> tuple[list[Matrix], Matrix]:
 def _positive_part() -> None:
     """For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The differences sum to 0, so
     their positive part and their negative part both sum to t = (1/2) sum_j |p_j - q_j|."""
-    # The positive part of a difference of two rows of sum 1 is half of its absolute sum.
     p = sp.symbols("p1:4", real=True)
     q = sp.symbols("q1:4", real=True)
     total = sum(p) - sum(q)
@@ -96,12 +93,12 @@ CLAIM = Claim(
         written(
             "one layer, by the positive part",
             _positive_part,
-            "The positive part weighs values of at most max x, the negative part "
-            "values of at least min x: the difference is at most t (max x - min x) <= "
-            "tau(A) osc(x). The factor h scales osc by |h|.",
+            """The positive part weighs values of at most max x, the negative part values of at
+            least min x: the difference is at most t (max x - min x) <= tau(A) osc(x). The factor h
+            scales osc by |h|.""",
             "By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0).",
-            "||HFC||_F^2 is the sum of squared distances to the mean, at most n "
-            "osc^2/4 (Popoviciu).",
+            """||HFC||_F^2 is the sum of squared distances to the mean, at most n osc^2/4
+            (Popoviciu).""",
             _attained,
         ),
         Searched("products of up to four layers in fractions", _drawn(), _law),

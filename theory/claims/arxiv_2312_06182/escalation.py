@@ -1,36 +1,22 @@
 """Similarity escalation without residual: a geometric rate |lambda_2|, whatever the weights."""
 
-from __future__ import annotations
-
 import math
+from fractions import Fraction
 from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slope
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope, t_falls
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import matrix, product, transposed
+from oversmoothing.theory.depth.rates_measured import layer_rows
+from oversmoothing.theory.numbers.exact_matrix import from_integers, matrix, product
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Symbolic,
-)
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
+from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
-
-_NOT_NILPOTENT = Hypothesis(
-    "H is not nilpotent",
-    lambda case: not all(value.is_zero for value in eigenvalues(factors(case.H))),
-)
-_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
-_X0 = matrix("1 2; 2 -1; 4 1")
 
 
 def _two_tokens() -> sp.Matrix:
@@ -53,26 +39,19 @@ def _similarity() -> sp.Expr:
 def _law(drawn: Any) -> None:
     """One feature, two tokens: t_L = ||HFC|| / (sqrt 2 |c|) falls by exactly |a| per layer."""
     (A, a), w, (x, y) = drawn
-    X, total = [[x], [y]], A[0][1] + A[1][0]
-    pi = [[A[1][0] / total, A[0][1] / total]]
-    for _ in range(6):
-        moved = product(product(A, X), transposed([[w]]))
-        before, after = product(pi, X)[0][0], product(pi, moved)[0][0]
-        hfc, moved_hfc = squared_norms(X)[0], squared_norms(moved)[0]
-        equal(moved_hfc * before**2, a**2 * hfc * after**2)
-        X = moved
+    t_falls(A, from_integers([[x], [y]]), lambda X: product(A, X, [[w]]), a, Fraction(1), 6)
 
 
 def _measured(effort: Effort) -> list[Measurement]:
-    depths, rows = [150, 300], []
+    rows = []
     # A Jordan block is approached like 1/L: its slope is off by a multiple of 1/(150 300).
     for words, H, tolerance in (
         ("H = diag(1/2, -3)", matrix("1/2 0; 0 -3"), 1e-9),
         ("H a rotation by 90 degrees", matrix("0 -1; 1 0"), 1e-9),
         ("H defective", matrix("2 1; 0 2"), 1e-3),
     ):
-        logs = log_ratios(_A3, H, _X0, depths, residual=False)
-        rows.append(Measurement(words, math.log(1 / 2), slope(logs, depths), tolerance))
+        found = slope(layer_rows(A3, H, residual=False), START, (150, 300))
+        rows.append(Measurement(words, math.log(1 / 2), found, tolerance))
     return rows
 
 
@@ -86,18 +65,18 @@ CLAIM = Claim(
     latex=r"\lim_{L\to\infty} (\mathrm{HFC}/\mathrm{LFC})^{1/L} = |\lambda_2(A)|",
     source="arXiv 2312.06182 v2, token similarity escalation (abstract; a summary)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, _NOT_NILPOTENT),
+    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT),
     evidence=(
         written(
             "both blocks carry the same weights",
             POSITIVE_SPECTRUM,
             BLOCKS,
-            "Without residual Y' = B Y W and c' = c W: blocks H (x) B and H, of radii "
-            "rho(H) |lambda_2| and rho(H).",
+            """Without residual Y' = B Y W and c' = c W: blocks H (x) B and H, of radii rho(H)
+            |lambda_2| and rho(H).""",
             GROWTH,
-            "So ||HFC_L||^(1/L) -> rho(H) |lambda_2| and ||c_L||^(1/L) -> rho(H) for X_0 "
-            "outside a proper subspace: t^(1/L) -> |lambda_2| < 1 (for lambda_2 = 0, "
-            "B^(n-1) = 0 and HFC = 0).",
+            """So ||HFC_L||^(1/L) -> rho(H) |lambda_2| and ||c_L||^(1/L) -> rho(H) for X_0 outside a
+            proper subspace: t^(1/L) -> |lambda_2| < 1 (for lambda_2 = 0, B^(n-1) = 0 and HFC =
+            0).""",
             COUPLING,
             "t -> 0, so (HFC/LFC)/t -> 1 and HFC/LFC has the same rate.",
         ),

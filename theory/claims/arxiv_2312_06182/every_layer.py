@@ -1,19 +1,16 @@
 """Escalation layer by layer: one attention layer can remove all similarity."""
 
-from __future__ import annotations
-
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS, consensus, has_low
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
-
-_BOTH = Hypothesis(
-    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
-    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
+from oversmoothing.theory.proofs.hypotheses import (
+    BOTH_PARTS,
+    POSITIVE,
+    REAL_A,
+    TWO_TOKENS,
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _BOTH)
+from oversmoothing.theory.proofs.written import refuted
+
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("5 -3")
 
 
@@ -26,22 +23,17 @@ def _once() -> None:
     equal(squared_norms(once), (2, 0))
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="N-2312.06182-every-layer",
     statement="Every self-attention layer increases token similarity, LFC/||X|| (our reading of "
     "'escalates'; the paper's bound is on an expectation).",
     latex=r"\frac{\|J A X\|}{\|A X\|} \ge \frac{\|J X\|}{\|X\|}\quad \forall X",
     source="arXiv 2312.06182 v2, token similarity escalation, our reading layer by layer",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "a mean that attention cancels",
-            "A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X = (5, -3): A X = (1, -1)",
-            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-            _once,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, BOTH_PARTS),
+    title="a mean that attention cancels",
+    numbers="A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X = (5, -3): A X = (1, -1)",
+    at=((_A, _H, _X0),),
+    steps=(_once,),
     repaired_by="T9a",
     further="Monotone layer by layer for symmetric A and W = 1; in t = ||HFC|| / (sqrt(n) ||pi^T "
     "X||) it is, for two tokens and one feature, exactly |lambda_2| (N-2312.06182-escalation).",

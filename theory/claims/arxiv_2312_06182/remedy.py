@@ -1,7 +1,5 @@
 """The remedy X <- (I - tau J) X: what it does to both radii, and from which tau it acts."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -9,12 +7,11 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slope
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
     AFTER,
     BEFORE,
     operator,
-    removed,
     step,
 )
 from oversmoothing.theory.claims.lemmas import GROWTH
@@ -22,29 +19,23 @@ from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
 from oversmoothing.theory.numbers.exact_matrix import (
+    centred,
+    characteristic,
     column,
-    identity,
+    diagonal,
     kronecker,
     layer,
     matrix,
-    plus,
+    plus_identity,
+    scaled,
 )
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.instances import A3, AA
 from oversmoothing.theory.proofs.written import written
-
-_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
-_X0 = matrix("1 2; 2 -1; 4 1")
 
 
 def _block_form() -> list[sp.Expr]:
@@ -67,35 +58,26 @@ def _block_form() -> list[sp.Expr]:
     return [sp.expand(entry) for residual in residuals for entry in residual]
 
 
-def _charpoly(M: Matrix) -> Any:
-    return to_flint(M).charpoly()
-
-
 def _law(drawn: Any) -> None:
     """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
     (A, H, X0), tau = drawn
-    d = len(H)
-    consensus = [[(1 - tau) * ((i == j) + H[i][j]) for j in range(d)] for i in range(d)]
-    expected = _charpoly(consensus)
+    expected = characteristic(scaled(1 - tau, plus_identity(H)))
     if len(A) > 1:
-        B = rational_quotient(A)
-        expected *= _charpoly(plus(identity(len(B) * d), kronecker(H, B)))
+        expected *= characteristic(plus_identity(kronecker(H, rational_quotient(A))))
     plain, after, before = X0, X0, X0
     for place in (AFTER, BEFORE):
-        equal(_charpoly(operator(A, H, tau, place)), expected)
+        equal(characteristic(operator(A, H, tau, place)), expected)
     for _ in range(3):
         plain = layer(A, H, plain)
         after, before = step(A, H, after, tau, AFTER), step(A, H, before, tau, BEFORE)
-        one = Fraction(1)
-        equal(removed(after, one), removed(plain, one))
-        equal(removed(before, one), removed(plain, one))
+        equal(centred(after), centred(plain))
+        equal(centred(before), centred(plain))
 
 
 def _thresholds() -> None:
     """tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks are (1 - tau) H
     and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies HFC/LFC by exactly r/|1 - tau|: 1 at
     tau = 1/6 and 11/6."""
-    # a = 1/2, h = 1/2, r = 5/6: (HFC/LFC)^2 is multiplied by (r/(1 - tau))^2 per layer.
     rate = Fraction(5, 6)
     for tau in ("0", "1/12", "1/6", "1/2", "11/6", "2", "3"):
         t = Fraction(tau)
@@ -111,18 +93,22 @@ def _thresholds() -> None:
 
 
 def _measured(effort: Effort) -> list[Measurement]:
-    depths, rows = [200, 400], []
+    rows = []
     # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
-    H = matrix("1 0; 0 -1/2")
-    for tau, place in (("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)):
-        value = float(Fraction(tau))
-        predicted = math.log(0.75 / abs(1 - value))
-        logs = log_ratios(_A3, H, _X0, depths, str(value), place)
-        rows.append(Measurement(f"tau = {tau}, {place}", predicted, slope(logs, depths), 1e-8))
-    for tau, place in (("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)):
-        value = float(Fraction(tau))
-        logs = log_ratios(_A3, H, _X0, depths, str(value), place)
-        rows.append(Measurement(f"tau = {tau}, {place}: constant", 0.0, slope(logs, depths), 1e-8))
+    for tau, place, constant in (
+        ("1/10", AFTER, False),
+        ("1/10", BEFORE, False),
+        ("2", AFTER, False),
+        ("5/2", BEFORE, False),
+        ("1/2", AFTER, True),
+        ("3/2", BEFORE, True),
+        ("1/3", AFTER, True),
+    ):
+        t = Fraction(tau)
+        what = f"tau = {tau}, {place}" + ": constant" * constant
+        predicted = 0.0 if constant else math.log(0.75 / abs(1 - float(t)))
+        found = slope(operator(A3, diagonal("1 -1/2"), t, place), START, (200, 400))
+        rows.append(Measurement(what, predicted, found, 1e-8))
     return rows
 
 
@@ -145,21 +131,21 @@ CLAIM = Claim(
     evidence=(
         written(
             "block triangular in (mean, HFC)",
-            "S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. "
-            "For X = 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y "
-            "W and the deviation Y + P A Y W of X + A X W.",
-            "After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = "
-            "(1 - tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau "
-            "(also for A and W that differ by layer), and the operator is block triangular "
-            "with blocks (1 - tau)(I + H) and I + H (x) B.",
+            """S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. For X = 1
+            m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y W and the deviation Y
+            + P A Y W of X + A X W.""",
+            """After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = (1 - tau)
+            m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau (also for A and W
+            that differ by layer), and the operator is block triangular with blocks (1 - tau)(I + H)
+            and I + H (x) B.""",
             GROWTH,
-            "|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for "
-            "X_0 outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So "
-            "LFC_L carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).",
-            "|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
-            "blocks, belong to the quotient block (its spectral subspace lifts, as the "
-            "consensus block has none of them): X_L = O(L^q rho_Q^L), the exact order of "
-            "HFC_L. So HFC/LFC >= HFC/||X|| is bounded below.",
+            """|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for X_0
+            outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So LFC_L carries
+            the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).""",
+            """|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan blocks,
+            belong to the quotient block (its spectral subspace lifts, as the consensus block has
+            none of them): X_L = O(L^q rho_Q^L), the exact order of HFC_L. So HFC/LFC >= HFC/||X||
+            is bounded below.""",
             _thresholds,
         ),
         Symbolic("both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False),

@@ -1,7 +1,5 @@
 """What HFC/LFC tends to under the remedy, and the floor that it breaks."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -10,24 +8,23 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios
-from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import AFTER, BEFORE, step
+from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
+    AFTER,
+    BEFORE,
+    operator,
+    step,
+)
+from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
-
-_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
 
 
 def _eigenvector() -> list[sp.Expr]:
@@ -42,10 +39,10 @@ def _eigenvector() -> list[sp.Expr]:
     y = sp.Matrix([1, -1])
     coupling = (sp.ones(1, 2) / 2 * A * y)[0]
     residuals: list[sp.Expr] = []
-    for operator, weight in ((S * M, 1 - tau), (M * S, sp.Integer(1))):
+    for composed, weight in ((S * M, 1 - tau), (M * S, sp.Integer(1))):
         kappa = weight * h * coupling / (mu - (1 - tau) * (1 + h))
         v = sp.Matrix([kappa + 1, kappa - 1])
-        residuals += [sp.cancel(entry) for entry in operator * v - mu * v]
+        residuals += [sp.cancel(entry) for entry in composed * v - mu * v]
         # HFC/LFC = 1/|kappa|, and at tau = 0 it is (p + q)/|p - q|.
         factor = (1 - tau * (1 + h) / (h * (1 - a))) / weight
         residuals.append(sp.cancel(1 / kappa - factor * (p + q) / (p - q)))
@@ -75,7 +72,6 @@ def _below_the_floor() -> None:
     """Below the floor: A = [[1/2, 1/2], [1/4, 3/4]], h = 1, tau = 2/5. |1 - tau| 2 = 6/5 < 5/4, no
     smoothing; the modes (4, 6) before and (2, 4) after, both times 5/4, have ratios 1/5 and 1/3,
     below 1 = 1/sqrt(n - 1). As tau falls to 1 - r = 3/8, F = |1 - 8 tau/3| falls to 0."""
-    # A = [[1/2, 1/2], [1/4, 3/4]] (a = 1/4), h = 1, tau = 2/5: limits 1/5 before, 1/3 after.
     A, h, tau = matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
     equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
     for place, X in ((BEFORE, column("4 6")), (AFTER, column("2 4"))):
@@ -96,10 +92,9 @@ def _measured(effort: Effort) -> list[Measurement]:
     ):
         t = Fraction(tau)
         predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
-        (measured,) = log_ratios(_A3, [[h]], start, [400], str(float(t)), place)
-        rows.append(
-            Measurement(f"log of the limit, tau = {tau} {place}", predicted, measured, 1e-9)
-        )
+        state = measured.powers(operator(A3, [[h]], t, place), start, [400])[400]
+        found = measured.log(measured.hfc_lfc(state))
+        rows.append(Measurement(f"log of the limit, tau = {tau} {place}", predicted, found, 1e-9))
     return rows
 
 
@@ -126,25 +121,23 @@ CLAIM = Claim(
     evidence=(
         written(
             "the lifted mode",
-            "Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = "
-            "a y, mu = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an "
-            "eigenvector for mu iff mu kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: "
-            "after, w = 1 - tau and kappa' = kappa; before, w = 1 and kappa' = (1 - tau) "
-            "kappa.",
-            "So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, "
-            "as |mu| = rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b "
-            "A y)/(1 - a), the mean of A's own eigenvector v = 1 kappa_0 + y.",
-            "kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h "
-            "(1-a)))/w. The pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) "
-            "u^T with s != 0 for X_0 outside a proper subspace, and HFC/LFC = "
-            "||y||/(sqrt(n) |kappa|).",
+            """Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = a y, mu
+            = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an eigenvector for mu iff mu
+            kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: after, w = 1 - tau and kappa' = kappa;
+            before, w = 1 and kappa' = (1 - tau) kappa.""",
+            """So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, as |mu| =
+            rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b A y)/(1 - a), the
+            mean of A's own eigenvector v = 1 kappa_0 + y.""",
+            """kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h (1-a)))/w. The
+            pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) u^T with s != 0 for X_0
+            outside a proper subspace, and HFC/LFC = ||y||/(sqrt(n) |kappa|).""",
             _below_the_floor,
         ),
         for_all(
             "h a tau",
             given=(EIGENVALUE, "-1 <= h; h < 0; 0 <= tau; tau <= 2"),
-            then="(h*(1-a) - tau*(1+h))**2 >= (1-tau)**2 * (h*(1-a))**2 and (h*(1-a) - "
-            "tau*(1+h))**2 >= (h*(1-a))**2",
+            then="(h*(1-a) - tau*(1+h))**2 >= (1-tau)**2 * (h*(1-a))**2 and "
+            "(h*(1-a) - tau*(1+h))**2 >= (h*(1-a))**2",
             name="for h in [-1, 0) and tau in [0, 2] the limit is at least the one at tau = 0",
             at="h=-1/2, a=0, tau=1/2",
         ).unless("h > 0 too", without="-1 <= h; h < 0", given="h != 0; -1 <= h"),

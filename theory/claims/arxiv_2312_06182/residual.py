@@ -1,7 +1,5 @@
 """Similarity escalation with residual: the rate depends on the weights through both radii."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -9,24 +7,16 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182.measure import log_ratios, slope
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope, t_falls
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import layer, matrix, product
+from oversmoothing.theory.depth.rates_measured import layer_rows
+from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
-
-_A3 = matrix("4/5 1/10 1/10; 3/10 3/5 1/10; 1/2 1/5 3/10")
-_X0 = matrix("1 2; 2 -1; 4 1")
 
 
 def _two_tokens() -> list[sp.Expr]:
@@ -46,26 +36,19 @@ def _law(drawn: Any) -> None:
     """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
     (A, a), h, (x, y) = drawn
     assume(h != -1)
-    X, total = [[x], [y]], A[0][1] + A[1][0]
-    pi = [[A[1][0] / total, A[0][1] / total]]
-    for _ in range(5):
-        moved = layer(A, [[h]], X)
-        before, after = product(pi, X)[0][0], product(pi, moved)[0][0]
-        hfc, moved_hfc = squared_norms(X)[0], squared_norms(moved)[0]
-        equal(moved_hfc * before**2 * (1 + h) ** 2, (1 + h * a) ** 2 * hfc * after**2)
-        X = moved
+    t_falls(A, from_integers([[x], [y]]), lambda X: layer(A, [[h]], X), 1 + h * a, 1 + h, 5)
 
 
 def _measured(effort: Effort) -> list[Measurement]:
-    depths, rows = [200, 400], []
+    rows = []
     # Eigenvalues of A: 1, 1/2, 1/5.
     for words, H, rate in (
         ("H = diag(1/2, 1/4): r = (5/4)/(3/2)", matrix("1/2 0; 0 1/4"), 5 / 6),
         ("H = diag(1, -1/2): r = (3/2)/2", matrix("1 0; 0 -1/2"), 3 / 4),
         ("H = diag(-3, 1/8): r = 9/16", matrix("-3 0; 0 1/8"), (1 + 1 / 16) / 2),
     ):
-        logs = log_ratios(_A3, H, _X0, depths)
-        rows.append(Measurement(words, math.log(rate), slope(logs, depths), 1e-8))
+        found = slope(layer_rows(A3, H), START, (200, 400))
+        rows.append(Measurement(words, math.log(rate), found, 1e-8))
     return rows
 
 
@@ -87,11 +70,11 @@ CLAIM = Claim(
             POSITIVE_SPECTRUM,
             BLOCKS,
             GROWTH,
-            "The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
-            "outside a proper subspace (rho_C > 0).",
+            """The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 outside a
+            proper subspace (rho_C > 0).""",
             COUPLING,
-            "r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
-            "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.",
+            """r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity and
+            HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.""",
         ),
         Symbolic("two tokens, one feature", _two_tokens, complete=False),
         Searched(

@@ -1,24 +1,16 @@
 """The control statement on the closed interval [-1, 0]: all eigenvalues 0, and X oversmooths."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.proofs.exact_spectrum import values, within
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
+from oversmoothing.theory.proofs.exact_spectrum import values
+from oversmoothing.theory.proofs.hypotheses import CLOSED, POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
-_CLOSED = Hypothesis(
-    "every eigenvalue of H lies in [-1, 0]",
-    lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
-)
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _CLOSED)
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
 _H, _X0 = matrix("0 1; 0 0"), matrix("0 0; 0 2")
 _STATE = sp.Matrix([[L, 0], [L, 2]])
@@ -33,24 +25,21 @@ def _linear() -> None:
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-control",
     statement="lambda_j^H in [-1, 0] for all j guarantees that lambda_1^A dominates and that there "
     "is no oversmoothing (v1: the poster prints the closed interval, a review the half-open one; "
     "that H need not be diagonalisable is our reading).",
     latex=r"\lambda_j^H \in [-1,0]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v1, control of the spectrum (poster)",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "a Jordan block at 0",
-            "A = [[1/2, 1/2], [1/2, 1/2]], H = [[0, 1], [0, 0]], X_0 = [[0, 0], [0, 2]]: "
-            "(HFC/LFC)^2 = 1/(L^2 + 1)",
-            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
-            Step("Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(values(_H), [0, 0])),
-            _linear,
-        ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, CLOSED),
+    title="a Jordan block at 0",
+    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = [[0, 1], [0, 0]], X_0 = [[0, 0], [0, 2]]: "
+    "(HFC/LFC)^2 = 1/(L^2 + 1)",
+    at=((J2, _H, _X0),),
+    steps=(
+        Step("Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(values(_H), [0, 0])),
+        _linear,
     ),
     repaired_by="T2e",
     further="What is true: [-1, 0) for every H (P-2401.04301v3-control-negative), and [-1, 0] for "

@@ -1,21 +1,17 @@
 """'Always' low-pass without the residual: not for every state."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, ratio_is, symbolic
 from oversmoothing.theory.proofs.checks import equal, vanishes
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS, consensus, has_low
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
-
-_BOTH = Hypothesis(
-    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
-    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
+from oversmoothing.theory.proofs.hypotheses import (
+    BOTH_PARTS,
+    POSITIVE,
+    TWO_TOKENS,
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, _BOTH)
+from oversmoothing.theory.proofs.written import refuted
+
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
 
 
@@ -28,22 +24,17 @@ def _forever() -> None:
     ratio_is(state, 9)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-no-residual-always",
     statement="Without the residual the model is low-pass for every X_0 with HFC and LFC not 0 "
     "(our reading of 'always').",
     latex=r"\mathrm{HFC}(A^L X_0 W^L)/\mathrm{LFC}(A^L X_0 W^L) \to 0 \quad \forall X_0",
     source="arXiv 2401.04301 v1, remark on the residual, our reading",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "an eigenvector of A that has a mean",
-            "A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
-            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-            _forever,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, BOTH_PARTS),
+    title="an eigenvector of A that has a mean",
+    numbers="A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
+    at=((_A, _H, _X0),),
+    steps=(_forever,),
     repaired_by="T9a",
     further="A nilpotent H (H = 0, say) makes X_L exactly 0, and the ratio undefined.",
 )

@@ -1,23 +1,21 @@
 """v1's reparameterisation diag(H) = -psi^2, which has no lower bound."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, transposed
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
 _NEGATIVE = Hypothesis(
     "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
     lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h <= 0),
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, _NEGATIVE)
+
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
 _H, _X0 = matrix("-4"), column("0 2")
 _STATE = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
@@ -31,22 +29,17 @@ def _smooths() -> None:
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-psi",
     statement="H = V_H diag(-psi^2) V_H^T with learnable psi ensures that there is no "
     "oversmoothing (v1; 'ensures' in the submission's reviews; -psi^2 has no lower bound).",
     latex=r"H = V_H\,\mathrm{diag}(-\psi^2)\,V_H^\top \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v1, reparameterisation (poster, public reviews)",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "psi = 2",
-            "A = [[1/2, 1/2], [1/2, 1/2]], H = -psi^2 = -4, X_0 = (0, 2): HFC/LFC = 3^-L",
-            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
-            _smooths,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, _NEGATIVE),
+    title="psi = 2",
+    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = -psi^2 = -4, X_0 = (0, 2): HFC/LFC = 3^-L",
+    at=((J2, _H, _X0),),
+    steps=(_smooths,),
     repaired_by="T2b",
     further="It holds exactly while psi^2 < 2/(1 + lambda_1^A) for a single feature (T2b); T2d "
     "decides several.",

@@ -1,7 +1,5 @@
 """Rank collapse 'except for extremely rare ties': on an open set of weights there is none."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -9,17 +7,15 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import matrix, product
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
 from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, simple
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 from oversmoothing.theory.verdict.verdict import verdict
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
 _A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
 _H = matrix("0 -1; 1 -1")
 _X0 = matrix("1 0; 0 1; -1 -1")
-_HYPOTHESES = (POSITIVE, TWO_TOKENS)
 
 
 def _norm(p: Fraction, q: Fraction) -> Fraction:
@@ -69,24 +65,17 @@ def _neighbours() -> None:
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-rank",
     statement="The rank collapses to 1 except where eigenvalues balance exactly, which is "
     "'extremely rare' (v1, public reviews; our reading: for all A, H outside a null set).",
     latex=r"\sigma_2(X_L)/\sigma_1(X_L) \to 0 \quad \text{for almost all } (A, H, X_0)",
     source="arXiv 2401.04301 v1, remark on rank (public reviews), our reading of 'rare'",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "a triangle of tokens that only grows",
-            "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], "
-            "X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2",
-            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-            _forever,
-            _moduli,
-            _neighbours,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS),
+    title="a triangle of tokens that only grows",
+    numbers="A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], "
+    "X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2",
+    at=((_A, _H, _X0),),
+    steps=(_forever, _moduli, _neighbours),
     repaired_by="T4c",
 )

@@ -1,20 +1,16 @@
 """The ordering lambda_1^A <= ... <= lambda_n^A presupposes what softmax does not give."""
 
-from __future__ import annotations
-
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import matrix, product
 from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, is_real
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
 _COMPLEX = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
 _DEFECTIVE = matrix("1/2 1/4 1/4; 1/2 1/4 1/4; 1/4 1/2 1/4")
 _ANY = matrix("-1")  # the statement is about A alone
-_HYPOTHESES = (POSITIVE, TWO_TOKENS)
 
 
 def _complex() -> None:
@@ -36,7 +32,7 @@ def _defective() -> None:
     holds(not diagonalisable(_DEFECTIVE), "A is diagonalisable")
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-real-spectrum",
     statement="The eigenvalues of softmax attention can be sorted, lambda_1^A <= ... <= "
     "lambda_n^A, and A has a basis of eigenvectors, for every A (v1, poster: sorted spectrum; a "
@@ -45,19 +41,13 @@ CLAIM = Claim(
     latex=r"\lambda_1^A \le \dots \le \lambda_n^A = 1,\quad "
     r"A = V\,\mathrm{diag}(\lambda^A)\,V^{-1}",
     source="arXiv 2401.04301 v1 (poster), setting of Thms 1-3; our reading of its scope",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "three tokens that look ahead in a circle; and a defective A",
-            "A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: eigenvalues 1 and "
-            "(-1 +- i sqrt3)/8. A = [[1/2, 1/4, 1/4], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: "
-            "eigenvalues 1, 0, 0 with one eigenvector for 0.",
-            hypotheses_hold(_HYPOTHESES, _COMPLEX, _ANY),
-            _complex,
-            _defective,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS),
+    title="three tokens that look ahead in a circle; and a defective A",
+    numbers="A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: eigenvalues 1 and "
+    "(-1 +- i sqrt3)/8. A = [[1/2, 1/4, 1/4], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: "
+    "eigenvalues 1, 0, 0 with one eigenvector for 0.",
+    at=((_COMPLEX, _ANY),),
+    steps=(_complex, _defective),
     repaired_by="T1g",
     further="Generic W_Q W_K^T give complex spectra from n = 3 on; T3a and T3b then decide.",
 )

@@ -1,7 +1,5 @@
 """Thm 1 of arXiv 2401.04301: the dominating eigenvalue belongs to one end of the spectrum of A."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -46,8 +44,8 @@ CLAIM = Claim(
         written(
             "from the pairs to the ends",
             SPECTRUM,
-            "For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
-            "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below).",
+            """For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in [lambda_1,
+            1] it is largest at lambda_1 or at 1 (the query below).""",
             "The maximum over j of these maxima is the maximum over all pairs.",
         ),
         for_all(

@@ -1,22 +1,18 @@
 """Thm 1 read for every softmax A: a third kind of eigenvalue can dominate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import matrix, product
 from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
 _A = matrix("1/5 1/5 1/5 2/5; 2/5 1/5 1/5 1/5; 1/5 2/5 1/5 1/5; 1/5 1/5 2/5 1/5")
 _H = matrix("-1/2 -1; 1 -1/2")
-_HYPOTHESES = (POSITIVE, TWO_TOKENS)
 
 
 def _modulus(re: Fraction, im: Fraction) -> Fraction:
@@ -71,7 +67,7 @@ def _decided() -> None:
             holds(mode.attention.ball(128).real > -0.1, "a = -1/5")
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-thm1-complex",
     statement="Thm 1 for every softmax A, with lambda_1^A the eigenvalue of smallest real part "
     "(our reading: what the ordering becomes when eigenvalues are complex): the eigenvalue of I + "
@@ -80,18 +76,11 @@ CLAIM = Claim(
     latex=r"\arg\max_{i,j}|1+\lambda_j^H\lambda_i^A| \in \{(n,j),(1,j)\},\ "
     r"\mathrm{Re}\,\lambda_1^A\le\dots\le\mathrm{Re}\,\lambda_n^A",
     source="arXiv 2401.04301 v1, Thm 1, our reading for complex spectra",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "another high-frequency mode dominates",
-            "A circulant with first row (1/5, 1/5, 1/5, 2/5), H = [[-1/2, -1], [1, -1/2]]",
-            hypotheses_hold(_HYPOTHESES, _A, _H),
-            _spectrum,
-            _moduli,
-            _decided,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS),
+    title="another high-frequency mode dominates",
+    numbers="A circulant with first row (1/5, 1/5, 1/5, 2/5), H = [[-1/2, -1], [1, -1/2]]",
+    at=((_A, _H),),
+    steps=(_spectrum, _moduli, _decided),
     repaired_by="T3a",
     further="The candidates are the vertices of the convex hull of spec(A), farthest from -1/h.",
 )

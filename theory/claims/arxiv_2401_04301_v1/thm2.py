@@ -1,8 +1,7 @@
 """Thm 2 of arXiv 2401.04301: the dominating term of X_L, with the hypotheses it needs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
+from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
@@ -10,18 +9,20 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.lemmas import SPECTRUM
 from oversmoothing.theory.numbers.exact_matrix import (
     column,
+    from_integers,
     layer,
     matrix,
+    plus,
     product,
-    scaled,
     transposed,
+    zeros,
 )
-from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.all_depths import L, induction
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import projector
 from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_A, EIGENBASIS_H, POSITIVE
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
@@ -35,38 +36,15 @@ def _example() -> None:
     induction(AA, matrix("1/2"), column("1 2"), sp.Matrix([[mean - third], [mean + third]]))
 
 
-def _projectors(M: Matrix, spectrum: list[Fraction]) -> dict[Fraction, Matrix]:
-    """Spectral projectors of a diagonalisable M by Lagrange interpolation."""
-    size = range(len(M))
-    identity = [[Fraction(int(i == j)) for j in size] for i in size]
-    found = {}
-    for value in set(spectrum):
-        E = identity
-        for other in set(spectrum) - {value}:
-            factor = [[M[i][j] - other * identity[i][j] for j in size] for i in size]
-            E = scaled(1 / (value - other), product(E, factor))
-        found[value] = E
-    return found
-
-
-Drawn = tuple[tuple[Matrix, Fraction], tuple[Matrix, list[Fraction]], list[int]]
-
-
-def _law(drawn: Drawn) -> None:
+def _law(drawn: Any) -> None:
     (A, a), (H, h_values), numbers = drawn
-    d, depth = len(H), 5
-    X0 = [[Fraction(numbers[i * 4 + j]) for j in range(d)] for i in range(2)]
-    total = [[Fraction(0)] * d for _ in range(2)]
-    for alpha, E in _projectors(A, [Fraction(1), a]).items():
-        for h, F in _projectors(H, h_values).items():
-            part = scaled((1 + h * alpha) ** depth, product(product(E, X0), transposed(F)))
-            total = [
-                [x + y for x, y in zip(u, v, strict=True)] for u, v in zip(total, part, strict=True)
-            ]
-    X = X0
-    for _ in range(depth):
-        X = layer(A, H, X)
-    equal(total, X)
+    X0 = from_integers(numbers[i : i + len(H)] for i in (0, 4))
+    total = zeros(2, len(H))
+    for x in (Fraction(1), a):
+        for h in {*h_values}:
+            part = product(projector(A, x), X0, transposed(projector(H, h)))
+            total = plus(total, part, (1 + h * x) ** 5)
+    equal(total, layer(A, H, X0, 5))
 
 
 CLAIM = Claim(
@@ -85,11 +63,11 @@ CLAIM = Claim(
         written(
             "power iteration in the eigenbasis",
             SPECTRUM,
-            "With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d "
-            "independent eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T.",
+            """With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d independent
+            eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T.""",
             _example,
-            "The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L "
-            "they vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.",
+            """The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L they
+            vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.""",
         ),
         Searched(
             "the sum over spectral projectors is X_5, in fractions",

@@ -1,19 +1,15 @@
 """Thm 2 without a basis of eigenvectors: a single dominating eigenvalue, and no limit."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
 from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.exact_spectrum import values
 from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_A, POSITIVE, REAL_A, REAL_H
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
-_HYPOTHESES = (POSITIVE, REAL_A, REAL_H, EIGENBASIS_A)
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
 _H = matrix("1 1; 0 1")
 _X0 = matrix("0 1; 0 1")
@@ -33,23 +29,17 @@ def _diverges() -> None:
     holds((_STATE / 2**L)[0, 1] == 1, "the second feature")
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-thm2-any-weights",
     statement="Thm 2 for every H (our reading: diagonalisability is stated of A only, in what we "
     "have seen): a single dominating eigenvalue mu gives a limit of X_L / mu^L.",
     latex=r"|\mu| > |\mu'|\ \forall \mu'\ne\mu \implies X_L/\mu^L \to s\,v_i^A (v_j^H)^\top",
     source="arXiv 2401.04301 v1, Thm 2, our reading of its scope",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "a Jordan block of H",
-            "A = [[1/2, 1/2], [1/2, 1/2]], H = [[1, 1], [0, 1]], X_0 = [[0, 1], [0, 1]]: every row "
-            "of X_L / 2^L is (L/2, 1)",
-            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
-            _single,
-            _diverges,
-        ),
-    ),
+    hypotheses=(POSITIVE, REAL_A, REAL_H, EIGENBASIS_A),
+    title="a Jordan block of H",
+    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = [[1, 1], [0, 1]], X_0 = [[0, 1], [0, 1]]: every row "
+    "of X_L / 2^L is (L/2, 1)",
+    at=((J2, _H, _X0),),
+    steps=(_single, _diverges),
     repaired_by="T6b",
 )

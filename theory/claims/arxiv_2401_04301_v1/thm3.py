@@ -1,7 +1,5 @@
 """Thm 3 of arXiv 2401.04301: low-pass if and only if the consensus family dominates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import assume
@@ -41,14 +39,12 @@ CLAIM = Claim(
             POSITIVE_SPECTRUM,
             BLOCKS,
             GROWTH,
-            "So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact "
-            "order L^p rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and "
-            "c_0 and Y_0 are independent coordinates of X_0. (rho_C = 0: c_L = 0 from "
-            "some L on.)",
+            """So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact order L^p
+            rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and c_0 and Y_0 are
+            independent coordinates of X_0. (rho_C = 0: c_L = 0 from some L on.)""",
             COUPLING,
-            "rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t "
-            "-> infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for "
-            "k = 0.",
+            """rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t ->
+            infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for k = 0.""",
         ),
         Searched(
             "verdict against limit, exact input",

@@ -1,7 +1,5 @@
 """Thm 3 for every X_0: a state with a mean, and a dominating consensus, that never smooths."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -9,23 +7,16 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.exact_spectrum import values
 from oversmoothing.theory.proofs.hypotheses import (
+    BOTH_PARTS,
     POSITIVE,
     REAL_A,
     REAL_H,
     TWO_TOKENS,
-    consensus,
-    has_low,
 )
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
-_BOTH = Hypothesis(
-    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
-    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
-)
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _BOTH)
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
 
@@ -45,23 +36,17 @@ def _forever() -> None:
     ratio_is(state, 9)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-thm3-every-state",
     statement="Thm 3 for every X_0 with HFC and LFC not 0 (our reading; the definition of a "
     "low-pass filter quantifies over inputs): HFC/LFC tends to 0 whenever 1 + lambda_j^H "
     "lambda_n^A dominates.",
     latex=r"\rho_C > \rho_Q \implies \mathrm{HFC}/\mathrm{LFC} \to 0 \quad \forall X_0",
     source="arXiv 2401.04301 v1, Thm 3 and the definition of low-pass, our reading",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "X_0 without its stationary mean",
-            "A = [[1/2, 1/2], [1/4, 3/4]], h = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
-            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-            _dominance,
-            _forever,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, BOTH_PARTS),
+    title="X_0 without its stationary mean",
+    numbers="A = [[1/2, 1/2], [1/4, 3/4]], h = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
+    at=((_A, _H, _X0),),
+    steps=(_dominance, _forever),
     repaired_by="T4e",
 )

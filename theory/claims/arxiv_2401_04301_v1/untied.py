@@ -1,7 +1,5 @@
 """Symmetric H_l = V_l diag V_l^T clipped to [-1, 0], untied: a slowly turning direction smooths."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -17,11 +15,11 @@ from oversmoothing.theory.numbers.exact_matrix import (
 )
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import equal, holds, meets, vanishes
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import counterexample
+from oversmoothing.theory.proofs.written import refuted
 
 _SYMMETRIC = Hypothesis(
     "the H of each layer is symmetric with eigenvalues in [-1, 0]",
@@ -109,7 +107,7 @@ def _measured() -> None:
     holds(found[11] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[11])} after 12 layers")
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v1-untied",
     statement="Symmetric H_l = V_l diag(lambda_l) V_l^T with lambda_l in [-1, 0] in each layer, "
     "weights differing by layer, prevents oversmoothing (our reading: v1 and the poster state it "
@@ -117,20 +115,12 @@ CLAIM = Claim(
     latex=r"H_l = H_l^\top,\ \mathrm{spec}(H_l)\subset[-1,0]\ \forall l \implies "
     r"\mathrm{HFC}/\mathrm{LFC}\not\to 0",
     source="arXiv 2401.04301 v1, reparameterisation (poster), our reading for untied layers",
-    on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "a direction that turns by the 3-4-5 angle",
-            "A = [[3/4, 1/4], [1/4, 3/4]], H_l = -g_l g_l^T, g_0 = (1, 0), g_(l+1) = R g_l, R = "
-            "[[4/5, -3/5], [3/5, 4/5]], X_0 = [[0, 2], [0, 0]]",
-            _hypotheses,
-            _turning,
-            _consensus,
-            _quotient,
-            _measured,
-        ),
-    ),
+    title="a direction that turns by the 3-4-5 angle",
+    numbers="A = [[3/4, 1/4], [1/4, 3/4]], H_l = -g_l g_l^T, g_0 = (1, 0), g_(l+1) = R g_l, R = "
+    "[[4/5, -3/5], [3/5, 4/5]], X_0 = [[0, 2], [0, 0]]",
+    at=(),
+    steps=(_hypotheses, _turning, _consensus, _quotient, _measured),
     repaired_by="T7b-rotation",
     further="For symmetric H_l with eigenvalues in [-q, -p], p > tau(A) q suffices "
     "(T7b-certificate).",

@@ -1,22 +1,19 @@
 """v3's clip to [0, 1], meant to smooth: its closed end does nothing."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import induction, ratio_is
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
 _CLIPPED = Hypothesis(
-    "every eigenvalue of H lies in [0, 1]",
-    lambda case: within(case.H, lambda h: h >= 0 and h <= 1),
+    "every eigenvalue of H lies in [0, 1]", lambda case: within(case.H, lambda h: h >= 0 and h <= 1)
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _CLIPPED)
+
 _H, _X0 = matrix("0"), column("1 3")
 
 
@@ -27,22 +24,17 @@ def _constant() -> None:
     ratio_is(state, sp.Rational(1, 4))
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v3-clip-smoothing",
     statement="H = V diag(clip(psi, [0, 1])) V^-1 makes X oversmooth (our reading of the smoothing "
     "reparameterisation of v3, whose text says 'influences').",
     latex=r"\lambda_j^H \in [0,1]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "psi <= 0 everywhere",
-            "A = [[1/2, 1/2], [1/2, 1/2]], H = clip(-1, [0, 1]) = 0, X_0 = (1, 3): HFC/LFC = 1/2",
-            hypotheses_hold(_HYPOTHESES, J2, _H, _X0),
-            _constant,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _CLIPPED),
+    title="psi <= 0 everywhere",
+    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = clip(-1, [0, 1]) = 0, X_0 = (1, 3): HFC/LFC = 1/2",
+    at=((J2, _H, _X0),),
+    steps=(_constant,),
     repaired_by="T2d",
     further="One eigenvalue in (0, 1] beside zeros suffices: q >= 0 < p smooths (T2d).",
 )

@@ -1,7 +1,5 @@
 """v3's clip to [-1, 0] for tied layers: a floor for HFC/LFC, without dominance of lambda_1^A."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -11,56 +9,44 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import COUPLING
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import layer, product, scaled, transposed
-from oversmoothing.theory.numbers.rational import Matrix, exact_stationary
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import within
-from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
-
-_CLOSED = Hypothesis(
-    "every eigenvalue of H lies in [-1, 0]",
-    lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
+from oversmoothing.theory.numbers.exact_matrix import (
+    centred,
+    from_integers,
+    layer,
+    product,
+    transposed,
+    weighted_mean,
 )
-
-
-def _projector(H: Matrix, value: Fraction, others: set[Fraction]) -> Matrix:
-    size = range(len(H))
-    E = [[Fraction(int(i == j)) for j in size] for i in size]
-    for other in others - {value}:
-        factor = [[H[i][j] - other * (i == j) for j in size] for i in size]
-        E = scaled(1 / (value - other), product(E, factor))
-    return E
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.checks import equal, is_zero
+from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import projector, squared_deviation, stationary
+from oversmoothing.theory.proofs.hypotheses import CLOSED, EIGENBASIS_H, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.written import written
 
 
 def _norm(X: Matrix) -> float:
     return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
 
 
-def _centred(X: Matrix) -> Matrix:
-    means = [sum(col, Fraction(0)) / len(X) for col in zip(*X, strict=True)]
-    return [[x - m for x, m in zip(row, means, strict=True)] for row in X]
-
-
 def _law(drawn: Any) -> None:
-    A, (H, spectrum), numbers = drawn
-    n, d, kinds = len(A), len(H), {*spectrum}
-    X = [[Fraction(numbers[i * 3 + j]) for j in range(d)] for i in range(n)]
-    Pi = transposed(_projector(H, Fraction(0), kinds))
-    frozen = product(_centred(X), Pi)
-    assume(any(x for row in frozen for x in row))
-    pi = exact_stationary(A, [list(range(n))])
-    c = product([pi], X)
-    bound = sum(_norm(_projector(H, h, kinds)) for h in kinds) * _norm(c)
-    k = math.sqrt(n * float(sum((p - Fraction(1, n)) ** 2 for p in pi)))
+    A, (H, kinds), numbers = drawn
+    n, d = len(A), len(H)
+    X = from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
+    Pi = transposed(projector(H, Fraction(0)))
+    frozen = product(centred(X), Pi)
+    assume(not is_zero(frozen))
+    pi = stationary(A)
+    c = [weighted_mean(pi, X)]
+    bound = sum(_norm(projector(H, h)) for h in {*kinds}) * _norm(c)
+    k = math.sqrt(n * float(squared_deviation(pi)))
     inverse_t = math.sqrt(n) * bound * _norm(Pi) / _norm(frozen)
     assume(k + inverse_t > 0)
     for _ in range(12):
         X = layer(A, H, X)
-        equal(product(_centred(X), Pi), frozen)
+        equal(product(centred(X), Pi), frozen)
         hfc, lfc = squared_norms(X)
         assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
 
@@ -83,22 +69,22 @@ CLAIM = Claim(
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), for tied layers",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, EIGENBASIS_H, _CLOSED),
+    hypotheses=(POSITIVE, TWO_TOKENS, EIGENBASIS_H, CLOSED),
     evidence=(
         written(
             "what a zero eigenvalue keeps",
-            "Without the eigenvalue 0 the spectrum lies in [-1, 0): "
-            "P-2401.04301v3-control-negative.",
-            "Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
-            "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 "
-            "Pi_0, hence ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.",
-            "c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
-            "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.",
+            """Without the eigenvalue 0 the spectrum lies in [-1, 0):
+            P-2401.04301v3-control-negative.""",
+            """Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0
+            (diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 Pi_0, hence
+            ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.""",
+            """c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so ||c_L||
+            <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.""",
             COUPLING,
-            "So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
-            "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.",
-            "No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for "
-            "every other eigenvalue of A.",
+            """So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and HFC/LFC
+            >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.""",
+            """No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every
+            other eigenvalue of A.""",
         ),
         Searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _draws(), _law),
     ),

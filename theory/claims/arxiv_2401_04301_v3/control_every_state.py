@@ -1,33 +1,20 @@
 """[-1, 0) for every X_0: two features of a special state smooth each other's ratio."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.hypotheses import (
+    BOTH_PARTS,
     EIGENBASIS_H,
+    HALF_OPEN,
     POSITIVE,
     REAL_A,
     TWO_TOKENS,
-    consensus,
-    has_low,
 )
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
-_HALF_OPEN = Hypothesis(
-    "every eigenvalue of H lies in [-1, 0)",
-    lambda case: within(case.H, lambda h: h >= -1 and h < 0),
-)
-_BOTH = Hypothesis(
-    "X_0 has a high and a low frequency part (HFC, LFC != 0)",
-    lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
-)
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _HALF_OPEN, _BOTH)
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
 _H, _X0 = matrix("-1/4 0; 0 -1"), matrix("1 1; 1 -1")
 _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
@@ -41,24 +28,19 @@ def _smooths() -> None:
     ratio_is(_STATE, sp.Rational(4, 9) ** L)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v3-control-every-state",
     statement="lambda_j^H in [-1, 0) for all j (or the clip to [-1, 0]) prevents oversmoothing for "
     "every X_0 with HFC and LFC not 0 (our reading: 'guarantees').",
     latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0 "
     r"\quad \forall X_0",
     source="arXiv 2401.04301, control of the spectrum, our reading of 'guarantees'",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "one feature all mean, the other all difference",
-            "A = [[3/4, 1/4], [1/4, 3/4]], H = diag(-1/4, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = "
-            "(2/3)^L",
-            hypotheses_hold(_HYPOTHESES, AA, _H, _X0),
-            _smooths,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, HALF_OPEN, BOTH_PARTS),
+    title="one feature all mean, the other all difference",
+    numbers="A = [[3/4, 1/4], [1/4, 3/4]], H = diag(-1/4, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = "
+    "(2/3)^L",
+    at=((AA, _H, _X0),),
+    steps=(_smooths,),
     repaired_by="T2e",
     further="One feature: no genericity is needed (T7b-certificate).",
 )

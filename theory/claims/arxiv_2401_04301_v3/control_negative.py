@@ -1,25 +1,18 @@
 """The control statement on [-1, 0), with what it needs: fixed A, tied weights, generic X_0."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import HALF_OPEN, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
-_HALF_OPEN = Hypothesis(
-    "every eigenvalue of H lies in [-1, 0)",
-    lambda case: within(case.H, lambda h: h >= -1 and h < 0),
-)
 _GIVEN = ("x**2 + y**2 < 1", "-1 <= h", "h < 0")
 
 
@@ -53,20 +46,20 @@ CLAIM = Claim(
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, _HALF_OPEN),
+    hypotheses=(POSITIVE, TWO_TOKENS, HALF_OPEN),
     evidence=(
         written(
             "every mode beats consensus",
             POSITIVE_SPECTRUM,
-            "Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
-            "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.",
+            """Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| |a_i| >
+            1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.""",
             BLOCKS,
             GROWTH,
             COUPLING,
-            "So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + "
-            "1/t), whose limit is 1/k > 0 (infinite for doubly stochastic A).",
-            "With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at "
-            "least 0: the largest is 1 + h a_1, for every j.",
+            """So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + 1/t), whose
+            limit is 1/k > 0 (infinite for doubly stochastic A).""",
+            """With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least 0:
+            the largest is 1 + h a_1, for every j.""",
         ),
         for_all(
             "h x y",

@@ -1,7 +1,5 @@
 """Positive spectra oversmooth, also where A is complex."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st
@@ -47,8 +45,8 @@ CLAIM = Claim(
         written(
             "consensus beats every mode",
             POSITIVE_SPECTRUM,
-            "|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + "
-            "h_j <= rho_C: rho_Q < rho_C.",
+            """|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + h_j <=
+            rho_C: rho_Q < rho_C.""",
             BLOCKS,
             GROWTH,
             COUPLING,

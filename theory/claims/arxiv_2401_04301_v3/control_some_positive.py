@@ -1,7 +1,5 @@
 """'Some lambda_H > 0, so it oversmooths': a large negative eigenvalue can win."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -9,13 +7,13 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import has_value, values
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
 _SOME = Hypothesis("some eigenvalue of H is > 0", lambda case: has_value(case.H, lambda h: h > 0))
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _SOME)
+
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
 _A, _H = matrix("1/4 3/4; 3/4 1/4"), matrix("1 0; 0 -3")
 _X0 = matrix("1 0; 1 2")
@@ -41,23 +39,17 @@ def _grows() -> None:
     ratio_is(_STATE, sp.Rational(25, 16) ** L / 2)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v3-control-some-positive",
     statement="Some lambda_j^H > 0 suffices for oversmoothing (a reading of 'lambda^H in (0, inf) "
     "=> lambda_n^A dominates', ours, not the paper's own words).",
     latex=r"\exists j: \lambda_j^H > 0 \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301, control of the spectrum, our reading",
-    on_record=Status.REFUTED,
-    hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "1 beside -3",
-            "A = [[1/4, 3/4], [3/4, 1/4]], H = diag(1, -3), X_0 = [[1, 0], [1, 2]]: (HFC/LFC)^2 = "
-            "(25/16)^L / 2",
-            hypotheses_hold(_HYPOTHESES, _A, _H, _X0),
-            _multipliers,
-            _grows,
-        ),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _SOME),
+    title="1 beside -3",
+    numbers="A = [[1/4, 3/4], [3/4, 1/4]], H = diag(1, -3), X_0 = [[1, 0], [1, 2]]: (HFC/LFC)^2 = "
+    "(25/16)^L / 2",
+    at=((_A, _H, _X0),),
+    steps=(_multipliers, _grows),
     repaired_by="T2d",
 )

@@ -1,7 +1,5 @@
 """Input convergence as 'the strictest notion': states that vanish converge and do not align."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -9,11 +7,11 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
 from oversmoothing.theory.proofs.checks import equal, holds, meets
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import values
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import counterexample, hypotheses_hold
+from oversmoothing.theory.proofs.written import refuted
 
 _VANISH = Hypothesis(
     "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
@@ -45,24 +43,18 @@ def _rank() -> None:
     equal((_STATE3 * 2**L).applyfunc(sp.simplify).rank(), 2)
 
 
-CLAIM = Claim(
+CLAIM = refuted(
     name="P-2401.04301v3-input-strictest",
     statement="Input convergence (x_i - x_k -> 0 for all i, k) is the strictest of the three "
     "notions: it implies angle convergence and rank collapse (v3; the names are the paper's, "
     "definitions and order our reading of a public summary).",
     latex=r"\|x_i-x_k\|\to 0 \implies \cos(x_i,x_k)\to 1,\ \sigma_2/\sigma_1\to 0",
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
-    on_record=Status.REFUTED,
     hypotheses=_HYPOTHESES,
-    evidence=(
-        counterexample(
-            "everything shrinks, nothing aligns",
-            "A = [[3/4, 1/4], [1/4, 3/4]], h = -1, X_0 = (1, -1): X_L = 2^-L (1, -1)",
-            hypotheses_hold(_HYPOTHESES, AA, _H, _X0),
-            _angle,
-            _rank,
-        ),
-    ),
+    title="everything shrinks, nothing aligns",
+    numbers="A = [[3/4, 1/4], [1/4, 3/4]], h = -1, X_0 = (1, -1): X_L = 2^-L (1, -1)",
+    at=((AA, _H, _X0),),
+    steps=(_angle, _rank),
     repaired_by="T4f",
     further="Relative input convergence, ||x_i - x_k|| / max ||x_j|| -> 0, is HFC/LFC -> 0 and "
     "does imply both (P-2401.04301v3-notions). Every H with spectrum in [-1, 0) and A with "

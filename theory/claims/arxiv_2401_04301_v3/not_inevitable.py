@@ -1,7 +1,5 @@
 """v3's verdicts on its three notions, each with a witness in small numbers."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
@@ -54,14 +52,7 @@ CLAIM = Claim(
     r"\mathrm{rank}\, X_L = 2\ \forall L",
     source="arXiv 2401.04301 v3, findings on the three notions (public summary)",
     on_record=Status.WRITTEN,
-    evidence=(
-        written(
-            "witnesses",
-            _no_input_convergence,
-            _angles,
-            _rank_kept,
-        ),
-    ),
+    evidence=(written("witnesses", _no_input_convergence, _angles, _rank_kept),),
     further="'Rank collapse is likely': true of real simple spectra "
     "(P-2401.04301v1-rank-real), false on an open set of complex ones (P-2401.04301v1-rank).",
 )

@@ -1,7 +1,5 @@
 """HFC/LFC -> 0 implies angle convergence implies rank collapse; neither arrow turns round."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -74,14 +72,13 @@ CLAIM = Claim(
     evidence=(
         written(
             "inequalities for any state",
-            "x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= "
-            "1 the angle between x_i and m is at most arcsin e, between two tokens 2 "
-            "arcsin e: cos >= 1 - 2 e^2 = 1 - 2 n r^2.",
-            "If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = "
-            "(||x_i||) u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The "
-            "effective rank, continuous in the normalised singular values, tends to 1. "
-            "Directly: LFC has rank 1, so sigma_2 <= ||HFC||, and sigma_1 >= ||LFC||: "
-            "sigma_2/sigma_1 <= r.",
+            """x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= 1 the
+            angle between x_i and m is at most arcsin e, between two tokens 2 arcsin e: cos >= 1 - 2
+            e^2 = 1 - 2 n r^2.""",
+            """If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = (||x_i||)
+            u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The effective rank, continuous
+            in the normalised singular values, tends to 1. Directly: LFC has rank 1, so sigma_2 <=
+            ||HFC||, and sigma_1 >= ||LFC||: sigma_2/sigma_1 <= r.""",
             _angle_without_smoothing,
             _rank_without_angle,
         ),

@@ -1,1 +1,1 @@
-"""T11: the cases at the edges, each legal, each with the verdict that says so."""
+"""The cases at the edges, each legal, each with the verdict that says so (T11)."""

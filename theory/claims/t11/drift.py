@@ -1,7 +1,5 @@
 """T11.9: rounded row sums put consensus into HFC: iterate (Y, c), never X."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -15,9 +13,8 @@ from oversmoothing.theory.layer.quotient import complement_basis
 from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.numbers.exact_matrix import flat, layer, matrix
 from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Symbolic
+from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Symbolic
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
@@ -47,7 +44,10 @@ def _exact_saturation() -> None:
 
 
 def _first_order() -> list[Any]:
-    """(A + e G) v = lam v to first order: (I - B) Q^T z = Q^T G 1 for v = 1 + e z."""
+    """A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order (the part of z
+    along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it is (I - B) Q^T z = Q^T eta, and ||P
+    v|| = ||Q^T z||, |mean v| = 1 to this order."""
+    # (A + e G) v = lam v to first order: (I - B) Q^T z = Q^T G 1 for v = 1 + e z.
     A, G, Q = symbolic_attention(3), symbolic_matrix(3, 3, "g"), complement(3)
     z, lam = symbolic_matrix(3, 1, "z"), sp.Symbol("l")
     one, e = sp.ones(3, 1), sp.Symbol("e")
@@ -125,16 +125,7 @@ CLAIM = Claim(
     hypotheses=(POSITIVE, TWO_TOKENS),
     evidence=(
         written(
-            "the Perron vector of the rounded matrix",
-            _exact_saturation,
-            Step(
-                "A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order "
-                "(the part of z along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it "
-                "is (I - B) Q^T z = Q^T eta, and ||P v|| = ||Q^T z||, |mean v| = 1 to this "
-                "order.",
-                lambda: vanishes(_first_order()),
-            ),
-            _no_leak,
+            "the Perron vector of the rounded matrix", _exact_saturation, _first_order, _no_leak
         ),
         Symbolic("first order for three tokens in symbols", _first_order, complete=False),
         Simulated("saturation of x + A x/2 with A in single precision", _measure),

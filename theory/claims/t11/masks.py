@@ -1,7 +1,5 @@
 """T11.10: masked logits and causal rows are legal; a row with nothing left is not."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -109,13 +107,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        written(
-            "zeros in A",
-            _masked,
-            _nothing_left,
-            _threshold,
-            _two_groups,
-        ),
+        written("zeros in A", _masked, _nothing_left, _threshold, _two_groups),
         Searched("random causal A against the closed form, exactly", _causal(), _law),
         Searched("random masks", draw.attention(1, 4, zeros=True), _masks_law),
     ),

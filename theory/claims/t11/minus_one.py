@@ -1,7 +1,5 @@
 """T11.4: h = -1 empties the consensus block: HFC/LFC is infinite or above the floor at once."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -96,19 +94,9 @@ CLAIM = Claim(
     r"\frac{1}{\sqrt n\,\delta}\in(0,\infty]",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        NOT_FLAT,
-        Hypothesis("H = -I", _minus_identity),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, NOT_FLAT, Hypothesis("H = -I", _minus_identity)),
     evidence=(
-        written(
-            "c vanishes, Y does not",
-            _consensus_dies,
-            _doubly_stochastic,
-            _other,
-        ),
+        written("c vanishes, Y does not", _consensus_dies, _doubly_stochastic, _other),
         Searched("the floor at every layer, in fractions", _cases(), _law),
     ),
 )

@@ -1,7 +1,5 @@
 """T11.8: a state without the dominant mode follows the modes it contains."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -108,17 +106,9 @@ CLAIM = Claim(
     latex=r"X_L = \sum_{i,j} (1+h_ja_i+D)^L\,E_iX_0E_j^\top,\qquad D \text{ nilpotent}",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        ROW_STOCHASTIC,
-        Hypothesis("X_0 is given and lacks the dominant modes", _misses),
-    ),
+    hypotheses=(ROW_STOCHASTIC, Hypothesis("X_0 is given and lacks the dominant modes", _misses)),
     evidence=(
-        written(
-            "spectral projectors commute with the layer",
-            _blocks,
-            _golden,
-            _opposite,
-        ),
+        written("spectral projectors commute with the layer", _blocks, _golden, _opposite),
         Searched("verdict_x0 over the modes put into X_0, exactly", _cases(), _law),
     ),
     further="In floating point rounding puts the missing mode back after about log(1/eps) over the "

@@ -1,7 +1,5 @@
 """T11.2: attention near the identity smooths, but at depths of order 1/(share of mixing)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import flint
@@ -46,7 +44,6 @@ def _spectrum() -> None:
 
 def _dobrushin() -> None:
     """Rows i and k of A differ in two places by 1-s each: tau = (1-s)."""
-    # tau(A) = half the largest distance of two rows in the 1-norm = 1 - share.
     for n in (2, 3, 5):
         A = flat("6/7", n)
         distance = max(sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 for p in A for q in A)
@@ -57,7 +54,6 @@ def _depths() -> None:
     """x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are 1 <= 1/(1-x) <=
     1/(1-x)^2. The first L with r^L <= eps is ceil(log(1/eps)/-log(1-x)). Executed in balls for the
     three depths."""
-    # r^L <= 1/1000 < r^(L-1) for the three depths, and both bounds, by logarithms in balls.
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
             log = _ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
@@ -105,12 +101,7 @@ CLAIM = Claim(
         Hypothesis("H = h I with h > 0", _scalar),
     ),
     evidence=(
-        written(
-            "one repeated eigenvalue",
-            _spectrum,
-            _depths,
-            _dobrushin,
-        ),
+        written("one repeated eigenvalue", _spectrum, _depths, _dobrushin),
         for_all(
             "x y",
             given="0 <= x; x < 1; y*(1 - x) == 1",

@@ -1,7 +1,5 @@
 """T11.1: a single token has no differences: TRIVIAL, and UNDEFINED once the state is 0."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -54,11 +52,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(Hypothesis("there is one token", lambda instance: len(instance.A) == 1),),
     evidence=(
-        written(
-            "one row",
-            _trivial,
-            _undefined,
-        ),
+        written("one row", _trivial, _undefined),
         Searched(
             "verdict and ratio of one token, exactly",
             st.tuples(

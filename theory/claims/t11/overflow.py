@@ -1,7 +1,5 @@
 """T11.5: naive iteration overflows after about a thousand layers; the ratio never does."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import flint
@@ -78,12 +76,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(Hypothesis("the diagonal of H is positive", _grows),),
     evidence=(
-        written(
-            "two scales",
-            _closed_form,
-            _naive,
-            _deep,
-        ),
+        written("two scales", _closed_form, _naive, _deep),
         Simulated("scaled iteration in float64", _scaled),
     ),
 )

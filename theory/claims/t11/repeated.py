@@ -1,7 +1,5 @@
 """T11.3: repeated eigenvalues change neither the verdict nor how exactly it is decided."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -97,17 +95,9 @@ CLAIM = Claim(
     r"PX_L = (1+ha)^L PX_0",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        TWO_TOKENS,
-        Hypothesis("an eigenvalue of A or of H repeats", _repeats),
-    ),
+    hypotheses=(TWO_TOKENS, Hypothesis("an eigenvalue of A or of H repeats", _repeats)),
     evidence=(
-        written(
-            "multiples of the identity",
-            _golden,
-            _multiplicity,
-            _balls_refuse,
-        ),
+        written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
         Searched("HFC of every X_0 in fractions", _cases(), _law),
     ),
 )

@@ -1,7 +1,5 @@
 """T11.6: states shrink below the range of floats, but I + H (x) A is never nilpotent for n >= 2."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -94,9 +92,9 @@ CLAIM = Claim(
     evidence=(
         written(
             "two multipliers cannot both vanish",
-            "M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, "
-            "so h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the "
-            "eigenvalue 1 is simple, which leaves n = 1.",
+            """M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, so h_j =
+            -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the eigenvalue 1 is simple,
+            which leaves n = 1.""",
             _identity_is_the_exception,
             _special,
             _naive,

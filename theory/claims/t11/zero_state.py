@@ -1,7 +1,5 @@
 """T11.7: zeros in the state: X = 0 is UNDEFINED, LFC = 0 is +infinity, a zero row has no angle."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -90,12 +88,7 @@ CLAIM = Claim(
         Hypothesis("X_0 is zero, has a zero row, or has mean zero", _has_zero),
     ),
     evidence=(
-        written(
-            "what vanishes",
-            _zero,
-            _infinite,
-            _rows,
-        ),
+        written("what vanishes", _zero, _infinite, _rows),
         Searched("value, infinity or nothing, as the exact norms say", _cases(), _law),
     ),
 )

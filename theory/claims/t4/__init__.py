@@ -1,1 +1,1 @@
-"""T4: limits of the three notions of smoothing."""
+"""The limits of the three notions of smoothing (T4), and the states at far depths behind them."""

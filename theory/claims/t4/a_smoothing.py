@@ -1,7 +1,5 @@
 """T4a: where consensus dominates, all three notions of smoothing hold."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -15,7 +13,7 @@ from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS, certain, is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.evidence import Certified, Searched
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import (
     GENERIC,
@@ -34,7 +32,6 @@ from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 def _autonomous() -> None:
     """T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L evolve apart;
     x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||."""
-    # P X' depends on P X alone, and pi^T X' = pi^T X (I + W).
     entries = sp.symbols("a0:6", real=True)
     A = sp.Matrix(
         3, 3, lambda i, j: entries[2 * i + j] if j < 2 else 1 - sum(entries[2 * i : 2 * i + 2])
@@ -56,7 +53,6 @@ def _autonomous() -> None:
 def _left_vector() -> None:
     """Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so ||c_L|| >=
     rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not."""
-    # z^T c_L^T = (1+h)^L z^T c_0^T in fractions, for a defective and dominant h = 1/2.
     H = matrix("1/2 1; 0 1/2")
     z = [Fraction(0), Fraction(1)]
     X = matrix("1 2; 3 5")
@@ -73,27 +69,6 @@ def _double_angle() -> None:
     asin(t) and cos >= 1 - 2t^2 -> 1."""
     t = sp.Symbol("t", positive=True)
     assert is_zero(sp.cos(2 * sp.asin(t)).rewrite(sp.asin).expand(trig=True) - (1 - 2 * t**2))
-
-
-_STEPS = (
-    _autonomous,
-    _left_vector,
-    Step(
-        "The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are not 0), a "
-        "null set; outside it the constant in step 2 is positive. No other genericity is used.",
-    ),
-    Step(
-        "||HFC_L|| <= C (1+L)^m rho_Q^L ||HFC_0||, the powers of a matrix with spectral radius "
-        "rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = rho_Q/rho_C < 1; "
-        "and HFC/LFC -> 0 by T1e.",
-    ),
-    _double_angle,
-    Step(
-        "Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - ||U||, "
-        "sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = exp(entropy of "
-        "sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at (1, 0, ..., 0).",
-    ),
-)
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
@@ -140,7 +115,21 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, SMOOTHING, GENERIC),
     evidence=(
-        written("decoupling, a left eigenvector, and Weyl", *_STEPS),
+        written(
+            "decoupling, a left eigenvector, and Weyl",
+            _autonomous,
+            _left_vector,
+            """The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are not
+            0), a null set; outside it the constant in step 2 is positive. No other genericity is
+            used.""",
+            """||HFC_L|| <= C (1+L)^m rho_Q^L ||HFC_0||, the powers of a matrix with spectral radius
+            rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = rho_Q/rho_C < 1;
+            and HFC/LFC -> 0 by T1e.""",
+            _double_angle,
+            """Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - ||U||,
+            sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = exp(entropy of
+            sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at (1, 0, ..., 0).""",
+        ),
         for_all(
             "p q t",
             given="0 <= t; t < 1; p**2 + q**2 <= t**2",

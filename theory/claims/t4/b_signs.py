@@ -1,7 +1,5 @@
 """T4b: one real dominant pair: rank collapse without smoothing, with both signs of the cosine."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product as pairs
 
@@ -14,7 +12,7 @@ from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.numbers.exact_matrix import from_integers, matrix, product
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS, certain
@@ -73,6 +71,13 @@ def _orthogonal() -> None:
     assert sum(p * x[0] for p, x in zip(pi, v, strict=True)) == 0
 
 
+def _converse() -> None:
+    """Converse (A row-stochastic, 1 simple): if pi_k = 0 for some k, the set T of transient tokens
+    is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0 has a Perron vector
+    v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is exactly what step 5 needs."""
+    _causal()
+
+
 def _causal() -> None:
     """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
     assert stationary(CAUSAL_MEANS) == [1, 0, 0]
@@ -90,39 +95,6 @@ def _causal_collapse() -> None:
     with at_precision(BITS):
         for i, k in ((0, 1), (0, 2), (1, 2)):
             certain(measured.cosine(X, i, k, BITS) > 0)
-
-
-_STEPS = (
-    Step(
-        "The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same modulus, "
-        "so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by consensus "
-        "(query).",
-    ),
-    Step(
-        "Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real, simple). "
-        "Every other block has a smaller modulus, nilpotent parts included: "
-        "X_L/mu^L = (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, outside a "
-        "hyperplane. Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.",
-    ),
-    Step(
-        "Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is continuous there "
-        "and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0: nothing "
-        "follows.)",
-    ),
-    _orthogonal,
-    Step(
-        "pi > 0 (A > 0) and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
-        "both a positive and a negative one (n = 3 is the query). So some pair has cos -> -1.",
-    ),
-    _counts,
-    Step(
-        "Converse (A row-stochastic, 1 simple): if pi_k = 0 for some k, the set T of transient "
-        "tokens is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0 has a "
-        "Perron vector v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is exactly "
-        "what step 5 needs.",
-        _causal,
-    ),
-)
 
 
 @st.composite
@@ -146,10 +118,7 @@ def _law(case: tuple[Matrix, Matrix, int]) -> None:
     moduli = np.abs(1 + np.outer(values, h))
     v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
     assume(np.abs(v).min() > 1e-3)
-    rng = np.random.default_rng(seed)
-    X0 = [
-        [Fraction(int(x)) for x in row] for row in rng.integers(-(10**9), 10**9, (len(A), len(H)))
-    ]
+    X0 = from_integers(np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H))))
     second = np.sort(moduli.ravel())[-2] / radii(found)[1]
     X = far_state(A, H, X0, float(second), 14)
     found_cosines = cosines(X)
@@ -189,7 +158,24 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, TWO_TOKENS, NON_SMOOTHING, ONE_REAL_PAIR, GENERIC),
     evidence=(
-        written("projectors, and pi^T v = 0", *_STEPS),
+        written(
+            "projectors, and pi^T v = 0",
+            """The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same
+            modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by
+            consensus (query).""",
+            """Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real,
+            simple). Every other block has a smaller modulus, nilpotent parts included: X_L/mu^L =
+            (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, outside a hyperplane.
+            Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.""",
+            """Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is continuous
+            there and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0:
+            nothing follows.)""",
+            _orthogonal,
+            """pi > 0 (A > 0) and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has
+            both a positive and a negative one (n = 3 is the query). So some pair has cos -> -1.""",
+            _counts,
+            _converse,
+        ),
         Symbolic("the mean cosine by counting pairs", _mean, complete=False),
         Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
         for_all(

@@ -1,10 +1,9 @@
 """T4c: the general rank law: asymptotic rank is the maximum matching of the dominant pairs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 
+import flint
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
@@ -14,18 +13,25 @@ from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import diagonal, flat, identity, layer, plus, product
+from oversmoothing.theory.numbers.exact_matrix import (
+    characteristic,
+    diagonal,
+    flat,
+    from_integers,
+    identity,
+    layer,
+    matrix,
+    plus,
+    product,
+    transposed,
+    zeros,
+)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import certain
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-)
+from oversmoothing.theory.proofs.evidence import Certified, Measurement, Searched, Simulated
+from oversmoothing.theory.proofs.exact_spectrum import projector
 from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, SEMISIMPLE
 from oversmoothing.theory.proofs.instances import J2, ROTATING
 from oversmoothing.theory.proofs.written import written
@@ -42,15 +48,11 @@ def dominant_pattern(a: list[Fraction], h: list[Fraction]) -> Pattern:
 def _koenig(pattern: Pattern, k: int) -> bool:
     """Whether k lines (rows and columns) cover every dominant pair."""
     n, d = len(pattern), len(pattern[0])
-    lines = [("row", i) for i in range(n)] + [("column", j) for j in range(d)]
-    for chosen in combinations(lines, k):
-        if all(
-            not pattern[i][j] or ("row", i) in chosen or ("column", j) in chosen
-            for i in range(n)
-            for j in range(d)
-        ):
-            return True
-    return k >= min(n, d)
+    pairs = [(i, n + j) for i in range(n) for j in range(d) if pattern[i][j]]
+    return k >= min(n, d) or any(
+        all(i in chosen or j in chosen for i, j in pairs)
+        for chosen in combinations(range(n + d), k)
+    )
 
 
 def _generic_minors() -> None:
@@ -63,11 +65,10 @@ def _generic_minors() -> None:
             pattern = [[bool(code >> (i * d + j) & 1) for j in range(d)] for i in range(n)]
             # Distinct primes stand for independent entries; a minor is a sum of distinct monomials.
             entries = [
-                [int(sp.prime(9 * i + 7 * j + 3)) * pattern[i][j] for j in range(d)]
-                for i in range(n)
+                [sp.prime(9 * i + 7 * j + 3) * pattern[i][j] for j in range(d)] for i in range(n)
             ]
             k = term_rank(pattern)
-            assert to_flint([[Fraction(x) for x in row] for row in entries]).rank() == k
+            assert to_flint(from_integers(entries)).rank() == k
             assert _koenig(pattern, k) and not (k > 0 and _koenig(pattern, k - 1))
 
 
@@ -91,38 +92,6 @@ def _singular_value_bound() -> None:
     assert sp.expand((X.T * X).det() - X.det() ** 2) == 0
 
 
-_PROOF = (
-    Step(
-        "Let V, U hold bases adapted to the generalised eigenspaces of A and of H, X_0 = V C U^T: "
-        "a linear bijection between complex X_0 and complex C. Blocks of smaller modulus are "
-        "o(rho^L), nilpotent parts included; on a dominant block the nilpotent part of I + H (x) "
-        "A is 0 (semisimple). So X_L/rho^L = V G_L U^T + o(1), G_L = [c_ij e^(i L theta_ij)] on "
-        "the set D of dominant pairs and 0 elsewhere, i and j counted with multiplicity.",
-    ),
-    _generic_minors,
-    _monomials,
-    Step(
-        "At L = 0 that minor is a non-zero polynomial in C, hence in X_0, and real X_0 are Zariski "
-        "dense: it is not 0 outside a null set. As a function of L it is almost periodic, so its "
-        "almost-periods with error |value at 0|/2 make it bounded below on a relatively dense set.",
-    ),
-    _singular_value_bound,
-    Step(
-        "k = 1 iff no two pairs of D differ in both indices (two such pairs are a matching), iff "
-        "r_sigma = max over i != k, j != l of |mu_ij mu_kl|/rho^2 < 1. So sigma_2/sigma_1 -> 0 iff "
-        "r_sigma < 1.",
-    ),
-    Step(
-        "liminf sigma_k/sigma_1 > 0 where every phase is a rational multiple of pi (G_L is then "
-        "periodic and each of its finitely many values has generic rank k), and also where some "
-        "k x k sub-pattern of D has a single perfect matching (its minor has constant modulus).",
-    ),
-)
-
-
-# ------------------------------------------------------------------------------------- search
-
-
 @st.composite
 def _patterns(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]:
     values = [Fraction(x) for x in ("1", "1/2", "0", "-1/2", "-1", "1/3")]
@@ -134,29 +103,17 @@ def _patterns(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fr
     return A, a, H, h, draw_(draw.SEEDS)
 
 
-def projector(M: Matrix, values: list[Fraction], at: Fraction) -> Matrix:
-    """E = prod over the other values b of (M - b)/(at - b), M diagonalisable."""
-    E = identity(len(M))
-    for b in set(values) - {at}:
-        shifted = plus(M, identity(len(M)), -b)
-        E = [[x / (at - b) for x in row] for row in product(E, shifted)]
-    return E
-
-
 def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> None:
     A, a, H, h, seed = case
-    rng = np.random.default_rng(seed)
-    X0 = [
-        [Fraction(int(x)) for x in row] for row in rng.integers(-(10**6), 10**6, (len(a), len(h)))
-    ]
-    blocks: dict[tuple[Fraction, Fraction], Matrix] = {}
-    for x in set(a):
-        for y in set(h):
-            right = [list(column) for column in zip(*projector(H, h, y), strict=True)]
-            blocks[x, y] = product(product(projector(A, a, x), X0), right)
+    X0 = from_integers(np.random.default_rng(seed).integers(-(10**6), 10**6, (len(a), len(h))))
+    blocks = {
+        (x, y): product(projector(A, x), X0, transposed(projector(H, y)))
+        for x in set(a)
+        for y in set(h)
+    }
 
     def total(depth: int, chosen: list[tuple[Fraction, Fraction]]) -> Matrix:
-        result = [[Fraction(0)] * len(h) for _ in a]
+        result = zeros(len(a), len(h))
         for x, y in chosen:
             result = plus(result, blocks[x, y], (1 + x * y) ** depth)
         return result
@@ -178,31 +135,25 @@ def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> No
         assert (rank_rate(rest, moduli[1]) < 1 - 1e-12) == (rank <= 1), "r_sigma < 1 is not rank 1"
 
 
-# ---------------------------------------------------------------------------- exact exceptions
-
-
 def _rank_one_start() -> None:
     """a rank-1 X_0 with all coefficients non-zero"""
     # A = 2/5 I + 3/20 11^T, H = -1/2 I_5, X_0 = x y^T: all 20 coefficients non-zero, rank 1.
     A, H = flat(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
     x, y = [1, -3, 2, 5], [1, 2, 3, 4, 5]
-    X = [[Fraction(p * q) for q in y] for p in x]
+    X = from_integers([p * q for q in y] for p in x)
     V = [[1, 1, 1, 1], [1, -1, 0, 0], [1, 1, -2, 0], [1, 1, 1, -3]]
     assert all(sum(v * p for v, p in zip(row, x, strict=True)) != 0 for row in V) and all(y)
     pattern = dominant_pattern([Fraction(2, 5)] * 3 + [Fraction(1)], [Fraction(-1, 2)] * 5)
     assert term_rank(pattern) == 3
-    for _ in range(6):
-        X = layer(A, H, X)
-        assert to_flint(X).rank() == 1
+    assert all(to_flint(layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
 
 
 def _alternating() -> None:
     """rank 1 and 2 in turn"""
     # A = J2, H = diag(0, -2), X_0 = [[2, 2], [0, 0]]: rank 1 at even depths, 2 at odd ones.
-    X = [[Fraction(2), Fraction(2)], [Fraction(0), Fraction(0)]]
     for depth in range(8):
+        X = layer(J2, diagonal("0 -2"), matrix("2 2; 0 0"), depth)
         assert to_flint(X).rank() == 1 + depth % 2
-        X = layer(J2, diagonal("0 -2"), X)
 
 
 def _liminf_is_zero() -> None:
@@ -218,21 +169,12 @@ def _liminf_is_zero() -> None:
     assert sp.expand((w - (35 + 12 * sp.I) / 37) * (w - (35 - 12 * sp.I) / 37)) == 0
     x = sp.Symbol("x")
     assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(70, 37) * x + 1)) == 0
-    characteristic = to_flint(ROTATING).charpoly()
-    assert [Fraction(int(c.p), int(c.q)) for c in characteristic.coeffs()] == [
-        Fraction(-1, 10),
-        Fraction(3, 10),
-        Fraction(-6, 5),
-        Fraction(1),
-    ]
+    assert characteristic(ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
 
 
 def _certify_swing(effort: Effort) -> tuple[int, int, str | None]:
     """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
-    H, X0 = (
-        diagonal("-1/2 -3/2"),
-        [[Fraction(x) for x in row] for row in ((1, 2), (3, 5), (-2, 1))],
-    )
+    H, X0 = diagonal("-1/2 -3/2"), matrix("1 2; 3 5; -2 1")
     found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
     ratios = [measured.sigma_ratio(X, 2, 512) for X in found.values()]
     with at_precision(512):
@@ -252,7 +194,7 @@ def _measure(effort: Effort) -> list[Measurement]:
         ("H distinct", diagonal("-1/2 -1/4 -3/8")),
     ):
         A, d = flat(w, 4), len(H)
-        X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-99, 100, (4, d))]
+        X0 = from_integers(rng.integers(-99, 100, (4, d)))
         h = [H[j][j] for j in range(d)]
         start = to_float(X0)
         moduli = np.array([float(abs(1 + w * y)) for y in h])
@@ -283,7 +225,28 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC, SEMISIMPLE, GENERIC),
     evidence=(
-        written("minors, matchings and almost periodicity", *_PROOF),
+        written(
+            "minors, matchings and almost periodicity",
+            """Let V, U hold bases adapted to the generalised eigenspaces of A and of H, X_0 = V C
+            U^T: a linear bijection between complex X_0 and complex C. Blocks of smaller modulus are
+            o(rho^L), nilpotent parts included; on a dominant block the nilpotent part of I + H (x)
+            A is 0 (semisimple). So X_L/rho^L = V G_L U^T + o(1), G_L = [c_ij e^(i L theta_ij)] on
+            the set D of dominant pairs and 0 elsewhere, i and j counted with multiplicity.""",
+            _generic_minors,
+            _monomials,
+            """At L = 0 that minor is a non-zero polynomial in C, hence in X_0, and real X_0 are
+            Zariski dense: it is not 0 outside a null set. As a function of L it is almost periodic,
+            so its almost-periods with error |value at 0|/2 make it bounded below on a relatively
+            dense set.""",
+            _singular_value_bound,
+            """k = 1 iff no two pairs of D differ in both indices (two such pairs are a matching),
+            iff r_sigma = max over i != k, j != l of |mu_ij mu_kl|/rho^2 < 1. So sigma_2/sigma_1 ->
+            0 iff r_sigma < 1.""",
+            """liminf sigma_k/sigma_1 > 0 where every phase is a rational multiple of pi (G_L is
+            then periodic and each of its finitely many values has generic rank k), and also where
+            some k x k sub-pattern of D has a single perfect matching (its minor has constant
+            modulus).""",
+        ),
         Searched("rank of the leading matrix, exactly, against the matching", _patterns(), _law),
         written(
             "generic means outside a null set: exact exceptions, and a liminf of 0",

@@ -1,20 +1,26 @@
 """T4d: a tie between consensus and the rest: neither smoothing nor divergence."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.claims.t4.c_rank import projector
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix
+from oversmoothing.theory.numbers.exact_matrix import (
+    column,
+    diagonal,
+    dot,
+    layer,
+    matrix,
+    plus,
+    product,
+    weighted_mean,
+)
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step
-from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.exact_spectrum import projector, stationary
 from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
 from oversmoothing.theory.proofs.hypotheses import (
     GENERIC,
@@ -40,9 +46,8 @@ def _collapse() -> None:
         hfc, lfc = squared_norms(state)
         assert abs(hfc / lfc - Fraction(1, 9)) < Fraction(1, 10**6)
         x, y = state
-        dot = sum(p * q for p, q in zip(x, y, strict=True))
-        squares = sum(p * p for p in x) * sum(q * q for q in y)
-        assert dot > 0 and 1 - dot * dot / squares < Fraction(1, 10**6), f"depth {depth}"
+        inner, squares = dot(x, y), dot(x, x) * dot(y, y)
+        assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
 def _depends_on_start() -> None:
@@ -51,13 +56,10 @@ def _depends_on_start() -> None:
     multipliers off consensus are positive (query), so this is so unless some 1 + h = -rho; with
     that, S_L has period 2 in L."""
     # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
-    for start in ("1 2", "5 2", "-1 4"):
-        x, y = (Fraction(v) for v in start.split())
-        X = [[x], [y]]
-        for _ in range(6):
-            X = layer(AA, matrix("-4/3"), X)
-            hfc, lfc = squared_norms(X)
-            assert hfc / lfc == ((x - y) / (x + y)) ** 2
+    for x, y in ((1, 2), (5, 2), (-1, 4)):
+        for depth in range(1, 7):
+            hfc, lfc = squared_norms(layer(AA, matrix("-4/3"), column(f"{x} {y}"), depth))
+            assert hfc / lfc == Fraction(x - y, x + y) ** 2
 
 
 def _unbounded() -> None:
@@ -65,13 +67,11 @@ def _unbounded() -> None:
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
     # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
-    H, X0 = matrix("-2"), matrix("3; -2; -1/2")
+    H, X0 = matrix("-2"), column("3 -2 -1/2")
     pi = stationary(ROTATING)
-    c = sum(p * x[0] for p, x in zip(pi, X0, strict=True))
-    parts = []
-    for depth, state in exact_state(ROTATING, H, X0, list(range(12))).items():
-        mean = sum(x[0] for x in state) / 3
-        parts.append(mean - (-1) ** depth * c)
+    (c,) = weighted_mean(pi, X0)
+    states = exact_state(ROTATING, H, X0, list(range(12)))
+    parts = [sum(x[0] for x in state) / 3 - (-1) ** depth * c for depth, state in states.items()]
     for first, second, third in zip(parts, parts[1:], parts[2:], strict=False):
         assert third == Fraction(8, 5) * second - first
     cosine = Fraction(4, 5)
@@ -87,42 +87,16 @@ def _unbounded() -> None:
     assert max(present) > 1000 and min(present[1000:]) < 6
 
 
-_STEPS = (
-    Step(
-        "Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L E_a X_0 "
-        "E_h^T over the dominant (a, h), a trigonometric polynomial in L, bounded. It has terms "
-        "with a = 1 and with a != 1.",
-    ),
-    Step(
-        "PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != 1, Pv != 0) "
-        "and X_0 = 1 u^T witness it. So both are non-zero outside two proper subspaces.",
-    ),
-    Step(
-        "A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a relatively "
-        "dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC being bounded by "
-        "const rho^L; and likewise LFC/HFC >= const > 0. So the ratio tends neither to 0 nor to "
-        "infinity.",
-    ),
-    _depends_on_start,
-    _collapse,
-    _unbounded,
-)
-
-
 def _law(drawn: tuple[tuple[Matrix, Fraction], Matrix]) -> None:
     """h = -2/(1+a) ties; the ratio is exactly what the projectors say, at every depth."""
     (A, a), X0 = drawn
     h = -2 / (1 + a)
     assume(contains_both_radii(A, [[h]], X0))
     # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
-    consensus = projector(A, [Fraction(1), a], Fraction(1))
-    rest = projector(A, [Fraction(1), a], a)
-    start = [row[0] for row in X0]
-    one = [sum(e * x for e, x in zip(row, start, strict=True)) for row in consensus]
-    two = [sum(e * x for e, x in zip(row, start, strict=True)) for row in rest]
+    one, two = product(projector(A, Fraction(1)), X0), product(projector(A, a), X0)
     states = exact_state(A, [[h]], X0, [4, 5, 20, 21])
     for depth, state in states.items():
-        S = [[(-1) ** depth * p + q] for p, q in zip(one, two, strict=True)]
+        S = plus(two, one, (-1) ** depth)
         assert 1 + h * a == -(1 + h) > 0
         hfc, lfc = squared_norms(state)
         expected_hfc, expected_lfc = squared_norms(S)
@@ -143,7 +117,21 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(POSITIVE, TWO_TOKENS, TIE, SEMISIMPLE, GENERIC),
     evidence=(
-        written("the leading trigonometric polynomial", *_STEPS),
+        written(
+            "the leading trigonometric polynomial",
+            """Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L E_a
+            X_0 E_h^T over the dominant (a, h), a trigonometric polynomial in L, bounded. It has
+            terms with a = 1 and with a != 1.""",
+            """PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != 1, Pv !=
+            0) and X_0 = 1 u^T witness it. So both are non-zero outside two proper subspaces.""",
+            """A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a
+            relatively dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC being
+            bounded by const rho^L; and likewise LFC/HFC >= const > 0. So the ratio tends neither to
+            0 nor to infinity.""",
+            _depends_on_start,
+            _collapse,
+            _unbounded,
+        ),
         for_all(
             "h a rho",
             given=(EIGENVALUE, "1 + h*a <= 0; (1+h)**2 <= rho**2"),

@@ -1,36 +1,36 @@
 """T4e: special X_0: the modes it contains decide, and rounding brings the others back."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
+from itertools import product as pairs
 
 import numpy as np
 import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.c_rank import projector
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import (
     diagonal,
     flat,
+    from_integers,
     identity,
     layer,
     matrix,
+    plus,
     product,
+    transposed,
+    zeros,
 )
-from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS, is_zero
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step
-from oversmoothing.theory.proofs.exact_spectrum import stationary
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, content
-from oversmoothing.theory.proofs.instances import A3, AA
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
+from oversmoothing.theory.proofs.exact_spectrum import projector, squared_deviation, stationary
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, consensus, content, simple_one
+from oversmoothing.theory.proofs.instances import A3, AA, J2
 from oversmoothing.theory.proofs.written import written
 
 
@@ -55,12 +55,10 @@ def _blocks_are_invariant() -> None:
 def _spectrum_in_minus_one_zero() -> None:
     """A spectrum in [-1, 0] can therefore smooth from a special X_0."""
     # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
-    X = matrix("1 1; 1 -1")
-    H = diagonal("0 -1")
-    assert content(AA, H, X).comparison == 1
+    H, X0 = diagonal("0 -1"), matrix("1 1; 1 -1")
+    assert content(AA, H, X0).comparison == 1
     for depth in range(1, 12):
-        X = layer(AA, H, X)
-        hfc, lfc = squared_norms(X)
+        hfc, lfc = squared_norms(layer(AA, H, X0, depth))
         assert hfc / lfc == Fraction(1, 4) ** depth
 
 
@@ -69,9 +67,9 @@ def _rank_is_only_bounded() -> None:
     2 of T4c uses no genericity), but need not be attained."""
     # x y^T with every pair present keeps rank 1; the matching of its present pairs is 3.
     A, H = flat(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
-    X = [[Fraction(x * y) for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5)]
-    assert sum(x[0] for x in X) != 0 and any(x != X[0] for x in X)
-    assert to_flint(layer(A, H, layer(A, H, X))).rank() == 1
+    X = from_integers([x * y for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5))
+    assert sum(x[0] for x in X) != 0 and not consensus(X)
+    assert to_flint(layer(A, H, X, 2)).rank() == 1
 
 
 def _defective_content() -> None:
@@ -80,35 +78,10 @@ def _defective_content() -> None:
     floor hold word for word with the present spectrum, for every X_0. Equal moduli: the powers k
     decide as in T6b."""
     # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
-    J2, H = matrix("1/2 1/2; 1/2 1/2"), matrix("0 1; 0 0")
-    first, second = matrix("1 0; 2 0"), matrix("0 1; 0 2")
-    still = exact_state(J2, H, first, [8])[8]
-    moving = exact_state(J2, H, second, [4, 8])
-    assert still == first
-    assert squared_norms(moving[8])[1] > 3 * squared_norms(moving[4])[1]
-
-
-_STEPS = (
-    _blocks_are_invariant,
-    Step(
-        "Blocks lie in independent subspaces, so norms of sums of blocks are comparable with the "
-        "sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of the largest "
-        "present consensus block (a = 1), and ||HFC_L|| of the largest present other one (P is "
-        "injective on the sum of those, as 1 is a simple eigenvalue).",
-    ),
-    _defective_content,
-    _spectrum_in_minus_one_zero,
-    _rank_is_only_bounded,
-    Step(
-        "Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the dominant mode "
-        "in G like e rho^L, rho > rho': they are equal at L = log(g/(eta e))/log(rho/rho'). In "
-        "floating point eta is of the order of the unit roundoff, where rounding feeds the mode "
-        "at all.",
-    ),
-)
-
-
-# -------------------------------------------------------------------------------------- search
+    H, first, second = matrix("0 1; 0 0"), matrix("1 0; 2 0"), matrix("0 1; 0 2")
+    assert layer(J2, H, first, 8) == first
+    early, late = (squared_norms(layer(J2, H, second, depth))[1] for depth in (4, 8))
+    assert late > 3 * early
 
 
 @st.composite
@@ -122,22 +95,15 @@ def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fra
 
 def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]) -> None:
     A, a, H, h, present = case
-    values = sorted(set(h))
     rng = np.random.default_rng(7)
-    X0 = [[Fraction(0)] * len(h) for _ in range(2)]
+    X0 = zeros(2, len(h))
     kept: dict[bool, list[Fraction]] = {True: [], False: []}
-    for index, y in enumerate(values):
-        right = [list(column) for column in zip(*projector(H, h, y), strict=True)]
-        for row, x in enumerate(a):
-            weight = present[2 * index + row]
-            raw = [[Fraction(int(v)) for v in r] for r in rng.integers(1, 1000, (2, len(h)))]
-            block = product(product(projector(A, a, x), raw), right)
-            if weight and any(map(any, block)):
-                kept[x == 1].append(abs(1 + x * y))
-                X0 = [
-                    [p + weight * q for p, q in zip(r, s, strict=True)]
-                    for r, s in zip(X0, block, strict=True)
-                ]
+    for weight, (y, x) in zip(present, pairs(sorted(set(h)), a), strict=False):
+        raw = from_integers(rng.integers(1, 1000, (2, len(h))))
+        block = product(projector(A, x), raw, transposed(projector(H, y)))
+        if weight and not is_zero(block):
+            kept[x == 1].append(abs(1 + x * y))
+            X0 = plus(X0, block, weight)
     assume(kept[True] and kept[False])
     top_c, top_q = max(kept[True]), max(kept[False])
     found = content(A, H, X0)
@@ -146,19 +112,12 @@ def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]])
     if top_c > top_q:
         assume(top_q / top_c < Fraction(4, 5))
         X = measured.states(A, H, X0, [150], BITS)[150]
-        with at_precision(BITS):
-            ratio = measured.hfc_lfc(X, BITS)
-            assert ratio.mid() < 1e-6, "it should smooth"
+        assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "it should smooth"
     else:
         assume(top_c / top_q < Fraction(4, 5))
-        floor_squared = 1 / (
-            2 * sum((p - Fraction(1, 2)) ** 2 for p in stationary(A)) or Fraction(1, 10**6)
-        )
-        hfc, lfc = squared_norms(exact_state(A, H, X0, [150])[150])
+        floor_squared = 1 / (2 * squared_deviation(stationary(A)) or Fraction(1, 10**6))
+        hfc, lfc = squared_norms(layer(A, H, X0, 150))
         assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
-
-
-# --------------------------------------------------------------------------------- re-injection
 
 
 def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: int) -> int | None:
@@ -182,17 +141,14 @@ def _reinjection(effort: Effort) -> list[Measurement]:
     pi, rows = stationary(A3), []
     per_layer = math.log(1.5 / 1.25)
     for first in ((1, 2), (3, -1), (0, 1)):
-        start = [Fraction(v) for v in first]
-        start.append(-(pi[0] * start[0] + pi[1] * start[1]) / pi[2])
-        exact = exact_state(A3, matrix("1/2"), [[x] for x in start], [300])[300]
-        hfc, lfc = squared_norms(exact)
+        start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
+        hfc, lfc = squared_norms(layer(A3, matrix("1/2"), [[x] for x in start], 300))
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
         rows.append(Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0))
         for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
-            layer = crossing(start, 0.5, kind, 600)
-            predicted = bits * math.log(2) / per_layer
+            found = float(crossing(start, 0.5, kind, 600) or 0)
             what = f"{first}, {name}: layer of re-injection"
-            rows.append(Measurement(what, predicted, float(layer or 0), 20))
+            rows.append(Measurement(what, bits * math.log(2) / per_layer, found, 20))
     # Exchanging the tokens and the sign commutes with every rounded operation: never.
     x, y = 1.0, -1.0
     for _ in range(1000):
@@ -201,14 +157,6 @@ def _reinjection(effort: Effort) -> list[Measurement]:
         Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
     )
     return rows
-
-
-def _simple_one(instance: Instance) -> bool:
-    return len(closed_classes(to_float(instance.A))) == 1
-
-
-def _contains_something(instance: Instance) -> bool:
-    return instance.X0 is None or any(map(any, instance.X0))
 
 
 CLAIM = Claim(
@@ -226,11 +174,25 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         ROW_STOCHASTIC,
-        Hypothesis("the eigenvalue 1 of A is simple", _simple_one),
-        Hypothesis("X_0 is not 0", _contains_something),
+        Hypothesis("the eigenvalue 1 of A is simple", simple_one),
+        Hypothesis("X_0 is not 0", lambda case: case.X0 is None or not is_zero(case.X0)),
     ),
     evidence=(
-        written("blocks evolve alone", *_STEPS),
+        written(
+            "blocks evolve alone",
+            _blocks_are_invariant,
+            """Blocks lie in independent subspaces, so norms of sums of blocks are comparable with
+            the sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of the largest
+            present consensus block (a = 1), and ||HFC_L|| of the largest present other one (P is
+            injective on the sum of those, as 1 is a simple eigenvalue).""",
+            _defective_content,
+            _spectrum_in_minus_one_zero,
+            _rank_is_only_bounded,
+            """Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the dominant
+            mode in G like e rho^L, rho > rho': they are equal at L = log(g/(eta e))/log(rho/rho').
+            In floating point eta is of the order of the unit roundoff, where rounding feeds the
+            mode at all.""",
+        ),
         Searched("two tokens, blocks of X_0 switched on and off", _special(), _law),
         Simulated("re-injection by rounding, and its absence", _reinjection),
     ),

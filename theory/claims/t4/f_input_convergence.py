@@ -1,8 +1,6 @@
 """T4f: tokens approach each other exactly if rho_Q < 1, which HFC/LFC -> 0 neither implies nor
 follows from."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -16,7 +14,7 @@ from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import (
     GENERIC,
@@ -77,27 +75,6 @@ def _neither() -> None:
         assert after[0] * before[1] == Fraction(16, 9) * before[0] * after[1]
 
 
-_STEPS = (
-    Step(
-        "All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n "
-        "||HFC||^2.",
-    ),
-    Step(
-        "HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q (T1c). "
-        "rho_Q < 1: T^L -> 0, so every X_0 converges.",
-    ),
-    Step(
-        "rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for a "
-        "repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does not "
-        "tend to 0 unless w^T X_0 z = 0, a proper subspace.",
-    ),
-    _vanishing_ratio,
-    _vanishing_difference,
-    _both,
-    _neither,
-)
-
-
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
     A, H, X0 = case
     assume(len(A) > 1 and contains_both_radii(A, H, X0))
@@ -120,15 +97,28 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        written("the quotient alone decides", *_STEPS),
+        written(
+            "the quotient alone decides",
+            """All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n
+            ||HFC||^2.""",
+            """HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q
+            (T1c). rho_Q < 1: T^L -> 0, so every X_0 converges.""",
+            """rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for a
+            repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does not
+            tend to 0 unless w^T X_0 z = 0, a proper subspace.""",
+            _vanishing_ratio,
+            _vanishing_difference,
+            _both,
+            _neither,
+        ),
         Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
         for_all(
             "h a",
             given="0 <= a; a < 1",
-            then="Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, h*a < 0 and h*a > -2 and h*(1+a) "
-            "< -2)",
-            name="one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h "
-            "> -2/a",
+            then="Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, "
+            "h*a < 0 and h*a > -2 and h*(1+a) < -2)",
+            name="one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and "
+            "h > -2/a",
             at="h=-3/2, a=1/2",
             complete=False,
         )

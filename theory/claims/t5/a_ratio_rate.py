@@ -1,7 +1,5 @@
 """T5a: the rate of HFC/LFC per layer."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -26,7 +24,6 @@ from oversmoothing.theory.proofs.evidence import (
     Measurement,
     Searched,
     Simulated,
-    Step,
     Symbolic,
 )
 from oversmoothing.theory.proofs.exact_spectrum import stationary
@@ -81,34 +78,6 @@ def _one_real_a_does_not() -> None:
     found = verdict(A=A3, H=H, X0=_START)
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "constant")
     assert found.limit is not None and abs(found.limit - 8 * math.sqrt(2) / 5) < 1e-9
-
-
-_STEPS = (
-    Step(
-        "Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0 z|/(||w|| "
-        "||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C (T4a step 2). L-th "
-        "roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So t_L^(1/L) -> r, whichever "
-        "verdict.",
-    ),
-    Step(
-        "SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)] -> 1: "
-        "HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some layer on.",
-    ),
-    Step(
-        "Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict "
-        "(> 1 if NON_SMOOTHING; infinite from some layer on if rho_C = 0).",
-    ),
-    Step(
-        "NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt n "
-        "delta).",
-    ),
-    _one_real_a_does_not,
-    Step(
-        "NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive (T4b), "
-        "X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).",
-    ),
-    _repeated_real_a_oscillates,
-)
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
@@ -192,7 +161,23 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        written("two-sided bounds and L-th roots", *_STEPS),
+        written(
+            "two-sided bounds and L-th roots",
+            """Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0
+            z|/(||w|| ||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C (T4a
+            step 2). L-th roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So t_L^(1/L) ->
+            r, whichever verdict.""",
+            """SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)] ->
+            1: HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some layer on.""",
+            """Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict (> 1
+            if NON_SMOOTHING; infinite from some layer on if rho_C = 0).""",
+            """NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt n
+            delta).""",
+            _one_real_a_does_not,
+            """NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive (T4b),
+            X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).""",
+            _repeated_real_a_oscillates,
+        ),
         Symbolic("the two-sided bound times t", _two_sided, complete=False),
         Searched(f"log ratio per layer at {_FAR} layers, in balls", draw.exact_cases(3, 2), _law),
         Simulated("slopes between 600 and 1200 layers", _measure),

@@ -1,7 +1,5 @@
 """T5b: the rate of sigma_2/sigma_1 is r_sigma, of 1 - |cos| its square."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -10,12 +8,12 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
+from oversmoothing.theory.numbers.exact_matrix import diagonal, from_integers, matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
 from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
@@ -62,7 +60,6 @@ def _minor_coefficient() -> None:
 def _wedge() -> None:
     """1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of the squared minors
     of rows k, l; over all pairs of tokens these are all of X ^ X."""
-    # sin^2 of the angle: ||x||^2 ||y||^2 - (x.y)^2 is the sum of the squared 2 x 2 minors.
     x, y = sp.symbols("x0:3", real=True), sp.symbols("y0:3", real=True)
     left = (
         sum(a * a for a in x) * sum(b * b for b in y)
@@ -70,40 +67,6 @@ def _wedge() -> None:
     )
     minors = sum((x[i] * y[j] - x[j] * y[i]) ** 2 for i in range(3) for j in range(i))
     assert sp.expand(left - minors) == 0
-
-
-_STEPS = (
-    Step(
-        "Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L is "
-        "mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, exponential "
-        "polynomials in L of the same base mu_ij.",
-    ),
-    Step(
-        "sigma_1 sigma_2 = ||X_L ^ X_L|| is, up to constants, the largest |2 x 2 minor| of C_L: "
-        "(i, k), i != k, against (j, l), j != l. Each minor is an exponential polynomial whose "
-        "bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 r_sigma. So sigma_1 "
-        "sigma_2 <= C L^m (rho^2 r_sigma)^L.",
-    ),
-    _minor_coefficient,
-    Step(
-        "sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it below). So "
-        "limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads. No "
-        "diagonalisability, no uniqueness is needed.",
-    ),
-    Step(
-        "Closed form, (I, J) any pair of largest modulus: let (i, j), (k, l) differ in both "
-        "indices. If one of them differs from (I, J) in both, the product is at most its modulus "
-        "times rho, attained with (I, J) itself. Otherwise each shares an index with (I, J) (or "
-        "is it), and they cannot share the same one: they are (I, l) and (k, J).",
-    ),
-    _wedge,
-    Step(
-        "If all dominant pairs share one simple real a with v_k != 0 for every k (SMOOTHING: a = "
-        "1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. Then max (1 - |cos|) is "
-        "(sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is r_sigma^2. A single "
-        "pair of tokens may be faster.",
-    ),
-)
 
 
 @st.composite
@@ -130,10 +93,7 @@ def _slope_law(case: tuple[Matrix, Matrix, list[Fraction], int]) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
     A, H, values, seed = case
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
-    rng = np.random.default_rng(seed)
-    X0 = [
-        [Fraction(int(x)) for x in row] for row in rng.integers(-(10**9), 10**9, (len(A), len(H)))
-    ]
+    X0 = from_integers(np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H))))
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
     found = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
     logs = [measured.log(s) / L for s, L in zip(found, depths, strict=True) if s > 0]
@@ -146,8 +106,7 @@ def _slope_law(case: tuple[Matrix, Matrix, list[Fraction], int]) -> None:
 
 _PAIRWISE = from_eigenvectors(["1", "1/2", "1/10"], [[1, 1, 1], [1, -2, 1], [1, 0, -1]])
 _ZERO_ENTRIES = from_eigenvectors(
-    ["1", "-1/4", "-1/8", "1/2"],
-    [[1, 1, 1, 1], [1, -1, 0, 0], [0, 0, 1, -1], [1, 1, -1, -1]],
+    ["1", "-1/4", "-1/8", "1/2"], [[1, 1, 1, 1], [1, -1, 0, 0], [0, 0, 1, -1], [1, 1, -1, -1]]
 )
 
 
@@ -248,14 +207,32 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        written("minors as exponential polynomials", *_STEPS),
+        written(
+            "minors as exponential polynomials",
+            """Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L is
+            mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, exponential
+            polynomials in L of the same base mu_ij.""",
+            """sigma_1 sigma_2 = ||X_L ^ X_L|| is, up to constants, the largest |2 x 2 minor| of
+            C_L: (i, k), i != k, against (j, l), j != l. Each minor is an exponential polynomial
+            whose bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 r_sigma. So sigma_1
+            sigma_2 <= C L^m (rho^2 r_sigma)^L.""",
+            _minor_coefficient,
+            """sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it below). So
+            limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads. No
+            diagonalisability, no uniqueness is needed.""",
+            """Closed form, (I, J) any pair of largest modulus: let (i, j), (k, l) differ in both
+            indices. If one of them differs from (I, J) in both, the product is at most its modulus
+            times rho, attained with (I, J) itself. Otherwise each shares an index with (I, J) (or
+            is it), and they cannot share the same one: they are (I, l) and (k, J).""",
+            _wedge,
+            """If all dominant pairs share one simple real a with v_k != 0 for every k (SMOOTHING: a
+            = 1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. Then max (1 - |cos|) is
+            (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is r_sigma^2. A single
+            pair of tokens may be faster.""",
+        ),
         Searched("closed form against all pairs of pairs", _spectra(), _law),
         Searched("sigma_2/sigma_1 at 600 layers, in balls", _real_cases(), _slope_law),
-        written(
-            "v_k = 0 breaks r_sigma^2",
-            _exceptions,
-            complete=False,
-        ),
+        written("v_k = 0 breaks r_sigma^2", _exceptions, complete=False),
         Simulated("slopes between 400 and 800 layers", _measure),
     ),
     further="lim instead of limsup for complex leading products: needs a lower bound for linear "

@@ -1,7 +1,5 @@
 """T5c: the effective rank near 1, to second order and with bounds."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import flint
@@ -21,13 +19,7 @@ from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import certain, is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.written import written
 
 _PRECISION = 400
@@ -64,7 +56,6 @@ def _third_order() -> None:
 def _exponential_series() -> None:
     """With y = E/(1+S) >= 0 (all s_i <= 1): erank - 1 = S + E + (1+S)(e^y - 1 - y), a series with
     positive terms E^k/(k! (1+S)^(k-1)), k >= 2."""
-    # (1+S) e^(E/(1+S)) - 1 = S + E + E^2/(2(1+S)) + ..., term by term.
     S, E, t = sp.symbols("S E t", positive=True)
     series = sp.series(sp.exp(t), t, 0, 5).removeO().subs(t, E / (1 + S))
     expected = 1 + S + sum(E**k / (sp.factorial(k) * (1 + S) ** (k - 1)) for k in range(1, 5))
@@ -80,27 +71,6 @@ def _third_value_matters() -> None:
         third = eps**1.5
         own = third * (1 - np.log(third))
         assert own > 10 * 0.5 * eps**2 * np.log(eps) ** 2
-
-
-_STEPS = (
-    Step(
-        "p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): the "
-        "entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for any number of "
-        "values.",
-    ),
-    _exponential_series,
-    Step(
-        "y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence "
-        "S + E + E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.",
-    ),
-    _third_order,
-    _third_value_matters,
-    Step(
-        "eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps <= 1 "
-        "(x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C r_sigma^L, "
-        "erank - 1 is of order L log(1/r_sigma) r_sigma^L.",
-    ),
-)
 
 
 def _law(values: list[Fraction]) -> None:
@@ -173,7 +143,20 @@ CLAIM = Claim(
     "sharpen it",
     on_record=Status.WRITTEN,
     evidence=(
-        written("the entropy in closed form", *_STEPS),
+        written(
+            "the entropy in closed form",
+            """p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): the
+            entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for any number of
+            values.""",
+            _exponential_series,
+            """y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence S + E +
+            E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.""",
+            _third_order,
+            _third_value_matters,
+            """eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps <= 1
+            (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C r_sigma^L,
+            erank - 1 is of order L log(1/r_sigma) r_sigma^L.""",
+        ),
         Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
         Symbolic("second order for one eps", _second_order),
         Searched(

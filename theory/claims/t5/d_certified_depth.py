@@ -1,7 +1,5 @@
 """T5d: depths from which smoothing is certain, and floors that hold at every depth."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp
@@ -21,7 +19,7 @@ from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.evidence import Certified, Searched
 from oversmoothing.theory.proofs.exact_spectrum import stationary
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, SMOOTHING, TWO_TOKENS
@@ -59,31 +57,6 @@ def _kappa_multiplies() -> None:
     )
     left = sp.kronecker_product(V, U)
     assert is_zero((left.T * left - sp.kronecker_product(V.T * V, U.T * U)).applyfunc(sp.expand))
-
-
-_STEPS = (
-    Step(
-        "||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a), "
-        "diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is taken.",
-    ),
-    _kappa_multiplies,
-    Step(
-        "So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T c_0^T|). By "
-        "T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) (query): K r^L (1 + "
-        "k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and then for all larger L. r = 0: "
-        "T = 0 (diagonalisable), so one layer suffices.",
-    ),
-    _left_eigenvector_bound,
-    Step(
-        "||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left side "
-        "gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.",
-    ),
-    Step(
-        "Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K' "
-        "s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for the "
-        "kappas.",
-    ),
-)
 
 
 @st.composite
@@ -180,7 +153,23 @@ CLAIM = Claim(
         Hypothesis("A and H are diagonalisable", _diagonalisable),
     ),
     evidence=(
-        written("left eigenvectors below, condition numbers above", *_STEPS),
+        written(
+            "left eigenvectors below, condition numbers above",
+            """||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a),
+            diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is
+            taken.""",
+            _kappa_multiplies,
+            """So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T c_0^T|).
+            By T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) (query): K r^L (1
+            + k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and then for all larger L. r =
+            0: T = 0 (diagonalisable), so one layer suffices.""",
+            _left_eigenvector_bound,
+            """||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left side
+            gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.""",
+            """Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K'
+            s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for the
+            kappas.""",
+        ),
         for_all(
             "t k eps ratio",
             given=(
@@ -188,8 +177,8 @@ CLAIM = Claim(
                 "ratio*(1 - k*t) <= t",
             ),
             then="ratio <= eps",
-            name="t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through ratio (1/t "
-            "- k) <= 1",
+            name="t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through "
+            "ratio (1/t - k) <= 1",
             at="t=1/10, k=1, eps=1/2, ratio=1/10",
         )
         .unless("the factor 1 + k eps dropped", without="t*(1 + k*eps) <= eps", given="t <= eps")

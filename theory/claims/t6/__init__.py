@@ -1,1 +1,1 @@
-"""T6: defective H or A."""
+"""Jordan blocks: the structure of I + H (x) A, and the ties that it decides (T6)."""

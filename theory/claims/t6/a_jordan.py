@@ -1,7 +1,5 @@
 """T6a: the Jordan structure of I + H (x) A from that of H and of A."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from itertools import product as pairs
@@ -14,7 +12,7 @@ from oversmoothing.theory.numbers.exact_matrix import identity, plus
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.evidence import Certified, Searched
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import factors
 
@@ -48,7 +46,6 @@ def _character() -> None:
     basis, the raising operator of the irreducible V_p). By complete reducibility V_p (x) V_q is a
     sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + [p-1][q-1], so by induction
     [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of these sizes."""
-    # [p][q] = [p+q-1] + [p-1][q-1], [m] = (t^m - t^-m)/(t - 1/t): P = t^p, Q = t^q.
     P, Q, t = sp.symbols("P Q t", positive=True)
     unit = t - 1 / t
     left = (P - 1 / P) * (Q - 1 / Q) / unit**2
@@ -60,7 +57,6 @@ def _exponential() -> None:
     """h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one nilpotent block of
     size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z = N' (x) I + I (x)
     N'', and exp(Z) - I = Z (unit) has the Jordan type of Z."""
-    # J_p(h)/h (x) J_q(a)/a = exp(N' (x) I + I (x) N''), N' = log(I + N/h): p = 3, q = 2.
     h, a = sp.symbols("h a", nonzero=True)
     N, M = (sp.Matrix(k, k, lambda i, j: int(j == i + 1)) for k in (3, 2))
     log_h = N / h - (N / h) ** 2 / 2
@@ -77,7 +73,6 @@ def _exponential() -> None:
 def _nilpotent_ranks() -> None:
     """h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks of size at
     least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q)."""
-    # Blocks of size >= k of N_p (x) N_q: (p-k+1)(q-k+1) - (p-k)(q-k) = p + q - 2k + 1.
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
@@ -102,24 +97,6 @@ def _growth() -> None:
         assert from_flint(power)[0][2] == (
             Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0
         )
-
-
-_STEPS = (
-    Step(
-        "In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) J_q(a), and "
-        "I + H (x) A shifts each by 1: blocks of all pairs are united, those with equal 1 + h a at "
-        "one eigenvalue.",
-    ),
-    _exponential,
-    _character,
-    Step(
-        "a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p blocks of "
-        "size q. h = 0, a != 0: q blocks of size p.",
-    ),
-    _nilpotent_ranks,
-    _sizes_add_up,
-    _growth,
-)
 
 
 def _table(effort: Effort) -> tuple[int, int, str | None]:
@@ -166,7 +143,19 @@ CLAIM = Claim(
     source="classical (Aitken, Roth, Littlewood; Clebsch-Gordan); its use here is ours",
     on_record=Status.WRITTEN,
     evidence=(
-        written("sl_2 characters, and ranks of powers", *_STEPS),
+        written(
+            "sl_2 characters, and ranks of powers",
+            """In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) J_q(a),
+            and I + H (x) A shifts each by 1: blocks of all pairs are united, those with equal 1 + h
+            a at one eigenvalue.""",
+            _exponential,
+            _character,
+            """a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p blocks of
+            size q. h = 0, a != 0: q blocks of size p.""",
+            _nilpotent_ranks,
+            _sizes_add_up,
+            _growth,
+        ),
         Certified("all p, q <= 4 by ranks in fractions", _table),
         Searched("the whole Jordan type of I + H (x) A", _defective(), _law),
     ),

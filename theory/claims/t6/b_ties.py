@@ -1,7 +1,5 @@
 """T6b: Jordan blocks decide a tie in modulus, polynomially."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -11,17 +9,11 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth.ratios import ball_ratios, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import layer, matrix
+from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.exact_spectrum import stationary
 from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA, J2
@@ -74,34 +66,6 @@ def _minus_one_zero() -> None:
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "infinity")
 
 
-_STEPS = (
-    Step(
-        "c_L = (I+H)^L c_0. Let s_C be the largest Jordan block of H over |1+h| = rho_C > 0. Then "
-        "c_L = L^(s_C-1) rho_C^L (sum over those h of e^(i theta_h (L-s_C+1)) v_h + o(1)), v_h "
-        "proportional to (H-h)^(s_C-1) E_h c_0, not all 0 for c_0 outside a proper subspace. The "
-        "v_h lie in independent spaces: the sum is bounded below for every L, no phase can cancel "
-        "it. So ||c_L|| = Theta(L^(s_C-1) rho_C^L), two-sided. (a = 1 is simple, so consensus "
-        "adds no block of A.)",
-    ),
-    _sizes_of_the_examples,
-    Step(
-        "Hence t_L = Theta(L^(s_Q-s_C) r^L): to 0, bounded both ways, or to infinity as (rho_C, "
-        "s_C) is lexicographically larger, equal or smaller than (rho_Q, s_Q).",
-    ),
-    Step(
-        "T1e: 1/(k + 1/t) <= HFC/LFC <= 1/(1/t - k). t -> 0: HFC/LFC = Theta(t). k = 0 (doubly "
-        "stochastic): HFC/LFC = t. t -> infinity otherwise: liminf HFC/LFC >= 1/(sqrt n delta), no "
-        "growth in general. t bounded both ways: HFC/LFC is bounded below by a positive constant.",
-    ),
-    Step(
-        "rho_C = 0 (H = -I + nilpotent): c_L = 0 after s_C layers, rho_Q > 0 as a != 1; "
-        "t = infinity from there on.",
-    ),
-    _linear_in_l,
-    _minus_one_zero,
-)
-
-
 @st.composite
 def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     """A diagonal tie h = -2/(1+a), or h = 0, with Jordan blocks of H drawn; two tokens."""
@@ -111,8 +75,9 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     if draw_(st.booleans()):
         blocks.append((Fraction(-1, 2), 1))
     H = draw_(draw.with_jordan_blocks(blocks))
-    rng = np.random.default_rng(draw_(draw.SEEDS))
-    X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-(10**9), 10**9, (2, len(H)))]
+    X0 = from_integers(
+        np.random.default_rng(draw_(draw.SEEDS)).integers(-(10**9), 10**9, (2, len(H)))
+    )
     return A, H, X0
 
 
@@ -178,7 +143,26 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
     evidence=(
-        written("leading Jordan chains in independent spaces", *_STEPS),
+        written(
+            "leading Jordan chains in independent spaces",
+            """c_L = (I+H)^L c_0. Let s_C be the largest Jordan block of H over |1+h| = rho_C > 0.
+            Then c_L = L^(s_C-1) rho_C^L (sum over those h of e^(i theta_h (L-s_C+1)) v_h + o(1)),
+            v_h proportional to (H-h)^(s_C-1) E_h c_0, not all 0 for c_0 outside a proper subspace.
+            The v_h lie in independent spaces: the sum is bounded below for every L, no phase can
+            cancel it. So ||c_L|| = Theta(L^(s_C-1) rho_C^L), two-sided. (a = 1 is simple, so
+            consensus adds no block of A.)""",
+            _sizes_of_the_examples,
+            """Hence t_L = Theta(L^(s_Q-s_C) r^L): to 0, bounded both ways, or to infinity as
+            (rho_C, s_C) is lexicographically larger, equal or smaller than (rho_Q, s_Q).""",
+            """T1e: 1/(k + 1/t) <= HFC/LFC <= 1/(1/t - k). t -> 0: HFC/LFC = Theta(t). k = 0 (doubly
+            stochastic): HFC/LFC = t. t -> infinity otherwise: liminf HFC/LFC >= 1/(sqrt n delta),
+            no growth in general. t bounded both ways: HFC/LFC is bounded below by a positive
+            constant.""",
+            """rho_C = 0 (H = -I + nilpotent): c_L = 0 after s_C layers, rho_Q > 0 as a != 1; t =
+            infinity from there on.""",
+            _linear_in_l,
+            _minus_one_zero,
+        ),
         Symbolic("the tie at h = -8/5, a = 1/4", _residual, complete=False),
         Searched("power of L at a tie, two tokens", _ties(), _law),
         Simulated("powers of L between 10^5 and 10^7 layers", _measure),

@@ -1,1 +1,1 @@
-"""T9: attention without a residual connection."""
+"""Attention without a residual connection: linear, and softmax computed from the state (T9)."""

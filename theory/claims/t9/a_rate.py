@@ -1,25 +1,25 @@
 """T9a: without a residual connection HFC/LFC falls like |lambda_2|^L, whatever H is."""
 
-from __future__ import annotations
-
+import math
 from fractions import Fraction
 
-import mpmath as mp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t9.far_kit import (
-    DEPTH,
-    JORDAN,
-    ROUNDING,
-    SYSTEMS,
-    log_hfc_lfc,
-    slope,
-)
+from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
+from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix, weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.numbers.exact_matrix import (
+    diagonal,
+    identity,
+    matrix,
+    power,
+    product,
+    transposed,
+    weighted_mean,
+)
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
@@ -31,8 +31,7 @@ from oversmoothing.theory.proofs.written import written
 
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     """A^L X W^L in fractions."""
-    W = to_flint(H).transpose()
-    return from_flint(to_flint(A) ** depth * to_flint(X) * W**depth)
+    return product(power(A, depth), X, power(transposed(H), depth))
 
 
 def _differences(X: Matrix) -> Matrix:
@@ -43,17 +42,14 @@ def _decoupled() -> None:
     """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
     powers of H (x) B on vec Y_0 and of H on c_0^T."""
     A, H, X = A3, matrix("1 2; -1/2 1/3"), matrix("1 2; 3 5; 0 -1")
-    moved, W = _bare_layers(A, H, X, 5), to_flint(H).transpose() ** 5
-    y = to_flint(rational_quotient(A)) ** 5 * to_flint(_differences(X)) * W
-    assert from_flint(y) == _differences(moved)
-    pi = stationary(A)
-    assert from_flint(to_flint([weighted_mean(pi, X)]) * W) == [weighted_mean(pi, moved)]
+    moved, pi = _bare_layers(A, H, X, 5), stationary(A)
+    assert _differences(moved) == _bare_layers(rational_quotient(A), H, _differences(X), 5)
+    assert [weighted_mean(pi, moved)] == _bare_layers(identity(1), H, [weighted_mean(pi, X)], 5)
 
 
 def _special_state() -> None:
     """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
     HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
-    # A = AA (lambda_2 = 1/2), H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]]: the ratio is 2^L.
     for depth in (1, 2, 7):
         X = _bare_layers(AA, diagonal("1 1/4"), matrix("1 1; -1 1"), depth)
         hfc, lfc = squared_norms(X)
@@ -81,9 +77,7 @@ def _measure(effort: Effort) -> list[Measurement]:
     for name, (A, H, second, _, block) in SYSTEMS.items():
         # The Jordan block adds the same power of L to HFC and to LFC.
         tolerance = JORDAN if block > 1 else ROUNDING
-        rows.append(
-            Measurement(name, float(mp.log(second)), float(slope(log_hfc_lfc, A, H)), tolerance)
-        )
+        rows.append(Measurement(name, math.log(second), slope(measured.hfc_lfc, A, H), tolerance))
     return rows
 
 
@@ -102,14 +96,14 @@ CLAIM = Claim(
         written(
             "two spectral radii",
             _decoupled,
-            "Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
-            "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, "
-            "and w^T v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
-            "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> "
-            "rho(H) |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. "
-            "If lambda_2 = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
-            "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is "
-            "t (1 + O(t)): the same rate.",
+            """Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho
+            (Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, and w^T v
+            != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.""",
+            """rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> rho(H)
+            |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If lambda_2 = 0, B
+            is nilpotent and HFC_L = 0 from L = n - 1 on.""",
+            """|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is t (1 + O(t)): the
+            same rate.""",
             _special_state,
             _nilpotent,
         ),

@@ -1,57 +1,45 @@
 """T9b: without a residual connection sigma_2/sigma_1 falls like (|lambda_2| |h_2/h_1|)^L."""
 
-from __future__ import annotations
-
+import math
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
-import mpmath as mp
 import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t9.far_kit import (
-    DEPTH,
-    JORDAN,
-    ROUNDING,
-    SYSTEMS,
-    log_sigma_ratio,
-    slope,
+from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.layer.symbolic import symbolic_matrix
+from oversmoothing.theory.numbers.exact_matrix import (
+    determinant,
+    diagonal,
+    matrix,
+    power,
+    product,
+    transposed,
 )
-from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
 
 
 def compound(M: sp.Matrix) -> sp.Matrix:
     """C_2(M): all 2 x 2 minors, rows and columns by pairs in lexicographic order."""
-    rows = [(i, k) for i in range(M.rows) for k in range(i + 1, M.rows)]
-    columns = [(j, m) for j in range(M.cols) for m in range(j + 1, M.cols)]
-    return sp.Matrix(
-        len(rows),
-        len(columns),
-        lambda r, c: (
-            M[rows[r][0], columns[c][0]] * M[rows[r][1], columns[c][1]]
-            - M[rows[r][0], columns[c][1]] * M[rows[r][1], columns[c][0]]
-        ),
-    )
+    rows, columns = (list(combinations(range(size), 2)) for size in M.shape)
+    return sp.Matrix([[M.extract(r, c).det() for c in columns] for r in rows])
 
 
 def _cauchy_binet() -> Any:
-    A, X = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(3, 2, "x")
-    W = symbolic.symbolic_matrix(2, 2, "w")
+    """C_2(X), the matrix of 2 x 2 minors, has largest singular value sigma_1 sigma_2, and C_2(A X
+    W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L."""
+    A, X = symbolic_matrix(3, 3, "a"), symbolic_matrix(3, 2, "x")
+    W = symbolic_matrix(2, 2, "w")
     return (compound(A * X * W) - compound(A) * compound(X) * compound(W)).applyfunc(sp.expand)
 
 
@@ -62,33 +50,32 @@ def _triangular_compound() -> None:
     T = sp.Matrix(3, 3, lambda i, j: sp.Symbol(f"t{i}{j}") if j >= i else 0)
     C = compound(T)
     assert C.is_upper
-    assert [C[k, k] for k in range(3)] == [
-        T[0, 0] * T[1, 1],
-        T[0, 0] * T[2, 2],
-        T[1, 1] * T[2, 2],
-    ]
+    assert [C[k, k] for k in range(3)] == [T[0, 0] * T[1, 1], T[0, 0] * T[2, 2], T[1, 1] * T[2, 2]]
 
 
 def _wedge() -> list[Any]:
-    """(p ^ w)^T C_2(X) (z_1 ^ z_2) = det [[p X z_1, p X z_2], [w X z_1, w X z_2]]."""
-    X = symbolic.symbolic_matrix(3, 2, "x")
-    left, right = symbolic.symbolic_matrix(2, 3, "p"), symbolic.symbolic_matrix(2, 2, "z")
+    """Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant left plane of 1
+    and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the invariant plane of W for h_1, h_2: left
+    and right eigenvectors of the compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L p^T C_2(X_0) z,
+    and p^T C_2(X_0) z = det [[pi X_0 z_1, pi X_0 z_2], [w X_0 z_1, w X_0 z_2]] is a polynomial in
+    X_0 that is not identically 0, as pi, w and z_1, z_2 are independent. So ||C_2(X_L)||^{1/L} ->
+    |lambda_2 h_1 h_2| for generic X_0."""
+    X = symbolic_matrix(3, 2, "x")
+    left, right = symbolic_matrix(2, 3, "p"), symbolic_matrix(2, 2, "z")
     value = (compound(left) * compound(X) * compound(right))[0]
     return [sp.expand(value - (left * X * right).det())]
 
 
 def _sigma_residual() -> list[Any]:
     """For two features: sum of squared minors = det X^T X = sigma_1^2 sigma_2^2."""
-    X = symbolic.symbolic_matrix(3, 2, "x")
+    X = symbolic_matrix(3, 2, "x")
     return [sp.expand(sum(m * m for m in compound(X)) - (X.T * X).det())]
 
 
 def _special_state() -> None:
     """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
     sigma_2/sigma_1 = 2^-L, not 8^-L."""
-    # X_0 = 1 c^T + v u^T with c and u along different features of H = diag(1, 1/4), A = AA.
-    A, W = to_flint(matrix("3/4 1/4; 1/4 3/4")), to_flint(diagonal("1 1/4"))
-    X = from_flint(A**6 * to_flint(matrix("1 1; -1 1")) * W**6)
+    X = product(power(AA, 6), matrix("1 1; -1 1"), power(diagonal("1 1/4"), 6))
     # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
     assert matrix("1/64 1/4096; -1/64 1/4096") == X
 
@@ -97,11 +84,8 @@ def _law(drawn: tuple[tuple[Matrix, Fraction], tuple[Matrix, list[Fraction]], Ma
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
     (A, a), (H, values), X, depth = drawn
     assume(len(values) == 2)
-    moved = to_flint(A) ** depth * to_flint(X) * to_flint(H).transpose() ** depth
-    scale = (a * values[0] * values[1]) ** depth
-    expected = scale * (X[0][0] * X[1][1] - X[0][1] * X[1][0])
-    found = moved.det()
-    assert Fraction(int(found.p), int(found.q)) == expected
+    moved = product(power(A, depth), X, power(transposed(H), depth))
+    assert determinant(moved) == (a * values[0] * values[1]) ** depth * determinant(X)
 
 
 @st.composite
@@ -118,10 +102,9 @@ def _measure(effort: Effort) -> list[Measurement]:
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
         # minors do not: L^-2, that is -2 log 2/L on this slope, up to O(1/L^2).
-        predicted = mp.log(second * ratio) - 2 * (block - 1) * mp.log(2) / DEPTH
+        predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH
         tolerance = JORDAN if block > 1 else ROUNDING
-        measured = float(slope(log_sigma_ratio, A, H))
-        rows.append(Measurement(name, float(predicted), measured, tolerance))
+        rows.append(Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance))
     return rows
 
 
@@ -144,27 +127,13 @@ CLAIM = Claim(
     evidence=(
         written(
             "second compound matrices",
-            Step(
-                "C_2(X), the matrix of 2 x 2 minors, has largest singular value "
-                "sigma_1 sigma_2, and C_2(A X W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So "
-                "C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L.",
-                lambda: vanishes(_cauchy_binet()),
-            ),
+            _cauchy_binet,
             _triangular_compound,
-            "Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If "
-            "lambda_2 h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.",
-            Step(
-                "Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant "
-                "left plane of 1 and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the "
-                "invariant plane of W for h_1, h_2: left and right eigenvectors of the "
-                "compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L p^T C_2(X_0) z, and "
-                "p^T C_2(X_0) z = det [[pi X_0 z_1, pi X_0 z_2], [w X_0 z_1, w X_0 z_2]] is a "
-                "polynomial in X_0 that is not identically 0, as pi, w and z_1, z_2 are "
-                "independent. So ||C_2(X_L)||^{1/L} -> |lambda_2 h_1 h_2| for generic X_0.",
-                lambda: vanishes(_wedge()),
-            ),
-            "sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so "
-            "sigma_2/sigma_1 = sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.",
+            """Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If lambda_2
+            h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.""",
+            _wedge,
+            """sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so sigma_2/sigma_1 =
+            sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.""",
             _special_state,
         ),
         Symbolic(

@@ -1,49 +1,37 @@
 """T9c: without a residual connection 1 - |cos| falls like (sigma_2/sigma_1)^2."""
 
-from __future__ import annotations
-
+import math
+from itertools import combinations
 from typing import Any
 
-import mpmath as mp
 import sympy as sp
 
 from oversmoothing.theory.claims.t9.b_rank import compound
-from oversmoothing.theory.claims.t9.far_kit import (
-    C3,
-    DEPTH,
-    JORDAN,
-    ROUNDING,
-    SYSTEMS,
-    log_angle,
-    slope,
-)
-from oversmoothing.theory.layer import symbolic
+from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.layer.symbolic import symbolic_matrix
+from oversmoothing.theory.numbers.exact_matrix import dot
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Step
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import C3
 from oversmoothing.theory.proofs.written import written
 
 
 def _lagrange() -> sp.Expr:
-    """|x|^2 |y|^2 (1 - cos^2) = the sum of the squared minors of the rows x, y (Lagrange)."""
-    X = symbolic.symbolic_matrix(2, 3, "x")
+    """|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two rows. Summed
+    over pairs it is ||C_2(X_L)||_F^2."""
+    X = symbolic_matrix(2, 3, "x")
     x, y = X.row(0), X.row(1)
     return sp.expand(x.dot(x) * y.dot(y) - x.dot(y) ** 2 - sum(m * m for m in compound(X)))
 
 
 def _law(X: Matrix) -> None:
     """max over pairs of |x_i ^ x_k|^2 against the sum over pairs, exactly; each by Lagrange."""
-    squares = []
-    for i, x in enumerate(X):
-        for y in X[:i]:
-            inner = [
-                sum(a * b for a, b in zip(p, q, strict=True)) for p, q in ((x, x), (y, y), (x, y))
-            ]
-            squares.append(inner[0] * inner[1] - inner[2] ** 2)
+    squares = [dot(x, x) * dot(y, y) - dot(x, y) ** 2 for x, y in combinations(X, 2)]
     total = sum(m * m for m in compound(sp.Matrix(X)))
     assert sum(squares) == total
     assert max(squares) <= total <= len(squares) * max(squares)
@@ -53,18 +41,19 @@ def _measure(effort: Effort) -> list[Measurement]:
     rows = []
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # Twice the slope of T9b, with the same polynomial and bounded factors.
-        predicted = 2 * (mp.log(second * ratio) - 2 * (block - 1) * mp.log(2) / DEPTH)
+        predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
         tolerance = 2 * JORDAN if block > 1 else ROUNDING
         if A is C3:
             # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
-            tolerance = float(mp.log(3)) / DEPTH
-        rows.append(Measurement(name, float(predicted), float(slope(log_angle, A, H)), tolerance))
+            tolerance = math.log(3) / DEPTH
+        rows.append(Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance))
     return rows
 
 
 def _parallel() -> list[Any]:
-    """What x_k gains along x_i changes no minor of the two rows."""
-    X = symbolic.symbolic_matrix(2, 2, "x")
+    """Why the square: what x_k has along x_i leaves the minors, hence the angle, as they are; the
+    sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2."""
+    X = symbolic_matrix(2, 2, "x")
     s = sp.Symbol("s")
     moved = sp.Matrix.vstack(X.row(0), X.row(1) + s * X.row(0))
     return [sp.expand(compound(moved)[0] - compound(X)[0])]
@@ -89,22 +78,14 @@ CLAIM = Claim(
     evidence=(
         written(
             "minors of two rows",
-            Step(
-                "|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two "
-                "rows. Summed over pairs it is ||C_2(X_L)||_F^2.",
-                lambda: vanishes(_lagrange()),
-            ),
-            "t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms "
-            "are ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = "
-            "(1 - cos^2)/(1 + cos) = (1 - cos^2)(1/2 + o(1)).",
-            "So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
-            "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the "
-            "rate |lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
-            Step(
-                "Why the square: what x_k has along x_i leaves the minors, hence the angle, as "
-                "they are; the sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2.",
-                lambda: vanishes(_parallel()),
-            ),
+            _lagrange,
+            """t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms are
+            ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = (1 - cos^2)/(1 + cos) = (1 -
+            cos^2)(1/2 + o(1)).""",
+            """So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a maximum
+            over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the rate |lambda_2 h_1
+            h_2| for generic X_0 and ||c_L|| has |h_1|.""",
+            _parallel,
         ),
         for_all(
             "k",

@@ -1,7 +1,5 @@
 """T9d: softmax attention without a residual connection: HFC is at most cubed at every layer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import mpmath as mp
@@ -10,17 +8,10 @@ import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from oversmoothing.theory.claims.t9.far_kit import attention, centred, norm
+from oversmoothing.theory.claims.t9.many_digits import attention, covariance, high_and_mean, norm
 from oversmoothing.theory.claims.t9.series import series
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import (
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-    Symbolic,
-)
+from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
 from oversmoothing.theory.proofs.strategies import SEEDS
@@ -43,7 +34,11 @@ def _leading_orders() -> None:
 
 
 def _two_tokens_closed() -> list[sp.Expr]:
-    """n = 2, d = 1: e' = (w e/2)(tanh((c+e) e m) - tanh((c-e) e m)), from the softmax itself."""
+    """||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each direction), and D^2 <= 2
+    ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W||
+    ||E||^3/(2 sqrt k). For n = 2, d = 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3
+    at m = 0: the constant q is sharp."""
+    # n = 2, d = 1: e' = (w e/2)(tanh((c+e) e m) - tanh((c-e) e m)), from the softmax itself.
     c, e, m, w = sp.symbols("c e m w", real=True)
     X = [c + e, c - e]
     rows = []
@@ -72,7 +67,13 @@ def _antisymmetric() -> None:
 
 
 def _definite() -> list[sp.Expr]:
-    """v^T M v = v^T (M + M^T) v/2: only the symmetric part counts."""
+    """If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the entry (1, 1) of U^T
+    (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= mu s_1^3 >= mu r^{-3/2} ||E||^3, r =
+    rank E. As ||m'|| <= ||W|| (||m|| + ||E||), m grows at most geometrically while ||E|| is doubly
+    exponentially small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1)) in norm, and ||E'||
+    >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if E_0 is small enough. So
+    log||E'|| = 3 log||E|| + O(1)."""
+    # v^T M v = v^T (M + M^T) v/2: only the symmetric part counts.
     M = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"m{i}{j}"))
     v = sp.Matrix(sp.symbols("v1:3"))
     return [sp.expand((v.T * M * v)[0] - (v.T * (M + M.T) * v)[0] / 2)]
@@ -132,7 +133,7 @@ def _tripling(effort: Effort) -> list[Measurement]:
         X, M, W = _example()
         sizes = []
         for _ in range(8):
-            sizes.append(mp.log(norm(centred(X)[0])))
+            sizes.append(mp.log(norm(high_and_mean(X)[0])))
             X = attention(X, M, 2) * X * W
         for layer in (4, 5, 6):
             # |log||E'|| - 3 log||E||| <= K: above log(||M|| ||W||/(2 sqrt 2)), below the log of
@@ -152,14 +153,14 @@ def _remainder(effort: Effort) -> list[Measurement]:
     errors = []
     with mp.workdps(120):
         X, M, W = _example()
-        E, mean = centred(X)
+        E, mean = high_and_mean(X)
         m, w = (max(mp.svd_r(Z, compute_uv=False)) for Z in (M, W))
         scales = [mp.mpf(10) ** -k for k in (3, 4)]
         for s in scales:
             small = E * s
             state = mp.matrix([[small[i, j] + mean[j] for j in range(2)] for i in range(3)])
-            high, _ = centred(attention(state, M, 2) * state * W)
-            error = norm(high - small * M * _covariance(small, mean, M) * W / mp.sqrt(2))
+            high, _ = high_and_mean(attention(state, M, 2) * state * W)
+            error = norm(high - small * M * covariance(small, mean, M) * W / mp.sqrt(2))
             bound = mp.sqrt(2) / 2 * w * m**2 * norm(small) ** 5
             if error > bound:
                 raise ArithmeticError(f"the remainder {error} exceeds its bound {bound}")
@@ -167,23 +168,6 @@ def _remainder(effort: Effort) -> list[Measurement]:
         order = float(mp.log(errors[0] / errors[1]) / mp.log(10))
     # The next order is a relative O(||E||) with factors of |c| |M| < 10 at the first scale.
     return [Measurement("order of the remainder", 5.0, order, 10 * float(scales[0]))]
-
-
-def _covariance(E: mp.matrix, c: list[Any], M: mp.matrix) -> mp.matrix:
-    """Sigma_a: covariance of the rows of E under a = softmax(c M E^T/sqrt k)."""
-    logits = mp.matrix([c]) * M * E.T / mp.sqrt(2)
-    weights = [mp.exp(x) for x in logits]
-    a = [w / mp.fsum(weights) for w in weights]
-    mean = [mp.fsum(a[i] * E[i, j] for i in range(E.rows)) for j in range(E.cols)]
-    return mp.matrix(
-        [
-            [
-                mp.fsum(a[i] * (E[i, j] - mean[j]) * (E[i, k] - mean[k]) for i in range(E.rows))
-                for k in range(E.cols)
-            ]
-            for j in range(E.cols)
-        ]
-    )
 
 
 CLAIM = Claim(
@@ -207,33 +191,16 @@ CLAIM = Claim(
     evidence=(
         written(
             "exponential tilting",
-            "Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does "
-            "not depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt "
-            "k): the weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all "
-            "rows.",
-            "Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows "
-            "e_j. g' = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over "
-            "[0, 1] of C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
-            Step(
-                "||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each "
-                "direction), and D^2 <= 2 ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt "
-                "k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W|| ||E||^3/(2 sqrt k). For n = 2, d "
-                "= 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3 at m = 0: "
-                "the constant q is sharp.",
-                lambda: vanishes(_two_tokens_closed()),
-            ),
+            """Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does not
+            depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt k): the weights
+            a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all rows.""",
+            """Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows e_j. g'
+            = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over [0, 1] of C(s) v_i
+            ds. m + g(0) is common to all rows: E' = P R W.""",
+            _two_tokens_closed,
             "By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}.",
             _leading_orders,
-            Step(
-                "If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the "
-                "entry (1, 1) of U^T (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= "
-                "mu s_1^3 >= mu r^{-3/2} ||E||^3, r = rank E. As ||m'|| <= ||W|| (||m|| + "
-                "||E||), m grows at most geometrically while ||E|| is doubly exponentially "
-                "small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1)) in norm, and "
-                "||E'|| >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if "
-                "E_0 is small enough. So log||E'|| = 3 log||E|| + O(1).",
-                lambda: vanishes(_definite()),
-            ),
+            _definite,
             _antisymmetric,
         ),
         for_all(
@@ -260,9 +227,7 @@ CLAIM = Claim(
             at="x1=1, x2=0, y1=-1, y2=0",
         ),
         Symbolic(
-            "two tokens, one feature: the layer in closed form",
-            _two_tokens_closed,
-            complete=False,
+            "two tokens, one feature: the layer in closed form", _two_tokens_closed, complete=False
         ),
         Searched("the cubic bound on random layers in float64", _layers(), _law),
         Simulated("log||E|| triples, in 4000 digits", _tripling),
