@@ -40,10 +40,10 @@ if TYPE_CHECKING:
         evolve_heads,
     )
     from oversmoothing.simulations.metrics.metrics import metrics
+    from oversmoothing.theory.ask import verdict
     from oversmoothing.theory.layer.golden import golden_case
-    from oversmoothing.theory.layer.update import Update
     from oversmoothing.theory.spectra.heads_spectrum import heads_verdict
-    from oversmoothing.theory.verdict.verdict import Verdict, verdict
+    from oversmoothing.theory.verdict.answer import Verdict
 
 __version__ = "0.1.0"
 
@@ -64,9 +64,8 @@ _HOME = {
     "readings_of": "oversmoothing.experiments.table1",
     "open_model": "oversmoothing.experiments.models.sources",
     "golden_case": "oversmoothing.theory.layer.golden",
-    "Update": "oversmoothing.theory.layer.update",
-    "Verdict": "oversmoothing.theory.verdict.verdict",
-    "verdict": "oversmoothing.theory.verdict.verdict",
+    "Verdict": "oversmoothing.theory.verdict.answer",
+    "verdict": "oversmoothing.theory.ask",
 }
 
 __all__ = [
@@ -77,7 +76,6 @@ __all__ = [
     "PerLayer",
     "Report",
     "Trajectory",
-    "Update",
     "Verdict",
     "describe",
     "evolve",
@@ -94,6 +92,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Update":
+        raise AttributeError(
+            "oversmoothing.Update is gone: oversmoothing.verdict gives both spectra of a layer, "
+            "oversmoothing.evolve its steps, and oversmoothing.theory.layer pi and the quotient B"
+        )
     if name not in _HOME:
         raise AttributeError(f"module 'oversmoothing' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -24,10 +24,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    from oversmoothing.theory.ask import answer
     from oversmoothing.theory.layer.case import make_case, read_case
     from oversmoothing.theory.layer.golden import golden_case, golden_cases
     from oversmoothing.theory.support.files import to_json
-    from oversmoothing.theory.verdict.verdict import case_verdict, check_depths
+    from oversmoothing.theory.verdict.verdict import check_depths
 
     if (arguments.case is None) == (arguments.example is None):
         raise InputError(
@@ -41,6 +42,6 @@ def run(arguments: Namespace) -> int:
         case = read_case(arguments.case)
     if depths and case.X0 is None:
         raise InputError('--depth needs a start: add "X0" to the case')
-    result = case_verdict(case, depths, arguments.certified)
+    result = answer(case, depths, arguments.certified)
     print(to_json(result.to_json_object()) if arguments.json else f"{result}\n", end="")
     return 0

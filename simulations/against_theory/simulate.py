@@ -17,7 +17,8 @@ from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import Verdict, verdict
+from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 Array = NDArray[np.float64]
 

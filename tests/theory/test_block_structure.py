@@ -18,12 +18,16 @@ from oversmoothing.theory.layer.perron import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
-from oversmoothing.theory.layer.update import Update
 from oversmoothing.theory.numbers.rational import exact_stationary, to_flint
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
-from oversmoothing.theory.spectra.spectrum import attention_spectrum, eigenvalues, head_spectrum
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.spectra.radii import multipliers
+from oversmoothing.theory.spectra.spectrum import (
+    attention_spectrum,
+    eigenvalues,
+    head_spectrum,
+    value_projection_spectrum,
+)
 
 EPS = np.finfo(float).eps
 
@@ -57,26 +61,12 @@ def test_T1a_characteristic_polynomial_is_the_product_over_pairs(case):
     assert symbolic.characteristic_residual(sp.Matrix(A), sp.Matrix(H)) == 0
 
 
-def test_T1a_symbolic_eigenvectors_are_kronecker_products():
-    A, H = symbolic.symbolic_attention(2), symbolic.symbolic_matrix(2, 2, "h")
-    pairs = symbolic.eigenpairs(A, H)
-    assert sum(pair.multiplicity for pair in pairs) == 4
-    assert all(pair.vectors for pair in pairs)
-
-
-def test_T1a_defective_H_has_fewer_eigenvectors_than_multiplicity():
-    A = symbolic.symbolic_attention(2)
-    pairs = symbolic.eigenpairs(A, sp.Matrix([[0, 1], [0, 0]]))
-    assert all(pair.multiplicity == 2 and len(pair.vectors) == 1 for pair in pairs)
-
-
 @given(own.floating_attention(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_T1a_spectrum_of_the_dense_operator_is_all_pairs(A, d, seed):
     H = np.random.default_rng(seed).standard_normal((d, d))
-    layer = Update.of(A=A, H=H)
-    a = np.append(layer.attention.values, 1.0)
-    pairs = (1 + a[:, None] * layer.value_projection.values[None, :]).ravel()
-    dense, vectors = np.linalg.eig(layer.kronecker())
+    a = np.append(attention_spectrum(A).values, 1.0)
+    pairs = multipliers(a, value_projection_spectrum(H).values).ravel()
+    dense, vectors = np.linalg.eig(np.eye(len(A) * d) + np.kron(H, A))
     # Bauer-Fike: the eigenvalues move by at most cond(V) ||E||, and so do those of the factors.
     condition = np.linalg.cond(vectors)
     assume(condition < 1e8)
@@ -178,12 +168,17 @@ def test_T1d_pi_mean_is_autonomous(case):
 def test_T1d_recoupling_inverts_decoupling_and_commutes_with_the_layer(A, d, seed):
     rng = np.random.default_rng(seed)
     H, X = rng.standard_normal((d, d)), rng.standard_normal((len(A), d))
-    layer = Update.of(A=A, H=H)
-    Y, c = layer.decouple(X)
+    Q, pi = complement_basis(len(A)), stationary_distribution(A)
+
+    def recouple(Y, c):
+        hfc = Q @ Y
+        return hfc + c + (1 / len(A) - pi) @ hfc
+
+    Y, c = Q.T @ X, pi @ X
     size = 64 * len(A) * d * EPS * (1 + np.linalg.norm(H)) * np.linalg.norm(X)
-    assert np.abs(layer.recouple(Y, c) - X).max() <= size
-    moved = layer.recouple(Y + layer.B @ Y @ H.T, c + c @ H.T)
-    assert np.abs(moved - layer.step(X)).max() <= size
+    assert np.abs(recouple(Y, c) - X).max() <= size
+    moved = recouple(Y + quotient(A) @ Y @ H.T, c + c @ H.T)
+    assert np.abs(moved - (X + A @ X @ H.T)).max() <= size
 
 
 @given(own.exact_cases())
@@ -254,13 +249,6 @@ def test_the_eigenvalue_1_occurs_once_for_each_closed_class(blocks, size):
     assert len(closed_classes(A)) == blocks
     spectrum = attention_spectrum(A)
     assert np.count_nonzero(spectrum.exact & (spectrum.values == 1)) == blocks - 1
-
-
-def test_dense_kronecker_is_refused_at_sizes_that_no_memory_holds():
-    n = 400
-    layer = Update.of(A=np.full((n, n), 1 / n), H=np.eye(64))
-    with pytest.raises(InputError, match="25600 x 25600"):
-        layer.kronecker()
 
 
 @given(

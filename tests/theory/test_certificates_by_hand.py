@@ -8,6 +8,7 @@ import flint
 import numpy as np
 import pytest
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import certify
 from oversmoothing.theory.certificates.certified_radii import (
     certified_dominance,
@@ -27,7 +28,6 @@ from oversmoothing.theory.certificates.stages import (
 )
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.balls import at_precision, largest
-from oversmoothing.theory.verdict.verdict import verdict
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import oversmoothing
 from oversmoothing.experiments.bench import certificates as bench
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates import stages
 from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls
 from oversmoothing.theory.certificates.certificate import certify, digest
@@ -28,11 +29,10 @@ from oversmoothing.theory.certificates.genericity import genericity
 from oversmoothing.theory.certificates.softmax import nearest, softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.certificates.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.checker import NotACertificate, check_certificate
-from oversmoothing.theory.layer.case import make_case, read_case
+from oversmoothing.theory.layer.case import EXACT_SIZE, make_case, read_case
 from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import verdict
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.standard_normal((7, 7))
@@ -105,7 +105,7 @@ def test_an_underflowing_weight_is_no_mask():
     tiny = make_case(
         A=[["1/2", "1/2"], [Fraction(1, 10**400), 1 - Fraction(1, 10**400)]], H=[["1"]]
     )
-    assert stages._copies_of_one(tiny) == 1 and stages._copies_of_one(masked) == 2
+    assert len(tiny.classes) == 1 and len(masked.classes) == 2
 
 
 def test_the_verdict_takes_logits(tmp_path, capsys):
@@ -400,7 +400,7 @@ def test_all_stages_agree(drawn):
 
 
 def test_fractions_beyond_the_exact_size_go_through_discs():
-    n = stages.EXACT_SIZE + 1
+    n = EXACT_SIZE + 1
     weights = np.random.default_rng(3).integers(1, 50, size=(n, n))
     A = [[Fraction(int(x), int(row.sum())) for x in row] for row in weights]
     body = certify(make_case(A, [["-1/3"]]))

@@ -289,9 +289,9 @@ def test_T10_a_stack_of_attentions_is_enclosed_as_each_of_it_is():
 
 
 def test_a_softmax_in_balls_does_not_change_when_a_row_is_shifted():
-    base = softmax_balls([[0, 1], [2, "-inf"]], 128)
+    base = softmax_balls([[0, 1], [2, None]], 128)
     for shift in (10**4, -(10**4), 10**300):
-        moved = softmax_balls([[shift, shift + 1], [shift, "-inf"]], 128)
+        moved = softmax_balls([[shift, shift + 1], [shift, None]], 128)
         for x, y in zip(base.entries(), moved.entries(), strict=True):
             assert abs(x - y) < 1e-30
 

@@ -10,6 +10,7 @@ import pytest
 
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.verdict.verdict import verdict
 
 CASES = golden_cases()
@@ -75,10 +76,8 @@ def test_T11_5_a_million_layers():
 
 
 def test_GT11_floor_of_T1f():
-    from oversmoothing.theory.layer.update import Update
-
-    A3 = [[4 / 5, 1 / 10, 1 / 10], [3 / 10, 3 / 5, 1 / 10], [1 / 2, 1 / 5, 3 / 10]]
-    floor = Update.of(A=A3, H=[[-0.5]]).non_smoothing_floor
+    A3 = np.array([[4 / 5, 1 / 10, 1 / 10], [3 / 10, 3 / 5, 1 / 10], [1 / 2, 1 / 5, 3 / 10]])
+    floor = 1 / (np.sqrt(3) * perron_deviation(stationary_distribution(A3)))
     assert floor == pytest.approx(1.4645040518764252, rel=1e-14)
 
 

@@ -8,17 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import Ratio, ball_ratios
+from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.rational import exact_stationary
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.float_verdict import (
-    ITERATED_DEPTH,
-    _floating_ratios,
-    numerical_for_x0,
-)
-from oversmoothing.theory.verdict.verdict import case_verdict, check_depths, verdict
+from oversmoothing.theory.verdict.start_limits import numerical_limits_of_start
+from oversmoothing.theory.verdict.verdict import case_verdict, check_depths
 
 EXACT = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]
@@ -140,16 +138,16 @@ def test_T4e_in_floats_a_tie_among_the_modes_of_X_0_is_undecided():
 def test_T4e_radii_a_little_apart_decide_at_every_scale_of_X_0(size):
     for h, expected in ((1e-6, "SMOOTHING"), (-1e-6, "NON_SMOOTHING"), (1e-14, "UNDECIDED")):
         case = make_case(FLOAT, [[h]], [[2 * size], [size]])
-        assert numerical_for_x0(case, False)[1] == expected
+        assert numerical_limits_of_start(case)[1] == expected
         grown = make_case(FLOAT, [[1e3 + h, 0], [0, -0.5]], [[2 * size, 0], [size, 0]])
-        assert numerical_for_x0(grown, False)[1] == "SMOOTHING"
+        assert numerical_limits_of_start(grown)[1] == "SMOOTHING"
 
 
 @pytest.mark.parametrize("apart", [0.0, 3e-13, -3e-13])
 def test_T4e_radii_within_rounding_of_each_other_do_not_decide_however_large(apart):
     # 1 + 999 at consensus against 1 + 1998/2, up to a few units of 1000.
     case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]])
-    assert numerical_for_x0(case, False)[1] == "UNDECIDED"
+    assert numerical_limits_of_start(case)[1] == "UNDECIDED"
 
 
 def test_T11_8_where_no_eigenbasis_is_trusted_the_reason_says_so_after_the_verdict():
@@ -258,7 +256,7 @@ def test_fractions_too_large_for_an_exact_decision_are_rounded():
 def test_T11_5_deep_ratios_of_large_states_come_from_the_closed_form_in_order():
     case = make_case(A3_FLOAT, [[-0.5]], [[1.0], [2.0], [4.0]])
     depths = [ITERATED_DEPTH + 1, 3, ITERATED_DEPTH, 10**6]
-    found = _floating_ratios(case, case.X0, depths)
+    found = floating_ratios(case, depths)
     assert list(found) == sorted(depths)
     pi = exact_stationary(case.rational_A, [[0, 1, 2]])
     balls = ball_ratios(case.rational_A, case.rational_H, case.rational_X0, pi, depths)
@@ -269,7 +267,7 @@ def test_T11_5_deep_ratios_of_large_states_come_from_the_closed_form_in_order():
 
 def test_T11_5_a_ratio_beyond_the_floats_keeps_its_logarithm():
     case = make_case(FLOAT, [[-0.5]], [[1.0], [2.0]])
-    found = _floating_ratios(case, case.X0, [10**4])[10**4]
+    found = floating_ratios(case, [10**4])[10**4]
     # HFC/LFC starts at 1/3 and grows by (3/4)/(1/2) a layer.
     assert found.log == pytest.approx(10**4 * math.log(1.5) - math.log(3), rel=1e-9)
     assert found.value == math.inf
@@ -277,7 +275,7 @@ def test_T11_5_a_ratio_beyond_the_floats_keeps_its_logarithm():
 
 def test_T11_5_without_an_eigenbasis_every_depth_is_iterated():
     case = make_case(FLOAT, [[0.5, 1.0], [0.0, 0.5]], [[1.0, 2.0], [3.0, 5.0]])
-    found = _floating_ratios(case, case.X0, [ITERATED_DEPTH + 1])[ITERATED_DEPTH + 1]
+    found = floating_ratios(case, [ITERATED_DEPTH + 1])[ITERATED_DEPTH + 1]
     pi = [Fraction(1, 2)] * 2
     balls = ball_ratios(
         case.rational_A, case.rational_H, case.rational_X0, pi, [ITERATED_DEPTH + 1]

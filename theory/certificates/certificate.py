@@ -12,28 +12,27 @@ import json
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from oversmoothing.theory.certificates.certified_radii import CertifiedDominance
 from oversmoothing.theory.certificates.genericity import NON_ZERO, genericity
 from oversmoothing.theory.certificates.stages import decide
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls
-from oversmoothing.theory.layer.case import Case, is_masked
-from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.entries import Entries
 from oversmoothing.theory.numbers.rational import (
     Matrix,
-    exact_stationary,
     fraction_text,
-    to_fraction,
 )
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.support.provenance import provenance
 from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, ExactDominance, jordan_size
 from oversmoothing.theory.verdict.modes import mode_content
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.start_limits import MODES_SIZE
 
 SCHEMA_VERSION = 1
 KIND = "oversmoothing certificate"
-# Up to this n and d all modes of one X_0 are found, beyond only whether it has the dominant one.
-MODES_SIZE = 8
 DEFAULT_EPS = Fraction(1, 1000)
 
 
@@ -74,17 +73,15 @@ def digest(body: dict[str, Any]) -> str:
 
 def _input(case: Case) -> dict[str, Any]:
     return {"numbers": case.numbers} | {
-        name: [[_text(x, case.numbers) for x in row] for row in rows]
-        for name, rows in case.raw.items()
+        name: _texts(entries) for name, entries in case.given.items()
     }
 
 
-def _text(entry: Any, numbers: str) -> str:
-    if is_masked(entry):
-        return "-inf"
-    if numbers == "binary64":
-        return float(entry).hex()
-    return fraction_text(to_fraction(entry, "an entry"))
+def _texts(entries: Entries) -> list[list[str]]:
+    if entries.written is None:
+        rows: list[list[float]] = entries.floats.tolist()
+        return [["-inf" if x == -np.inf else x.hex() for x in row] for row in rows]
+    return [["-inf" if x is None else fraction_text(x) for x in row] for row in entries.written]
 
 
 def _interval(bounds: Interval | tuple[float, float] | None) -> list[str] | None:
@@ -115,7 +112,7 @@ def _of_x0(case: Case, verdict: Outcome, eps: Fraction) -> dict[str, Any]:
     """Claims about this X_0: what it contains of the dominant mode, its verdict, and a depth."""
     X0 = case.rational_X0
     assert X0 is not None
-    if not any(map(any, X0)):
+    if case.starts_at_zero:
         return {"verdict_x0": Outcome.UNDEFINED}
     claim: dict[str, Any] = {}
     if case.n > 1:
@@ -130,15 +127,13 @@ def _of_x0(case: Case, verdict: Outcome, eps: Fraction) -> dict[str, Any]:
 
 def _of_small_x0(case: Case, X0: Matrix, verdict: Outcome, eps: Fraction) -> dict[str, Any]:
     A, H = case.rational_A, case.rational_H
-    classes = closed_classes(case.A)
-    pi = exact_stationary(A, [list(map(int, members)) for members in classes])
-    content = mode_content(A, H, X0, pi)
+    content = mode_content(A, H, X0, case.rational_pi)
     if content.vanishes:
         return {"verdict_x0": Outcome.UNDEFINED}
     if all(row == X0[0] for row in X0):
         return {"verdict_x0": Outcome.TRIVIAL}
     claim: dict[str, Any] = {"verdict_x0": outcome_of_sign(content.comparison)}
-    if verdict is Outcome.SMOOTHING and len(classes) == 1:
+    if verdict is Outcome.SMOOTHING and len(case.classes) == 1:
         depth = certified_depth_in_balls(A, H, X0, eps)
         if depth is not None:
             claim |= {"eps": str(eps), "depth": depth.depth}

@@ -12,6 +12,7 @@ and 64 u pays for products of errors too; the power of two is exact, and an unde
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import factorial
 from typing import Any
 
@@ -20,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated
-from oversmoothing.theory.layer.case import is_masked
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import to_fraction
+from oversmoothing.theory.layer.entries import read_entries
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
 
 Array = NDArray[np.float64]
 
@@ -69,31 +69,23 @@ def softmax_in_floats(logits: Array) -> tuple[Array, Array]:
     return A, np.where(masked, 0.0, inflated(error, 10))
 
 
-def softmax_balls(logits: Sequence[Sequence[Any]], bits: int) -> flint.arb_mat:
-    """softmax of the rows in balls; entries are floats, fractions or "-inf" (exactly 0)."""
+def softmax_balls(logits: Sequence[Sequence[Fraction | None]], bits: int) -> flint.arb_mat:
+    """softmax of the rows in balls; None is masked (exactly 0)."""
     with at_precision(bits):
         found = []
-        for i, row in enumerate(logits):
-            exact = [
-                None if is_masked(x) else to_fraction(x, f"logits[{i}, {j}]")
-                for j, x in enumerate(row)
-            ]
-            top = max(x for x in exact if x is not None)
-            weights = [flint.arb(0) if x is None else _ball(x - top).exp() for x in exact]
+        for row in logits:
+            top = max(x for x in row if x is not None)
+            weights = [flint.arb(0) if x is None else to_ball(x - top).exp() for x in row]
             total = sum(weights, flint.arb(0))
             found.append([weight / total for weight in weights])
         return flint.arb_mat(found)
 
 
-def _ball(x: Any) -> flint.arb:
-    return flint.arb(flint.fmpq(x.numerator, x.denominator))
-
-
-def softmax_enclosure(logits: Sequence[Sequence[Any]]) -> tuple[Array, Array]:
+def softmax_enclosure(logits: Any) -> tuple[Array, Array]:
     """(A, error) as `softmax_in_floats`, of logits that may be fractions, through balls."""
-    A, error = nearest(softmax_balls(logits, _BITS))
-    masked = np.array([[is_masked(x) for x in row] for row in logits])
-    return A, np.where(masked, 0.0, error)
+    entries = read_entries(logits, "logits", masks=True)
+    A, error = nearest(softmax_balls(entries.masked, _BITS))
+    return A, np.where(np.isneginf(entries.floats), 0.0, error)
 
 
 def nearest(balls: flint.arb_mat) -> tuple[Array, Array]:

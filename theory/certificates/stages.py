@@ -13,7 +13,6 @@ from itertools import repeat
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.certificates.ball_spectra import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.certificates.certified_radii import (
@@ -25,9 +24,8 @@ from oversmoothing.theory.certificates.certified_radii import (
 from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, with_zeros
 from oversmoothing.theory.certificates.softmax import nearest, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import to_flint, to_fractions
+from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.spectra.radii import Interval, radius_in_balls
 from oversmoothing.theory.verdict.exact_comparison import (
     EXACT_BITS,
@@ -36,9 +34,7 @@ from oversmoothing.theory.verdict.exact_comparison import (
 )
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
 
-# Up to this n and d fractions are decided exactly ...
-EXACT_SIZE = 48
-# ... and, beyond what float64 separates, the exact values of binary64 numbers.
+# Up to this n and d the exact values of binary64 numbers that float64 does not separate.
 EXACT_FALLBACK_SIZE = 24
 # Side of the largest matrix that goes through balls: some ten seconds for each doubling of its
 # digits. A head counts by the side r of its core.
@@ -48,13 +44,12 @@ _BITS = 160
 
 def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
     """The verdict of the first stage that reaches one; its exact form where it was exact."""
-    size = max(case.n, case.d)
-    if case.exact and size <= EXACT_SIZE:
+    if case.decidable:
         return exact_stage(case)
     found = float_stage(case)
     if found.verdict is not Outcome.UNDECIDED:
         return found, None
-    if case.logits is None and size <= EXACT_FALLBACK_SIZE:
+    if case.logits is None and max(case.n, case.d) <= EXACT_FALLBACK_SIZE:
         return exact_stage(case)
     if ball_side(case) <= BALL_SIZE:
         return ball_stage(case), None
@@ -77,22 +72,10 @@ def float_stage(case: Case) -> CertifiedDominance:
     else:
         value = given_discs(case.H, case.factors)
         if case.logits is None:
-            attention = attention_discs(case.given_A)
+            attention = attention_discs(case.given["A"].floats)
         else:
             attention = attention_discs(*softmax_in_floats(case.logits))
-    return certify_spectra(attention, value, _copies_of_one(case) - 1)
-
-
-def _copies_of_one(case: Case) -> int:
-    """How often the eigenvalue 1 occurs in A."""
-    return len(closed_classes(_pattern(case)))
-
-
-def _pattern(case: Case) -> NDArray[np.float64]:
-    """1 where A_ij > 0, else 0: by the input, since rounding can lose what is small."""
-    if case.logits is not None:
-        return np.isfinite(case.logits).astype(np.float64)
-    return np.array([[float(x > 0) for x in row] for row in to_fractions(case.raw["A"], "A")])
+    return certify_spectra(attention, value, len(case.classes) - 1)
 
 
 # ----------------------------------------------------------------------------------------- exact
@@ -104,7 +87,7 @@ def exact_stage(case: Case) -> tuple[CertifiedDominance, ExactDominance]:
     trivial = case.n == 1
     verdict = Outcome.TRIVIAL if trivial else outcome_of_sign(found.comparison)
     reason = f"decided on the exact input; equality needs {found.bits_needed} bits"
-    if _copies_of_one(case) > 1:
+    if len(case.classes) > 1:
         reason += "; the eigenvalue 1 of A repeats"
     method = "exact: isolated roots of characteristic polynomials, gap bound for equality"
     with at_precision(_BITS):
@@ -149,7 +132,7 @@ def attention_balls(case: Case) -> flint.arb_mat:
     """A [n, n] in balls: the softmax of the logits, or the exact values with their row sums."""
     with at_precision(BITS):
         if case.logits is not None:
-            return softmax_balls(case.raw["logits"], BITS)
+            return softmax_balls(case.given["logits"].masked, BITS)
         return flint.arb_mat(to_flint(case.rational_A))
 
 
@@ -179,7 +162,7 @@ def value_spectra(case: Case) -> Iterator[BallSpectrum]:
 
 def attention_boxes(case: Case) -> Iterator[list[flint.acb]]:
     """The boxes of `attention_spectra`; of a causal A its diagonal without A_11 = 1 (T1h)."""
-    if not np.triu(_pattern(case), 1).any():
+    if not np.triu(case.positive, 1).any():
         A = attention_balls(case)
         return repeat([flint.acb(A[i, i]) for i in range(1, case.n)])
     return (found.boxes for found in attention_spectra(case))

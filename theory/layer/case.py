@@ -3,28 +3,30 @@
 Attention is given as A or as the "logits" whose softmax over each row it is ("-inf" masks); the
 value projection as H or as the factors "W_V" and "W_proj" of a head, H = (W_V W_proj)^T. Numbers
 are binary64 (A then means A_ij / sum_k A_ik); strings ("3/4"), integers and Fractions are exact,
-and then the rows of A must sum to 1 exactly. One float anywhere makes the case numerical.
+and then the rows of A must sum to 1 exactly. One float anywhere makes the case numerical. Every
+entry is read once, here.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
+from oversmoothing.theory.layer.entries import Entries, read_entries
+from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.rational import (
     Matrix,
+    exact_stationary,
     from_flint,
-    is_exact_entry,
     normalised_rows,
-    rows_of,
     to_flint,
-    to_float,
-    to_fraction,
     to_fractions,
 )
 from oversmoothing.theory.support.errors import InputError
@@ -33,29 +35,27 @@ from oversmoothing.theory.support.files import read_text
 Array = NDArray[np.float64]
 
 _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
+# Fractions are decided exactly up to this n and d; larger ones are rounded to binary64.
+EXACT_SIZE = 48
 # Weights that exist and underflow stay the smallest number, so that only masks are zeros.
 _TINY = 5e-324
 
 
 @dataclass(frozen=True)
 class Case:
-    """A [n, n], H [d, d], X0 [n, d] or None. exact: every entry was given exactly, A among them.
+    """A [n, n], H [d, d], X0 [n, d] or None in binary64, each row of A divided by its sum.
 
-    logits: [n, n] with -inf where masked, where A was given so; factors: (W_V [d, r],
-    W_proj [r, d]), where H was. numbers: "fractions" where every entry was given exactly (logits
-    too), else "binary64". The fractions (`rational_*`) are exact in both: those of binary64 input
-    are its binary values, with the rows of A divided by their sums. For logits `rational_A` is a
-    matrix near A, not A.
+    given: the matrices as they were given, by name: "A" or "logits", "H" or "W_V" and "W_proj",
+    and "X0". numbers: "fractions" where every entry was given exactly (logits too), else
+    "binary64". The fractions (`rational_*`) are exact in both: those of binary64 input are its
+    binary values, with the rows of A divided by their sums. For logits `rational_A` is a matrix
+    near A, not A.
     """
 
     A: Array
     H: Array
     X0: Array | None
-    exact: bool
-    numbers: str
-    raw: dict[str, list[list[Any]]]
-    logits: Array | None = None
-    factors: tuple[Array, Array] | None = None
+    given: dict[str, Entries]
 
     @property
     def n(self) -> int:
@@ -66,46 +66,80 @@ class Case:
         return len(self.H)
 
     @property
-    def given_A(self) -> Array:
-        """A as it was given in binary64, its rows not yet divided by their sums."""
-        return self.A if self.logits is not None else _floating(self.raw["A"], "A")
+    def numbers(self) -> str:
+        some = next(iter(self.given.values()))
+        return "binary64" if some.written is None else "fractions"
 
     @property
-    def rational_A(self) -> Matrix:
+    def exact(self) -> bool:
+        """Whether every entry was given exactly, A among them."""
+        return "A" in self.given and self.numbers == "fractions"
+
+    @property
+    def decidable(self) -> bool:
+        """Whether exact arithmetic decides the case: fractions, and not too many of them."""
+        return self.exact and max(self.n, self.d) <= EXACT_SIZE
+
+    @property
+    def logits(self) -> Array | None:
+        """[n, n] with -inf where masked, where A was given so."""
+        return self.given["logits"].floats if "logits" in self.given else None
+
+    @property
+    def factors(self) -> tuple[Array, Array] | None:
+        """(W_V [d, r], W_proj [r, d]), where H was given so."""
+        return (
+            None if "H" in self.given else (self.given["W_V"].floats, self.given["W_proj"].floats)
+        )
+
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """Where A_ij > 0, by the input, since rounding can lose what is small."""
         if self.logits is not None:
+            return np.isfinite(self.logits)
+        if not self.exact:
+            return self.given["A"].floats > 0
+        return np.array([[x > 0 for x in row] for row in self.rational_A])
+
+    @cached_property
+    def classes(self) -> list[list[int]]:
+        """The closed classes of tokens: as many as A has eigenvalues 1."""
+        return [members.tolist() for members in closed_classes(self.positive.astype(np.float64))]
+
+    @cached_property
+    def rational_A(self) -> Matrix:
+        if "A" not in self.given:
             return normalised_rows(to_fractions(self.A.tolist(), "A"))
-        A = to_fractions(self.raw["A"], "A")
+        A = self.given["A"].fractions
         return A if self.exact else normalised_rows(A)
 
-    @property
+    @cached_property
     def rational_H(self) -> Matrix:
-        if self.factors is None:
-            return to_fractions(self.raw["H"], "H")
+        if "H" in self.given:
+            return self.given["H"].fractions
         W_V, W_proj = (to_flint(factor) for factor in self.rational_factors)
         return from_flint((W_V * W_proj).transpose())
 
     @property
     def rational_factors(self) -> tuple[Matrix, Matrix]:
         """W_V and W_proj, where H was given so."""
-        return to_fractions(self.raw["W_V"], "W_V"), to_fractions(self.raw["W_proj"], "W_proj")
+        return self.given["W_V"].fractions, self.given["W_proj"].fractions
+
+    @cached_property
+    def rational_X0(self) -> Matrix | None:
+        return self.given["X0"].fractions if "X0" in self.given else None
 
     @property
-    def rational_X0(self) -> Matrix | None:
-        return to_fractions(self.raw["X0"], "X0") if "X0" in self.raw else None
+    def starts_at_zero(self) -> bool:
+        """Whether X_0 = 0."""
+        if self.numbers == "fractions":
+            return self.rational_X0 is not None and not any(map(any, self.rational_X0))
+        return self.X0 is not None and not self.X0.any()
 
-
-def is_masked(entry: Any) -> bool:
-    """Whether a logit is -inf, as a float or as the string "-inf"."""
-    return entry == "-inf" or (isinstance(entry, float | np.floating) and entry == -np.inf)
-
-
-def _is_exact(raw: dict[str, list[list[Any]]]) -> bool:
-    return all(
-        is_masked(entry) or is_exact_entry(entry)
-        for matrix in raw.values()
-        for row in matrix
-        for entry in row
-    )
+    @cached_property
+    def rational_pi(self) -> list[Fraction]:
+        """The stationary distribution of `rational_A`, the mean over the closed classes (T1d)."""
+        return exact_stationary(self.rational_A, self.classes)
 
 
 def make_case(
@@ -115,78 +149,56 @@ def make_case(
     *,
     logits: Any = None,
     factors: tuple[Any, Any] | None = None,
-    tolerance: float | None = None,
 ) -> Case:
     """Validate one case. Raises `InputError` saying what is wrong with which matrix.
 
-    Exactly one of A and logits, and one of H and factors = (W_V, W_proj). tolerance: how far a row
-    sum of a numerical A may be from 1 (n eps unless given).
+    Exactly one of A and logits, and one of H and factors = (W_V, W_proj).
     """
     if (A is None) == (logits is None):
         raise InputError('give exactly one of "A" and "logits" (A is the softmax of their rows)')
     if (H is None) == (factors is None):
         raise InputError('give exactly one of "H" and the pair "W_V", "W_proj"')
-    given = {"A": A, "logits": logits, "H": H, "X0": X0}
-    given = {name: value for name, value in given.items() if value is not None}
+    matrices = {"A": A, "logits": logits, "H": H, "X0": X0}
     if factors is not None:
-        given |= {"W_V": factors[0], "W_proj": factors[1]}
-    raw = {name: rows_of(value, name) for name, value in given.items()}
-    table = _logits(raw["logits"]) if "logits" in raw else None
-    numbers = "fractions" if _is_exact(raw) else "binary64"
-    if numbers == "binary64":
+        matrices |= {"W_V": factors[0], "W_proj": factors[1]}
+    given = {
+        name: read_entries(value, name, masks=name == "logits")
+        for name, value in matrices.items()
+        if value is not None
+    }
+    if any(entries.written is None for entries in given.values()):
         # What is computed with and what a certificate says must be the same numbers.
-        raw = {
-            name: (_floating(rows, name) if table is None or name != "logits" else table).tolist()
-            for name, rows in raw.items()
-        }
-    exact = "A" in raw and numbers == "fractions"
-    if table is not None:
-        floating_A = check_attention(softmax(table))
-    elif exact:
-        rational_A = to_fractions(raw["A"], "A")
-        _check_exact_attention(rational_A)
-        floating_A = check_attention(to_float(rational_A), tolerance=1e-6)
+        given = {name: Entries(entries.floats, None) for name, entries in given.items()}
+    if "logits" in given:
+        attention = check_attention(softmax(_checked_logits(given["logits"].floats)))
+    elif given["A"].written is not None:
+        _check_exact_attention(given["A"].fractions)
+        attention = check_attention(given["A"].floats, tolerance=1e-6)
     else:
-        floating_A = check_attention(_floating(raw["A"], "A"), tolerance=tolerance)
-    pair = None
+        attention = check_attention(given["A"].floats)
     if factors is None:
-        floating_H = check_square(_floating(raw["H"], "H"))
+        value = check_square(given["H"].floats)
     else:
-        pair = _floating(raw["W_V"], "W_V"), _floating(raw["W_proj"], "W_proj")
-        if pair[1].shape != pair[0].shape[::-1]:
+        W_V, W_proj = given["W_V"].floats, given["W_proj"].floats
+        if W_proj.shape != W_V.shape[::-1]:
             raise InputError(
-                f"W = (W_V, W_proj) has shapes {list(pair[0].shape)} and {list(pair[1].shape)}; a "
+                f"W = (W_V, W_proj) has shapes {list(W_V.shape)} and {list(W_proj.shape)}; a "
                 "head needs [d, r] and [r, d]"
             )
-        floating_H = check_square((pair[0] @ pair[1]).T, name="(W_V W_proj)^T")
-    n, d = len(floating_A), len(floating_H)
-    states = None if X0 is None else check_states(_floating(raw["X0"], "X0"), n, d)
-    return Case(floating_A, floating_H, states, exact, numbers, raw, table, pair)
+        value = check_square((W_V @ W_proj).T, name="(W_V W_proj)^T")
+    states = None
+    if "X0" in given:
+        states = check_states(given["X0"].floats, len(attention), len(value))
+    return Case(attention, value, states, given)
 
 
-def _floating(rows: list[list[Any]], name: str) -> Array:
-    """Floats as they are (NaN included, for the checks to name), anything exact rounded once."""
-    values = [
-        [
-            float(entry)
-            if isinstance(entry, float | np.floating)
-            else float(to_fraction(entry, f"{name}[{i}, {j}]"))
-            for j, entry in enumerate(row)
-        ]
-        for i, row in enumerate(rows)
-    ]
-    return np.array(values, dtype=np.float64)
-
-
-def _logits(rows: list[list[Any]]) -> Array:
-    """The logits in binary64, -inf where masked. Raises `InputError` where they are none."""
-    masked = np.array([[is_masked(entry) for entry in row] for row in rows])
-    rest = [[0 if is_masked(entry) else entry for entry in row] for row in rows]
-    table = check_square(_floating(rest, "logits"), name="logits")
+def _checked_logits(table: Array) -> Array:
+    """Raises `InputError` unless the logits are square, finite but for -inf, none masked whole."""
+    masked = np.isneginf(table)
+    check_square(np.where(masked, 0.0, table), name="logits")
     empty = np.flatnonzero(masked.all(axis=1))
     if len(empty):
         raise InputError(f"row {empty[0]} of the logits is all -inf: nothing is left to attend to")
-    table[masked] = -np.inf
     return table
 
 

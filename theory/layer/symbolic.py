@@ -1,11 +1,9 @@
-"""I + H (x) A in sympy: built from symbols, its eigenpairs derived and checked (T1a-d).
+"""I + H (x) A in sympy: built from symbols, its structure checked identically (T1a-d).
 
 vec stacks columns, so vec(A X W) = (W^T (x) A) vec(X) = (H (x) A) vec(X).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import sympy as sp
 
@@ -41,46 +39,6 @@ def symbolic_matrix(rows: int, columns: int, name: str) -> sp.Matrix:
 def vec_residual(A: sp.Matrix, H: sp.Matrix, X: sp.Matrix) -> sp.Matrix:
     """vec(X + A X H^T) - (I + H (x) A) vec(X): zero identically."""
     return (vec(X + A * X * H.T) - layer_matrix(A, H) * vec(X)).applyfunc(sp.expand)
-
-
-@dataclass(frozen=True)
-class Eigenpair:
-    """An eigenvalue 1 + h a with multiplicity and its eigenvectors v_H (x) v_A (as columns)."""
-
-    value: sp.Expr
-    attention_value: sp.Expr
-    value_value: sp.Expr
-    multiplicity: int
-    vectors: list[sp.Matrix]
-
-
-def eigenpairs(A: sp.Matrix, H: sp.Matrix) -> list[Eigenpair]:
-    """Eigenpairs of I + H (x) A derived from those of A and of H, each checked (T1a).
-
-    Every residual M (v_H (x) v_A) - (1 + h a) (v_H (x) v_A) must simplify to exactly zero; a
-    failing one raises `ArithmeticError`. Defective A or H are legal: there are then fewer vectors
-    than the multiplicity.
-    """
-    M = layer_matrix(A, H)
-    pairs = []
-    for a, count_a, vectors_a in A.eigenvects():
-        for h, count_h, vectors_h in H.eigenvects():
-            value = 1 + h * a
-            vectors = []
-            for v_h in vectors_h:
-                for v_a in vectors_a:
-                    vector = sp.kronecker_product(v_h, v_a)
-                    residual = (M * vector - value * vector).applyfunc(_zero_form)
-                    if any(entry != 0 for entry in residual):
-                        raise ArithmeticError(f"residual {residual} of eigenvalue {value}")
-                    vectors.append(vector)
-            pairs.append(Eigenpair(sp.simplify(value), a, h, count_a * count_h, vectors))
-    return pairs
-
-
-def _zero_form(entry: sp.Expr) -> sp.Expr:
-    """0 where the expression is identically zero."""
-    return sp.simplify(sp.radsimp(sp.expand(entry)))
 
 
 def characteristic_residual(A: sp.Matrix, H: sp.Matrix) -> sp.Expr:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.layer.quotient import quotient
 
@@ -130,6 +131,14 @@ def attention_spectrum(A: Array) -> Spectrum:
 def value_projection_spectrum(H: Array) -> Spectrum:
     """spec(H) for a dense H [d, d] (or W: a transpose has the same eigenvalues): d values."""
     return eigenvalues(H)
+
+
+def spectra_of(case: Case) -> tuple[Spectrum, Spectrum]:
+    """(spec(A) without one copy of 1, spec(H)) of a case, of a head through its factors."""
+    value = (
+        value_projection_spectrum(case.H) if case.factors is None else head_spectrum(*case.factors)
+    )
+    return attention_spectrum(case.A), value
 
 
 def head_spectrum(W_V: Array, W_proj: Array) -> Spectrum:

@@ -1,7 +1,7 @@
 """The verdict: does X -> X + A X W oversmooth, and why (T1-T4, T6b).
 
-Exact input is decided exactly (theory.verdict.exact_verdict); binary64 input numerically, with
-UNDECIDED wherever rounding could turn the answer (theory.verdict.float_verdict).
+One way: case -> spectra -> comparison -> limits -> `Verdict`. Exact input is decided exactly,
+binary64 input numerically, with UNDECIDED wherever rounding could turn the answer.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.certificates.certified_verdict import certify_case
+from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.case import Case, make_case
 from oversmoothing.theory.layer.checks import one_of
 from oversmoothing.theory.numbers.rational import rows_of
-from oversmoothing.theory.spectra.spectrum import head_spectrum, value_projection_spectrum
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.exact_verdict import EXACT_SIZE, decide_exactly
-from oversmoothing.theory.verdict.float_verdict import decide_numerically
-
-__all__ = ["Verdict", "case_verdict", "check_depths", "verdict"]
+from oversmoothing.theory.verdict.comparison import compare_radii
+from oversmoothing.theory.verdict.limits import UNKNOWN
+from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.start_limits import generic_limits, limits_of_start
+from oversmoothing.theory.verdict.words import ONE_TOKEN, ZERO_STATE, limit_words, repeated_one
 
 
 def verdict(
@@ -32,7 +32,6 @@ def verdict(
     W: Any = None,
     X0: Any = None,
     depth: int | Iterable[int] = (),
-    certified: bool = False,
 ) -> Verdict:
     """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
 
@@ -40,15 +39,16 @@ def verdict(
     (-inf masks); H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the factors of
     one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
     counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
-    (except logits), others in binary64. certified: enclose the radii rigorously (status
-    "certified"; a verdict in fractions stays "exact"); what cannot be enclosed is UNDECIDED.
-    Raises `InputError` on illegal input.
+    (except logits), others in binary64. Raises `InputError` on illegal input.
     """
-    depths = check_depths(depth)
+    return case_verdict(given_case(A, logits, H, W, X0), check_depths(depth))
+
+
+def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
+    """The case of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
-        return case_verdict(make_case(A, None, X0, logits=logits, factors=W), depths, certified)
-    transposed = H if W is None else _transpose(W)
-    return case_verdict(make_case(A, transposed, X0, logits=logits), depths, certified)
+        return make_case(A, None, X0, logits=logits, factors=W)
+    return make_case(A, H if W is None else _transpose(W), X0, logits=logits)
 
 
 def _transpose(W: Any) -> Any:
@@ -64,11 +64,37 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def case_verdict(case: Case, depths: list[int], certified: bool = False) -> Verdict:
+def case_verdict(case: Case, depths: list[int]) -> Verdict:
     """The verdict on a validated case, exactly where the input is exact and not too large."""
-    if case.exact and max(case.n, case.d) <= EXACT_SIZE:
-        return decide_exactly(case, depths)
-    known = case.factors
-    value = value_projection_spectrum(case.H) if known is None else head_spectrum(*known)
-    found = decide_numerically(case, depths, value)
-    return certify_case(case, found) if certified else found
+    found = compare_radii(case)
+    outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
+    if case.n == 1:
+        outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
+    elif len(case.classes) > 1:
+        reason += repeated_one(len(case.classes))
+    verdict_x0 = None
+    if case.X0 is None:
+        behaviour = generic_limits(case, found)
+    elif case.starts_at_zero:
+        behaviour, reason = UNKNOWN, ZERO_STATE
+        outcome = verdict_x0 = Outcome.UNDEFINED
+    else:
+        behaviour, verdict_x0, note = limits_of_start(case)
+        reason += note
+    if outcome is not Outcome.TRIVIAL:
+        reason += limit_words(behaviour, case.X0 is not None)
+    return Verdict(
+        outcome,
+        found.status,
+        found.rho_consensus,
+        None if case.n == 1 else rho_q,
+        reason,
+        behaviour.tends_to,
+        behaviour.limit,
+        behaviour.limit_rank,
+        verdict_x0,
+        {} if case.X0 is None else ratios_at(case, depths),
+        case.X0 is not None,
+        found.attention,
+        found.value,
+    )

@@ -1,0 +1,44 @@
+"""`oversmoothing.verdict`: the theory's answer, certified where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.verdict import case_verdict, check_depths, given_case
+
+
+def verdict(
+    *,
+    A: Any = None,
+    logits: Any = None,
+    H: Any = None,
+    W: Any = None,
+    X0: Any = None,
+    depth: int | Iterable[int] = (),
+    certified: bool = False,
+) -> Verdict:
+    """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
+
+    Matrices go by keyword only: A [n, n] row-stochastic, or the logits [n, n] whose softmax it is
+    (-inf masks); H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the factors of
+    one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
+    counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
+    (except logits), others in binary64. certified: enclose the radii rigorously (status
+    "certified"; a verdict in fractions stays "exact"); what cannot be enclosed is UNDECIDED.
+    Raises `InputError` on illegal input.
+    """
+    return answer(given_case(A, logits, H, W, X0), check_depths(depth), certified)
+
+
+def answer(case: Case, depths: list[int], certified: bool = False) -> Verdict:
+    """The verdict on a validated case."""
+    found = case_verdict(case, depths)
+    if not certified or case.decidable:
+        return found
+    # Loaded for who asks for it: a verdict is quick to start.
+    from oversmoothing.theory.certificates.certified_verdict import certify_case
+
+    return certify_case(case, found)

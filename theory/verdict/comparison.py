@@ -1,0 +1,117 @@
+"""rho_C against rho_Q for one case, exactly or in float64, with the words that say it (T2, T3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.radii import Interval
+from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
+from oversmoothing.theory.verdict.exact_comparison import (
+    ExactDominance,
+    Mode,
+    exact_dominance,
+    generic_rank,
+    jordan_size,
+)
+from oversmoothing.theory.verdict.float_comparison import compare
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.words import compared, number
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome for generic X_0, by status "exact" or "numerical", both radii, and why.
+
+    attention, value: the spectra in float64. rank: the asymptotic rank for generic X_0 where exact
+    arithmetic knows it (T4c).
+    """
+
+    outcome: Outcome
+    status: str
+    rho_consensus: float
+    rho_quotient: float
+    reason: str
+    attention: Spectrum
+    value: Spectrum
+    rank: int | None = None
+
+
+def compare_radii(case: Case) -> Comparison:
+    """Exactly where the case allows it, else in float64 with UNDECIDED where rounding decides."""
+    return _exactly(case) if case.decidable else _numerically(case)
+
+
+def _exactly(case: Case) -> Comparison:
+    found = exact_dominance(case.rational_A, case.rational_H)
+    outcome = outcome_of_sign(found.comparison)
+    rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
+    if outcome is Outcome.TIE:
+        rho_q = rho_c
+    reason = _exact_reason(found, outcome, rho_c, rho_q) if found.quotient else ""
+    return Comparison(
+        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), generic_rank(found)
+    )
+
+
+def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: float) -> str:
+    if outcome is Outcome.UNDECIDED:
+        return (
+            f"the radii agree to over 16000 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}); to "
+            f"prove them equal would take {found.bits_needed} bits, more than this tool spends."
+        )
+    consensus, quotient = _mode_words(found.consensus[0]), _mode_words(found.quotient[0])
+    reason = compared(outcome, rho_c, rho_q, consensus, quotient)
+    if outcome is Outcome.TIE:
+        s_c = max(map(jordan_size, found.consensus))
+        s_q = max(map(jordan_size, found.quotient))
+        reason += (
+            f" Jordan blocks of size {s_c} (consensus) and {s_q} (quotient) sit there: for generic "
+            f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b)."
+        )
+    return reason
+
+
+def _mode_words(mode: Mode) -> str:
+    with at_precision(64):
+        h = complex(mode.value.ball(64).mid())
+        a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
+    return f"h = {number(h)}, a = {number(complex(a))}"
+
+
+def _numerically(case: Case) -> Comparison:
+    attention, value = spectra_of(case)
+    outcome, consensus, quotient = compare(attention, value)
+    rho_c, rho_q = consensus.middle, quotient.middle
+    if outcome is Outcome.TIE:
+        rho_q = rho_c
+    reason = _numerical_reason(outcome, attention, value, consensus, quotient)
+    return Comparison(outcome, "numerical", rho_c, rho_q, reason, attention, value)
+
+
+def _numerical_reason(
+    outcome: Outcome,
+    attention: Spectrum,
+    value: Spectrum,
+    consensus: Interval,
+    quotient: Interval,
+) -> str:
+    if quotient.index is None or consensus.index is None:
+        return ""
+    if outcome is Outcome.UNDECIDED:
+        return (
+            f"rounding decides: rho_C = {consensus.middle:.12g} +- "
+            f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.middle:.12g} +- "
+            f"{(quotient.high - quotient.low) / 2:.1e} overlap. Write the entries as fractions "
+            '("-4/3") for an exact decision; for a head of rank r < d pass W=(W_V, W_proj).'
+        )
+    i, j = quotient.index
+    h_c, h_q = value.values[consensus.index[1]], value.values[j]
+    return compared(
+        outcome,
+        consensus.middle,
+        quotient.middle,
+        f"h = {number(complex(h_c))}, a = 1",
+        f"h = {number(complex(h_q))}, a = {number(complex(attention.values[i]))}",
+    )
