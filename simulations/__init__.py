@@ -1,0 +1,1 @@
+"""Simulated layers, their metrics and spectra, and sweeps over drawn cases."""

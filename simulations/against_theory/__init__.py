@@ -1,0 +1,1 @@
+"""Runs beside what the theory predicts for them."""

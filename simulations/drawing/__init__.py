@@ -1,0 +1,1 @@
+"""How the project draws: one style, and the phase diagram of a sweep."""

@@ -25,14 +25,15 @@ from oversmoothing.simulations.drawing.picture import (
 from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import write_atomically
+from oversmoothing.theory.verdict.outcome import Outcome
 
 MAX_PANELS = 6
 # Where |log r| times the depth is below this, the depth cannot tell smoothing from bounded.
 SLOW = 5.0
-_COUNTS = ("SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL", "UNDECIDED")
+_COUNTS = tuple(one for one in Outcome if one != Outcome.UNDEFINED)
 
 _SHARE = LinearSegmentedColormap.from_list(
-    "share", [VERDICT_COLOUR["NON_SMOOTHING"], "#F7F7F7", VERDICT_COLOUR["SMOOTHING"]]
+    "share", [VERDICT_COLOUR[Outcome.NON_SMOOTHING], "#F7F7F7", VERDICT_COLOUR[Outcome.SMOOTHING]]
 )
 _SLOPE = _SHARE.reversed()
 
@@ -91,9 +92,9 @@ def _cell(part: pd.DataFrame) -> dict[str, Any]:
         "slow": 0,
     }
     if "slope" in part:
-        smooth = part["verdict"] == "SMOOTHING"
+        smooth = part["verdict"] == Outcome.SMOOTHING
         # Several heads have no common pi, and no such floor.
-        runs = (smooth | (part["verdict"] == "NON_SMOOTHING")) & (part["heads"] == 1)
+        runs = (smooth | (part["verdict"] == Outcome.NON_SMOOTHING)) & (part["heads"] == 1)
         runs &= part["log_hfc_lfc"].notna()
         below = part["log_hfc_lfc"] < -0.5 * np.log((part["n"] - 1).clip(lower=1))
         slow = part["predicted_log_rate"].abs() * part["depth"] < SLOW

@@ -12,6 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from oversmoothing.theory.verdict.outcome import Outcome
+
 FULL_WIDTH = 7.0  # inches: the text width of a two-column page
 
 # Okabe and Ito (2008): told apart under every common form of colour blindness and in grey.
@@ -29,12 +31,12 @@ PALETTE: dict[str, str] = {
 
 # One colour per verdict, the same in every figure.
 VERDICT_COLOUR: dict[str, str] = {
-    "SMOOTHING": PALETTE["blue"],
-    "NON_SMOOTHING": PALETTE["vermillion"],
-    "TIE": PALETTE["green"],
-    "TRIVIAL": PALETTE["grey"],
-    "UNDEFINED": PALETTE["grey"],
-    "UNDECIDED": PALETTE["orange"],
+    Outcome.SMOOTHING: PALETTE["blue"],
+    Outcome.NON_SMOOTHING: PALETTE["vermillion"],
+    Outcome.TIE: PALETTE["green"],
+    Outcome.TRIVIAL: PALETTE["grey"],
+    Outcome.UNDEFINED: PALETTE["grey"],
+    Outcome.UNDECIDED: PALETTE["orange"],
 }
 
 STYLE: Any = {

@@ -1,0 +1,1 @@
+"""The layer X' = X + A X W run to any depth, by several methods (T1, T11)."""

@@ -17,10 +17,18 @@ from threadpoolctl import threadpool_limits
 from oversmoothing.simulations.spectra.head_values import HeadValues
 from oversmoothing.simulations.spectra.steps import CHUNK, CLASSES, METHODS, Answers, decide_share
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.outcome import Outcome
 
 Array = NDArray[np.float64]
 
-VERDICTS = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE", 2: "UNDECIDED", 3: "TRIVIAL"}
+# Codes of `lapack.decide` in arrays of one byte each.
+VERDICTS = {
+    1: Outcome.SMOOTHING,
+    -1: Outcome.NON_SMOOTHING,
+    0: Outcome.TIE,
+    2: Outcome.UNDECIDED,
+    3: Outcome.TRIVIAL,
+}
 # Matrices that one worker takes at a time.
 _SHARE = 16 * CHUNK
 

@@ -14,6 +14,7 @@ from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import EPS, attention_spectrum
 from oversmoothing.theory.verdict.float_comparison import compare
+from oversmoothing.theory.verdict.outcome import Outcome
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -74,7 +75,7 @@ def conditioned_interval(A: Array, head: HeadValues) -> tuple[int, float, float,
     """(verdict code, low, high, values) with condition numbers and the structure of A counted."""
     attention = attention_spectrum(A)
     name, _, found = compare(attention, head.spectrum)
-    code = {"SMOOTHING": 1, "NON_SMOOTHING": -1, "TIE": 0}.get(name, 2)
+    code = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1, Outcome.TIE: 0}.get(name, 2)
     return code, found.low, found.high, attention.values
 
 

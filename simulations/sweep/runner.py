@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from oversmoothing.simulations.sweep.config import Config
-from oversmoothing.simulations.sweep.outcome import outcome
+from oversmoothing.simulations.sweep.point_outcome import outcome
 from oversmoothing.simulations.sweep.points import Point, Points
 from oversmoothing.simulations.sweep.store import PointRange, Store
 from oversmoothing.theory.support.errors import InputError, RequirementError
@@ -121,7 +121,9 @@ def processes(workers: int) -> Backend:
 class Dask:
     """A backend on a Dask cluster: `client` is a distributed.Client.
 
-    A killed worker's chunks are given to another one, or to the one that replaces it.
+    A killed worker's chunks are given to another one, or to the one that replaces it. (joblib's own
+    Dask backend never hands on a chunk that killed every worker it was given to: tried with joblib
+    1.6, the generator waits for ever. Here it is an error that says what to do.)
     """
 
     client: Any

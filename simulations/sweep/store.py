@@ -26,10 +26,9 @@ import pyarrow.parquet as pq
 import scipy
 
 from oversmoothing.simulations.sweep.config import Config
-from oversmoothing.simulations.sweep.outcome import columns
 from oversmoothing.simulations.sweep.parameters import PARAMETERS
+from oversmoothing.simulations.sweep.point_outcome import columns
 from oversmoothing.simulations.sweep.points import Point
-from oversmoothing.theory.support import errors as theory_errors
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import output_folder, read_text, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance
@@ -44,7 +43,7 @@ _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 def schema(config: Config) -> pa.Schema:
     """Column -> type of the table: point, the parameters (null where a point has none), outcomes.
 
-    The outcomes are described at `simulations.sweep.outcome.columns`.
+    The outcomes are described at `simulations.sweep.point_outcome.columns`.
     """
     fields = [pa.field("point", pa.int64(), nullable=False)]
     fields += [pa.field(name, _TYPES[p.kind]) for name, p in PARAMETERS.items()]
@@ -224,18 +223,20 @@ def _parquet(table: pa.Table) -> bytes:
 @cache
 def _numerics() -> dict[str, str]:
     """What the last digits depend on: the libraries, and the source of everything that computes."""
-    simulations = Path(__file__).parent.parent
-    theory = Path(theory_errors.__file__).parent.parent
+    package = Path(__file__).parent.parent.parent
+    source = fingerprint([package / "simulations", package / "theory"])
+    return {"numpy": np.__version__, "scipy": scipy.__version__, "source": source}
+
+
+def fingerprint(folders: Iterable[Path]) -> str:
+    """A hash of every *.py file in the folders and theirs, but of what no value depends on."""
     total = hashlib.sha256()
-    for file in sorted([*simulations.rglob("*.py"), *theory.rglob("*.py")]):
-        # Proofs compute nothing that a sweep holds.
-        if not {"claims", "proofs", "checker"} & set(file.parts):
-            total.update(hashlib.sha256(file.read_bytes()).digest())
-    return {
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "source": total.hexdigest()[:12],
-    }
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            # Proofs compute nothing that a sweep holds.
+            if not {"claims", "proofs", "checker"} & set(file.relative_to(folder).parts):
+                total.update(hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()[:12]
 
 
 def _words(versions: dict[str, str]) -> str:

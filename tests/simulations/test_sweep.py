@@ -17,7 +17,7 @@ from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.generators.attention import Asymmetric
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
-from oversmoothing.simulations.sweep import outcome as outcomes
+from oversmoothing.simulations.sweep import point_outcome as outcomes
 from oversmoothing.simulations.sweep.config import (
     MAX_POINTS,
     Config,
@@ -27,8 +27,8 @@ from oversmoothing.simulations.sweep.config import (
     parse,
 )
 from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
-from oversmoothing.simulations.sweep.outcome import OUTCOMES, columns, outcome, states_at
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
+from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at
 from oversmoothing.simulations.sweep.points import Points, seed_of
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.quotient import quotient

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from oversmoothing.commands import COMMANDS
-from oversmoothing.simulations.sweep import runner
+from oversmoothing.simulations.sweep import runner, store
 from oversmoothing.simulations.sweep.config import Config, parse
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import Dask, connect, processes, run_sweep
@@ -175,11 +176,11 @@ def test_damaged_chunks_are_seen_said_and_computed_again(
 
 def test_overlapping_chunks_count_once(small: Config, unbroken: Path, tmp_path: Path) -> None:
     stopped_after(small, tmp_path, 2, chunk=10)
-    points, store = Points(small), Store(tmp_path, small, 80)
+    points, kept = Points(small), Store(tmp_path, small, 80)
     chunk, rows = runner.compute(
         (PointRange(15, 25), [points[k] for k in range(15, 25)], small.measures)
     )
-    store.add(chunk, [points[k] for k in range(15, 25)], rows)
+    kept.add(chunk, [points[k] for k in range(15, 25)], rows)
     assert same(run_sweep(small, tmp_path), unbroken)
 
 
@@ -201,6 +202,35 @@ def test_another_configuration_or_version_is_refused_with_advice(
     assert same(run_sweep(small, tmp_path, restart=True), unbroken)
     with pytest.raises(InputError, match="table of another configuration"):
         run_sweep(other, tmp_path)
+
+
+def test_a_numeric_file_that_changed_refuses_the_resume(
+    small: Config, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = Path(store.__file__).parent.parent.parent
+    copies = [tmp_path / name for name in ("simulations", "theory")]
+    for copy in copies:
+        shutil.copytree(package / copy.name, copy, ignore=shutil.ignore_patterns("__pycache__"))
+
+    assert store._numerics()["source"] == store.fingerprint(copies)
+
+    def numerics() -> dict[str, str]:
+        return {"numpy": "2", "source": store.fingerprint(copies)}
+
+    def append(place: str) -> None:
+        path = tmp_path / place
+        path.write_text(path.read_text("utf-8") + "\n# changed\n", "utf-8")
+
+    monkeypatch.setattr(store, "_numerics", numerics)
+    stopped_after(small, tmp_path / "out", 1, chunk=10)
+    append("theory/claims/__init__.py")
+    append("theory/proofs/claim.py")
+    stopped_after(small, tmp_path / "out", 1, chunk=10)
+    for place in ("simulations/generators/attention.py", "theory/spectra/spectrum.py"):
+        append(place)
+        with pytest.raises(InputError, match=r"source.*--restart"):
+            run_sweep(small, tmp_path / "out")
+        stopped_after(small, tmp_path / "out", 1, chunk=10, restart=True)
 
 
 def test_a_damaged_table_is_computed_again(

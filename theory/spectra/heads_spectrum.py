@@ -12,7 +12,7 @@ over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.checks import check_attention, check_square
 from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.spectra.spectrum import EPS, eigenvalues
+from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.outcome import Outcome
@@ -130,7 +130,9 @@ def quotient_radius(
     if size == 0:
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
-        return _dense_radius(_quotient_matrix(A, _dense(W), residual), "dense")
+        found = quotient_spectrum(quotient(A), np.swapaxes(_dense(W), -1, -2))
+        values = found.values + 1 if residual else found.values
+        return _largest(replace(found, values=values), "dense")
     operator = quotient_operator(A, W, residual)
     if beside is not None:
         rough = _arnoldi_radius(operator, residual, _ROUGH)
@@ -139,17 +141,25 @@ def quotient_radius(
     return _arnoldi_radius(operator, residual, _TOLERANCE)
 
 
-def _quotient_matrix(A: Array, W: Array, residual: bool) -> Array:
-    B = quotient(A)
-    size = B.shape[-1] * W.shape[-1]
-    # Row-major vec: vec(B Y W) = (B (x) W^T) vec(Y).
-    M: Array = np.einsum("hij,hlk->ikjl", B, W).reshape(size, size)
-    return np.eye(size) + M if residual else M
+def quotient_spectrum(B: Array, H: Array) -> Spectrum:
+    """spec(sum_h H_h (x) B_h), (n - 1) d eigenvalues mu by LAPACK with their errors.
+
+    B [heads, n-1, n-1], the quotients of checked A_h, H [heads, d, d]. A layer with the residual
+    has the multipliers 1 + mu on the quotient, one without has mu.
+    """
+    operator = np.asarray(sum(np.kron(H_h, B_h) for H_h, B_h in zip(H, B, strict=True)))
+    # Q^T A Q and the sum over the heads each round by about n eps of their size.
+    size = float(np.linalg.norm(operator)) + float(np.linalg.norm(H))
+    return eigenvalues(operator, rounding=4 * (B.shape[-1] + 1) * EPS * size)
 
 
 def _dense_radius(M: Array, method: str) -> Radius:
     # The entries of M are rounded, each by a few eps of what it is the sum of.
-    found = eigenvalues(M, rounding=4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M)))
+    rounding = 4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M))
+    return _largest(eigenvalues(M, rounding=rounding), method)
+
+
+def _largest(found: Spectrum, method: str) -> Radius:
     moduli = np.abs(found.values)
     place = int(np.argmax(moduli))
     value = float(moduli[place])

@@ -23,17 +23,17 @@ from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.heads_spectrum import quotient_spectrum
 from oversmoothing.theory.spectra.radii import Interval, consensus_interval
 from oversmoothing.theory.spectra.spectrum import (
-    EPS,
     attention_spectrum,
-    eigenvalues,
     head_spectrum,
     value_projection_spectrum,
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.expansion import expand, expansion_limits
 from oversmoothing.theory.verdict.float_comparison import compare
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def _outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Radii:
-    verdict: str
+    verdict: Outcome
     consensus: Interval
     quotient: Interval
     note: str | None = None
@@ -121,10 +121,10 @@ def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
     n, heads = len(drawn.X0), len(drawn.A)
     radii = _one_head(drawn) if heads == 1 else _several_heads(drawn)
     rho_c, rho_q = radii.consensus.middle, radii.quotient.middle
-    if radii.verdict == "TIE":
+    if radii.verdict == Outcome.TIE:
         rho_q = rho_c
     found: dict[str, Any] = {
-        "verdict": "TRIVIAL" if n == 1 else radii.verdict,
+        "verdict": Outcome.TRIVIAL if n == 1 else radii.verdict,
         "status": "numerical",
         "note": radii.note,
         "rho_consensus": rho_c,
@@ -161,27 +161,18 @@ def _several_heads(drawn: DrawnPoint) -> _Radii:
     B = quotient(drawn.A)
     rows = B.shape[-1] * drawn.H.shape[-1]
     if rows == 0:
-        return _Radii("TRIVIAL", consensus, Interval(0.0, 0.0, None))
+        return _Radii(Outcome.TRIVIAL, consensus, Interval(0.0, 0.0, None))
     if rows > OPERATOR_LIMIT:
         return _Radii(
-            "UNDECIDED",
+            Outcome.UNDECIDED,
             consensus,
             Interval(math.nan, math.nan, None),
             f"the quotient operator of several heads has {rows} rows, more than {OPERATOR_LIMIT}",
         )
-    operator = sum(np.kron(H_h, B_h) for H_h, B_h in zip(drawn.H, B, strict=True))
-    norms = [float(np.linalg.norm(M)) for M in (operator, drawn.H)]
-    # Q^T A Q and the sum over the heads each round by about n eps of their size.
-    rounding = 4 * len(drawn.X0) * EPS * (norms[0] + norms[1])
     # The quotient's multipliers are 1 + mu: "consensus" of a spectrum mu.
-    inner = consensus_interval(eigenvalues(np.asarray(operator), rounding=rounding))
-    if consensus.low > inner.high:
-        name = "SMOOTHING"
-    elif inner.low > consensus.high:
-        name = "NON_SMOOTHING"
-    else:
-        name = "UNDECIDED"
-    return _Radii(name, consensus, inner)
+    other = consensus_interval(quotient_spectrum(B, drawn.H))
+    name = outcome_of(consensus.low - other.high, consensus.high - other.low)
+    return _Radii(name, consensus, other)
 
 
 # ------------------------------------------------------------------------------ the measures
