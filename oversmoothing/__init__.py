@@ -13,15 +13,11 @@ torch.
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from oversmoothing.commands import COMMANDS
-from oversmoothing.commands.command import Command
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.inspect import inspect
@@ -108,44 +104,8 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _parser(offered: Sequence[Command], chosen: str | None) -> ArgumentParser:
-    """Every command by name; the arguments of the chosen one alone, since they may load torch."""
-    parser = ArgumentParser(
-        prog="oversmoothing",
-        description="Do a Transformer's tokens become alike as depth grows? It depends on the "
-        "spectrum: ask of a case, a simulation or a trained model.",
-    )
-    parser.add_argument("--version", action="version", version=f"oversmoothing {__version__}")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in offered:
-        described = f"{command.summary[0].upper()}{command.summary[1:]}."
-        sub = subparsers.add_parser(command.name, help=command.summary, description=described)
-        if command.name == chosen:
-            command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    chosen = next((word for word in words if not word.startswith("-")), None)
-    arguments: Namespace = _parser(COMMANDS, chosen).parse_args(words)
-    try:
-        return int(arguments.run(arguments))
-    except InputError as error:
-        print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
-        return 2
-    except RequirementError as error:
-        print(f"oversmoothing {arguments.command}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(
-            f"oversmoothing {arguments.command}: interrupted; what was finished is kept",
-            file=sys.stderr,
-        )
-        return 130
-    except BrokenPipeError:
-        # The reader of our output (head, less) has gone: nothing is wrong with the result.
-        sys.stderr.close()
-        return 0
+    from oversmoothing.commands.line import main as run
+
+    return run(argv)

@@ -29,6 +29,7 @@ from oversmoothing.simulations.drawing.picture import (
     new_figure,
     style,
 )
+from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.files import output_folder, write_atomically
 
 __all__ = ["FULL_WIDTH", "PALETTE", "STYLE", "VERDICT_COLOUR", "new_figure", "style"]
@@ -49,6 +50,12 @@ class Context:
     seed: int = 0
     device: str = "auto"
     progress: bool = True
+
+    @classmethod
+    def checked(cls, results: Path, seed: int, device: str) -> Context:
+        """With a device that is there and a folder that can be written. Raises `InputError`."""
+        choose_device(device)
+        return cls(output_folder(results), seed, device)
 
 
 class FigureModule(Protocol):

@@ -15,9 +15,11 @@ from typing import Any
 from oversmoothing.experiments.digits.images import CLASSES, IMAGE_SIZE, TRAIN, VALIDATION
 from oversmoothing.experiments.digits.vit import Architecture
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
 
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
 VARIANTS = {"vit": "free", "vit+": "plus", "vit-": "minus", "vit-random": "free"}
+TRAINED = ("vit", "vit+", "vit-")
 # Signs have no place in a folder name.
 _FOLDER = {"vit": "vit", "vit+": "vit-plus", "vit-": "vit-minus", "vit-random": "vit-random"}
 # Raised whenever code changes what a configuration trains to, so that old results are not reused.
@@ -146,3 +148,31 @@ def default_config(variant: str, seed: int = 0) -> TrainConfig:
     if variant == "vit-random":
         return TrainConfig(variant=variant, seed=seed, epochs=0)
     return TrainConfig(variant=variant, seed=seed)
+
+
+def configurations(path: str | None, variant: str | None, seed: int | None) -> list[TrainConfig]:
+    """Those of a JSON file of fields (none: the default's), for one variant or all trained ones.
+
+    variant, seed: go before the file's. Raises `InputError` for a file that holds no such object.
+    """
+    fields = {} if path is None else _read_fields(path)
+    if variant == "all" or (variant is None and "variant" not in fields):
+        variants = list(TRAINED)
+    else:
+        variants = [variant or fields["variant"]]
+    given = {} if seed is None else {"seed": seed}
+    source = path or "the command line"
+    return [
+        TrainConfig.from_json_object({**fields, **given, "variant": each}, source)
+        for each in variants
+    ]
+
+
+def _read_fields(path: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"'{path}' is not JSON ({error}): mend it there") from error
+    if not isinstance(value, dict):
+        raise InputError(f"'{path}' must hold a JSON object, {{...}}, of configuration fields")
+    return value

@@ -273,3 +273,24 @@ def _log_rows(
             }
         )
     return rows
+
+
+def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
+    """A row for each model; the flag says that it was trained before."""
+    rows = []
+    for model, stored in models:
+        log, metrics = model.run.log, model.run.metrics
+        kept = log[log["epoch"] == metrics["selected_epoch"]]
+        rows.append(
+            {
+                "model": metrics["variant"],
+                "seed": model.config.seed,
+                "test accuracy": f"{metrics['test_correct']}/{metrics['test_count']} = "
+                f"{100 * metrics['test_accuracy']:.2f} %",
+                "epoch kept": metrics["selected_epoch"],
+                "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
+                "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
+                "folder": str(model.run.folder),
+            }
+        )
+    return pd.DataFrame(rows)

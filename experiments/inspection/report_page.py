@@ -41,6 +41,21 @@ def columns(report: Findings) -> pd.DataFrame:
     return table
 
 
+def words(report: Report) -> str:
+    """What the short table counts, and the summary."""
+    spectra = (
+        f" Spectra of {report.spectra} inputs; rho_Q:\ntheir median. A real h loses at consensus "
+        "iff -s < h < 0; s: minimum over them."
+        if report.spectra
+        else ""
+    )
+    notes = "".join(f"\nNote: {note}." for note in report.notes)
+    return (
+        f"Means over {report.inputs}, {report.counted}; natural logarithms; cosines "
+        f"signed, over pairs of\ndistinct tokens.{spectra}{notes}\n{report.summary()}"
+    )
+
+
 def png(figure: Figure) -> bytes:
     """A figure as PNG without a date in it."""
     buffer = io.BytesIO()

@@ -12,8 +12,10 @@ from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_
 from oversmoothing.experiments.table1.table import (
     dominance_readings,
     nearest,
+    nearest_words,
     readings_of,
     summarise,
+    wide,
 )
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "dominance_cases",
     "dominance_readings",
     "nearest",
+    "nearest_words",
     "readings_of",
     "summarise",
+    "wide",
 ]

@@ -159,3 +159,27 @@ def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows).sort_values("distance", ignore_index=True)
+
+
+def nearest_words(table: pd.DataFrame) -> str:
+    """A sentence for each published column: which reading comes nearest."""
+    lines = []
+    for column in ("DeiT-B/16", "ViT-B/16"):
+        best = nearest(table, column).sort_values("distance").iloc[0]
+        lines.append(
+            f"Nearest to the published column {column}: {best['reading']}, {best['distance']:.1f} "
+            "points away (a comparison, no reproduction)."
+        )
+    return "\n".join(lines)
+
+
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """Percent and 95 % interval over inputs, a row a reading, a column a class."""
+    words = table.assign(
+        cell=[
+            f"{row.percent:.2f} [{row.percent_low:.2f}, {row.percent_high:.2f}]"
+            for row in table.itertuples()
+        ]
+    )
+    keys = ["model", "norm", "reading", "cases"]
+    return words.pivot(index=keys, columns="class", values="cell").reset_index().fillna("-")

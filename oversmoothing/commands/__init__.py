@@ -1,10 +1,10 @@
-"""The commands of `oversmoothing`, one module each, in the order in which they build up."""
+"""The commands of `oversmoothing`, one module each, in the order in which they build up.
 
-from __future__ import annotations
+A module holds one function of its command's name; its signature is the command, and what options
+of one name mean is said once, in `options`.
+"""
 
-from oversmoothing.commands.command import Command, lazy_command
-
-_SUMMARIES = {
+SUMMARIES = {
     "verdict": "does X' = X + A X H^T oversmooth, and why",
     "certify": "a rigorous verdict on a case, as a file",
     "rates": "rates and depths, predicted against measured",
@@ -22,8 +22,3 @@ _SUMMARIES = {
     "figures": "draw the figures and tables, each with its data",
     "reproduce": "the main job: train, simulate, check, draw, and the page",
 }
-
-COMMANDS: list[Command] = [
-    lazy_command(name, summary, f"oversmoothing.commands.{name.replace('-', '_')}")
-    for name, summary in _SUMMARIES.items()
-]

@@ -3,110 +3,50 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from tqdm import tqdm
+from typer import Option
 
-from oversmoothing.experiments.bench import measurements
-from oversmoothing.experiments.bench.benchmark import Measurement, Row
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import to_json, write_atomically
+from oversmoothing.commands.options import DataDir, Device, Json, ReportFile
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--only", nargs="+", metavar="NAME", help="measurements whose name holds one of these")
-    add("--list", action="store_true", help="print the measurements and what they measure")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="default %(default)s")
-    add("--data-dir", metavar="DIR", help="real inputs (default: $OVERSMOOTHING_DATA)")
-    add("--json", action="store_true", help="print a JSON list instead of the table")
-    add("--out", metavar="FILE", help="write the table with its provenance there, as JSON")
+def bench(
+    only: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Measurements whose name holds this (several)."),
+    ] = None,
+    names: Annotated[
+        bool, Option("--list", help="Print the measurements and what they measure.")
+    ] = False,
+    device: Device = "cpu",
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    report: ReportFile = None,
+) -> None:
+    """Speed and accuracy against their targets, as ratios in one run.
 
-
-def run(arguments: Namespace) -> int:
+    --report writes the table with its provenance as JSON.
+    """
+    from oversmoothing.experiments.bench import running
     from oversmoothing.experiments.models.data import VARIABLE, real_inputs
     from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.theory.support.files import to_json, write_atomically
 
-    chosen = select(measurements(), arguments.only)
-    if arguments.list:
+    chosen = running.select(running.measurements(), only)
+    if names:
         for each in chosen:
             print(f"{each.name:44s} {each.summary}")
-        return 0
-    choose_device(arguments.device)
-    data = real_inputs(arguments.data_dir)
+        return
+    place = choose_device(device).type
+    data = real_inputs(data_dir)
     if data is not None:
         os.environ[VARIABLE] = str(data)  # measurements are told the device alone
-    rows: list[Row] = []
-    with tqdm(chosen, disable=None, file=sys.stderr, unit="measurement") as bar:
-        for each in bar:
-            bar.set_postfix_str(each.name)
-            reason = skipped(each, arguments.device, data)
-            if reason is None:
-                rows += each.run(arguments.device)
-            else:
-                tqdm.write(f"{each.name}: skipped, {reason}", file=sys.stderr)
-    if arguments.json:
+    rows = running.measure(chosen, place, data)
+    if as_json:
         print(to_json([row.to_json_object() for row in rows]), end="")
     else:
-        print(table(rows))
-    if arguments.out is not None:
-        print(f"wrote {write_atomically(arguments.out, to_json(record(rows, arguments.device)))}")
-    return 0
-
-
-def select(offered: list[Measurement], only: list[str] | None) -> list[Measurement]:
-    """Those whose name holds one of the words. Raises `InputError` where none does."""
-    if only is None:
-        return offered
-    found = [each for each in offered if any(word in each.name for word in only)]
-    if not found:
-        names = ", ".join(each.name for each in offered)
-        raise InputError(f"no measurement is named like {only}: choose from {names}")
-    return found
-
-
-def skipped(measurement: Measurement, device: str, data: Path | None) -> str | None:
-    """Why a measurement cannot run here, None where it can."""
-    if device == "cuda" and not measurement.cuda:
-        return "it runs on the CPU only"
-    if measurement.data and data is None:
-        return "it needs real inputs: give --data-dir or set OVERSMOOTHING_DATA"
-    return None
-
-
-def record(rows: list[Row], device: str) -> dict[str, Any]:
-    """The rows with date, device and versions: what is kept of a run."""
-    import torch
-
-    from oversmoothing.theory.support.provenance import provenance
-
-    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "device": name,
-        "provenance": provenance(),
-        "rows": [row.to_json_object() for row in rows],
-    }
-
-
-def table(rows: list[Row]) -> str:
-    """One line a row and a closing line that counts the targets."""
-    lines = [f"{'':58s} {'ratio':>10s} {'target':>10s}"]
-    for row in rows:
-        target = "" if row.target is None else f"{'<=' if row.at_most else '>='} {row.target:g}"
-        holds = {None: "", True: "holds", False: "MISSED"}[row.holds]
-        seconds = ", ".join(f"{name} {_time(value)}" for name, value in row.seconds.items())
-        note = f"  [{row.note}]" if row.note else ""
-        lines.append(f"{row.name:58s} {row.ratio:10.4g} {target:>10s} {holds:7s} {seconds}{note}")
-    aimed = [row for row in rows if row.target is not None]
-    held = sum(bool(row.holds) for row in aimed)
-    lines.append(f"{held} of {len(aimed)} targets hold; medians of interleaved runs, one process")
-    return "\n".join(lines)
-
-
-def _time(seconds: float) -> str:
-    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+        print(running.table(rows))
+    if report is not None:
+        write_atomically(report, to_json(running.record(rows, place)))
+        if not as_json:
+            print(f"wrote {report}")

@@ -1,24 +1,26 @@
-"""`oversmoothing certify-model MODEL`: certified verdicts on the attention of a vision model."""
+"""`oversmoothing certify-model`: certified verdicts on the attention of a vision model."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Annotated
 
-from oversmoothing.theory.support.errors import InputError
+from typer import Option
 
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="a vision model: folder, checkpoint or hub name")
-    add("--images", metavar="DIR", help="image files, or cifar100: its test images in --data-dir "
-        "(default: scikit-learn's photographs)")  # fmt: skip
-    add("--count", type=int, default=5, help="images (default %(default)s)")
-    add("--data-dir", metavar="DIR", help="external models and data (or $OVERSMOOTHING_DATA)")
-    add("--out", metavar="DIR", help="write certified_attention.csv there")
+from oversmoothing.commands.options import DataDir, Images, Model, Out
 
 
-def run(arguments: Namespace) -> int:
+def certify_model(
+    model: Model,
+    images: Images = None,
+    count: Annotated[int, Option(metavar="N", min=1, help="Images.")] = 5,
+    data_dir: DataDir = None,
+    out: Out = Path("results"),
+) -> None:
+    """Certified verdicts on the attention of a trained vision model.
+
+    Writes certified_attention.csv.
+    """
     import torch
 
     from oversmoothing.experiments.inspection.certified_attention import (
@@ -27,18 +29,14 @@ def run(arguments: Namespace) -> int:
     )
     from oversmoothing.experiments.models.pictures import named_pictures, photographs
     from oversmoothing.experiments.models.sources import open_model
-    from oversmoothing.theory.support.files import write_atomically
+    from oversmoothing.theory.support.files import output_folder, write_atomically
 
-    if arguments.count < 1:
-        raise InputError(f"--count is {arguments.count}: it must be at least 1")
-    model = open_model(arguments.model, dtype=torch.float64)
-    if arguments.images is None:
-        images = photographs(arguments.count)
+    folder = output_folder(out)
+    opened = open_model(model, dtype=torch.float64)
+    if images is None:
+        pictures = photographs(count)
     else:
-        images = list(named_pictures(arguments.images, arguments.count, arguments.data_dir))
-    table = certified_attention(model, images)
-    print(summary(table))
-    if arguments.out is not None:
-        path = Path(arguments.out) / "certified_attention.csv"
-        print(f"wrote {write_atomically(path, table.to_csv(index=False))}")
-    return 0
+        pictures = list(named_pictures(images, count, data_dir))
+    table = certified_attention(opened, pictures)
+    path = write_atomically(folder / "certified_attention.csv", table.to_csv(index=False))
+    print(f"{summary(table)}\nwrote {path}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from pathlib import Path
 
-from oversmoothing.commands.figures import common_arguments as add_arguments
-from oversmoothing.commands.figures import context_of
-
-__all__ = ["add_arguments", "run"]
+from oversmoothing.commands.options import Device, Out, Seed
 
 
-def run(arguments: Namespace) -> int:
-    from oversmoothing.paper_figures.reproduce import reproduce
+def reproduce(out: Out = Path("results"), seed: Seed = 0, device: Device = "auto") -> int:
+    """The main job: train, simulate, check, draw, and the page.
 
-    folder, context = context_of(arguments)
-    return reproduce(folder, context)
+    Exit status 1: a check failed.
+    """
+    from oversmoothing.paper_figures import reproduce as main_job
+    from oversmoothing.paper_figures.figure_base import Context
+
+    context = Context.checked(out, seed, device)
+    return main_job.reproduce(context.results, context)

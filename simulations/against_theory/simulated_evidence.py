@@ -18,6 +18,7 @@ from oversmoothing.theory.certificates.certified_radii import certified_dominanc
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Simulated
+from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -147,3 +148,8 @@ SIMULATED: dict[str, tuple[Evidence, ...]] = {
     "T11.5": (Simulated("torch iteration of many layers", a_million_layers),),
     "T11.9": (Simulated("torch iteration in float32", drift),),
 }
+
+
+def whole_ledger() -> Ledger:
+    """Every claim, with the evidence that simulations add; workers make it anew."""
+    return Ledger(claims(), extra=SIMULATED)

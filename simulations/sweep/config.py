@@ -232,3 +232,17 @@ def _refuse_unused(config: Config, given: list[str]) -> None:
                 f"{name} is given, but no point uses it: it belongs to {which} = "
                 f"{', '.join(users)}, and {which} is {', '.join(map(str, kinds(which)))}"
             )
+
+
+def named_config(path: str | None, name: str | None) -> tuple[str, Config]:
+    """A file's configuration or that of an example, with its name.
+
+    Raises `InputError` for both and for neither.
+    """
+    if path is not None and name is None:
+        return Path(path).stem, read_config(path)
+    if path is not None or name is None:
+        raise InputError(
+            "give either a CONFIG.toml or --example NAME, one of " + ", ".join(examples())
+        )
+    return name, example(name)

@@ -248,3 +248,16 @@ def run_sweep(
             bar.update(done.stop - done.start)
             after_chunk(done)
     return store.assemble()
+
+
+def chosen_backend(workers: int | None, cluster: bool, scheduler: str | None) -> Backend:
+    """Processes of this machine, a Dask cluster on it, or one that runs at an address.
+
+    Raises `InputError` for workers or a cluster beside an address.
+    """
+    if scheduler is not None:
+        if cluster or workers is not None:
+            raise InputError("--scheduler has its own workers: leave out --workers and --cluster")
+        return connect(scheduler)
+    number = 1 if workers is None else workers
+    return local_cluster(number) if cluster else processes(number)

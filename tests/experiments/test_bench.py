@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oversmoothing import main
-from oversmoothing.commands import bench as bench_command
+from oversmoothing.experiments.bench import running
 from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
 
 
@@ -51,7 +51,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return Measurement(name, "in words", run, **flags)
 
     offered = [measure("first/plain"), measure("second/real", data=True)]
-    monkeypatch.setattr(bench_command, "measurements", lambda: offered)
+    monkeypatch.setattr(running, "measurements", lambda: offered)
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
     return ran
 
@@ -66,7 +66,7 @@ def test_json_is_a_list_of_named_ratios(two: list[str], capsys: pytest.CaptureFi
 def test_what_needs_real_inputs_is_skipped_aloud_without_them(
     two: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main(["bench", "--out", str(tmp_path / "b.json")]) == 0
+    assert main(["bench", "--report", str(tmp_path / "b.json")]) == 0
     printed = capsys.readouterr()
     assert "1 of 1 targets hold" in printed.out
     assert "second/real: skipped, it needs real inputs" in printed.err
@@ -83,6 +83,6 @@ def test_unknown_names_are_refused(two: list[str], capsys: pytest.CaptureFixture
 
 
 def test_every_measurement_has_a_name_of_its_own() -> None:
-    names = [each.name for each in bench_command.measurements()]
+    names = [each.name for each in running.measurements()]
     assert len(names) == len(set(names)) > 10
-    assert all(each.summary for each in bench_command.measurements())
+    assert all(each.summary for each in running.measurements())

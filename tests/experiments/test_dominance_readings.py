@@ -224,8 +224,8 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
 
     tiny("vit").save_pretrained(tmp_path / "vit")
     command = ["readings", str(tmp_path / "vit"), "--count", "2", "--out", str(tmp_path)]
-    assert main([*command, "--readings", "E1", "E3", "--csv", str(tmp_path / "t.csv")]) == 0
+    assert main([*command, "--readings", "E1", "E3"]) == 0
     out = capsys.readouterr().out
     assert "E1" in out and "E3" in out and "a comparison, no reproduction" in out
-    assert (tmp_path / "t.csv").exists()
+    assert (tmp_path / "readings.csv").exists()
     assert main([*command[:2], "--costly", "0"]) == 2

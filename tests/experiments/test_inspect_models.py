@@ -135,11 +135,11 @@ def test_the_command_inspects_a_folder_of_pictures(
     rng = np.random.default_rng(0)
     for k in range(3):
         Image.fromarray(rng.integers(0, 255, (40, 50, 3), np.uint8)).save(pictures / f"{k}.png")
-    command = ["inspect", str(folder), "--images", str(pictures), "--report", str(tmp_path / "r")]
+    command = ["inspect", str(folder), "--images", str(pictures), "--out", str(tmp_path)]
     assert main([*command, "--count", "2"]) == 0
     out = capsys.readouterr().out
     assert "2 images" in out and "report.html" in out
-    assert (tmp_path / "r" / "report.csv").exists()
+    assert (tmp_path / "inspect" / "tiny-vit" / "report.csv").exists()
 
 
 def test_a_model_is_found_within_the_data_folder(
@@ -153,7 +153,7 @@ def test_a_model_is_found_within_the_data_folder(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--count", "0"], "--count is 0"),
+        (["--count", "0"], "--count'"),
         (["--images", "no-such-folder"], "is not a folder"),
         (["--images", "cifar100"], "CIFAR-100 is needed"),
         (["--text", "x.txt"], "reads images, not text"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from oversmoothing.commands import ladder as ladder_command
+from oversmoothing import main
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.ladder import LadderResult, Rung, ladder
 from oversmoothing.experiments.ladder.copies import altered
@@ -25,6 +24,7 @@ from oversmoothing.experiments.ladder.recording import Recording, log_energies, 
 from oversmoothing.experiments.ladder.regression import ridge
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
+from oversmoothing.experiments.ladder.words import verdict
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
@@ -365,12 +365,6 @@ def test_copies_are_mirrors_first_and_repeatable():
 # ---------------------------------------------------------------------------- the command
 
 
-def arguments(*given: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    ladder_command.add_arguments(parser)
-    return parser.parse_args(given)
-
-
 def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     tiny("vit").save_pretrained(tmp_path / "model")
     (tmp_path / "images").mkdir()
@@ -378,11 +372,12 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     for k in range(24):
         array = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
         Image.fromarray(array).save(tmp_path / "images" / f"{k:02}.png")
-    command = arguments(
-        str(tmp_path / "model"), "--images", str(tmp_path / "images"), "--calibration", "16",
+    command = [
+        "ladder", str(tmp_path / "model"), "--images", str(tmp_path / "images"),
+        "--calibration", "16",
         "--standard", "12", "--held-out", "6", "--copies", "1", "--out", str(tmp_path / "out"),
-    )  # fmt: skip
-    assert ladder_command.run(command) == 0
+    ]  # fmt: skip
+    assert main(command) == 0
     said = capsys.readouterr().out
     assert "R^2 pooled" in said and "multiply-adds" in said
     found = json.loads((tmp_path / "out" / "ladder.json").read_text())
@@ -394,18 +389,18 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     }  # fmt: skip
 
 
-def test_the_command_refuses_what_it_cannot_use(tmp_path):
+def test_the_command_refuses_what_it_cannot_use(tmp_path, capsys):
     tiny("vit").save_pretrained(tmp_path / "model")
-    folder = str(tmp_path / "model")
-    with pytest.raises(InputError, match="held-out"):
-        ladder_command.run(arguments(folder, "--held-out", "0"))
-    with pytest.raises(InputError, match="copies"):
-        ladder_command.run(arguments(folder, "--copies", "-1"))
+    command = ["ladder", str(tmp_path / "model"), "--out", str(tmp_path / "out")]
+    assert main([*command, "--held-out", "0"]) == 2
+    assert "--held-out" in capsys.readouterr().err
+    assert main([*command, "--copies", "-1"]) == 2
+    assert "--copies" in capsys.readouterr().err
     Image.new("RGB", (8, 8)).save(tmp_path / "one.png")
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "one.png")
-    with pytest.raises(InputError, match="needed"):
-        ladder_command.run(arguments(folder, "--images", str(tmp_path / "images")))
+    assert main([*command, "--images", str(tmp_path / "images")]) == 2
+    assert "needed" in capsys.readouterr().err
 
 
 def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
@@ -415,7 +410,7 @@ def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
         found = score(y, predicted, np.zeros(2), resamples=20)
         rungs.append(Rung(name, predicted, 1, 8, 0, "", found))
     result = LadderResult("m", 5, y, 10, tuple(rungs), {})
-    assert "No cheap rung" in ladder_command.verdict(result)
+    assert "No cheap rung" in verdict(result)
     better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
     result = LadderResult("m", 5, y, 10, (rungs[0], better), {})
-    assert "P6: R^2 1.000" in ladder_command.verdict(result)
+    assert "P6: R^2 1.000" in verdict(result)

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.commands import ladder as ladder_command
+from oversmoothing import main
 from oversmoothing.experiments.ladder.climb import ladder
+from oversmoothing.experiments.ladder.inputs import split_inputs
 from oversmoothing.experiments.ladder.recording import record
 from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
 from oversmoothing.experiments.ladder.reduced_landmarks import KEPT, ReducedLandmarks, stage_layers
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
-from tests.experiments.test_predict_ladder import arguments, stack
+from tests.experiments.test_predict_ladder import stack
 from tests.support.tiny_transformers import tiny
 
 NAME = "P7 landmarks, reduced FFN"
@@ -148,24 +149,21 @@ def test_the_ladder_has_the_rung_or_says_why_not():
     assert "vision" in causal.skipped[NAME]
 
 
-def test_a_later_part_of_the_draw_shares_nothing_with_the_earlier(tmp_path):
+def test_a_later_part_of_the_draw_shares_nothing_with_the_earlier(tmp_path, capsys):
     from PIL import Image
-
-    from oversmoothing.commands.ladder import _inputs
 
     for k in range(24):
         Image.new("RGB", (8, 8), (k, 0, 0)).save(tmp_path / f"{k:02}.png")
     model = vision()[0]
     drawn = []
-    for start in ("0", "5"):
-        given = arguments(
-            "m", "--images", str(tmp_path), "--calibration", "12", "--held-out", "5",
-            "--held-out-from", start,
-        )  # fmt: skip
-        known, held, _ = _inputs(model, given, None)
-        drawn.append([{image.getpixel((0, 0))[0] for image in part} for part in (known, held)])
+    for start in (0, 5):
+        found = split_inputs(
+            model, images=str(tmp_path), calibration=12, held_out=5, held_out_from=start
+        )
+        parts = (found.calibration, found.held_out)
+        drawn.append([{image.getpixel((0, 0))[0] for image in part} for part in parts])
     (known, first), (again, second) = drawn
     assert known == again and len(first) == len(second) == 5
     assert not first & second and not known & (first | second)
-    with pytest.raises(InputError, match="held-out-from"):
-        ladder_command.run(arguments("m", "--held-out-from", "-1"))
+    assert main(["ladder", "m", "--held-out-from", "-1"]) == 2
+    assert "--held-out-from" in capsys.readouterr().err

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 
 import pandas as pd
 import pytest
 
-from oversmoothing.commands.heads import add_arguments, run
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing import main
+
+
+def run(tmp_path, *options):
+    small = ["--n", "5", "--d", "4", "--heads", "2", "--depth", "300", "--points", "8"]
+    return main(["heads", *small, *options, "--out", str(tmp_path)])
 
 
 def call(tmp_path, *options):
-    parser = ArgumentParser()
-    add_arguments(parser)
-    small = ["--n", "5", "--d", "4", "--heads", "2", "--depth", "300", "--points", "8"]
-    code = run(parser.parse_args([*small, *options, "--out", str(tmp_path)]))
+    code = run(tmp_path, *options)
     table = pd.read_csv(tmp_path / "heads.csv")
     return code, table, json.loads((tmp_path / "heads.json").read_text())
 
@@ -65,6 +65,7 @@ def test_the_same_seed_gives_the_same_table(tmp_path):
         ("--device", "quantum"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(tmp_path, options):
-    with pytest.raises(InputError):
-        call(tmp_path, *options)
+def test_options_that_do_not_fit_are_refused(tmp_path, capsys, options):
+    assert run(tmp_path, *options) == 2
+    assert capsys.readouterr().err.startswith("oversmoothing heads: ")
+    assert not list(tmp_path.iterdir())

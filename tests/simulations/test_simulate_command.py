@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -11,24 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oversmoothing.commands import COMMANDS
-from oversmoothing.commands.simulate import summary
+from oversmoothing import main
 from oversmoothing.simulations.against_theory.simulate import (
     Configuration,
     log_spaced_depths,
     simulate,
 )
+from oversmoothing.simulations.against_theory.summary import words
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
-from oversmoothing.theory.support.errors import InputError
-
-(COMMAND,) = [command for command in COMMANDS if command.name == "simulate"]
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    COMMAND.add_arguments(parser)
-    return COMMAND.run(parser.parse_args([*arguments, "--device", "cpu"]))
+    return main(["simulate", *arguments, "--device", "cpu"])
 
 
 def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +80,7 @@ def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> 
     else:
         # The eigenbases' condition numbers, about 1e3 here, times 20 layers of rounding.
         assert result.largest_error is not None and result.largest_error < 1e-9
-    assert result.verdict.verdict in summary(result)
+    assert result.verdict.verdict in words(result)
 
 
 def test_float32_is_held_against_the_same_prediction() -> None:
@@ -138,18 +132,15 @@ def test_single_token_and_feature(tmp_path: Path) -> None:
     ids=" ".join,
 )
 def test_bad_arguments_are_refused_before_anything_is_written(
-    arguments: tuple[str, ...], tmp_path: Path
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parser = argparse.ArgumentParser()
-    COMMAND.add_arguments(parser)
-    with pytest.raises(InputError):
-        COMMAND.run(parser.parse_args([*arguments, "--out", str(tmp_path)]))
+    assert main(["simulate", *arguments, "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("oversmoothing simulate: ")
     assert not list(tmp_path.iterdir())
 
 
 def test_eigenvalues_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        run("--value", "spectrum", "--eigenvalues=1,two", "--out", str(tmp_path))
+    assert run("--value", "spectrum", "--eigenvalues=1,two", "--out", str(tmp_path)) == 2
 
 
 def test_eigenvalues_set_the_number_of_features(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from oversmoothing.commands import COMMANDS
+from oversmoothing import main
 from oversmoothing.simulations.sweep import runner, store
 from oversmoothing.simulations.sweep.config import Config, parse
 from oversmoothing.simulations.sweep.points import Points
@@ -78,10 +77,7 @@ def same(path: Path, other: Path) -> bool:
 
 
 def sweep_command(*arguments: str) -> int:
-    (command,) = [c for c in COMMANDS if c.name == "sweep"]
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(arguments))
+    return main(["sweep", *arguments])
 
 
 # ------------------------------------------------------------------ one table, however computed
@@ -249,6 +245,7 @@ def test_a_damaged_table_is_computed_again(
 def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
     """The command in a process group of its own; returns once two chunks are written."""
     command = [sys.executable, "-m", "oversmoothing", "sweep", str(config), "--out", str(out)]
+    folder = out / "sweeps" / config.stem
     run = subprocess.Popen(
         [*command, "--chunk", "5", *options],
         stdout=subprocess.PIPE,
@@ -257,7 +254,7 @@ def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
         # A background job inherits SIGINT ignored; the run must see it.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while len(list((out / "chunks").glob("*.parquet") if (out / "chunks").exists() else [])) < 2:
+    while len(list((folder / "chunks").glob("*.parquet"))) < 2:
         assert run.poll() is None, run.communicate()
         time.sleep(0.01)
     return run
@@ -267,12 +264,13 @@ def test_a_killed_run_resumes_to_the_table_of_an_unbroken_one(tmp_path: Path) ->
     file = tmp_path / "long.toml"
     file.write_text(LONG)
     config = parse(LONG, "long")
-    run = start(file, tmp_path / "killed", "--workers", "2")
+    run = start(file, tmp_path, "--workers", "2")
+    killed = tmp_path / "sweeps" / "long"
     run.send_signal(signal.SIGKILL)
     run.communicate()
-    done = len(list((tmp_path / "killed" / "chunks").glob("*.parquet")))
+    done = len(list((killed / "chunks").glob("*.parquet")))
     assert 2 <= done < 80
-    resumed = run_sweep(config, tmp_path / "killed", backend=processes(2))
+    resumed = run_sweep(config, killed, backend=processes(2))
     assert same(resumed, run_sweep(config, tmp_path / "unbroken"))
 
 
@@ -283,7 +281,7 @@ def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path: Path) -> None
     run.send_signal(signal.SIGINT)
     _, said = run.communicate()
     assert run.returncode == 130 and b"what was finished is kept" in said
-    assert len(list((tmp_path / "out" / "chunks").glob("*.parquet"))) >= 2
+    assert len(list((tmp_path / "out" / "sweeps" / "long" / "chunks").glob("*.parquet"))) >= 2
 
 
 def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
@@ -343,11 +341,11 @@ def test_a_scheduler_is_joined_by_its_address(
     file.write_text(SMALL)
     address = cluster.client.scheduler.address
     assert sweep_command(str(file), "--out", str(tmp_path / "a"), "--scheduler", address) == 0
-    assert same(tmp_path / "a" / "sweep.parquet", unbroken)
+    assert same(tmp_path / "a" / "sweeps" / "small" / "sweep.parquet", unbroken)
 
 
 def test_what_cannot_run_is_refused_with_advice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
@@ -361,8 +359,8 @@ def test_what_cannot_run_is_refused_with_advice(
         ((str(file), *out, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), "leave out"),
         ((str(tmp_path / "none.toml"),), "cannot read"),
     ]:
-        with pytest.raises(InputError, match=said):
-            sweep_command(*arguments)
+        assert sweep_command(*arguments) == 2
+        assert said in capsys.readouterr().err
     with pytest.raises(InputError, match="cannot read"):
         read_table(file)
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
@@ -421,7 +419,7 @@ def test_the_command_says_what_came_out(
     out, err = capsys.readouterr()
     assert "80 points: 3 value x 2 heads" in out and "20 points failed" in out
     assert "SMOOTHING" in out and err == ""
-    csv = pd.read_csv(tmp_path / "a" / "sweep.csv")
+    csv = pd.read_csv(tmp_path / "a" / "sweeps" / "small" / "sweep.csv")
     pd.testing.assert_frame_equal(csv, read_table(unbroken).to_pandas(), check_dtype=False)
     file.write_text("[fixed]\nvalue = 'interval'\nlow = 1.0\nhigh = 0.0")
     assert sweep_command(str(file), "--out", str(tmp_path / "b")) == 1

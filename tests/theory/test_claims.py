@@ -285,7 +285,7 @@ def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
             "--claim",
             "T2b",
             "--json",
-            "--html",
+            "--report",
             str(page),
             "--examples",
             "50",

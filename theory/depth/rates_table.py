@@ -34,6 +34,7 @@ from oversmoothing.theory.numbers.rational import (
     to_float,
 )
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.support.files import json_number
 
 _EPS = Fraction(1, 1000)
 # Slopes between two depths differ from the rate by O(1/L) where phases interfere.
@@ -65,6 +66,11 @@ class RateRow:
         if self.kind == "bound":
             return self.measured <= self.predicted * (1 + 1e-12)
         return self.relative_error <= SLOPE_TOLERANCE
+
+    def to_json_object(self) -> dict[str, object]:
+        """The five fields."""
+        numbers = {"predicted": json_number(self.predicted), "measured": json_number(self.measured)}
+        return {**vars(self), **numbers}
 
 
 @dataclass(frozen=True)
@@ -188,3 +194,30 @@ def _transient(case: _Case) -> list[RateRow]:
     bound = found.kappa_H * found.kappa_B
     name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
     return [RateRow(case.name, name, bound, transient_growth(A, H, 400), "bound")]
+
+
+def to_csv(rows: list[RateRow]) -> str:
+    """The table as CSV, every value quoted."""
+    names = list(vars(rows[0]))
+    lines = [",".join(names)]
+    lines += [",".join(f'"{vars(row)[name]}"' for name in names) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def describe(rows: list[RateRow]) -> str:
+    """The table as text, a block for each case."""
+    width = max(len(row.quantity) for row in rows)
+    lines = []
+    case = None
+    for row in rows:
+        if row.case != case:
+            case = row.case
+            lines += ["", case, f"  {'':{width}}  {'predicted':>14}  {'measured':>14}"]
+        word = "holds" if row.holds else "FAILS"
+        relation = f"off by {row.relative_error:.1e}" if row.kind == "equal" else "at most"
+        lines.append(
+            f"  {row.quantity:{width}}  {row.predicted:14.8g}  {row.measured:14.8g}  "
+            f"{word} ({relation})"
+        )
+    held = sum(row.holds for row in rows)
+    return "\n".join([*lines[1:], "", f"{held} of {len(rows)} rows hold"]) + "\n"

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from oversmoothing.theory.layer.case import Case, make_case, read_case
 from oversmoothing.theory.numbers.rational import Matrix, to_fractions
 from oversmoothing.theory.support.errors import InputError
 
@@ -61,3 +62,15 @@ def golden_case(name: str) -> GoldenCase:
     except KeyError:
         known = ", ".join(golden_cases())
         raise InputError(f"no example '{name}'; there are {known}") from None
+
+
+def chosen_case(path: str | None, example: str | None) -> Case:
+    """The case of a file, or a golden one by name. Raises `InputError` for both and for neither."""
+    if path is not None and example is None:
+        return read_case(path)
+    if path is not None or example is None:
+        raise InputError(
+            "give either a CASE.json or --example NAME, one of " + ", ".join(golden_cases())
+        )
+    golden = golden_case(example)
+    return make_case(golden.A, golden.H, golden.X0)

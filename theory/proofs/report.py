@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from oversmoothing.theory.proofs.claim import Kind
+from oversmoothing.theory.proofs.claim import Kind, Status
 from oversmoothing.theory.proofs.ledger import Entry
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
@@ -142,6 +142,29 @@ def totals(entries: Sequence[Entry]) -> str:
             f"{mutated} mutated ones sat"
         )
     return "\n".join(lines)
+
+
+def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
+    """The table, the claims that a reader must see in full (or all of them), and the totals.
+
+    Of the whole ledger those are the counterexamples and what is not as it should be.
+    """
+    shown = [e for e in entries if in_full or e.status is Status.REFUTED or not e.as_recorded]
+    parts = [table(entries), *(f"\n{details(entry)}" for entry in shown), "", totals(entries)]
+    parts += [f"no answer from cvc5: {line}" for line in without_second_opinion(entries)]
+    return "\n".join(parts)
+
+
+def searches_text(rows: Sequence[dict[str, Any]]) -> str:
+    """The searches of several runs: a line each, and their sum."""
+    lines = [
+        f"{row['claim']:28s} {row['examples']:>9d} examples {row['seconds']:>9.1f} s "
+        f"{len(row['violations'])} violations  {row['search']}"
+        for row in rows
+    ]
+    total = sum(row["examples"] for row in rows)
+    seconds = sum(row["seconds"] for row in rows)
+    return "\n".join([*lines, f"{total} examples in {seconds:.0f} s of work"]) + "\n"
 
 
 def without_second_opinion(entries: Sequence[Entry]) -> list[str]:

@@ -1,0 +1,84 @@
+"""A run of the benchmarks: which are asked for, which can run here, their rows and the table."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from oversmoothing.experiments.bench import measurements
+from oversmoothing.experiments.bench.benchmark import Measurement, Row
+from oversmoothing.theory.support.errors import InputError
+
+__all__ = ["measure", "measurements", "record", "select", "table"]
+
+def measure(chosen: Sequence[Measurement], device: str, data: Path | None) -> list[Row]:
+    """The rows of those that can run here; a line on stderr says why another cannot."""
+    rows: list[Row] = []
+    with tqdm(chosen, disable=None, file=sys.stderr, unit="measurement") as bar:
+        for each in bar:
+            bar.set_postfix_str(each.name)
+            reason = skipped(each, device, data)
+            if reason is None:
+                rows += each.run(device)
+            else:
+                tqdm.write(f"{each.name}: skipped, {reason}", file=sys.stderr)
+    return rows
+
+
+def select(offered: list[Measurement], only: list[str] | None) -> list[Measurement]:
+    """Those whose name holds one of the words. Raises `InputError` where none does."""
+    if not only:
+        return offered
+    found = [each for each in offered if any(word in each.name for word in only)]
+    if not found:
+        names = ", ".join(each.name for each in offered)
+        raise InputError(f"no measurement is named like {only}: choose from {names}")
+    return found
+
+
+def skipped(measurement: Measurement, device: str, data: Path | None) -> str | None:
+    """Why a measurement cannot run here, None where it can."""
+    if device == "cuda" and not measurement.cuda:
+        return "it runs on the CPU only"
+    if measurement.data and data is None:
+        return "it needs real inputs: give --data-dir or set OVERSMOOTHING_DATA"
+    return None
+
+
+def record(rows: list[Row], device: str) -> dict[str, Any]:
+    """The rows with date, device and versions: what is kept of a run."""
+    import torch
+
+    from oversmoothing.theory.support.provenance import provenance
+
+    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "device": name,
+        "provenance": provenance(),
+        "rows": [row.to_json_object() for row in rows],
+    }
+
+
+def table(rows: list[Row]) -> str:
+    """One line a row and a closing line that counts the targets."""
+    lines = [f"{'':58s} {'ratio':>10s} {'target':>10s}"]
+    for row in rows:
+        target = "" if row.target is None else f"{'<=' if row.at_most else '>='} {row.target:g}"
+        holds = {None: "", True: "holds", False: "MISSED"}[row.holds]
+        seconds = ", ".join(f"{name} {_time(value)}" for name, value in row.seconds.items())
+        note = f"  [{row.note}]" if row.note else ""
+        lines.append(f"{row.name:58s} {row.ratio:10.4g} {target:>10s} {holds:7s} {seconds}{note}")
+    aimed = [row for row in rows if row.target is not None]
+    held = sum(bool(row.holds) for row in aimed)
+    lines.append(f"{held} of {len(aimed)} targets hold; medians of interleaved runs, one process")
+    return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,87 @@
+"""What a ladder is fitted and scored on: inputs drawn apart by the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oversmoothing.experiments.models.data import real_inputs
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.pictures import TEST_IMAGES, Cifar100, PictureFolder
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
+
+
+@dataclass(frozen=True)
+class SplitInputs:
+    """Inputs for calibration, others that are held out, and where they are from, in words."""
+
+    calibration: Sequence[Any]
+    held_out: Sequence[Any]
+    origin: str
+
+
+def split_inputs(
+    model: Model,
+    *,
+    images: str | None = None,
+    text: Path | None = None,
+    tokens: int = 64,
+    calibration: int = 100,
+    held_out: int = 200,
+    held_out_from: int = 0,
+    seed: int = 0,
+    data_dir: Path | None = None,
+) -> SplitInputs:
+    """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
+
+    calibration, held_out: how many; held_out_from: leave out the first so many of the held-out
+    draw. Raises `InputError` where there are too few.
+    """
+    first = calibration + held_out_from
+    wanted = first + held_out
+    random = np.random.default_rng(seed)
+    if model.modality == "text":
+        texts = _texts(model, text, tokens)
+        chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
+        origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
+        return SplitInputs(chosen[:calibration], chosen[first:], origin)
+    if images is not None:
+        folder = PictureFolder.of(images)
+        pictures = [folder[k] for k in _drawn(random, len(folder), wanted)]
+        origin = f"{Path(images).name}, split by the seed"
+        return SplitInputs(pictures[:calibration], pictures[first:], origin)
+    data = real_inputs(data_dir)
+    train = Cifar100.of(data, "train").indices
+    known = np.sort(random.permutation(len(train))[:calibration])
+    other = np.random.default_rng([seed, 1])
+    held = np.sort(other.permutation(TEST_IMAGES)[held_out_from : held_out_from + held_out])
+    if len(known) < calibration or len(held) < held_out:
+        raise InputError("CIFAR-100 has 50,000 train and 10,000 test images: ask for fewer")
+    return SplitInputs(
+        list(Cifar100.of(data, "train", known.tolist())),
+        list(Cifar100.of(data, "test", held.tolist())),
+        "CIFAR-100: calibration from the train images, held out from the test images, by the seed",
+    )
+
+
+def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
+    if there < wanted:
+        raise InputError(
+            f"there are {there} inputs and {wanted} are needed: give more, or lower --calibration "
+            "and --held-out"
+        )
+    return [int(k) for k in random.permutation(there)[:wanted]]
+
+
+def _texts(model: Model, text: Path | None, tokens: int) -> list[Any]:
+    """Token ids [tokens] of every text that is long enough."""
+    if text is None:
+        raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
+    lines = [line for line in read_text(text).splitlines() if line.strip()]
+    ids = [model.prepare([line])["input_ids"][0] for line in lines]
+    return [each[:tokens] for each in ids if len(each) >= tokens]

@@ -1,0 +1,103 @@
+"""The model and the inputs that a user names: a run, a folder, a name on the hub; a folder of
+images, CIFAR-100, a file of texts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from oversmoothing.experiments.models.data import real_inputs
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.simulations.engine.inputs import choose_device
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
+
+
+def within(name: str, data_dir: Path | None) -> str:
+    """The name, or where no such path exists and the folder of real inputs holds it, its place."""
+    data = real_inputs(data_dir)
+    inside = None if data is None else data / name
+    return str(inside) if inside and not Path(name).exists() and inside.exists() else name
+
+
+def named_model(
+    name: str, results: Path, *, seed: int = 0, device: str = "auto", data_dir: Path | None = None
+) -> Model:
+    """The described model of that name.
+
+    results: where runs of the digits models lie; seed: of the run. Raises `InputError` where there
+    is none, and says which command trains it.
+    """
+    from oversmoothing.experiments.digits.config import VARIANTS, default_config
+    from oversmoothing.experiments.digits.training import trained
+    from oversmoothing.experiments.models.sources import open_model
+
+    chosen = choose_device(device)
+    if name in VARIANTS:
+        config = default_config(name, seed)
+        if name != "vit-random" and not (results / config.folder_name()).exists():
+            raise InputError(
+                f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
+                f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
+            )
+        return open_model(trained(config, results, device=chosen).model, device=chosen).renamed(
+            name
+        )
+    source = within(name, data_dir)
+    if source != name:
+        return open_model(Path(source), device=chosen).renamed(name)
+    if not Path(name).exists() and "/" not in name:
+        raise InputError(
+            f"there is no model '{name}': give one of {', '.join(VARIANTS)}, the folder of a run "
+            "or of a model, or owner/model on the Hugging Face hub"
+        )
+    found = open_model(name, device=chosen)
+    return found.renamed(Path(name).name) if Path(name).exists() else found
+
+
+def named_inputs(
+    model: Model,
+    *,
+    images: str | None = None,
+    text: Path | None = None,
+    count: int | None = None,
+    data_dir: Path | None = None,
+    quiet: bool = False,
+) -> Any:
+    """Images or texts for the model, the first `count`; raises `InputError` for the other kind.
+
+    Without images: the digits validation images for the project's own models, else scikit-learn's
+    photographs, with a remark on stderr unless quiet.
+    """
+    if model.modality == "text":
+        if images is not None or text is None:
+            raise InputError(
+                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+            )
+        texts = [line.strip() for line in read_text(text).splitlines() if line.strip()]
+        if not texts:
+            raise InputError(f"'{text}' holds no text: write one text a line in it")
+        return texts[:count]
+    if text is not None:
+        raise InputError(
+            f"the model '{model.name}' reads images, not text: leave --text out, or give "
+            "--images DIR"
+        )
+    return _images(model, images, count, data_dir, quiet)
+
+
+def _images(
+    model: Model, images: str | None, count: int | None, data_dir: Path | None, quiet: bool
+) -> Any:
+    from oversmoothing.experiments.digits.images import digits
+    from oversmoothing.experiments.models.inputs import GreyImages
+    from oversmoothing.experiments.models.pictures import named_pictures, photographs
+
+    if images is not None:
+        return named_pictures(images, count, data_dir)
+    if isinstance(model.prepare, GreyImages):
+        return digits().validation.pixels[:count]
+    if not quiet:
+        print("no --images: scikit-learn's two photographs and crops of them", file=sys.stderr)
+    return photographs(count or 8)

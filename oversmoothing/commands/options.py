@@ -1,0 +1,75 @@
+"""Options that several commands share: one name, one meaning, one sentence of help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typer import Argument, BadParameter, Option
+
+Out = Annotated[Path, Option(metavar="DIR", help="The folder that results go to.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object or list instead of the text.")]
+ReportFile = Annotated[
+    Path | None, Option("--report", metavar="FILE", help="Write the result to this file too.")
+]
+Seed = Annotated[int, Option(metavar="N", min=0, help="Of all that is drawn.")]
+Device = Annotated[str, Option(metavar="NAME", help="auto, cpu or cuda.")]
+DataDir = Annotated[
+    Path | None,
+    Option(metavar="DIR", help="External models and data (or $OVERSMOOTHING_DATA)."),
+]
+
+Tokens = Annotated[int, Option(metavar="N", help="Tokens.")]
+Features = Annotated[int, Option(metavar="D", help="Features.")]
+Depth = Annotated[int, Option(metavar="L", help="Layers.")]
+Points = Annotated[int, Option(metavar="N", help="How many log-spaced layers are measured.")]
+Temperature = Annotated[float, Option(metavar="NUMBER", help="Of the softmax; low is sharp.")]
+Causal = Annotated[bool, Option("--causal", help="Token i sees the tokens up to i.")]
+Precision = Annotated[Literal["float32", "float64"], Option(help="Precision of the iteration.")]
+
+CaseFile = Annotated[
+    str | None,
+    Argument(
+        metavar="CASE.json",
+        help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head) and optionally '
+        '"X0" as nested lists, for X\' = X + A X H^T; strings ("3/4") are exact.',
+    ),
+]
+Example = Annotated[
+    str | None, Option(metavar="NAME", help="One that comes with the package instead, e.g. GT4.")
+]
+
+Model = Annotated[
+    str,
+    Argument(
+        metavar="MODEL",
+        help="vit, vit+, vit-, vit-random, the folder of a run; a Hugging Face folder or hub name; "
+        "a timm-named checkpoint; or a folder within --data-dir.",
+    ),
+]
+Images = Annotated[
+    str | None,
+    Option(metavar="DIR", help="Image files, or cifar100: its test images in --data-dir."),
+]
+Text = Annotated[
+    Path | None, Option(metavar="FILE", help="One text a line, for models that read text.")
+]
+Count = Annotated[int | None, Option(metavar="N", min=1, help="The first N inputs only.")]
+
+
+def one_of(names: Iterable[str], help: str) -> Any:
+    """An option whose value is one of these names."""
+    known = list(names)
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in known:
+            raise BadParameter(f"'{value}' is none of {', '.join(known)}")
+        return value
+
+    return Option(
+        metavar="NAME",
+        help=f"{help}: {', '.join(known)}.",
+        callback=check,
+        autocompletion=lambda: known,
+    )
