@@ -59,12 +59,13 @@ Count = Annotated[int | None, Option(metavar="N", min=1, help="The first N input
 
 
 def one_of(names: Iterable[str], help: str) -> Any:
-    """An option whose value is one of these names."""
+    """An option whose value, or each of whose values, is one of these names."""
     known = list(names)
 
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in known:
-            raise BadParameter(f"'{value}' is none of {', '.join(known)}")
+    def check(value: Any) -> Any:
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None and each not in known:
+                raise BadParameter(f"'{each}' is none of {', '.join(known)}")
         return value
 
     return Option(

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import Count, DataDir, Device, Images, Model, Out, Seed, Text
+from oversmoothing.commands.options import (
+    Count,
+    DataDir,
+    Device,
+    Images,
+    Model,
+    Out,
+    Seed,
+    Text,
+    one_of,
+)
+
+NAMES = ("E1", "E2", "E3", "E4", "E4 heads")
 
 
 def readings(
     model: Model,
-    readings: Annotated[
-        list[Literal["E1", "E2", "E3", "E4", "E4 heads"]] | None,
-        Option(help="Which (several; default E1 E2)."),
-    ] = None,
+    readings: Annotated[list[str] | None, one_of(NAMES, "Which (several; default E1 E2)")] = None,
     folded: Annotated[
         bool, Option("--folded", help="Fold the gains of the norm into W_V first.")
     ] = False,
