@@ -16,6 +16,7 @@ from oversmoothing.theory.support.errors import InputError
 
 __all__ = ["measure", "measurements", "record", "select", "table"]
 
+
 def measure(chosen: Sequence[Measurement], device: str, data: Path | None) -> list[Row]:
     """The rows of those that can run here; a line on stderr says why another cannot."""
     rows: list[Row] = []

@@ -41,7 +41,7 @@ def columns(report: Findings) -> pd.DataFrame:
     return table
 
 
-def words(report: Report) -> str:
+def words(report: Findings) -> str:
     """What the short table counts, and the summary."""
     spectra = (
         f" Spectra of {report.spectra} inputs; rho_Q:\ntheir median. A real h loses at consensus "
