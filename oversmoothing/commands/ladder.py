@@ -44,7 +44,7 @@ def ladder(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.ladder import ladder as climb
-    from oversmoothing.experiments.ladder.inputs import split_inputs
+    from oversmoothing.experiments.ladder.split import split_inputs
     from oversmoothing.experiments.ladder.words import score_table, words
     from oversmoothing.experiments.models.named import within
     from oversmoothing.experiments.models.sources import open_model

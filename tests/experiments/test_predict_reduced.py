@@ -11,10 +11,10 @@ import torch
 
 from oversmoothing import main
 from oversmoothing.experiments.ladder.climb import ladder
-from oversmoothing.experiments.ladder.inputs import split_inputs
 from oversmoothing.experiments.ladder.recording import record
 from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
 from oversmoothing.experiments.ladder.reduced_landmarks import KEPT, ReducedLandmarks, stage_layers
+from oversmoothing.experiments.ladder.split import split_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.experiments.test_predict_ladder import stack

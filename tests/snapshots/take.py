@@ -66,7 +66,7 @@ def certificates() -> list[Any]:
             else:
                 path.write_text(json.dumps(case(seed)))
                 words = [str(path)]
-            code = oversmoothing.main(["certify", *words, "-o", str(written)])
+            code = oversmoothing.main(["certify", *words, "--report", str(written)])
             found.append(claimed(code, json.loads(written.read_text())))
     return found
 
