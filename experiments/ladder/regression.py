@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import pdist
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from oversmoothing.theory.support.errors import InputError
 
@@ -24,26 +27,21 @@ FOLDS = 5
 def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) -> Predictor:
     """Ridge regression of Y [m, t] on X [m, p] (standardised); a penalty for each target.
 
-    The penalty is the one of the least leave-one-out error, e_i / (1 - leverage_i), exactly.
+    The penalty is the one of the least leave-one-out error, exactly.
     Raises `InputError` for fewer than two observations.
     """
     if len(X) < 2:
         raise InputError(f"{len(X)} observations cannot be regressed: give at least 2")
-    centre, size = X.mean(0), _size(X)
-    means = Y.mean(0)
-    U, s, Vt = np.linalg.svd((X - centre) / size, full_matrices=False)
-    projected = U.T @ (Y - means)
-    errors, weights = [], []
-    for penalty in penalties:
-        shrink = s / (s**2 + penalty)
-        fitted = U @ ((s * shrink)[:, None] * projected)
-        leverage = (np.square(U) * (s * shrink)).sum(1) + 1 / len(X)
-        free = np.maximum(1 - leverage, np.finfo(float).eps)
-        errors.append(np.square((Y - means - fitted) / free[:, None]).mean(0))
-        weights.append(Vt.T @ (shrink[:, None] * projected))
-    best = np.argmin(errors, axis=0)
-    B = np.stack([weights[k][:, j] for j, k in enumerate(best)], axis=1)
-    return lambda Z: (Z - centre) / size @ B + means
+    fitted = make_pipeline(
+        StandardScaler(), RidgeCV(np.array(penalties), alpha_per_target=Y.shape[1] > 1)
+    )
+    fitted.fit(X, Y)
+
+    def predict(Z: Array) -> Array:
+        found: Array = fitted.predict(Z).reshape(len(Z), -1)
+        return found
+
+    return predict
 
 
 @dataclass(frozen=True)

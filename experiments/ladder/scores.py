@@ -7,11 +7,13 @@ images, which are the independent observations.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import DegenerateDataWarning, bootstrap, spearmanr
 
 from oversmoothing.theory.support.errors import InputError
 
@@ -67,45 +69,61 @@ def score(
         )
     if not (np.isfinite(measured).all() and np.isfinite(predicted).all()):
         raise InputError("a change of log HFC/LFC is not finite: leave that image or rung out")
-    m = len(measured)
     errors = np.square(measured - predicted).sum(1)
     within = np.square(measured - layer_means).sum(1)
     agree = (np.sign(measured) == np.sign(predicted)).mean(1)
-    draws = np.random.default_rng(seed).integers(0, m, (resamples, m))
-    total = np.array([_spread(measured[draw]) for draw in draws])
-    sums = errors[draws].sum(1)
+    centred = measured - measured.mean()
+    layers = measured.shape[1]
+
+    def pooled(e: Array, squares: Array, sums: Array, axis: int = -1) -> Array:
+        spread = squares.sum(axis) - sums.sum(axis) ** 2 / (sums.shape[axis] * layers)
+        return _one_minus(e.sum(axis), spread)
+
+    def against(e: Array, other: Array, axis: int = -1) -> Array:
+        return _one_minus(e.sum(axis), other.sum(axis))
+
+    def interval(statistic: Callable[..., Array], *samples: Array) -> tuple[float, float]:
+        return _interval(statistic, samples, resamples, np.random.default_rng(seed))
+
+    images = errors, np.square(centred).sum(1), centred.sum(1)
+    skill = float(against(errors, within))
     return Score(
-        _one_minus(float(errors.sum()), _spread(measured)),
-        *_resampled(sums, total),
-        _one_minus(float(errors.sum()), float(within.sum())),
-        *_resampled(sums, within[draws].sum(1)),
+        float(pooled(*images)),
+        *interval(pooled, *images),
+        skill,
+        *interval(against, errors, within),
         float(agree.mean()),
-        *_interval(agree[draws].mean(1)),
+        *interval(np.mean, agree),
         _spearman(measured.ravel(), predicted.ravel()),
         float(np.mean([_spearman(y, p) for y, p in zip(measured.T, predicted.T, strict=True)])),
-        _one_minus(float(errors.sum()), float(within.sum())),
-        _one_minus(float(errors.sum()), float(np.square(measured - spectral).sum()))
-        if spectral is not None
-        else float("nan"),
+        skill,
+        float("nan")
+        if spectral is None
+        else float(against(errors, np.square(measured - spectral).sum(1))),
     )
 
 
-def _spread(values: Array) -> float:
-    return float(np.square(values - values.mean()).sum())
-
-
-def _one_minus(errors: float, whole: float) -> float:
+def _one_minus(errors: Array, whole: Array) -> Array:
     """1 - errors / whole; NaN where there is nothing to explain."""
-    return 1.0 - errors / whole if whole > 0 else float("nan")
+    return 1.0 - errors / np.where(whole > 0, whole, np.nan)
 
 
-def _resampled(errors: Array, whole: Array) -> tuple[float, float]:
-    pairs = zip(errors.tolist(), whole.tolist(), strict=True)
-    return _interval(np.array([_one_minus(a, b) for a, b in pairs]))
-
-
-def _interval(values: Array) -> tuple[float, float]:
-    found = values[np.isfinite(values)]
+def _interval(
+    statistic: Callable[..., Array],
+    samples: tuple[Array, ...],
+    resamples: int,
+    random: np.random.Generator,
+) -> tuple[float, float]:
+    """95 % by the resamples for which the statistic is defined; NaN for one image."""
+    if len(samples[0]) < 2:
+        return float("nan"), float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # undefined for some resamples
+        drawn = bootstrap(
+            samples, statistic, paired=True, n_resamples=resamples, method="percentile",
+            vectorized=True, random_state=random,
+        ).bootstrap_distribution  # fmt: skip
+    found = drawn[np.isfinite(drawn)]
     if not len(found):
         return float("nan"), float("nan")
     low, high = np.quantile(found, [0.025, 0.975])
@@ -114,7 +132,4 @@ def _interval(values: Array) -> tuple[float, float]:
 
 def _spearman(y: Array, p: Array) -> float:
     """Rank correlation, ties at mean ranks; NaN for a constant."""
-    a, b = rankdata(y), rankdata(p)
-    a, b = a - a.mean(), b - b.mean()
-    size = float(np.sqrt(np.square(a).sum() * np.square(b).sum()))
-    return float(a @ b) / size if size > 0 else float("nan")
+    return float(spearmanr(y, p).statistic) if np.ptp(y) and np.ptp(p) else float("nan")
