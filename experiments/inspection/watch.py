@@ -224,7 +224,7 @@ def attention(
 
     Rows sum to 1 over the kept tokens (and, causal, the earlier ones); padding is 0.
     """
-    q, k = _projected(X, heads.W_Q, heads.b_Q), _projected(X, heads.W_K, heads.b_K)
+    q, k = projected(X, heads.W_Q, heads.b_Q), projected(X, heads.W_K, heads.b_K)
     if layer.rotate is not None:
         q, k = layer.rotate(q, k, call)
     scaling = q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling
@@ -249,12 +249,12 @@ def attention(
 
 def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
     """sum_h A_h X W_V,h W_O,h + biases, [b, n, d]."""
-    values = A @ _projected(X, heads.W_V, heads.b_V)
+    values = A @ projected(X, heads.W_V, heads.b_V)
     out: Tensor = values.transpose(1, 2).flatten(2) @ heads.W_O.flatten(0, 1)
     return out if heads.b_O is None else out + heads.b_O
 
 
-def _projected(X: Tensor, W: Tensor, bias: Tensor | None) -> Tensor:
+def projected(X: Tensor, W: Tensor, bias: Tensor | None) -> Tensor:
     """X [b, n, d] by W [heads, d, r]: [b, heads, n, r]."""
     (b, n, _), (heads, _, r) = X.shape, W.shape
     out = (X @ W.transpose(0, 1).flatten(1)).view(b, n, heads, r).transpose(1, 2)

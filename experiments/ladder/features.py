@@ -14,7 +14,6 @@ from oversmoothing.experiments.ladder.regression import Block
 
 Array = NDArray[np.float64]
 
-STATISTICS = 5
 DIRECTIONS = 20
 VALUES = 40  # singular values
 PARTS = 100  # images at a time
@@ -73,8 +72,8 @@ class StateFeatures:
         k = min(directions, d)
         centre = m.mean(0)
         return cls(
-            _directions(Y * weights.sqrt().repeat(len(X))[:, None], k),
-            _directions(m - centre, k),
+            principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k),
+            principal_directions(m - centre, k),
             centre,
             place,
             weights,
@@ -99,7 +98,7 @@ class StateFeatures:
         return tokens * d * (k + 1) + d * k
 
 
-def _directions(Y: Tensor, k: int) -> Tensor:
+def principal_directions(Y: Tensor, k: int) -> Tensor:
     """The k leading principal directions [d, k] of rows Y [m, d]."""
     _, V = torch.linalg.eigh((Y.T @ Y).double())
     found: Tensor = V.flip(1)[:, :k].to(Y.dtype)

@@ -17,48 +17,31 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.ladder.costs import attention_cost, ffn_cost, token_cost
-from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import StateFeatures
 from oversmoothing.experiments.ladder.landmarks import (
-    BLURRED,
-    PARTS,
     PATH_WEIGHT,
     PCS,
     RANKS,
     START_WEIGHT,
     STATE_WEIGHT,
+)
+from oversmoothing.experiments.ladder.patches import (
+    BLURRED,
+    PARTS,
+    Coordinates,
     Grid,
-    _check_layers,
-    _layer,
-    _patch_features,
-    _places,
-    _scaled_directions,
-    _state_features,
-    _weighted_logs,
+    Stage,
+    check_layers,
     patch_states,
 )
 from oversmoothing.experiments.ladder.recording import Recording, log_energies
 from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
-from oversmoothing.experiments.ladder.regression import Block
+from oversmoothing.experiments.ladder.regression import Block, joined
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.theory.support.errors import InputError
 
 ENDS = (1 / 12, 7 / 12)  # of stages A and B, in the model's depth
 KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
-
-
-@dataclass(frozen=True)
-class Stage:
-    """layers: numbers; own: the landmarks' places in the context; bias [prefix + c]: on the logits;
-    environment: of the context, or None where landmarks attend to one another alone; weights
-    [prefix + k]: how many tokens of the image each stands for; ffns: one a layer."""
-
-    layers: range
-    own: Tensor
-    bias: Tensor
-    environment: Environment | None
-    weights: Tensor
-    ffns: tuple[ReducedFfn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,10 +51,8 @@ class ReducedLandmarks:
     model: Model
     grid: Grid
     stages: tuple[Stage, Stage, Stage]
-    place_mean: Tensor
-    place_basis: Tensor
-    state_mean: Tensor
-    state_basis: Tensor
+    place: Coordinates
+    state: Coordinates
     start_features: StateFeatures
     state_features: StateFeatures
 
@@ -90,34 +71,22 @@ class ReducedLandmarks:
             HiddenUnits.of(layer, f"layer {number + 1} of '{model.name}'")
             for number, layer in enumerate(model.layers)
         ]
-        _check_layers(model, states[:, :2])
-        prefix = grid.prefix
-
-        def normed(number: int, tokens: Tensor) -> Tensor:
-            return model.layers[number].norm_attention(states[number][:, tokens])
+        check_layers(model, states)
 
         def fitted(
-            number: int, X: Tensor, seen: Tensor | None, tokens: Tensor
+            number: int, X: Tensor, seen: Tensor | None, tokens: Tensor, context: Tensor
         ) -> tuple[Stage, list[Tensor]]:
             """Stage `number` from the landmarks' states X in front of it."""
-            where = int(number == 2)  # of the two contexts of `grid`
-            context = grid.context[where] if seen is not None else tokens
-            own = _places(context, tokens)
-            stands = grid.side**2 / len(context)
-            bias = torch.full((prefix + len(context),), stands).log()
-            bias[:prefix] = 0.0
-            weights = torch.ones(prefix + len(tokens))
-            weights[prefix:] = grid.side**2 / len(tokens)
-            layers = ranges[number]
-            environment = None
+            stage = Stage.of(grid, ranges[number], tokens, context)
             if seen is not None:
-                targets = [normed(k, context) for k in layers]
-                environment = Environment.fit(seen, targets, own, RANKS[where])
-            stage = Stage(layers, own, bias, environment, weights)
-            followed = torch.cat([torch.arange(prefix), tokens])
+                normed = [
+                    model.layers[k].norm_attention(states[k][:, context]) for k in ranges[number]
+                ]
+                stage = stage.fitted(seen, normed, RANKS[int(number == 2)])
+            followed = grid.with_prefix(tokens)
             path, ffns = [], []
-            for k in layers:
-                middle = _attended(model, stage, k, X, seen, prefix)
+            for k in stage.layers:
+                middle = stage.attended(model, k, X, seen)
                 N = model.layers[k].norm_ffn(middle)
                 missing = states[k + 1][:, followed] - middle
                 kept = round(KEPT[number] * len(units[k]))
@@ -127,77 +96,60 @@ class ReducedLandmarks:
                 path.append(X)
             return replace(stage, ffns=tuple(ffns)), path
 
-        patches = start[:, prefix:]
-        place_mean = patches.mean(0)
-        place_basis = _scaled_directions((patches - place_mean).flatten(0, 1), PCS[0])
+        patches = start[:, grid.prefix :]
+        place = Coordinates.fit(patches, PCS[0])
         coarse, few = grid.landmarks
-        seen = _patch_features(patches, place_mean, place_basis, grid)
-        X = torch.cat([start[:, :prefix], start[:, coarse]], dim=1)
-        one, path = fitted(0, X, seen, coarse)
-        two, further = fitted(1, path[-1], None, coarse)
+        X = start[:, grid.with_prefix(coarse)]
+        one, path = fitted(0, X, grid.patch_features(place, patches), coarse, grid.context[0])
+        two, further = fitted(1, path[-1], None, coarse, coarse)
         last = (path + further)[-1]
-        inner = last[:, prefix:]
-        state_mean = inner.mean(0)
-        state_basis = _scaled_directions((inner - state_mean).flatten(0, 1), PCS[1])
-        seen = _state_features(inner, state_mean, state_basis)
-        three, _ = fitted(2, last[:, _kept(grid)], seen, few)
+        inner = last[:, grid.prefix :]
+        state = Coordinates.fit(inner, PCS[1])
+        three, _ = fitted(2, last[:, grid.kept], state.with_average(inner), few, grid.context[1])
         return cls(
-            model, grid, (one, two, three), place_mean, place_basis, state_mean, state_basis,
+            model, grid, (one, two, three), place, state,
             StateFeatures.fit(start, content=True),
             StateFeatures.fit(last, weights=two.weights),
         )  # fmt: skip
 
     def features(self, start: Tensor) -> list[Block]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
+        one, two, three = self.stages
+        grid, model = self.grid, self.model
         blocks: list[list[Block]] = []
         for X in torch.split(start, PARTS):
-            paths = self._run(X)
+            seen = grid.patch_features(self.place, X[:, grid.prefix :])
+            first = one.follow(model, X[:, grid.with_prefix(grid.landmarks[0])], seen)
+            second = two.follow(model, first[-1], None)
+            last = (first + second)[-1]
+            seen = self.state.with_average(last[:, grid.prefix :])
+            third = three.follow(model, last[:, grid.kept], seen)
             logs = [log_energies(X)]
-            for stage, path in zip(self.stages, paths, strict=True):
-                logs += [_weighted_logs(Z, stage.weights) for Z in path]
+            for stage, path in zip(self.stages, (first, second, third), strict=True):
+                logs += map(stage.logs, path)
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
-            last = (paths[0] + paths[1])[-1]
             blocks.append(
                 [*self.start_features(X), *self.state_features(last), Block(ratio.numpy())]
             )
-        weights = (*2 * (START_WEIGHT,), *2 * (STATE_WEIGHT,), PATH_WEIGHT)
-        return [
-            Block(torch.cat([torch.from_numpy(p[k].values) for p in blocks]).numpy(), weight)
-            for k, weight in enumerate(weights)
-        ]
-
-    def _run(self, start: Tensor) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """States of the landmarks after each layer of the three stages."""
-        prefix = self.grid.prefix
-        one, two, three = self.stages
-        seen = _patch_features(start[:, prefix:], self.place_mean, self.place_basis, self.grid)
-        X = torch.cat([start[:, :prefix], start[:, self.grid.landmarks[0]]], dim=1)
-        first = _follow(self.model, one, X, seen, prefix)
-        second = _follow(self.model, two, first[-1], None, prefix)
-        last = (first + second)[-1]
-        seen = _state_features(last[:, prefix:], self.state_mean, self.state_basis)
-        third = _follow(self.model, three, last[:, _kept(self.grid)], seen, prefix)
-        return first, second, third
+        return joined(blocks, (*2 * (START_WEIGHT,), *2 * (STATE_WEIGHT,), PATH_WEIGHT))
 
     def cost(self) -> int:
         """Multiply-adds for one image, but for the final kernel sum."""
-        n = self.grid.prefix + self.grid.side**2
-        d = self.model.width
+        n, d = self.grid.tokens, self.model.width
         total = n * d * PCS[0] + 25 * n * BLURRED
         for stage in self.stages:
-            queries = len(stage.weights)
+            queries, k = len(stage.weights), len(stage.own)
+            environment = stage.environment
             for number, ffn in zip(stage.layers, stage.ffns, strict=True):
                 layer = self.model.layers[number]
+                assert isinstance(ffn, ReducedFfn)
                 total += queries * (token_cost(layer) - ffn_cost(layer) + ffn.cost())
-                if stage.environment is None:
+                if environment is None:
                     total += attention_cost(layer, queries, len(stage.bias))
                 else:
-                    total += stage.environment.cost(
-                        queries, len(stage.own), layer.heads.number, layer.heads.width
-                    )
-            if stage.environment is not None:
-                c = len(stage.bias) - self.grid.prefix
-                total += c * stage.environment.reduction.numel()
+                    total += environment.cost(queries, k, layer.heads.number, layer.heads.width)
+            if environment is not None:
+                total += (len(stage.bias) - stage.prefix) * environment.reduction.numel()
         coarse = len(self.grid.landmarks[0])
         total += coarse * d * PCS[1]
         return total + self.start_features.cost(n) + self.state_features.cost(coarse)
@@ -218,42 +170,3 @@ def _grid(tokens: int, cls_token: bool) -> Grid:
     half = (grid.side + 1) // 2
     few = [2 * (grid.side * i + j) for i in range(1, half, 2) for j in range(0, half, 2)]
     return replace(grid, landmarks=(grid.landmarks[0], torch.tensor(few) + grid.prefix))
-
-
-def _kept(grid: Grid) -> Tensor:
-    """Which of the followed tokens of stages A and B go on to C."""
-    own = _places(grid.landmarks[0], grid.landmarks[1]) + grid.prefix
-    return torch.cat([torch.arange(grid.prefix), own])
-
-
-def _attended(
-    model: Model, stage: Stage, number: int, X: Tensor, seen: Tensor | None, prefix: int
-) -> Tensor:
-    """The landmarks [b, prefix + k, d] after the attention of one layer.
-
-    seen [b, c, p]: raw features of the stage's context, for its environment.
-    """
-    layer = replace(model.layers[number], ffn=None)
-    parts = []
-    features = torch.split(X if seen is None else seen, PARTS)
-    for Z, part in zip(torch.split(X, PARTS), features, strict=True):
-        N = layer.norm_attention(Z)
-        context = N
-        if stage.environment is not None:
-            around = stage.environment.layers[number - stage.layers.start]
-            phi = stage.environment.phi(part)
-            context = torch.cat([N[:, :prefix], around(phi, stage.own, N[:, prefix:])], dim=1)
-        parts.append(_layer(layer, Z, N, context, stage.bias))
-    return torch.cat(parts)
-
-
-def _follow(
-    model: Model, stage: Stage, X: Tensor, seen: Tensor | None, prefix: int
-) -> list[Tensor]:
-    """States of the landmarks after each layer of the stage."""
-    found = []
-    for number, ffn in zip(stage.layers, stage.ffns, strict=True):
-        middle = _attended(model, stage, number, X, seen, prefix)
-        X = middle + ffn(model.layers[number].norm_ffn(middle))
-        found.append(X)
-    return found

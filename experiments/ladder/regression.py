@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,15 @@ class Block:
 
     values: Array
     weight: float = 1.0
+
+
+def joined(parts: Sequence[list[Block]], weights: Sequence[float] | None = None) -> list[Block]:
+    """The same blocks of several lots of points, one lot after the other; weights: new ones."""
+    weights = weights or [block.weight for block in parts[0]]
+    return [
+        Block(np.concatenate([block.values for block in lots]), weight)
+        for lots, weight in zip(zip(*parts, strict=True), weights, strict=True)
+    ]
 
 
 def kernel_ridge(

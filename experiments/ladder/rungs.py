@@ -17,7 +17,13 @@ from oversmoothing.experiments.ladder.lifted_state import FUNCTIONS, LiftedState
 from oversmoothing.experiments.ladder.linear_state import LinearState
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.reduced_landmarks import ReducedLandmarks
-from oversmoothing.experiments.ladder.regression import Block, kernel_cost, kernel_ridge, ridge
+from oversmoothing.experiments.ladder.regression import (
+    Block,
+    joined,
+    kernel_cost,
+    kernel_ridge,
+    ridge,
+)
 from oversmoothing.experiments.ladder.result import LadderResult, Rung
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.models.model import Model
@@ -57,14 +63,8 @@ class Known:
 
     def blocks(self, features: Features) -> list[Block]:
         """Features of the rows of `changes`."""
-        own = features(self.recording.start)
-        if self.copies is None:
-            return own
-        more = features(self.copies.start)
-        return [
-            Block(np.concatenate([a.values, b.values]), a.weight)
-            for a, b in zip(own, more, strict=True)
-        ]
+        known = [self.recording] if self.copies is None else [self.recording, self.copies]
+        return joined([features(each.start) for each in known])
 
 
 class Climb:
@@ -158,9 +158,10 @@ class Climb:
         except InputError as error:
             self._skipped[f"P7 landmarks{known.label}"] = str(error)
             return
-        first, second = (len(x) + found.grid.prefix for x in found.grid.landmarks)
+        first, second = found.stages
         note = (
-            f"{first} tokens through the first {found.first} layers, {second} through the others; "
+            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, "
+            f"{len(second.weights)} through the others; "
             "kernel ridge"
         )
         self._kernel("P7 landmarks", known, found.features, found.cost(), note)

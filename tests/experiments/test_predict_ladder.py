@@ -17,9 +17,10 @@ from oversmoothing.experiments.ladder.copies import altered
 from oversmoothing.experiments.ladder.costs import model_cost
 from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import StateFeatures, spectral_statistics
-from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks
+from oversmoothing.experiments.ladder.landmarks import Landmarks
 from oversmoothing.experiments.ladder.linear_state import LinearState
 from oversmoothing.experiments.ladder.operators import NAMES, FfnSums, jacobian, operator_changes
+from oversmoothing.experiments.ladder.patches import Grid, Stage
 from oversmoothing.experiments.ladder.recording import Recording, log_energies, log_ratio, record
 from oversmoothing.experiments.ladder.regression import ridge
 from oversmoothing.experiments.ladder.scores import score
@@ -229,9 +230,11 @@ def test_p6_and_p7_need_calibration_states():
 @pytest.mark.parametrize(("tokens", "cls"), [(16, False), (17, True), (26, True), (197, True)])
 def test_landmarks_lie_in_their_context_and_stand_for_all_patches(tokens, cls):
     grid = Grid.of(tokens, cls)
-    for context, marks, share in zip(grid.context, grid.landmarks, grid.share, strict=True):
+    for context, marks in zip(grid.context, grid.landmarks, strict=True):
         assert set(marks.tolist()) <= set(context.tolist())
-        assert len(context) * share == pytest.approx(tokens - cls)
+        stage = Stage.of(grid, range(1), marks, context)
+        assert float(stage.bias.exp().sum()) == pytest.approx(tokens)
+        assert float(stage.weights.sum()) == pytest.approx(tokens)
         assert marks.numel() > 0 and int(context.min()) >= cls
     assert set(grid.context[1].tolist()) == set(grid.landmarks[0].tolist())
 
@@ -264,7 +267,7 @@ def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
         norm_attention="one", norm_ffn="two", ffn="ffn", attention="mix",
     )  # fmt: skip
     every = torch.arange(16)
-    grid = Grid(4, 0, (every, every), (every, every), (1.0, 1.0))
+    grid = Grid(4, 0, (every, every), (every, every))
     monkeypatch.setattr(Grid, "of", classmethod(lambda cls, n, c: grid))
     known = record(model, X, states=True)
     ratio = Landmarks.fit(model, known, first_layers=1).features(known.start)[-1].values
@@ -281,8 +284,8 @@ def test_more_layers_on_the_finer_grid_cost_more(first):
     pixels = torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
     known = record(model, pixels, states=True)
     found = Landmarks.fit(model, known, first)
-    assert found.first == min(first, 2)
-    assert found.features(known.start)[-1].values.shape == (30, 1 + 2 + found.first)
+    assert len(found.stages[0].layers) == min(first, 2)
+    assert found.features(known.start)[-1].values.shape == (30, 1 + 2 + min(first, 2))
     assert (found.cost() > Landmarks.fit(model, known, 1).cost()) == (first > 1)
     with pytest.raises(InputError, match="at least 1"):
         Landmarks.fit(model, known, 0)
