@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from oversmoothing.simulations.metrics.metrics import metrics
     from oversmoothing.theory.ask import verdict
     from oversmoothing.theory.layer.golden import golden_case
-    from oversmoothing.theory.spectra.heads_spectrum import heads_verdict
     from oversmoothing.theory.verdict.answer import Verdict
+    from oversmoothing.theory.verdict.heads_verdict import heads_verdict
 
 __version__ = "0.1.0"
 
@@ -54,7 +54,7 @@ _HOME = {
     "Trajectory": "oversmoothing.simulations.engine.trajectory",
     "evolve": "oversmoothing.simulations.engine.evolve",
     "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
-    "heads_verdict": "oversmoothing.theory.spectra.heads_spectrum",
+    "heads_verdict": "oversmoothing.theory.verdict.heads_verdict",
     "ladder": "oversmoothing.experiments.ladder.climb",
     "metrics": "oversmoothing.simulations.metrics.metrics",
     "readings_of": "oversmoothing.experiments.table1",

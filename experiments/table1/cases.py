@@ -26,7 +26,7 @@ from oversmoothing.simulations.spectra import HeadValues, spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
-from oversmoothing.theory.spectra.heads_spectrum import Radius, consensus_block, quotient_radius
+from oversmoothing.theory.spectra.heads_operator import Radius, consensus_block, quotient_radius
 from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import eigenvalues
 from oversmoothing.theory.support.errors import InputError

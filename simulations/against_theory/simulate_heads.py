@@ -16,9 +16,9 @@ from oversmoothing.simulations.generators.attention import softmax_attention
 from oversmoothing.simulations.heads.evolve_heads import Drawn, Fixed, FromState, evolve_heads
 from oversmoothing.simulations.heads.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
-from oversmoothing.theory.spectra.heads_spectrum import heads_verdict
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.verdict.heads_verdict import heads_verdict
 
 _EXPONENT_LAYERS = 2000
 

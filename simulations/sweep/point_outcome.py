@@ -23,7 +23,7 @@ from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.spectra.heads_spectrum import quotient_spectrum
+from oversmoothing.theory.spectra.heads_operator import quotient_spectrum
 from oversmoothing.theory.spectra.radii import Interval, consensus_interval
 from oversmoothing.theory.spectra.spectrum import (
     attention_spectrum,

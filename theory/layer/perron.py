@@ -1,15 +1,13 @@
 """The eigenvalue 1 of attention: how often it occurs, and the left Perron vector pi (T1d).
 
 Both are read off the zero pattern and off positive sums, so neither suffers from cancellation.
+scipy loads where it is needed: most verdicts start without it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrsm, dtrsv
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 Array = NDArray[np.float64]
 
@@ -31,6 +29,9 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     positive = A > 0
     if positive.all():
         return [np.arange(len(A))]
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     _, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
     classes = []
     for k in range(int(label.max()) + 1):
@@ -46,6 +47,8 @@ def _irreducible_stationary(A: Array) -> Array:
     State reduction without a single subtraction: each entry of pi has a small relative error even
     where A is nearly reducible and an eigenvector solver loses it.
     """
+    from scipy.linalg.blas import dtrsm, dtrsv
+
     P = A.copy()
     n = len(P)
     for high in range(n, 1, -_BLOCK):

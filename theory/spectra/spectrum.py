@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.case import Case
@@ -82,7 +81,10 @@ def eigenvalues(M: Array, rounding: float = 0.0) -> Spectrum:
         return Spectrum(
             symmetric.astype(np.complex128), np.full(k, backward), np.zeros(k, dtype=bool)
         )
-    values, left, right = scipy.linalg.eig(M, left=True, right=True)
+    # Loaded here: a verdict on small or symmetric matrices starts without scipy.
+    from scipy.linalg import eig
+
+    values, left, right = eig(M, left=True, right=True)
     sensitivity = np.abs(np.sum(left.conj() * right, axis=0))
     scale = float(np.linalg.norm(M)) + rounding
     errors = np.empty(k)

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from math import ceil, log2, prod
 
 import flint
-import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
@@ -219,19 +216,28 @@ def generic_rank(found: ExactDominance) -> int | None:
     dominant = found.dominant()
     if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
         return None
-    rows: dict[tuple[int, int, int], int] = {}
-    columns: dict[tuple[int, int, int], int] = {}
-    edges = []
+    # Each token's row of eigenvalues of A, and the columns of H that it is dominant with.
+    columns: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for mode in dominant:
         a, h = mode.attention, mode.value
-        tokens = 1 if a is None else a.factor.multiplicity
         key = (0, 0) if a is None else (id(a.factor), a.index)
-        for i in range(tokens):
-            row = rows.setdefault((*key, i), len(rows))
-            for j in range(h.factor.multiplicity):
-                column = columns.setdefault((id(h.factor), h.index, j), len(columns))
-                edges.append((row, column))
-    graph = np.zeros((len(rows), len(columns)), dtype=bool)
-    graph[tuple(zip(*edges, strict=True))] = True
-    matching = maximum_bipartite_matching(csr_matrix(graph), perm_type="column")
-    return int(np.count_nonzero(matching >= 0))
+        found_columns = [(id(h.factor), h.index, j) for j in range(h.factor.multiplicity)]
+        for i in range(1 if a is None else a.factor.multiplicity):
+            columns.setdefault((*key, i), []).extend(found_columns)
+    return _matching(columns)
+
+
+def _matching(columns: dict[tuple[int, ...], list[tuple[int, ...]]]) -> int:
+    """The size of a maximum matching of rows to the columns they may take, by augmenting paths."""
+    taken: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def place(row: tuple[int, ...], tried: set[tuple[int, ...]]) -> bool:
+        for column in columns[row]:
+            if column not in tried:
+                tried.add(column)
+                if column not in taken or place(taken[column], tried):
+                    taken[column] = row
+                    return True
+        return False
+
+    return sum(place(row, set()) for row in columns)

@@ -1,9 +1,9 @@
-"""What decides a layer of many heads, X' = [X +] sum_h A_h X W_h: exact, without averaging (T7).
+"""The two operators of a layer of many heads, X' = [X +] sum_h A_h X W_h, and their radii (T7).
 
 The operator is not a Kronecker product, but consensus is invariant: there it is [I +] sum_h H_h
 with H_h = W_h^T, radius rho_C. On the quotient it is Y -> [Y +] sum_h B_h Y W_h with the
 B_h = Q^T A_h Q (T1c), radius rho_Q: dense where (n - 1) d is small, by Arnoldi's method on the
-operator above. The whole matrix is never formed, and a radius that is not converged is UNDECIDED.
+operator above. The whole matrix is never formed, and a radius that is not converged is None.
 
 Causal heads (every A_h lower triangular) decouple token by token (T7e): the spectrum is the union
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
@@ -23,9 +23,6 @@ from oversmoothing.theory.layer.checks import check_attention, check_square
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.outcome import Outcome
-from oversmoothing.theory.verdict.words import ONE_TOKEN
 
 Array = NDArray[np.float64]
 
@@ -75,9 +72,8 @@ def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.lin
     A [heads, n, n] row-stochastic. W [heads, d, d]: 2 heads n d (n + d) operations a product; or
     the factors (W_V [heads, d, r], W_O [heads, r, d]): 2 heads n r (n + 2 d).
     """
-    A = _attention(A)
+    A = checked_heads(A, W)
     P, Q = _factors(W)
-    _check_heads(A, Q)
     B = quotient(A)
     heads, k, d = len(B), B.shape[-1], Q.shape[-1]
 
@@ -123,10 +119,8 @@ def quotient_radius(
     where the two are far apart, 1e-4 is enough. The error does not see an eigenvalue that
     Arnoldi's method has not met.
     """
-    A = _attention(A)
-    Q = _factors(W)[1]
-    _check_heads(A, Q)
-    size = (A.shape[-1] - 1) * Q.shape[-1]
+    A = checked_heads(A, W)
+    size = (A.shape[-1] - 1) * _factors(W)[1].shape[-1]
     if size == 0:
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
@@ -153,7 +147,7 @@ def quotient_spectrum(B: Array, H: Array) -> Spectrum:
     return eigenvalues(operator, rounding=4 * (B.shape[-1] + 1) * EPS * size)
 
 
-def _dense_radius(M: Array, method: str) -> Radius:
+def dense_radius(M: Array, method: str) -> Radius:
     # The entries of M are rounded, each by a few eps of what it is the sum of.
     rounding = 4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M))
     return _largest(eigenvalues(M, rounding=rounding), method)
@@ -216,8 +210,7 @@ def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
     For several causal layers multiply the G_i of one token. Raises `InputError` unless every A_h is
     lower triangular.
     """
-    A, W = _attention(A), _dense(W)
-    _check_heads(A, W)
+    A, W = checked_heads(A, W), _dense(W)
     if np.triu(A, 1).any():
         raise InputError(
             "some A_h has entries above its diagonal: token blocks are for causal heads"
@@ -227,57 +220,31 @@ def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
     return blocks + np.eye(W.shape[-1]) if residual else blocks
 
 
-def heads_verdict(
-    *, A: Any, W: Any, residual: bool = True, dense_size: int = DENSE_SIZE
-) -> Verdict:
-    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3), for generic X_0?
-
-    A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
-    (W_V [heads, d, r], W_O [heads, r, d]), which is quicker), by keyword only.
-    rho_C against rho_Q, each with its error; numerical: UNDECIDED where the errors meet or
-    Arnoldi's method does not converge. Raises `InputError` on illegal input.
-    """
-    A = _attention(A)
-    _check_heads(A, _factors(W)[1])
-    causal = not np.triu(A, 1).any()
-    consensus = _dense_radius(consensus_block(W, residual), "dense")
-    if A.shape[-1] == 1:
-        return Verdict(Outcome.TRIVIAL, "numerical", consensus.value, None, ONE_TOKEN)
-    if causal:
-        rest = [_dense_radius(G, "causal") for G in token_blocks(A, W, residual)[1:]]
-        other = max(rest, key=lambda r: r.value or 0.0)
-        reach = max((r.value or 0.0) + r.error for r in rest) - (other.value or 0.0)
-        other = Radius(other.value, max(reach, other.error), "causal")
-    else:
-        other = quotient_radius(A, W, residual, dense_size, beside=consensus)
-    rho_c, rho_q = consensus.value, other.value
-    assert rho_c is not None
-    if rho_q is None:
-        reason = f"rho_Q is not known: {other.reason}. A larger dense_size settles it by LAPACK."
-        return Verdict(Outcome.UNDECIDED, "numerical", rho_c, None, reason)
-    if abs(rho_c - rho_q) <= consensus.error + other.error:
-        reason = (
-            f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and rho_Q = "
-            f"{rho_q:.12g} +- {other.error:.1e} overlap."
-        )
-        return Verdict(Outcome.UNDECIDED, "numerical", rho_c, rho_q, reason)
-    heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
-    if rho_c > rho_q:
-        reason = (
-            f"consensus dominates: the radius of {'I + ' if residual else ''}sum_h H_h ({heads}) "
-            f"is {rho_c:.6g}, that of the quotient {rho_q:.6g} ({other.method})."
-        )
-        return Verdict(Outcome.SMOOTHING, "numerical", rho_c, rho_q, reason)
-    reason = (
-        f"consensus does not dominate: the radius of the quotient is {rho_q:.6g} ({heads}, "
-        f"{other.method}), that of consensus {rho_c:.6g}."
-    )
-    return Verdict(Outcome.NON_SMOOTHING, "numerical", rho_c, rho_q, reason)
+def other_radius(
+    A: Any, W: Any, residual: bool, dense_size: int = DENSE_SIZE, beside: Radius | None = None
+) -> Radius:
+    """rho_Q by the way that suits: of causal heads token by token, else `quotient_radius`."""
+    A = checked_heads(A, W)
+    if np.triu(A, 1).any() or A.shape[-1] == 1:
+        return quotient_radius(A, W, residual, dense_size, beside)
+    rest = [dense_radius(G, "causal") for G in token_blocks(A, W, residual)[1:]]
+    top = max(rest, key=lambda r: r.value or 0.0)
+    reach = max((r.value or 0.0) + r.error for r in rest) - (top.value or 0.0)
+    return Radius(top.value, max(reach, top.error), "causal")
 
 
-def _attention(A: Any) -> Array:
+def checked_heads(A: Any, W: Any) -> Array:
+    """A as [heads, n, n] in float64. Raises `InputError` unless A and W fit as heads."""
     checked = check_attention(A)
-    return checked[None] if checked.ndim == 2 else checked
+    A = checked[None] if checked.ndim == 2 else checked
+    last = _factors(W)[1]  # [heads, r or d, d]
+    if A.ndim != 3 or last.ndim != 3 or len(A) != len(last) or len(A) == 0:
+        raise InputError(
+            f"A has shape {list(A.shape)} and W {list(last.shape)}; they must be [heads, n, n] and "
+            "[heads, d, d] with the same number of heads"
+        )
+    found: Array = A
+    return found
 
 
 def _far_apart(one: Radius, other: Radius) -> bool:
@@ -306,12 +273,3 @@ def _factors(W: Any) -> tuple[Array | None, Array]:
 def _dense(W: Any) -> Array:
     P, Q = _factors(W)
     return Q if P is None else P @ Q
-
-
-def _check_heads(A: Array, W: Array) -> None:
-    """W: the last factor, [heads, r or d, d]."""
-    if A.ndim != 3 or W.ndim != 3 or len(A) != len(W) or len(A) == 0:
-        raise InputError(
-            f"A has shape {list(A.shape)} and W {list(W.shape)}; they must be [heads, n, n] and "
-            "[heads, d, d] with the same number of heads"
-        )
