@@ -1,0 +1,1 @@
+"""T10: what certificates decide, and what no enclosure can."""
