@@ -1,0 +1,43 @@
+"""Docstrings are plain words, written to be read in the source: here they become reStructuredText.
+
+`name` is code; |x| and a* stand for themselves; an indented block is code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+
+def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    plain = list(lines)
+    lines.clear()
+    code = False
+    for line in plain:
+        starts = not lines or not lines[-1].strip()
+        indented = line.startswith("  ") and bool(line.strip())
+        if indented and not code and starts:
+            lines.extend(["::", ""])
+            code = True
+        elif line.strip() and not indented:
+            code = False
+        # A line that is indented within a paragraph belongs to it.
+        lines.append(f"    {line}" if code else _escaped(line.strip()))
+    lines.append("")
+
+
+def _escaped(line: str) -> str:
+    parts = re.split(r"(`+[^`]+`+)", line)
+    words = [
+        f"``{part.strip('`')}``" if k % 2 else re.sub(r"([\\*|_<>])", r"\\\1", part)
+        for k, part in enumerate(parts)
+    ]
+    return re.sub(r"(``)(?=\w)", r"\1\\ ", "".join(words)) if len(parts) > 1 else "".join(words)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Read docstrings as words."""
+    app.connect("autodoc-process-docstring", _process)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

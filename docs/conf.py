@@ -1,0 +1,89 @@
+"""How the book is built: `make docs`. Nothing in it asks the network, when built or when read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
+# The pages that run commands and cells run those of this checkout.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+import oversmoothing  # noqa: E402
+
+project = "oversmoothing"
+author = "The oversmoothing authors"
+project_copyright = author
+version = release = oversmoothing.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "mathml_renderer",
+    "claims",
+    "commands",
+    "docstrings",
+]
+exclude_patterns = [
+    "_build",
+    "_extensions",
+    "examples/*.py",
+    "examples/README.rst",
+    "jupyter_execute",
+    "sg_execution_times.rst",
+    "gallery/sg_execution_times.rst",
+    # What the gallery writes beside its pages.
+    *(f"gallery/*.{kind}" for kind in ("ipynb", "py", "zip", "json", "md5")),
+]
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline"]
+myst_heading_anchors = 3
+myst_update_mathjax = False
+nb_execution_mode = "cache"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "reset_modules": ("matplotlib",),
+    "plot_gallery": "True",
+    "copyfile_regex": "",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "oversmoothing"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 8,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
