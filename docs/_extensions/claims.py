@@ -31,7 +31,14 @@ REFERENCE = re.compile(
     r"\b(?:T\d+(?:\.\d+)?[a-z]?(?:-(?:ii|certificate|rotation|volume|reversal))?\b"
     r"|[PN]-\d{4}\.\d{5}(?:v\d)?-[a-z0-9-]+)"
 )
-_NOT_LINKED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, nodes.math)
+_NOT_LINKED = (
+    nodes.literal,
+    nodes.literal_block,
+    nodes.reference,
+    nodes.title,
+    nodes.math,
+    nodes.strong,
+)
 
 
 @cache
@@ -134,23 +141,36 @@ def _note(label: str, words: str) -> nodes.paragraph:
 
 
 class ClaimTable(SphinxDirective):
-    """Claims whose names begin so: what is stated, and what became of it."""
+    """Claims whose names begin so, on the page that holds them: stated, and what became of it."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """The table."""
-        rows = [c for c in ledger().values() if c.name.startswith(self.arguments[0])]
-        if not rows:
-            raise self.error(f"no claim begins with {self.arguments[0]!r}")
-        return [_table(("claim", "stated", "status", "what holds instead"), map(_row, rows))]
+        begin = self.arguments[0]
+        chosen = [c for c in ledger().values() if c.name.startswith(begin)]
+        if not chosen:
+            raise self.error(f"no claim begins with {begin!r}")
+        rows = [[_named(claim.name, begin), *map(_words, _row(claim))] for claim in chosen]
+        heads = map(_words, ("claim", "stated", "status", "what holds instead"))
+        return [_table(list(heads), rows)]
 
 
 def _row(claim: Claim) -> tuple[str, ...]:
-    return (claim.name, claim.statement, claim.on_record.value, claim.repaired_by or "")
+    return (claim.statement, claim.on_record.value, claim.repaired_by or "")
 
 
-def _table(heads: tuple[str, ...], rows: Any) -> nodes.Node:
+def _words(text: str) -> nodes.paragraph:
+    return nodes.paragraph(text=text)
+
+
+def _named(name: str, begin: str) -> nodes.paragraph:
+    """The rest of the name, as a link to the claim on the same page."""
+    place = nodes.reference("", name.removeprefix(begin), refuri=f"#{name}", internal=True)
+    return nodes.paragraph("", "", place)
+
+
+def _table(heads: list[nodes.paragraph], rows: list[list[nodes.paragraph]]) -> nodes.Node:
     table = nodes.table(classes=["claim-table"])
     group = nodes.tgroup(cols=len(heads))
     table += group
@@ -164,12 +184,10 @@ def _table(heads: tuple[str, ...], rows: Any) -> nodes.Node:
     return table
 
 
-def _cells(words: tuple[str, ...]) -> nodes.row:
+def _cells(words: list[nodes.paragraph]) -> nodes.row:
     row = nodes.row()
     for word in words:
-        entry = nodes.entry()
-        entry += nodes.paragraph(text=word)
-        row += entry
+        row += nodes.entry("", word)
     return row
 
 

@@ -21,11 +21,14 @@ _ALPHABETS = {
     "script": "MATHEMATICAL SCRIPT",
 }
 _DIGITS = ("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
+_BRACKETS = dict.fromkeys("([{", "prefix") | dict.fromkeys(")]}", "postfix")
+_LETTERS = {"\u221e", "\u22a4", "\u2026", "\u22ef"}  # infinity, transposed, dots: no space around
 _SIGNS = {"-", "\u2212", "+"}
 _CLOSING = {")", "]", "}", "|", "\u2016", "!"}
 _WITH_LIMITS = {"lim", "liminf", "limsup", "max", "min", "sup", "inf"}
 # What latex2mathml has no word for.
 _SPELLED = (
+    (re.compile(r":="), "\u2254"),
     (re.compile(r"\\arg(?![a-zA-Z])"), r"\\operatorname{arg}"),
     (re.compile(r"\\not\\to(?![a-zA-Z])"), r"\\nrightarrow"),
     (re.compile(r"\\begin\{aligned\}"), r"\\begin{array}{rl}"),
@@ -54,7 +57,7 @@ def mathml(latex: str, display: bool = False) -> str:
 
 
 def _amend(element: ElementTree.Element, latex: str) -> None:
-    """Letters of an alphabet as such, signs as operators; nothing that is LaTeX still."""
+    """Letters of an alphabet as such, signs and log as operators; nothing that is LaTeX still."""
     text = element.text or ""
     if "\\" in text:
         raise ValueError(f"no MathML for {text!r} in {latex!r}")
@@ -62,11 +65,16 @@ def _amend(element: ElementTree.Element, latex: str) -> None:
     if variant is not None and variant != "normal":
         element.text = "".join(_lettered(character, variant, latex) for character in text)
         del element.attrib["mathvariant"]
-    if element.tag.endswith("}mi") and unicodedata.category(text[:1] or "x") == "Sm":
+    sign = unicodedata.category(text[:1] or "x") == "Sm" or (len(text) > 1 and text.isalpha())
+    if element.tag.endswith("}mi") and sign:
         element.tag = f"{{{_NAMESPACE}}}mo"
-    if text in {"|", "\u2016"}:
+    if text in _LETTERS:
+        element.tag = f"{{{_NAMESPACE}}}mi"
+    if text in {"|", "\u2016", "/"}:
         element.set("lspace", "0")
         element.set("rspace", "0")
+    if text in _BRACKETS and element.get("form") is None:
+        element.set("form", _BRACKETS[text])
 
 
 def _lettered(character: str, variant: str, latex: str) -> str:
