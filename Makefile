@@ -12,7 +12,7 @@ MUTANTS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce test mutants lint types env clean
+.PHONY: reproduce test mutants lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -32,6 +32,10 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# The book; a warning is an error.
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 env: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -45,4 +49,4 @@ $(VENV)/.mutants: $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mutants build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .mutants docs/_build docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

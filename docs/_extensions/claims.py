@@ -21,9 +21,10 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 import oversmoothing.theory.claims
+from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs.claim import Claim
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
-from oversmoothing.theory.proofs.ledger import claims
+from oversmoothing.theory.proofs.ledger import Ledger, claims
 
 ROOT = Path(__file__).resolve().parents[2]
 # T2d, T2d-ii, T7b-certificate, T11.10, and the claims on papers.
@@ -43,8 +44,8 @@ _NOT_LINKED = (
 
 @cache
 def ledger() -> dict[str, Claim]:
-    """Every claim by name."""
-    return dict(claims())
+    """Every claim by name, with the evidence from simulations."""
+    return Ledger(claims(), extra=SIMULATED)
 
 
 @cache
