@@ -29,6 +29,7 @@ _WITH_LIMITS = {"lim", "liminf", "limsup", "max", "min", "sup", "inf"}
 # What latex2mathml has no word for.
 _SPELLED = (
     (re.compile(r":="), "\u2254"),
+    (re.compile(r"\\sim(?![a-zA-Z])"), "\u223c"),
     (re.compile(r"\\arg(?![a-zA-Z])"), r"\\operatorname{arg}"),
     (re.compile(r"\\not\\to(?![a-zA-Z])"), r"\\nrightarrow"),
     (re.compile(r"\\begin\{aligned\}"), r"\\begin{array}{rl}"),
