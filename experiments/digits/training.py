@@ -73,7 +73,7 @@ def trained(
         model, log, metrics = train(config, device=device, progress=progress)
         save_run(
             folder,
-            config=config.to_json_object(),
+            config=config.model_dump(),
             weights=model.state_dict(),
             log=log,
             metrics=metrics,
