@@ -6,40 +6,27 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
+from oversmoothing.theory.claims.arxiv_2312_06182.changing import FIRST, SECOND
+from oversmoothing.theory.claims.t7.oscillation import dobrushin, oscillation
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers.exact_matrix import column, product, transposed
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS, is_stochastic
 from oversmoothing.theory.proofs.written import written
 
 
-def dobrushin(A: Matrix) -> Fraction:
-    """tau(A) = max over i, k of (1/2) sum_j |A_ij - A_kj|."""
-    return max(
-        sum((abs(x - y) for x, y in zip(row, other, strict=True)), Fraction(0)) / 2
-        for row in A
-        for other in A
-    )
-
-
-def _oscillation(x: Matrix) -> Fraction:
-    entries = [row[0] for row in x]
-    return max(entries) - min(entries)
-
-
 def _law(drawn: tuple[list[Matrix], Matrix]) -> None:
-    layers, x = drawn
-    bound = _oscillation(x)
+    layers, X = drawn
+    bound = oscillation(transposed(X)[0])
     for A in layers:
-        x = product(A, x)
+        X = product(A, X)
         bound *= dobrushin(A)
-        assert _oscillation(x) <= bound
-        n = len(x)
-        mean = sum((row[0] for row in x), Fraction(0)) / n
-        assert sum((row[0] - mean) ** 2 for row in x) <= n * bound**2 / 4
+        assert oscillation(transposed(X)[0]) <= bound
+        assert squared_norms(X)[0] <= len(X) * bound**2 / 4
 
 
 @st.composite
@@ -52,26 +39,18 @@ def _drawn(draw_: Any) -> tuple[list[Matrix], Matrix]:
 def _positive_part() -> None:
     """For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The differences sum to 0, so
     their positive part and their negative part both sum to t = (1/2) sum_j |p_j - q_j|."""
-    p = sp.symbols("p1:4", real=True)
-    q = sp.symbols("q1:4", real=True)
-    total = sum(p) - sum(q)
-    positive = sum((abs(x - y) + (x - y)) / 2 for x, y in zip(p, q, strict=True))
-    half = sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2
-    assert sp.simplify(positive - half - total / 2) == 0
+    p, q = sp.symbols("p1:4", real=True), sp.symbols("q1:4", real=True)
+    distances = [abs(x - y) for x, y in zip(p, q, strict=True)]
+    positive = sum((d + x - y) / 2 for d, x, y in zip(distances, p, q, strict=True))
+    assert sp.simplify(positive - sum(distances) / 2 - (sum(p) - sum(q)) / 2) == 0
 
 
 def _attained() -> None:
     """Attained: for the pair of N-2312.06182-changing tau = 1/4 each, and osc(A_2 A_1 v) =
     osc(v)/16 for v = (-2, 1, 1)."""
-    first = matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
-    second = matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
-    assert dobrushin(first) == dobrushin(second) == Fraction(1, 4)
-    v = column("-2 1 1")
-    equal(_oscillation(product(second, product(first, v))), Fraction(1, 16) * _oscillation(v))
-
-
-def _row_stochastic(instance: Any) -> bool:
-    return all(sum(row) == 1 and min(row) >= 0 for row in instance.A)
+    assert dobrushin(FIRST) == dobrushin(SECOND) == Fraction(1, 4)
+    moved = product(SECOND, FIRST, column("-2 1 1"))
+    equal(oscillation(transposed(moved)[0]), Fraction(3, 16))
 
 
 CLAIM = Claim(
@@ -86,8 +65,11 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         TWO_TOKENS,
-        Hypothesis("A of each layer is row-stochastic: A >= 0 and A 1 = 1", _row_stochastic),
-        Hypothesis("one feature (d = 1)", lambda instance: len(instance.H) == 1),
+        Hypothesis(
+            "A of each layer is row-stochastic: A >= 0 and A 1 = 1",
+            lambda case: is_stochastic(case.A),
+        ),
+        Hypothesis("one feature (d = 1)", lambda case: len(case.H) == 1),
     ),
     evidence=(
         written(

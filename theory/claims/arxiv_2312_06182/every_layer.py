@@ -3,12 +3,7 @@
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
 from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.hypotheses import (
-    BOTH_PARTS,
-    POSITIVE,
-    REAL_A,
-    TWO_TOKENS,
-)
+from oversmoothing.theory.proofs.hypotheses import BOTH_PARTS, POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
 
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("5 -3")

@@ -18,17 +18,7 @@ from oversmoothing.theory.claims.lemmas import GROWTH
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
-from oversmoothing.theory.numbers.exact_matrix import (
-    centred,
-    characteristic,
-    column,
-    diagonal,
-    kronecker,
-    layer,
-    matrix,
-    plus_identity,
-    scaled,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
@@ -61,17 +51,19 @@ def _block_form() -> list[sp.Expr]:
 def _law(drawn: Any) -> None:
     """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
     (A, H, X0), tau = drawn
-    expected = characteristic(scaled(1 - tau, plus_identity(H)))
+    expected = exact.characteristic(exact.scaled(1 - tau, exact.plus_identity(H)))
     if len(A) > 1:
-        expected *= characteristic(plus_identity(kronecker(H, rational_quotient(A))))
+        expected *= exact.characteristic(
+            exact.plus_identity(exact.kronecker(H, rational_quotient(A)))
+        )
     plain, after, before = X0, X0, X0
     for place in (AFTER, BEFORE):
-        equal(characteristic(operator(A, H, tau, place)), expected)
+        equal(exact.characteristic(operator(A, H, tau, place)), expected)
     for _ in range(3):
-        plain = layer(A, H, plain)
+        plain = exact.layer(A, H, plain)
         after, before = step(A, H, after, tau, AFTER), step(A, H, before, tau, BEFORE)
-        equal(centred(after), centred(plain))
-        equal(centred(before), centred(plain))
+        equal(exact.centred(after), exact.centred(plain))
+        equal(exact.centred(before), exact.centred(plain))
 
 
 def _thresholds() -> None:
@@ -82,13 +74,13 @@ def _thresholds() -> None:
     for tau in ("0", "1/12", "1/6", "1/2", "11/6", "2", "3"):
         t = Fraction(tau)
         for place in (AFTER, BEFORE):
-            X = column("1 2")
+            X = exact.column("1 2")
             for _ in range(4):
-                Z = step(AA, matrix("1/2"), X, t, place)
+                Z = step(AA, exact.matrix("1/2"), X, t, place)
                 (hfc, lfc), (moved, low) = squared_norms(X), squared_norms(Z)
                 equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
                 X = Z
-    X = step(AA, matrix("1/2"), column("1 2"), Fraction(1), AFTER)
+    X = step(AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
     equal(squared_norms(X)[1], 0)
 
 
@@ -107,7 +99,7 @@ def _measured(effort: Effort) -> list[Measurement]:
         t = Fraction(tau)
         what = f"tau = {tau}, {place}" + ": constant" * constant
         predicted = 0.0 if constant else math.log(0.75 / abs(1 - float(t)))
-        found = slope(operator(A3, diagonal("1 -1/2"), t, place), START, (200, 400))
+        found = slope(operator(A3, exact.diagonal("1 -1/2"), t, place), START, (200, 400))
         rows.append(Measurement(what, predicted, found, 1e-8))
     return rows
 

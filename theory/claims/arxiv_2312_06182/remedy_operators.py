@@ -3,14 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.depth.rates_measured import layer_rows
-from oversmoothing.theory.numbers.exact_matrix import (
-    identity,
-    kronecker,
-    layer,
-    plus,
-    product,
-    uniform,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 
 AFTER, BEFORE = "after", "before"
@@ -18,20 +11,22 @@ AFTER, BEFORE = "after", "before"
 
 def removal(n: int, tau: Fraction) -> Matrix:
     """I - tau J [n, n]."""
-    return plus(identity(n), uniform(n), -tau)
+    return exact.plus(exact.identity(n), exact.uniform(n), -tau)
 
 
 def removed(X: Matrix, tau: Fraction) -> Matrix:
     """(I - tau J) X: the mean of the tokens multiplied by 1 - tau."""
-    return product(removal(len(X), tau), X)
+    return exact.product(removal(len(X), tau), X)
 
 
 def step(A: Matrix, H: Matrix, X: Matrix, tau: Fraction, place: str) -> Matrix:
     """One layer with the removal after the update or before it."""
-    return removed(layer(A, H, X), tau) if place == AFTER else layer(A, H, removed(X, tau))
+    return (
+        removed(exact.layer(A, H, X), tau) if place == AFTER else exact.layer(A, H, removed(X, tau))
+    )
 
 
 def operator(A: Matrix, H: Matrix, tau: Fraction, place: str) -> Matrix:
     """The composed layer [n d, n d] on the rows of X one after the other."""
-    plain, remove = layer_rows(A, H), kronecker(removal(len(A), tau), identity(len(H)))
-    return product(remove, plain) if place == AFTER else product(plain, remove)
+    plain, remove = layer_rows(A, H), exact.kronecker(removal(len(A), tau), exact.identity(len(H)))
+    return exact.product(remove, plain) if place == AFTER else exact.product(plain, remove)

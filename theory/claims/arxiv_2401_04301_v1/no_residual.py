@@ -5,15 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.numbers.exact_matrix import (
-    centred,
-    from_integers,
-    power,
-    product,
-    scaled,
-    transposed,
-    weighted_mean,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.claim import Claim, Status
@@ -26,11 +18,11 @@ from oversmoothing.theory.proofs.written import written
 def _law(drawn: Any) -> None:
     """Two tokens: HFC_L = a^L HFC_0 W^L, and pi^T X_L = pi^T X_0 W^L."""
     (A, a), (H, _), numbers = drawn
-    W, pi = power(transposed(H), 6), stationary(A)
-    X = from_integers(numbers[i : i + len(H)] for i in (0, 4))
-    moved = product(power(A, 6), X, W)
-    equal(centred(moved), scaled(a**6, product(centred(X), W)))
-    equal([weighted_mean(pi, moved)], product([weighted_mean(pi, X)], W))
+    W, pi = exact.power(exact.transposed(H), 6), stationary(A)
+    X = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
+    moved = exact.product(exact.power(A, 6), X, W)
+    equal(exact.centred(moved), exact.scaled(a**6, exact.product(exact.centred(X), W)))
+    equal([exact.weighted_mean(pi, moved)], exact.product([exact.weighted_mean(pi, X)], W))
 
 
 CLAIM = Claim(

@@ -5,11 +5,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, ratio_is, symbolic
 from oversmoothing.theory.proofs.checks import equal, vanishes
-from oversmoothing.theory.proofs.hypotheses import (
-    BOTH_PARTS,
-    POSITIVE,
-    TWO_TOKENS,
-)
+from oversmoothing.theory.proofs.hypotheses import BOTH_PARTS, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
 
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")

@@ -12,14 +12,6 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
 
-_VARIABLES = ("x", "y", "t", "a")
-_GIVEN = ("a <= t", "t <= 1")
-_SQUARES = (
-    ("inside", "(1+x*t)**2 + (y*t)**2"),
-    ("at_a", "(1+x*a)**2 + (y*a)**2"),
-    ("at_1", "(1+x)**2 + y**2"),
-)
-
 
 def _law(drawn: tuple[list[Fraction], Fraction, Fraction]) -> None:
     spectrum, x, y = drawn

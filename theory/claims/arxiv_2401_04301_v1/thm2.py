@@ -7,16 +7,7 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import SPECTRUM
-from oversmoothing.theory.numbers.exact_matrix import (
-    column,
-    from_integers,
-    layer,
-    matrix,
-    plus,
-    product,
-    transposed,
-    zeros,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.all_depths import L, induction
 from oversmoothing.theory.proofs.checks import equal
@@ -33,18 +24,20 @@ def _example() -> None:
     [1/4, 3/4]], h = 1/2, X_0 = (1, 2): X_L = (3/2)^(L+1) (1, 1) + (5/4)^L/2 (-1, 1), by
     induction."""
     third, mean = sp.Rational(5, 4) ** L / 2, sp.Rational(3, 2) ** (L + 1)
-    induction(AA, matrix("1/2"), column("1 2"), sp.Matrix([[mean - third], [mean + third]]))
+    induction(
+        AA, exact.matrix("1/2"), exact.column("1 2"), sp.Matrix([[mean - third], [mean + third]])
+    )
 
 
 def _law(drawn: Any) -> None:
     (A, a), (H, h_values), numbers = drawn
-    X0 = from_integers(numbers[i : i + len(H)] for i in (0, 4))
-    total = zeros(2, len(H))
+    X0 = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
+    total = exact.zeros(2, len(H))
     for x in (Fraction(1), a):
         for h in {*h_values}:
-            part = product(projector(A, x), X0, transposed(projector(H, h)))
-            total = plus(total, part, (1 + h * x) ** 5)
-    equal(total, layer(A, H, X0, 5))
+            part = exact.product(projector(A, x), X0, exact.transposed(projector(H, h)))
+            total = exact.plus(total, part, (1 + h * x) ** 5)
+    equal(total, exact.layer(A, H, X0, 5))
 
 
 CLAIM = Claim(

@@ -8,13 +8,7 @@ from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, s
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.checks import equal
 from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import (
-    BOTH_PARTS,
-    POSITIVE,
-    REAL_A,
-    REAL_H,
-    TWO_TOKENS,
-)
+from oversmoothing.theory.proofs.hypotheses import BOTH_PARTS, POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
 
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.

@@ -5,14 +5,7 @@ from fractions import Fraction
 import sympy as sp
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import (
-    diagonal,
-    layer,
-    matrix,
-    product,
-    scaled,
-    transposed,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import equal, holds, meets, vanishes
 from oversmoothing.theory.proofs.claim import Hypothesis
@@ -23,23 +16,25 @@ from oversmoothing.theory.proofs.written import refuted
 
 _SYMMETRIC = Hypothesis(
     "the H of each layer is symmetric with eigenvalues in [-1, 0]",
-    lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h >= -1 and h <= 0),
+    lambda case: (
+        exact.transposed(case.H) == case.H and within(case.H, lambda h: h >= -1 and h <= 0)
+    ),
 )
 _HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _SYMMETRIC)
 # The smallest rational turn that does it at a = 1/2, where cos^2 > 1 - a is needed: 3-4-5. Two
 # directions in turn never do, whatever a and their angle: consensus has radius cos^2 over the two
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
-_TURN = matrix("4/5 -3/5; 3/5 4/5")
-_X0 = matrix("0 2; 0 0")
+_TURN = exact.matrix("4/5 -3/5; 3/5 4/5")
+_X0 = exact.matrix("0 2; 0 0")
 _DEPTH = 12
 
 
 def _weights() -> list[Matrix]:
-    g, found = matrix("1; 0"), []
+    g, found = exact.matrix("1; 0"), []
     for _ in range(_DEPTH):
-        found.append(scaled(Fraction(-1), product(g, transposed(g))))
-        g = product(_TURN, g)
+        found.append(exact.scaled(Fraction(-1), exact.product(g, exact.transposed(g))))
+        g = exact.product(_TURN, g)
     return found
 
 
@@ -51,19 +46,22 @@ def _hypotheses() -> None:
 
 def _frame(a: Fraction) -> Matrix:
     """diag(1 - a, 1) R: one layer on a mode a, in coordinates that turn along."""
-    return product(diagonal([1 - a, 1]), _TURN)
+    return exact.product(exact.diagonal([1 - a, 1]), _TURN)
 
 
 def _turning() -> None:
     """In coordinates turning along, one layer multiplies rows by K(a) = diag(1 - a, 1) R, a = 1 for
     the mean and a = 1/2 for the difference; both start at (0, 1)."""
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
-    X, mean, high, back = _X0, matrix("0 1"), matrix("0 1"), matrix("1 0; 0 1")
+    X, mean, high, back = _X0, exact.matrix("0 1"), exact.matrix("0 1"), exact.matrix("1 0; 0 1")
     for H in _weights():
-        X = layer(AA, H, X)
-        mean, high = product(mean, _frame(Fraction(1))), product(high, _frame(Fraction(1, 2)))
-        back = product(back, _TURN)
-        Z = product(X, back)
+        X = exact.layer(AA, H, X)
+        mean, high = (
+            exact.product(mean, _frame(Fraction(1))),
+            exact.product(high, _frame(Fraction(1, 2))),
+        )
+        back = exact.product(back, _TURN)
+        Z = exact.product(X, back)
         equal([(x + y) / 2 for x, y in zip(*Z, strict=True)], mean[0])
         equal([(x - y) / 2 for x, y in zip(*Z, strict=True)], high[0])
 
@@ -71,9 +69,9 @@ def _turning() -> None:
 def _consensus() -> None:
     """K(1) = [[0, 0], [3/5, 4/5]]: the mean is (3/5, 4/5) after one layer, of length 1, and then
     shrinks by exactly 4/5 a layer."""
-    equal(_frame(Fraction(1)), matrix("0 0; 3/5 4/5"))
-    once = product(matrix("0 1"), _frame(Fraction(1)))
-    equal(product(once, _frame(Fraction(1))), scaled(Fraction(4, 5), once))
+    equal(_frame(Fraction(1)), exact.matrix("0 0; 3/5 4/5"))
+    once = exact.product(exact.matrix("0 1"), _frame(Fraction(1)))
+    equal(exact.product(once, _frame(Fraction(1))), exact.scaled(Fraction(4, 5), once))
     equal(sum(x * x for x in once[0]), 1)
 
 
@@ -97,10 +95,10 @@ def _quotient() -> None:
 def _measured() -> None:
     """sqrt(1/2) < 4/5: HFC/LFC <= const (0.884)^L. It is 1 after one layer and below 0.32 after
     12."""
-    X = matrix("0 2; 0 0")
+    X = exact.matrix("0 2; 0 0")
     found = []
     for H in _weights():
-        X = layer(AA, H, X)
+        X = exact.layer(AA, H, X)
         hfc, lfc = squared_norms(X)
         found.append(hfc / lfc)
     equal(found[0], Fraction(1))

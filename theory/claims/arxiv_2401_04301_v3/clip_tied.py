@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import COUPLING
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import (
-    centred,
-    from_integers,
-    layer,
-    product,
-    transposed,
-    weighted_mean,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import equal, is_zero
@@ -34,19 +27,19 @@ def _norm(X: Matrix) -> float:
 def _law(drawn: Any) -> None:
     A, (H, kinds), numbers = drawn
     n, d = len(A), len(H)
-    X = from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
-    Pi = transposed(projector(H, Fraction(0)))
-    frozen = product(centred(X), Pi)
+    X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
+    Pi = exact.transposed(projector(H, Fraction(0)))
+    frozen = exact.product(exact.centred(X), Pi)
     assume(not is_zero(frozen))
     pi = stationary(A)
-    c = [weighted_mean(pi, X)]
+    c = [exact.weighted_mean(pi, X)]
     bound = sum(_norm(projector(H, h)) for h in {*kinds}) * _norm(c)
     k = math.sqrt(n * float(squared_deviation(pi)))
     inverse_t = math.sqrt(n) * bound * _norm(Pi) / _norm(frozen)
     assume(k + inverse_t > 0)
     for _ in range(12):
-        X = layer(A, H, X)
-        equal(product(centred(X), Pi), frozen)
+        X = exact.layer(A, H, X)
+        equal(exact.product(exact.centred(X), Pi), frozen)
         hfc, lfc = squared_norms(X)
         assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
 

@@ -13,8 +13,6 @@ from oversmoothing.theory.proofs.hypotheses import HALF_OPEN, POSITIVE, TWO_TOKE
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
-_GIVEN = ("x**2 + y**2 < 1", "-1 <= h", "h < 0")
-
 
 def _law(drawn: Any) -> None:
     A, H = drawn

@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.exact_spectrum import projector, stationary
 from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
@@ -24,7 +24,7 @@ def _golden() -> None:
     """A block that starts at 0 stays 0, so the arguments on moduli apply to the others. GT14: the
     pairs present are (h, a) = (0, 1) and (-1, 1/2), with multipliers 1 and 1/2."""
     # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
-    A, H, X = AA, diagonal("0 -1"), matrix("1 1; 1 -1")
+    A, H, X = AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
     found = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
     assert (found.verdict, found.verdict_x0, found.tends_to) == ("TIE", "SMOOTHING", "zero")
     for depth in (1, 2, 10):
@@ -34,7 +34,7 @@ def _golden() -> None:
 def _opposite() -> None:
     """The other way round: 1^T X_0 = 0 for symmetric A and h > 0."""
     # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
-    found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[64])
+    found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
     assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
     assert found.tends_to == "infinity"
 
@@ -44,15 +44,13 @@ def _blocks() -> None:
     invariant, and on it the layer is 1 + h_j a_i plus a nilpotent map. The projectors add up to the
     identity."""
     # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
-    H, X = diagonal("1 -1/2"), matrix("1 2; 3 5")
-    plus, minus = matrix("1/2 1/2; 1/2 1/2"), matrix("1/2 -1/2; -1/2 1/2")
-    total = [[Fraction(0)] * 2 for _ in range(2)]
-    for a, E in ((Fraction(1), plus), (Fraction(1, 2), minus)):
-        part = draw.product(E, X)
-        for i in range(2):
-            for j in range(2):
-                total[i][j] += (1 + H[j][j] * a) ** 7 * part[i][j]
-    assert total == layer(AA, H, X, 7)
+    H, X = exact.diagonal("1 -1/2"), exact.matrix("1 2; 3 5")
+    total = exact.zeros(2, 2)
+    for a in (Fraction(1), Fraction(1, 2)):
+        for h in (Fraction(1), Fraction(-1, 2)):
+            block = exact.product(projector(AA, a), X, exact.transposed(projector(H, h)))
+            total = exact.plus(total, block, (1 + h * a) ** 7)
+    assert total == exact.layer(AA, H, X, 7)
 
 
 @st.composite
@@ -70,7 +68,7 @@ def _law(case: tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]) ->
     X = [[x + side * z for x, z in zip(c, y, strict=True)] for side in v]
     consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
     quotient = [abs(1 + h * a) for h, z in zip(values, y, strict=True) if z]
-    found = verdict(A=A, H=diagonal(values), X0=X, depth=[6])
+    found = verdict(A=A, H=exact.diagonal(values), X0=X, depth=[6])
     if not any(consensus) and not any(quotient):
         expected = "UNDEFINED"
     elif not any(y):
@@ -80,7 +78,7 @@ def _law(case: tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]) ->
     else:
         expected = "TIE" if max(quotient) == max(consensus) else "SMOOTHING"
     assert found.verdict_x0 == expected
-    hfc, lfc = squared_norms(layer(A, diagonal(values), X, 6))
+    hfc, lfc = squared_norms(exact.layer(A, exact.diagonal(values), X, 6))
     assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 

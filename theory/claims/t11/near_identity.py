@@ -6,11 +6,13 @@ import flint
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.t7.oscillation import dobrushin
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import diagonal, flat, layer, matrix
+from oversmoothing.theory.numbers import exact_matrix as exact
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
@@ -18,11 +20,6 @@ from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
-# One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2, 0 <= x < 1.
-
-
-def _ball(x: Fraction) -> flint.arb:
-    return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
 
 def _rate(h: Fraction, share: Fraction) -> Fraction:
@@ -34,7 +31,7 @@ def _spectrum() -> None:
     (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the ratio is r^L times that of X_0."""
     for share in (Fraction(1, 100), Fraction(1, 10**6)):
         for n in (2, 5):
-            found = verdict(A=flat(1 - share, n), H=matrix("1/2"))
+            found = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
             assert found.verdict == "SMOOTHING" and found.attention is not None
             assert found.rate is not None
             rate = float(_rate(Fraction(1, 2), share))
@@ -45,9 +42,7 @@ def _spectrum() -> None:
 def _dobrushin() -> None:
     """Rows i and k of A differ in two places by 1-s each: tau = (1-s)."""
     for n in (2, 3, 5):
-        A = flat("6/7", n)
-        distance = max(sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 for p in A for q in A)
-        assert distance == Fraction(6, 7)
+        assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
 
 
 def _depths() -> None:
@@ -56,32 +51,29 @@ def _depths() -> None:
     three depths."""
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
-            log = _ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
+            log = to_ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
             goal = flint.arb(1000).log()
             assert depth * log < -goal < (depth - 1) * log, exponent
-            x = _ball(Fraction(1, 3) / 10**exponent)
+            x = to_ball(Fraction(1, 3) / 10**exponent)
             assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
 
 
 def _law(drawn: tuple[int, Fraction, Fraction, list[list[int]], int]) -> None:
     n, share, h, entries, depth = drawn
-    A, X = flat(1 - share, n), [[Fraction(x) for x in row] for row in entries[:n]]
+    A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
     hfc, lfc = squared_norms(X)
     assume(lfc != 0)
-    moved = squared_norms(layer(A, diagonal([h, h]), X, depth))
+    moved = squared_norms(exact.layer(A, exact.diagonal([h, h]), X, depth))
     assert moved[0] * lfc == _rate(h, share) ** (2 * depth) * hfc * moved[1]
     assert verdict(A=A, H=[[h]]).verdict == "SMOOTHING"
 
 
-def _mixes(instance: Instance) -> bool:
-    A = instance.A
-    off = {x for i, row in enumerate(A) for j, x in enumerate(row) if i != j}
-    return len(off) == 1 and flat(1 - min(off) * len(A), len(A)) == A
+def _mixes(A: Matrix) -> bool:
+    return A[0][-1] > 0 and exact.flat(1 - A[0][-1] * len(A), len(A)) == A
 
 
-def _scalar(instance: Instance) -> bool:
-    H = instance.H
-    return diagonal([H[0][0]] * len(H)) == H and H[0][0] > 0
+def _scalar(H: Matrix) -> bool:
+    return H[0][0] > 0 and exact.identity(len(H), H[0][0]) == H
 
 
 CLAIM = Claim(
@@ -97,11 +89,12 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         TWO_TOKENS,
-        Hypothesis("A = (1-s) I + s 11^T/n with 0 < s <= 1", _mixes),
-        Hypothesis("H = h I with h > 0", _scalar),
+        Hypothesis("A = (1-s) I + s 11^T/n with 0 < s <= 1", lambda case: _mixes(case.A)),
+        Hypothesis("H = h I with h > 0", lambda case: _scalar(case.H)),
     ),
     evidence=(
         written("one repeated eigenvalue", _spectrum, _depths, _dobrushin),
+        # One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2.
         for_all(
             "x y",
             given="0 <= x; x < 1; y*(1 - x) == 1",

@@ -1,11 +1,9 @@
 """T11.1: a single token has no differences: TRIVIAL, and UNDEFINED once the state is 0."""
 
-from fractions import Fraction
-
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import layer, matrix
+from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
@@ -34,7 +32,7 @@ def _undefined() -> None:
 
 def _law(drawn: tuple[tuple[Matrix, object], list[int], int]) -> None:
     (H, _), entries, depth = drawn
-    X = [[Fraction(entry) for entry in entries[: len(H)]]]
+    X = from_integers([entries[: len(H)]])
     hfc, lfc = squared_norms(layer(_ONE, H, X, depth))
     found = verdict(A=_ONE, H=H, X0=X, depth=[depth])
     assert hfc == 0

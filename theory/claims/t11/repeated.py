@@ -6,8 +6,8 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import diagonal, flat, layer
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.numbers.exact_matrix import centred, diagonal, flat, layer, scaled
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
@@ -18,11 +18,6 @@ from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.verdict import verdict
 
 _A = flat("2/5", 4)
-
-
-def _high(X: Matrix) -> Matrix:
-    mean = [sum(column) / len(X) for column in zip(*X, strict=True)]
-    return [[x - m for x, m in zip(row, mean, strict=True)] for row in X]
 
 
 def _golden() -> None:
@@ -58,7 +53,7 @@ def _balls_refuse() -> None:
         else:
             raise AssertionError("balls separated a repeated eigenvalue")
         values = matrix.eig(multiple=True)
-        near = flint.arb(flint.fmpq(2, 5))
+        near = to_ball(Fraction(2, 5))
         assert sum(bool(v.real.overlaps(near)) for v in values) == 3
 
 
@@ -74,9 +69,9 @@ def _law(case: tuple[int, Fraction, Fraction, Matrix, int]) -> None:
     n, share, h, X, depth = case
     moved = layer(flat(1 - share, n), diagonal([h] * len(X[0])), X, depth)
     factor = (1 + h * (1 - share)) ** depth
-    assert _high(moved) == [[factor * x for x in row] for row in _high(X)]
+    assert centred(moved) == scaled(factor, centred(X))
     if factor != 0:
-        assert to_flint(_high(moved)).rank() == to_flint(_high(X)).rank()
+        assert to_flint(centred(moved)).rank() == to_flint(centred(X)).rank()
 
 
 def _repeats(instance: Instance) -> bool:

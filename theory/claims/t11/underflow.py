@@ -8,13 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
-from oversmoothing.theory.numbers.exact_matrix import (
-    diagonal,
-    kronecker,
-    matrix,
-    plus_identity,
-    power,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import is_zero
@@ -32,28 +26,28 @@ def _naive() -> None:
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
     states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
     assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
-    found = verdict(A=AA, H=matrix("-1/2"), X0=matrix("1; 2"), depth=[10**6])
-    exact = 10**6 * math.log(1.5) - math.log(3)
+    found = verdict(A=AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
+    expected = 10**6 * math.log(1.5) - math.log(3)
     log = found.hfc_lfc[10**6].log
     # math.log rounds once, 10^6 times it once more.
-    assert log is not None and abs(log - exact) <= 4 * 2.0**-52 * exact
+    assert log is not None and abs(log - expected) <= 4 * 2.0**-52 * expected
 
 
 def _identity_is_the_exception() -> None:
     """A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all a_i = 1 means A
     = I, and M = I + H (x) I."""
     # A = I (or n = 1) and H = -I + nilpotent: M is nilpotent.
-    H = matrix("-1 1; 0 -1")
-    M = plus_identity(kronecker(H, diagonal("1 1")))
-    assert not is_zero(M) and is_zero(power(M, 2))
+    H = exact.matrix("-1 1; 0 -1")
+    M = exact.plus_identity(exact.kronecker(H, exact.diagonal("1 1")))
+    assert not is_zero(M) and is_zero(exact.power(M, 2))
 
 
 def _special() -> None:
     """M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a = 1/2."""
     # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
-    M = plus_identity(kronecker(matrix("-2"), AA))
-    assert matrix("-1/2 -1/2; -1/2 -1/2") == M
-    found = verdict(A=AA, H=matrix("-2"), X0=matrix("1; -1"), depth=[1])
+    M = exact.plus_identity(exact.kronecker(exact.matrix("-2"), AA))
+    assert exact.matrix("-1/2 -1/2; -1/2 -1/2") == M
+    found = verdict(A=AA, H=exact.matrix("-2"), X0=exact.matrix("1; -1"), depth=[1])
     assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
 
 
@@ -67,7 +61,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix]:
 
 def _law(case: tuple[Matrix, Matrix]) -> None:
     A, H = case
-    assert not is_zero(power(plus_identity(kronecker(H, A)), len(A) * len(H)))
+    assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
 
 def _measure(effort: Effort) -> list[Measurement]:

@@ -1,18 +1,17 @@
 """T11.7: zeros in the state: X = 0 is UNDEFINED, LFC = 0 is +infinity, a zero row has no angle."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.ratios import ratio_of_squares, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import layer, matrix
+from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix, zeros
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
+from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, has_low
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
@@ -21,8 +20,7 @@ from oversmoothing.theory.verdict.verdict import verdict
 def _zero() -> None:
     """The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio."""
     for A in (AA, matrix("1")):
-        X = [row[:1] for row in matrix("0 0; 0 0")[: len(A)]]
-        found = verdict(A=A, H=matrix("1"), X0=X, depth=[0, 3, 100])
+        found = verdict(A=A, H=matrix("1"), X0=zeros(len(A), 1), depth=[0, 3, 100])
         assert found.verdict == found.verdict_x0 == "UNDEFINED"
         assert found.tends_to is None
         assert all(ratio.value is None for ratio in found.hfc_lfc.values())
@@ -50,8 +48,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix, Matrix]:
     A = pick(draw.attention(1, 3))
     n = len(A)
     X = pick(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=1), min_size=n, max_size=n))
-    H = [[pick(draw.fractions(-2, 2, 3))]]
-    return A, H, [[Fraction(x) for x in row] for row in X]
+    return A, [[pick(draw.fractions(-2, 2, 3))]], from_integers(X)
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
@@ -66,11 +63,8 @@ def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
         assert (value == math.inf) == (lfc == 0 < hfc)
 
 
-def _has_zero(instance: Instance) -> bool:
-    X = instance.X0
-    return X is not None and (
-        any(not any(row) for row in X) or not any(map(sum, zip(*X, strict=True)))
-    )
+def _has_zero(X: Matrix) -> bool:
+    return any(not any(row) for row in X) or not has_low(X)
 
 
 CLAIM = Claim(
@@ -85,7 +79,10 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         ROW_STOCHASTIC,
-        Hypothesis("X_0 is zero, has a zero row, or has mean zero", _has_zero),
+        Hypothesis(
+            "X_0 is zero, has a zero row, or has mean zero",
+            lambda case: case.X0 is not None and _has_zero(case.X0),
+        ),
     ),
     evidence=(
         written("what vanishes", _zero, _infinite, _rows),

@@ -1,6 +1,7 @@
 """T4b: one real dominant pair: rank collapse without smoothing, with both signs of the cosine."""
 
 from fractions import Fraction
+from itertools import combinations
 from itertools import product as pairs
 
 import numpy as np
@@ -11,8 +12,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import from_integers, matrix, product
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS, certain
@@ -66,9 +66,10 @@ def _counts() -> None:
 def _orthogonal() -> None:
     """(1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0."""
     # (1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5.
-    v, pi = [[Fraction(-1)], [Fraction(-1)], [Fraction(7)]], stationary(A3)
-    assert product(A3, v) == [[x[0] / 5] for x in v]
-    assert sum(p * x[0] for p, x in zip(pi, v, strict=True)) == 0
+    v = exact.column("-1 -1 7")
+    assert exact.product(A3, v) == exact.scaled("1/5", v) and exact.weighted_mean(
+        stationary(A3), v
+    ) == [0]
 
 
 def _converse() -> None:
@@ -81,30 +82,25 @@ def _converse() -> None:
 def _causal() -> None:
     """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
     assert stationary(CAUSAL_MEANS) == [1, 0, 0]
-    v = matrix("0; 1; 2")
-    assert product(CAUSAL_MEANS, v) == [[x[0] / 2] for x in v]
-    w = matrix("0; 0; 1")
-    assert product(CAUSAL_MEANS, w) == [[x[0] / 3] for x in w]
+    for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
+        assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)
 
 
 def _causal_collapse() -> None:
     """H = diag(-1/2, -1/4), 600 layers in balls"""
     # h = -1/4: 1 - 1/12 dominates along (0, 0, 1); no cosine tends to -1.
-    H = matrix("-1/2 0; 0 -1/4")
-    X = measured.states(CAUSAL_MEANS, H, matrix("1 1; 2 5; 1 20"), [600], BITS)[600]
-    with at_precision(BITS):
-        for i, k in ((0, 1), (0, 2), (1, 2)):
-            certain(measured.cosine(X, i, k, BITS) > 0)
+    H = exact.matrix("-1/2 0; 0 -1/4")
+    X = measured.states(CAUSAL_MEANS, H, exact.matrix("1 1; 2 5; 1 20"), [600], BITS)[600]
+    for i, k in combinations(range(3), 2):
+        certain(measured.cosine(X, i, k, BITS) > 0)
 
 
 @st.composite
 def _cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, int]:
     A = draw_(draw.attention(2, 4))
-    values = draw_(
-        st.lists(draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10), min_size=1, max_size=3)
-    )
-    H = draw_(draw.with_jordan_blocks([(value, 1) for value in values]))
-    return A, H, draw_(draw.SEEDS)
+    inside = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
+    values = draw_(st.lists(inside, min_size=1, max_size=3))
+    return A, draw_(draw.with_jordan_blocks([(h, 1) for h in values])), draw_(draw.SEEDS)
 
 
 def _law(case: tuple[Matrix, Matrix, int]) -> None:
@@ -118,7 +114,9 @@ def _law(case: tuple[Matrix, Matrix, int]) -> None:
     moduli = np.abs(1 + np.outer(values, h))
     v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
     assume(np.abs(v).min() > 1e-3)
-    X0 = from_integers(np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H))))
+    X0 = exact.from_integers(
+        np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H)))
+    )
     second = np.sort(moduli.ravel())[-2] / radii(found)[1]
     X = far_state(A, H, X0, float(second), 14)
     found_cosines = cosines(X)
@@ -133,13 +131,12 @@ def _law(case: tuple[Matrix, Matrix, int]) -> None:
 
 def _certify(effort: Effort) -> tuple[int, int, str | None]:
     """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
-    X = measured.states(A3, matrix("-1/2 0; 0 -1/3"), matrix("1 2; 3 1; -2 5"), [2000], BITS)
-    with at_precision(BITS):
-        state = X[2000]
-        certain(measured.cosine(state, 0, 1, BITS) > 1 - 2.0**-40)
-        certain(measured.cosine(state, 0, 2, BITS) < -1 + 2.0**-40)
-        certain(measured.effective_rank_excess(state, BITS) < 2.0**-20)
-        certain(measured.hfc_lfc(state, BITS) > 1.4645)
+    X0 = exact.matrix("1 2; 3 1; -2 5")
+    X = measured.states(A3, exact.diagonal("-1/2 -1/3"), X0, [2000], BITS)[2000]
+    certain(measured.cosine(X, 0, 1, BITS) > 1 - 2.0**-40)
+    certain(measured.cosine(X, 0, 2, BITS) < -1 + 2.0**-40)
+    certain(measured.effective_rank_excess(X, BITS) < 2.0**-20)
+    certain(measured.hfc_lfc(X, BITS) > 1.4645)
     return 1, 0, None
 
 

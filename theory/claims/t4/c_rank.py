@@ -12,20 +12,8 @@ from oversmoothing.theory.claims.t4.far_states import term_rank
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import exact_state
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import (
-    characteristic,
-    diagonal,
-    flat,
-    from_integers,
-    identity,
-    layer,
-    matrix,
-    plus,
-    product,
-    transposed,
-    zeros,
-)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import certain
@@ -68,7 +56,7 @@ def _generic_minors() -> None:
                 [sp.prime(9 * i + 7 * j + 3) * pattern[i][j] for j in range(d)] for i in range(n)
             ]
             k = term_rank(pattern)
-            assert to_flint(from_integers(entries)).rank() == k
+            assert to_flint(exact.from_integers(entries)).rank() == k
             assert _koenig(pattern, k) and not (k > 0 and _koenig(pattern, k - 1))
 
 
@@ -105,17 +93,19 @@ def _patterns(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fr
 
 def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> None:
     A, a, H, h, seed = case
-    X0 = from_integers(np.random.default_rng(seed).integers(-(10**6), 10**6, (len(a), len(h))))
+    X0 = exact.from_integers(
+        np.random.default_rng(seed).integers(-(10**6), 10**6, (len(a), len(h)))
+    )
     blocks = {
-        (x, y): product(projector(A, x), X0, transposed(projector(H, y)))
+        (x, y): exact.product(projector(A, x), X0, exact.transposed(projector(H, y)))
         for x in set(a)
         for y in set(h)
     }
 
     def total(depth: int, chosen: list[tuple[Fraction, Fraction]]) -> Matrix:
-        result = zeros(len(a), len(h))
+        result = exact.zeros(len(a), len(h))
         for x, y in chosen:
-            result = plus(result, blocks[x, y], (1 + x * y) ** depth)
+            result = exact.plus(result, blocks[x, y], (1 + x * y) ** depth)
         return result
 
     assert total(3, list(blocks)) == exact_state(A, H, X0, [3])[3], "projectors do not give X_3"
@@ -138,21 +128,21 @@ def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> No
 def _rank_one_start() -> None:
     """a rank-1 X_0 with all coefficients non-zero"""
     # A = 2/5 I + 3/20 11^T, H = -1/2 I_5, X_0 = x y^T: all 20 coefficients non-zero, rank 1.
-    A, H = flat(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
+    A, H = exact.flat(Fraction(2, 5), 4), exact.identity(5, Fraction(-1, 2))
     x, y = [1, -3, 2, 5], [1, 2, 3, 4, 5]
-    X = from_integers([p * q for q in y] for p in x)
+    X = exact.from_integers([p * q for q in y] for p in x)
     V = [[1, 1, 1, 1], [1, -1, 0, 0], [1, 1, -2, 0], [1, 1, 1, -3]]
     assert all(sum(v * p for v, p in zip(row, x, strict=True)) != 0 for row in V) and all(y)
     pattern = dominant_pattern([Fraction(2, 5)] * 3 + [Fraction(1)], [Fraction(-1, 2)] * 5)
     assert term_rank(pattern) == 3
-    assert all(to_flint(layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
+    assert all(to_flint(exact.layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
 
 
 def _alternating() -> None:
     """rank 1 and 2 in turn"""
     # A = J2, H = diag(0, -2), X_0 = [[2, 2], [0, 0]]: rank 1 at even depths, 2 at odd ones.
     for depth in range(8):
-        X = layer(J2, diagonal("0 -2"), matrix("2 2; 0 0"), depth)
+        X = exact.layer(J2, exact.diagonal("0 -2"), exact.matrix("2 2; 0 0"), depth)
         assert to_flint(X).rank() == 1 + depth % 2
 
 
@@ -169,12 +159,12 @@ def _liminf_is_zero() -> None:
     assert sp.expand((w - (35 + 12 * sp.I) / 37) * (w - (35 - 12 * sp.I) / 37)) == 0
     x = sp.Symbol("x")
     assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(70, 37) * x + 1)) == 0
-    assert characteristic(ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
+    assert exact.characteristic(ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
 
 
 def _certify_swing(effort: Effort) -> tuple[int, int, str | None]:
     """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
-    H, X0 = diagonal("-1/2 -3/2"), matrix("1 2; 3 5; -2 1")
+    H, X0 = exact.diagonal("-1/2 -3/2"), exact.matrix("1 2; 3 5; -2 1")
     found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
     ratios = [measured.sigma_ratio(X, 2, 512) for X in found.values()]
     with at_precision(512):
@@ -189,12 +179,12 @@ def _measure(effort: Effort) -> list[Measurement]:
     rng = np.random.default_rng(effort.seed)
     w = Fraction(2, 5)
     for name, H in (
-        ("H = -I/2, d = 5", identity(5, Fraction(-1, 2))),
-        ("H = -I/2, d = 2", identity(2, Fraction(-1, 2))),
-        ("H distinct", diagonal("-1/2 -1/4 -3/8")),
+        ("H = -I/2, d = 5", exact.identity(5, Fraction(-1, 2))),
+        ("H = -I/2, d = 2", exact.identity(2, Fraction(-1, 2))),
+        ("H distinct", exact.diagonal("-1/2 -1/4 -3/8")),
     ):
-        A, d = flat(w, 4), len(H)
-        X0 = from_integers(rng.integers(-99, 100, (4, d)))
+        A, d = exact.flat(w, 4), len(H)
+        X0 = exact.from_integers(rng.integers(-99, 100, (4, d)))
         h = [H[j][j] for j in range(d)]
         start = to_float(X0)
         moduli = np.array([float(abs(1 + w * y)) for y in h])

@@ -6,16 +6,7 @@ import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import (
-    column,
-    diagonal,
-    dot,
-    layer,
-    matrix,
-    plus,
-    product,
-    weighted_mean,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
@@ -40,13 +31,13 @@ def _collapse() -> None:
     tokens along depths at which their entries of g_L stay off 0 (all depths for real a and generic
     X_0). All of them may tend to +1: a tie does not exclude angle collapse."""
     # AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out.
-    H, X = diagonal("-4 -1"), matrix("2 1; 1 3")
+    H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
     states = exact_state(AQ, H, X, [40, 41])
     for depth, state in states.items():
         hfc, lfc = squared_norms(state)
         assert abs(hfc / lfc - Fraction(1, 9)) < Fraction(1, 10**6)
         x, y = state
-        inner, squares = dot(x, y), dot(x, x) * dot(y, y)
+        inner, squares = exact.dot(x, y), exact.dot(x, x) * exact.dot(y, y)
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
@@ -58,7 +49,9 @@ def _depends_on_start() -> None:
     # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
     for x, y in ((1, 2), (5, 2), (-1, 4)):
         for depth in range(1, 7):
-            hfc, lfc = squared_norms(layer(AA, matrix("-4/3"), column(f"{x} {y}"), depth))
+            hfc, lfc = squared_norms(
+                exact.layer(AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
+            )
             assert hfc / lfc == Fraction(x - y, x + y) ** 2
 
 
@@ -67,9 +60,9 @@ def _unbounded() -> None:
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
     # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
-    H, X0 = matrix("-2"), column("3 -2 -1/2")
+    H, X0 = exact.matrix("-2"), exact.column("3 -2 -1/2")
     pi = stationary(ROTATING)
-    (c,) = weighted_mean(pi, X0)
+    (c,) = exact.weighted_mean(pi, X0)
     states = exact_state(ROTATING, H, X0, list(range(12)))
     parts = [sum(x[0] for x in state) / 3 - (-1) ** depth * c for depth, state in states.items()]
     for first, second, third in zip(parts, parts[1:], parts[2:], strict=False):
@@ -93,10 +86,10 @@ def _law(drawn: tuple[tuple[Matrix, Fraction], Matrix]) -> None:
     h = -2 / (1 + a)
     assume(contains_both_radii(A, [[h]], X0))
     # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
-    one, two = product(projector(A, Fraction(1)), X0), product(projector(A, a), X0)
+    one, two = exact.product(projector(A, Fraction(1)), X0), exact.product(projector(A, a), X0)
     states = exact_state(A, [[h]], X0, [4, 5, 20, 21])
     for depth, state in states.items():
-        S = plus(two, one, (-1) ** depth)
+        S = exact.plus(two, one, (-1) ** depth)
         assert 1 + h * a == -(1 + h) > 0
         hfc, lfc = squared_norms(state)
         expected_hfc, expected_lfc = squared_norms(S)

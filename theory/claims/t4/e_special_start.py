@@ -11,18 +11,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import (
-    diagonal,
-    flat,
-    from_integers,
-    identity,
-    layer,
-    matrix,
-    plus,
-    product,
-    transposed,
-    zeros,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS, is_zero
@@ -55,10 +44,10 @@ def _blocks_are_invariant() -> None:
 def _spectrum_in_minus_one_zero() -> None:
     """A spectrum in [-1, 0] can therefore smooth from a special X_0."""
     # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
-    H, X0 = diagonal("0 -1"), matrix("1 1; 1 -1")
+    H, X0 = exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
     assert content(AA, H, X0).comparison == 1
     for depth in range(1, 12):
-        hfc, lfc = squared_norms(layer(AA, H, X0, depth))
+        hfc, lfc = squared_norms(exact.layer(AA, H, X0, depth))
         assert hfc / lfc == Fraction(1, 4) ** depth
 
 
@@ -66,10 +55,10 @@ def _rank_is_only_bounded() -> None:
     """Rank: the matching of the present dominant pairs bounds the asymptotic rank from above (step
     2 of T4c uses no genericity), but need not be attained."""
     # x y^T with every pair present keeps rank 1; the matching of its present pairs is 3.
-    A, H = flat(Fraction(2, 5), 4), identity(5, Fraction(-1, 2))
-    X = from_integers([x * y for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5))
+    A, H = exact.flat(Fraction(2, 5), 4), exact.identity(5, Fraction(-1, 2))
+    X = exact.from_integers([x * y for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5))
     assert sum(x[0] for x in X) != 0 and not consensus(X)
-    assert to_flint(layer(A, H, X, 2)).rank() == 1
+    assert to_flint(exact.layer(A, H, X, 2)).rank() == 1
 
 
 def _defective_content() -> None:
@@ -78,9 +67,9 @@ def _defective_content() -> None:
     floor hold word for word with the present spectrum, for every X_0. Equal moduli: the powers k
     decide as in T6b."""
     # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
-    H, first, second = matrix("0 1; 0 0"), matrix("1 0; 2 0"), matrix("0 1; 0 2")
-    assert layer(J2, H, first, 8) == first
-    early, late = (squared_norms(layer(J2, H, second, depth))[1] for depth in (4, 8))
+    H, first, second = exact.matrix("0 1; 0 0"), exact.matrix("1 0; 2 0"), exact.matrix("0 1; 0 2")
+    assert exact.layer(J2, H, first, 8) == first
+    early, late = (squared_norms(exact.layer(J2, H, second, depth))[1] for depth in (4, 8))
     assert late > 3 * early
 
 
@@ -96,14 +85,14 @@ def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fra
 def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]) -> None:
     A, a, H, h, present = case
     rng = np.random.default_rng(7)
-    X0 = zeros(2, len(h))
+    X0 = exact.zeros(2, len(h))
     kept: dict[bool, list[Fraction]] = {True: [], False: []}
     for weight, (y, x) in zip(present, pairs(sorted(set(h)), a), strict=False):
-        raw = from_integers(rng.integers(1, 1000, (2, len(h))))
-        block = product(projector(A, x), raw, transposed(projector(H, y)))
+        raw = exact.from_integers(rng.integers(1, 1000, (2, len(h))))
+        block = exact.product(projector(A, x), raw, exact.transposed(projector(H, y)))
         if weight and not is_zero(block):
             kept[x == 1].append(abs(1 + x * y))
-            X0 = plus(X0, block, weight)
+            X0 = exact.plus(X0, block, weight)
     assume(kept[True] and kept[False])
     top_c, top_q = max(kept[True]), max(kept[False])
     found = content(A, H, X0)
@@ -116,7 +105,7 @@ def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]])
     else:
         assume(top_c / top_q < Fraction(4, 5))
         floor_squared = 1 / (2 * squared_deviation(stationary(A)) or Fraction(1, 10**6))
-        hfc, lfc = squared_norms(layer(A, H, X0, 150))
+        hfc, lfc = squared_norms(exact.layer(A, H, X0, 150))
         assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
 
 
@@ -142,7 +131,7 @@ def _reinjection(effort: Effort) -> list[Measurement]:
     per_layer = math.log(1.5 / 1.25)
     for first in ((1, 2), (3, -1), (0, 1)):
         start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
-        hfc, lfc = squared_norms(layer(A3, matrix("1/2"), [[x] for x in start], 300))
+        hfc, lfc = squared_norms(exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300))
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
         rows.append(Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0))
         for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):

@@ -9,7 +9,7 @@ from hypothesis import assume
 from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import layer, matrix
+from oversmoothing.theory.numbers.exact_matrix import column, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS
@@ -22,7 +22,7 @@ from oversmoothing.theory.proofs.hypotheses import (
     TWO_TOKENS,
     contains_both_radii,
 )
-from oversmoothing.theory.proofs.instances import AA
+from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
@@ -35,44 +35,36 @@ def _pairs_and_hfc() -> sp.Expr:
     return sp.expand(pairs - 4 * sum((v - mean) ** 2 for v in x))
 
 
-def _differs(h: str, difference: Fraction, ratio: Fraction) -> None:
-    """On Aa from (1, 2): x_1 - x_2 and HFC/LFC are multiplied by these every layer."""
-    X = matrix("1; 2")
+def _differs(A: Matrix, h: str, difference: Fraction, ratio: Fraction) -> None:
+    """From (1, 2): x_1 - x_2 and HFC/LFC are multiplied by these every layer."""
+    X = column("1 2")
     for _ in range(8):
-        before = squared_norms(X)
-        gap = X[0][0] - X[1][0]
-        X = layer(AA, matrix(h), X)
-        after = squared_norms(X)
-        assert X[0][0] - X[1][0] == difference * gap
-        assert after[0] * before[1] == ratio**2 * before[0] * after[1]
+        Z = layer(A, matrix(h), X)
+        (hfc, lfc), (moved_hfc, moved_lfc) = squared_norms(X), squared_norms(Z)
+        assert Z[0][0] - Z[1][0] == difference * (X[0][0] - X[1][0])
+        assert moved_hfc * lfc == ratio**2 * hfc * moved_lfc
+        X = Z
 
 
 def _vanishing_ratio() -> None:
     """Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4."""
-    _differs("1/2", Fraction(5, 4), Fraction(5, 6))
+    _differs(AA, "1/2", Fraction(5, 4), Fraction(5, 6))
 
 
 def _vanishing_difference() -> None:
     """Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2."""
-    _differs("-1/2", Fraction(3, 4), Fraction(3, 2))
+    _differs(AA, "-1/2", Fraction(3, 4), Fraction(3, 2))
 
 
 def _both() -> None:
     """Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does."""
-    _differs("-3/2", Fraction(1, 4), Fraction(1, 2))
+    _differs(AA, "-3/2", Fraction(1, 4), Fraction(1, 2))
 
 
 def _neither() -> None:
     """the last case executed: differences grow by 4, the ratio by 4/3."""
-    # A = [[1/8, 7/8], [7/8, 1/8]], h = -4: |1 + 3| = 4 > |1 - 4| = 3.
-    X = matrix("1; 2")
-    A = matrix("1/8 7/8; 7/8 1/8")
-    for _ in range(6):
-        gap, before = X[0][0] - X[1][0], squared_norms(X)
-        X = layer(A, matrix("-4"), X)
-        after = squared_norms(X)
-        assert X[0][0] - X[1][0] == 4 * gap
-        assert after[0] * before[1] == Fraction(16, 9) * before[0] * after[1]
+    # |1 + 3| = 4 > |1 - 4| = 3.
+    _differs(AM, "-4", Fraction(4), Fraction(4, 3))
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:

@@ -12,8 +12,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import BITS
+from oversmoothing.theory.proofs.exact_spectrum import stationary
 from oversmoothing.theory.verdict.exact_comparison import ExactDominance
 
 
@@ -22,6 +24,15 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
     assume(rate < 0.98)
     depth = 12 if rate == 0 else max(12, math.ceil(digits * math.log(10) / -math.log(rate)))
     return measured.states(A, H, X0, [depth], BITS)[depth]
+
+
+def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
+    """log HFC/LFC at the far depth less that at the near one, in balls; both must be finite."""
+    found = ball_ratios(A, H, X0, stationary(A), [near, far])
+    first, last = found[near].log, found[far].log
+    assume(first is not None and last is not None)
+    assert first is not None and last is not None
+    return last - first
 
 
 def middle(x: flint.arb) -> float:

@@ -1,36 +1,31 @@
 """T5b: the rate of sigma_2/sigma_1 is r_sigma, of 1 - |cos| its square."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
+import flint
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
-from oversmoothing.theory.numbers.exact_matrix import diagonal, from_integers, matrix
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS, is_positive
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
-_DEPTHS = (400, 800)
 
-
-def from_eigenvectors(values: list[str], vectors: list[list[int]]) -> Matrix:
-    """sum_i a_i v_i v_i^T/||v_i||^2 over orthogonal v_i."""
-    n = len(vectors)
-    total = [[Fraction(0)] * n for _ in range(n)]
-    for a, v in zip(map(Fraction, values), vectors, strict=True):
-        size = sum(x * x for x in v)
-        for i in range(n):
-            for k in range(n):
-                total[i][k] += a * v[i] * v[k] / size
-    return total
+def from_eigenvectors(values: str, vectors: str) -> Matrix:
+    """sum_i a_i v_i v_i^T/||v_i||^2 over orthogonal v_i, the rows of `vectors`."""
+    V = exact.matrix(vectors)
+    sizes = [a / exact.dot(v, v) for a, v in zip(map(Fraction, values.split()), V, strict=True)]
+    return exact.product(exact.transposed(V), exact.diagonal(sizes), V)
 
 
 def _minor_coefficient() -> None:
@@ -44,15 +39,9 @@ def _minor_coefficient() -> None:
     c = sp.Matrix(2, 2, sp.symbols("c0:4"))
     m = sp.symbols("m0:4")
     x, y, z, u, v = sp.symbols("x y z u v")
-    G = sp.Matrix(
-        [
-            [
-                m[0] * c[0, 0] + x * c[0, 1] + y * c[1, 0] + z * c[1, 1],
-                m[1] * c[0, 1] + u * c[1, 1],
-            ],
-            [m[2] * c[1, 0] + v * c[1, 1], m[3] * c[1, 1]],
-        ]
-    )
+    first = m[0] * c[0, 0] + x * c[0, 1] + y * c[1, 0] + z * c[1, 1]
+    second = [m[2] * c[1, 0] + v * c[1, 1], m[3] * c[1, 1]]
+    G = sp.Matrix([[first, m[1] * c[0, 1] + u * c[1, 1]], second])
     found = sp.Poly(sp.expand(G.det()), *c).coeff_monomial(c[0, 0] * c[1, 1])
     assert is_zero(found - m[0] * m[3])
 
@@ -93,7 +82,9 @@ def _slope_law(case: tuple[Matrix, Matrix, list[Fraction], int]) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
     A, H, values, seed = case
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
-    X0 = from_integers(np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H))))
+    X0 = exact.from_integers(
+        np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H)))
+    )
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
     found = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
     logs = [measured.log(s) / L for s, L in zip(found, depths, strict=True) if s > 0]
@@ -104,92 +95,71 @@ def _slope_law(case: tuple[Matrix, Matrix, list[Fraction], int]) -> None:
     assert abs(max(logs) - np.log(predicted)) < tolerance, f"{np.exp(max(logs))} is not {predicted}"
 
 
-_PAIRWISE = from_eigenvectors(["1", "1/2", "1/10"], [[1, 1, 1], [1, -2, 1], [1, 0, -1]])
-_ZERO_ENTRIES = from_eigenvectors(
-    ["1", "-1/4", "-1/8", "1/2"], [[1, 1, 1, 1], [1, -1, 0, 0], [0, 0, 1, -1], [1, 1, -1, -1]]
-)
+_PAIRWISE = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
+_ZERO_ENTRIES = from_eigenvectors("1 -1/4 -1/8 1/2", "1 1 1 1; 1 -1 0 0; 0 0 1 -1; 1 1 -1 -1")
 
 
 def _exceptions() -> None:
     """the exceptional cases"""
     # Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second.
     for A in (_PAIRWISE, _ZERO_ENTRIES):
-        assert all(x > 0 for row in A for x in row) and all(sum(row) == 1 for row in A)
+        assert is_positive(A)
     a, h = [-0.25, -0.125, 0.5], [-0.5, -0.25]
     assert abs(rank_rate(a, h) - 11 / 12) < 1e-15
 
 
+Case = tuple[Matrix, Matrix, Matrix]
+
+
+def _slope(
+    what: str,
+    predicted: float,
+    measure: Callable[[flint.arb_mat], flint.arb],
+    case: Case,
+    depths: tuple[int, int] = (400, 800),
+    tolerance: float = 1e-6,
+) -> Measurement:
+    return Measurement(what, predicted, measured.slope(measure, *case, depths), tolerance)
+
+
 def _measure(effort: Effort) -> list[Measurement]:
-    rows = []
-    start = matrix("1 2; 3 -1; -2 7")
-    H = diagonal("1/2 3/10")
-    a, h = [0.5, 0.1], [0.5, 0.3]
-    rows += [
-        Measurement(
-            "sigma_2/sigma_1, eigenvectors (1,-2,1), (1,0,-1)",
-            rank_rate(a, h),
-            measured.slope(measured.sigma_ratio, _PAIRWISE, H, start, _DEPTHS),
-            1e-6,
-        ),
-        Measurement(
-            "worst 1 - |cos| there",
-            angle_rate(a, h),
-            measured.slope(measured.worst_angle_gap, _PAIRWISE, H, start, _DEPTHS),
-            1e-6,
-        ),
-        # Tokens 1 and 3 see (1, 0, -1) alone: (1.05 * 1.3/1.5 ... )/1.5, computed from mu.
-        Measurement(
+    sigma, worst = measured.sigma_ratio, measured.worst_angle_gap
+    spaced = _PAIRWISE, exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
+    zeros = _ZERO_ENTRIES, exact.diagonal("-1/2 -1/4"), exact.matrix("1 2; 3 -1; -2 7; 5 1")
+    two, three = ([0.5, 0.1], [0.5, 0.3]), ([-0.25, -0.125, 0.5], [-0.5, -0.25])
+    # Tokens 1 and 3 see (1, 0, -1) alone: (1.05 * 1.3/1.5 ... )/1.5, computed from mu.
+    faster = max(1.03 / 1.5, 1.05 * 1.3 / 1.5**2) ** 2
+    only, every = "over tokens with v_k != 0: (7/9)^2", "over all tokens: (33/34)^2"
+    rows = [
+        _slope("sigma_2/sigma_1, eigenvectors (1,-2,1), (1,0,-1)", rank_rate(*two), sigma, spaced),
+        _slope("worst 1 - |cos| there", angle_rate(*two), worst, spaced),
+        _slope(
             "1 - |cos| of tokens 1 and 3, faster",
-            max(1.03 / 1.5, 1.05 * 1.3 / 1.5**2) ** 2,
-            measured.slope(lambda X: measured.angle_gap(X, 0, 2), _PAIRWISE, H, start, _DEPTHS),
-            1e-6,
+            faster,
+            lambda X: measured.angle_gap(X, 0, 2),
+            spaced,
         ),
-    ]
-    # Dominant v = (1, -1, 0, 0): among tokens 1, 2 only the modes v = 1 and (1, 1, -1, -1) turn x.
-    start = matrix("1 2; 3 -1; -2 7; 5 1")
-    H = diagonal("-1/2 -1/4")
-    a, h = [-0.25, -0.125, 0.5], [-0.5, -0.25]
-    rows += [
-        Measurement(
-            "sigma_2/sigma_1, v = (1,-1,0,0)",
-            rank_rate(a, h),
-            measured.slope(measured.sigma_ratio, _ZERO_ENTRIES, H, start, _DEPTHS),
-            1e-6,
-        ),
-        Measurement(
-            "1 - |cos| over tokens with v_k != 0: (7/9)^2, not r_sigma^2",
+        # Dominant v = (1, -1, 0, 0): among tokens 1, 2 only v = 1 and (1, 1, -1, -1) turn x.
+        _slope("sigma_2/sigma_1, v = (1,-1,0,0)", rank_rate(*three), sigma, zeros),
+        _slope(
+            f"1 - |cos| {only}, not r_sigma^2",
             (7 / 9) ** 2,
-            measured.slope(lambda X: measured.angle_gap(X, 0, 1), _ZERO_ENTRIES, H, start, _DEPTHS),
-            1e-6,
+            lambda X: measured.angle_gap(X, 0, 1),
+            zeros,
         ),
-        Measurement(
-            "1 - |cos| over all tokens: (33/34)^2, not r_sigma^2",
-            (33 / 34) ** 2,
-            measured.slope(measured.worst_angle_gap, _ZERO_ENTRIES, H, start, (1600, 3200)),
-            1e-4,
+        _slope(
+            f"1 - |cos| {every}, not r_sigma^2", (33 / 34) ** 2, worst, zeros, (1600, 3200), 1e-4
         ),
     ]
     for seed, n, d in ((1, 4, 3), (3, 3, 3), (5, 2, 2)):
         A, H, X0 = measured.random_case(seed, n, d, Fraction(1, 2))
-        a_values = attention_spectrum(to_float(A)).values
-        h_values = np.linalg.eigvals(to_float(H))
-        name = f"random case {seed}, n = {n}, d = {d}: "
-        rows.append(
-            Measurement(
-                name + "sigma_2/sigma_1",
-                rank_rate(a_values, h_values),
-                measured.slope(measured.sigma_ratio, A, H, X0, _DEPTHS),
-                5e-3,
-            )
-        )
-        rows.append(
-            Measurement(
-                name + "1 - |cos|",
-                angle_rate(a_values, h_values),
-                measured.slope(measured.worst_angle_gap, A, H, X0, _DEPTHS),
-                5e-3,
-            )
-        )
+        spectra = attention_spectrum(to_float(A)).values, np.linalg.eigvals(to_float(H))
+        for what, rate, measure in (
+            ("sigma_2/sigma_1", rank_rate, sigma),
+            ("1 - |cos|", angle_rate, worst),
+        ):
+            name = f"random case {seed}, n = {n}, d = {d}: {what}"
+            rows.append(_slope(name, rate(*spectra), measure, (A, H, X0), tolerance=5e-3))
     return rows
 
 

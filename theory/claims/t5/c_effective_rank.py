@@ -14,7 +14,7 @@ from oversmoothing.theory.depth.rates import (
     effective_rank_excess_expanded,
     rank_rate,
 )
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import certain, is_zero
@@ -73,14 +73,18 @@ def _third_value_matters() -> None:
         assert own > 10 * 0.5 * eps**2 * np.log(eps) ** 2
 
 
+def _excess(s: list[flint.arb]) -> flint.arb:
+    """erank - 1 of singular values in the ratios 1 : s, from the definition."""
+    p = [x / (1 + sum(s, flint.arb(0))) for x in (flint.arb(1), *s)]
+    return (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
+
+
 def _law(values: list[Fraction]) -> None:
     """The two bounds in balls at 400 bits."""
     with at_precision(_PRECISION):
-        s = [flint.arb(flint.fmpq(v.numerator, v.denominator)) for v in values]
+        s = [to_ball(v) for v in values]
         S, E = sum(s, flint.arb(0)), -sum((x * x.log() for x in s), flint.arb(0))
-        p = [x / (1 + S) for x in (flint.arb(1), *s)]
-        excess = (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
-        slack = flint.arb(2) ** -300
+        excess, slack = _excess(s), flint.arb(2) ** -300
         assert excess + slack > S + E + E * E / (2 * (1 + S)), "below the lower bound"
         assert excess - slack < S + E + E * E / 2 * E.exp(), "above the upper bound"
     assert abs(effective_rank_excess([float(v) for v in values]) / float(excess.mid()) - 1) < 1e-12
@@ -91,42 +95,30 @@ def _coefficient(effort: Effort) -> list[Measurement]:
     with at_precision(_PRECISION):
         for digits in (8, 40):
             eps = flint.arb(10) ** -digits
-            p = [1 / (1 + eps), eps / (1 + eps)]
-            excess = (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
-            ell = -eps.log()
+            excess, ell = _excess([eps]), -eps.log()
             second = (excess - eps * (1 + ell)) / (eps * eps * ell * ell)
             first = excess / (eps * (1 + ell))
-            rows += [
-                Measurement(f"first order, eps = 1e-{digits}", 1.0, float(first.mid()), 1e-6),
-                Measurement(
-                    f"second coefficient, eps = 1e-{digits}", 0.5, float(second.mid()), 1e-6
-                ),
-            ]
-    A = from_eigenvectors(["1", "1/2", "1/10"], [[1, 1, 1], [1, -2, 1], [1, 0, -1]])
+            for what, expected, found in (
+                ("first order", 1.0, first),
+                ("second coefficient", 0.5, second),
+            ):
+                rows.append(
+                    Measurement(f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6)
+                )
+    A = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
     H, start = diagonal("1/2 3/10"), matrix("1 2; 3 -1; -2 7")
     for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
         X = measured.states(A, H, start, [depth])[depth]
-        with at_precision(measured.BITS):
-            certain(measured.effective_rank_excess(X) > 0)
-            ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
+        ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
+        certain(excess > 0)
         for order, tolerance in zip((1, 2), tolerances, strict=True):
             expanded = effective_rank_excess_expanded([float(ratio.mid())], order)
             name = f"a trajectory, layer {depth}: erank - 1 over its expansion to order {order}"
             rows.append(Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance))
     # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
-    slope = measured.slope(
-        measured.effective_rank_excess,
-        A,
-        diagonal("1/2 3/10"),
-        matrix("1 2; 3 -1; -2 7"),
-        (2000, 4000),
-        16384,
-    )
-    rate = rank_rate([0.5, 0.1], [0.5, 0.3])
-    rows.append(
-        Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate * 2 ** (1 / 2000), slope, 1e-5)
-    )
-    return rows
+    slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
+    rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
+    return [*rows, Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)]
 
 
 CLAIM = Claim(

@@ -51,10 +51,7 @@ def _kappa_multiplies() -> None:
     number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B) rho_Q^L
     ||HFC_0||_F. Q orthonormal is used in the first equality."""
     # The 2-norm of a Kronecker product is the product: (V (x) U)* (V (x) U) = V*V (x) U*U.
-    V, U = (
-        sp.Matrix(2, 2, sp.symbols("v0:4", real=True)),
-        sp.Matrix(2, 2, sp.symbols("u0:4", real=True)),
-    )
+    V, U = (sp.Matrix(2, 2, sp.symbols(f"{name}0:4", real=True)) for name in "vu")
     left = sp.kronecker_product(V, U)
     assert is_zero((left.T * left - sp.kronecker_product(V.T * V, U.T * U)).applyfunc(sp.expand))
 

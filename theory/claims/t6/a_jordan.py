@@ -8,8 +8,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
-from oversmoothing.theory.numbers.exact_matrix import identity, plus
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.numbers import exact_matrix as exact
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched
@@ -18,22 +18,17 @@ from oversmoothing.theory.spectra.algebraic import factors
 
 
 def jordan_block(size: int, value: Fraction) -> Matrix:
-    return [
-        [value if i == j else Fraction(int(j == i + 1)) for j in range(size)] for i in range(size)
-    ]
-
-
-def kronecker(H: Matrix, A: Matrix) -> Matrix:
-    return [[h * a for h in row for a in other] for row in H for other in A]
+    shift = [[Fraction(int(j == i + 1)) for j in range(size)] for i in range(size)]
+    return exact.plus(shift, exact.identity(size), value)
 
 
 def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
     """Jordan block sizes at an eigenvalue from the ranks of (M - value)^k, in fractions."""
-    shifted = to_flint(plus(M, identity(len(M)), -value))
-    ranks, power = [len(M)], shifted
+    shifted = to_flint(exact.plus(M, exact.identity(len(M)), -value))
+    ranks, taken = [len(M)], shifted
     while len(ranks) < 2 or ranks[-1] != ranks[-2]:
-        ranks.append(int(power.rank()))
-        power = power * shifted
+        ranks.append(int(taken.rank()))
+        taken = taken * shifted
     at_least = [ranks[k] - ranks[k + 1] for k in range(len(ranks) - 1)]
     sizes: list[int] = []
     for k in range(len(at_least) - 1):
@@ -91,12 +86,9 @@ def _growth() -> None:
     mu = 0 are gone after s layers."""
     # The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12.
     mu = Fraction(3, 2)
-    J, power = to_flint(jordan_block(3, mu)), to_flint(identity(3))
     for L in range(1, 13):
-        power = power * J
-        assert from_flint(power)[0][2] == (
-            Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0
-        )
+        corner = exact.power(jordan_block(3, mu), L)[0][2]
+        assert corner == (Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0)
 
 
 def _table(effort: Effort) -> tuple[int, int, str | None]:
@@ -104,7 +96,7 @@ def _table(effort: Effort) -> tuple[int, int, str | None]:
     checked = 0
     for p, q in pairs(range(1, 5), range(1, 5)):
         for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
-            M = kronecker(jordan_block(p, h), jordan_block(q, a))
+            M = exact.kronecker(jordan_block(p, h), jordan_block(q, a))
             found, expected = sizes_by_rank(M, h * a), kronecker_jordan_sizes(p, h == 0, q, a == 0)
             if found != sorted(expected, reverse=True):
                 return checked, 0, f"J_{p}({h}) (x) J_{q}({a}): {found}, predicted {expected}"
@@ -116,18 +108,16 @@ def _table(effort: Effort) -> tuple[int, int, str | None]:
 def _defective(draw_: st.DrawFn) -> tuple[Matrix, Matrix]:
     values = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
     blocks = st.lists(st.tuples(values, st.integers(1, 3)), min_size=1, max_size=2)
-    return draw_(blocks.flatmap(draw.with_jordan_blocks)), draw_(
-        blocks.flatmap(draw.with_jordan_blocks)
-    )
+    drawn = blocks.flatmap(draw.with_jordan_blocks)
+    return draw_(drawn), draw_(drawn)
 
 
 def _law(case: tuple[Matrix, Matrix]) -> None:
     """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
     A, H = case
     predicted = block_sizes(jordan_type(A, H))
-    dense = plus(kronecker(H, A), identity(len(A) * len(H)))
     found: Counter[int] = Counter()
-    for factor in factors(dense):
+    for factor in factors(exact.plus_identity(exact.kronecker(H, A))):
         for size in factor.jordan:
             found[size] += factor.degree
     assert dict(sorted(found.items())) == predicted, f"{dict(found)} is not {predicted}"

@@ -7,48 +7,55 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t4.far_states import radii
-from oversmoothing.theory.depth.ratios import ball_ratios, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
+from oversmoothing.theory.claims.t4.far_states import log_growth, radii
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import stationary
-from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import (
+    GENERIC,
+    ROW_STOCHASTIC,
+    TWO_TOKENS,
+    is_positive,
+    is_stochastic,
+)
 from oversmoothing.theory.proofs.instances import AA, J2
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
 from oversmoothing.theory.verdict.verdict import verdict
 
 # Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
-DEFECTIVE = matrix("13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2")
+DEFECTIVE = exact.matrix("13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2")
 # Not doubly stochastic, a = 1/4 in a block of size 2 too: I/4 + (3/4) 1 pi^T + u w^T.
-SKEW = matrix("5/8 17/48 1/48; 3/8 13/48 17/48; 3/8 1/48 29/48")
+SKEW = exact.matrix("5/8 17/48 1/48; 3/8 13/48 17/48; 3/8 1/48 29/48")
 
 
 def _linear_in_l() -> None:
     """H = [[0, 1], [0, 0]], A = J2: HFC/LFC ~ C/L with all h in [-1, 0]."""
     # H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...).
-    X = matrix("1 2; 3 5")
+    X = exact.matrix("1 2; 3 5")
     for L in range(1, 30):
-        X = layer(J2, matrix("0 1; 0 0"), X)
+        X = exact.layer(J2, exact.matrix("0 1; 0 0"), X)
         hfc, lfc = squared_norms(X)
         mean = Fraction(2) + L * Fraction(7, 2), Fraction(7, 2)
         assert hfc == Fraction(13, 2) and lfc == 2 * (mean[0] ** 2 + mean[1] ** 2)
+
+
+def _sizes(A: Matrix, H: Matrix) -> tuple[int | None, int, int]:
+    """The comparison of rho_C with rho_Q, and the largest blocks s_C, s_Q there."""
+    found = exact_dominance(A, H)
+    consensus, quotient = (max(map(jordan_size, m)) for m in (found.consensus, found.quotient))
+    return found.comparison, consensus, quotient
 
 
 def _sizes_of_the_examples() -> None:
     """vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D of I + H (x) A
     on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = Theta(L^(s_Q-1) rho_Q^L)."""
     for A in (DEFECTIVE, SKEW):
-        assert all(x > 0 for row in A for x in row) and all(sum(row) == 1 for row in A)
-        found = exact_dominance(A, [[Fraction(-8, 5)]])
-        assert found.comparison == 0
-        assert max(map(jordan_size, found.consensus)) == 1
-        assert max(map(jordan_size, found.quotient)) == 2
-    assert all(sum(column) == 1 for column in zip(*DEFECTIVE, strict=True))
-    assert any(sum(column) != 1 for column in zip(*SKEW, strict=True))
+        assert is_positive(A) and _sizes(A, exact.matrix("-8/5")) == (0, 1, 2)
+    assert is_stochastic(exact.transposed(DEFECTIVE)) and not is_stochastic(exact.transposed(SKEW))
 
 
 def _residual() -> object:
@@ -60,7 +67,7 @@ def _residual() -> object:
 def _minus_one_zero() -> None:
     """All h in [-1, 0): rho_C < rho_Q strictly (T3d), so no block size matters."""
     # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
-    H = matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
+    H = exact.matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
     assert exact_dominance(AA, H).comparison == -1
     found = verdict(A=AA, H=H)
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "infinity")
@@ -75,10 +82,8 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     if draw_(st.booleans()):
         blocks.append((Fraction(-1, 2), 1))
     H = draw_(draw.with_jordan_blocks(blocks))
-    X0 = from_integers(
-        np.random.default_rng(draw_(draw.SEEDS)).integers(-(10**9), 10**9, (2, len(H)))
-    )
-    return A, H, X0
+    rng = np.random.default_rng(draw_(draw.SEEDS))
+    return A, H, exact.from_integers(rng.integers(-(10**9), 10**9, (2, len(H))))
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
@@ -87,46 +92,34 @@ def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
     That deep, because a small leading coefficient of X_0 delays the power of L by its inverse.
     """
     A, H, X0 = case
-    found = exact_dominance(A, H)
-    assume(found.comparison == 0 and radii(found)[0] > 1e-3)
-    predicted = max(map(jordan_size, found.quotient)) - max(map(jordan_size, found.consensus))
-    doubly = A[0][1] == A[1][0]
-    ratios = ball_ratios(A, H, X0, stationary(A), [10**8, 10**10])
-    near, far = ratios[10**8].log, ratios[10**10].log
-    assume(near is not None and far is not None)
-    assert near is not None and far is not None
-    order = (far - near) / math.log(100)
-    if predicted < 0 or doubly:
+    comparison, consensus, quotient = _sizes(A, H)
+    assume(comparison == 0 and radii(exact_dominance(A, H))[0] > 1e-3)
+    predicted = quotient - consensus
+    order = log_growth(A, H, X0, 10**8, 10**10) / math.log(100)
+    if predicted < 0 or A[0][1] == A[1][0]:
         assert abs(order - predicted) < 0.05, f"order {order:.4f}, predicted {predicted}"
     else:
         assert order > -0.05, f"HFC/LFC decays like L^{order:.4f}"
 
 
 def _measure(effort: Effort) -> list[Measurement]:
-    h = [[Fraction(-8, 5)]]
-    start = matrix("1; 2; 5")
-    J3 = matrix("0 1 0; 0 0 1; 0 0 0")
-    J2_tie = matrix("-4/3 1; 0 -4/3")
-    both = matrix("-8/5 1; 0 -8/5")
-    two, three = matrix("1 2; 3 5"), matrix("1 2; 3 5; -2 7")
-    cases = (
-        ("H = [[0,1],[0,0]], A = J2", J2, matrix("0 1; 0 0"), two, -1),
-        ("H = J_3(0), A = J2", J2, J3, matrix("1 2 1; 3 5 -2"), -2),
-        ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", AA, J2_tie, two, 0),
+    h, start = exact.matrix("-8/5"), exact.column("1 2 5")
+    two, three = exact.matrix("1 2; 3 5"), exact.matrix("1 2; 3 5; -2 7")
+    J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-8/5 1; 0 -8/5")
+    rows = []
+    for name, A, H, X0, order in (
+        ("H = [[0,1],[0,0]], A = J2", J2, exact.matrix("0 1; 0 0"), two, -1),
+        ("H = J_3(0), A = J2", J2, J3, exact.matrix("1 2 1; 3 5 -2"), -2),
+        ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", AA, exact.matrix("-4/3 1; 0 -4/3"), two, 0),
         ("A defective, doubly stochastic, h = -8/5", DEFECTIVE, h, start, 1),
         ("A and H defective: sizes 2 and 3", DEFECTIVE, both, three, 1),
         ("A defective, not doubly stochastic: saturates", SKEW, h, start, 0),
-    )
-    rows = []
-    for name, A, H, X0, order in cases:
-        found = ball_ratios(A, H, X0, stationary(A), [10**5, 10**7])
-        near, far = found[10**5].log, found[10**7].log
-        assert near is not None and far is not None
-        exact = exact_dominance(A, H)
-        sizes = [max(map(jordan_size, side)) for side in (exact.quotient, exact.consensus)]
+    ):
+        _, consensus, quotient = _sizes(A, H)
         if A is not SKEW:
-            rows.append(Measurement(f"{name}: s_Q - s_C", order, sizes[0] - sizes[1], 0))
-        rows.append(Measurement(f"{name}: power of L", order, (far - near) / math.log(100), 1e-3))
+            rows.append(Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0))
+        found = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
+        rows.append(Measurement(f"{name}: power of L", order, found, 1e-3))
     return rows
 
 

@@ -10,15 +10,7 @@ from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYST
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import (
-    diagonal,
-    identity,
-    matrix,
-    power,
-    product,
-    transposed,
-    weighted_mean,
-)
+from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
@@ -31,7 +23,7 @@ from oversmoothing.theory.proofs.written import written
 
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     """A^L X W^L in fractions."""
-    return product(power(A, depth), X, power(transposed(H), depth))
+    return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
 
 
 def _differences(X: Matrix) -> Matrix:
@@ -41,24 +33,28 @@ def _differences(X: Matrix) -> Matrix:
 def _decoupled() -> None:
     """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
     powers of H (x) B on vec Y_0 and of H on c_0^T."""
-    A, H, X = A3, matrix("1 2; -1/2 1/3"), matrix("1 2; 3 5; 0 -1")
+    A, H, X = A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")
     moved, pi = _bare_layers(A, H, X, 5), stationary(A)
     assert _differences(moved) == _bare_layers(rational_quotient(A), H, _differences(X), 5)
-    assert [weighted_mean(pi, moved)] == _bare_layers(identity(1), H, [weighted_mean(pi, X)], 5)
+    assert [exact.weighted_mean(pi, moved)] == _bare_layers(
+        exact.identity(1), H, [exact.weighted_mean(pi, X)], 5
+    )
 
 
 def _special_state() -> None:
     """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
     HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
     for depth in (1, 2, 7):
-        X = _bare_layers(AA, diagonal("1 1/4"), matrix("1 1; -1 1"), depth)
+        X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)
         hfc, lfc = squared_norms(X)
         assert hfc / lfc == 4**depth
 
 
 def _nilpotent() -> None:
     """For a nilpotent H, X_L = 0 from L = d on: nothing is defined."""
-    assert _bare_layers(AA, matrix("0 1; 0 0"), matrix("1 2; 3 5"), 2) == matrix("0 0; 0 0")
+    assert _bare_layers(AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2) == exact.matrix(
+        "0 0; 0 0"
+    )
 
 
 def _two_token_law(drawn: tuple[tuple[Matrix, Fraction], Fraction, Matrix, int]) -> None:
@@ -66,8 +62,8 @@ def _two_token_law(drawn: tuple[tuple[Matrix, Fraction], Fraction, Matrix, int])
     (A, a), h, X, depth = drawn
     assume(h != 0)
     pi = stationary(A)
-    moved = _bare_layers(A, diagonal([h, h]), X, depth)
-    c, c_moved = (sum(x * x for x in weighted_mean(pi, state)) for state in (X, moved))
+    moved = _bare_layers(A, exact.diagonal([h, h]), X, depth)
+    c, c_moved = (sum(x * x for x in exact.weighted_mean(pi, state)) for state in (X, moved))
     assume(c != 0)
     assert squared_norms(moved)[0] * c == a ** (2 * depth) * squared_norms(X)[0] * c_moved
 

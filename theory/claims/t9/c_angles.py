@@ -7,13 +7,20 @@ from typing import Any
 import sympy as sp
 
 from oversmoothing.theory.claims.t9.b_rank import compound
-from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
+from oversmoothing.theory.claims.t9.systems import (
+    DEPTH,
+    JORDAN,
+    ROUNDING,
+    SYSTEMS,
+    TWO_FEATURES,
+    slope,
+)
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.numbers.exact_matrix import dot
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
+from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
@@ -69,12 +76,7 @@ CLAIM = Claim(
     r"\Bigl(|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}\Bigr)^2",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        NOT_NILPOTENT,
-        Hypothesis("there are at least two features", lambda instance: len(instance.H) >= 2),
-    ),
+    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT, TWO_FEATURES),
     evidence=(
         written(
             "minors of two rows",

@@ -19,8 +19,6 @@ from oversmoothing.theory.proofs.written import written
 
 Array = NDArray[np.float64]
 
-# Popoviciu: a variable in [0, D] with mean v has variance at most v (D - v) <= D^2/4.
-
 
 def _leading_orders() -> None:
     """C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D E<v_i, e - g>^2 <=
@@ -203,6 +201,7 @@ CLAIM = Claim(
             _definite,
             _antisymmetric,
         ),
+        # Popoviciu: a variable in [0, D] with mean v has variance at most v (D - v) <= D^2/4.
         for_all(
             "a b x D",
             given="0 <= a; 0 <= b; a + b <= 1; 0 <= x; x <= D",
