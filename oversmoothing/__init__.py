@@ -13,11 +13,19 @@ torch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if os.path.isfile(os.path.join(os.path.dirname(__file__), "theory")):
+    raise ImportError(
+        "oversmoothing/theory is a file here and should be a symbolic link to the folder theory: "
+        "after `git config core.symlinks true` run `git checkout -- oversmoothing`, or install "
+        "the wheel"
+    )
+
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.extras import required
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.inspect import inspect
@@ -95,7 +103,7 @@ def __getattr__(name: str) -> Any:
         )
     if name not in _HOME:
         raise AttributeError(f"module 'oversmoothing' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(required(_HOME[name]), name)
     globals()[name] = value
     return value
 

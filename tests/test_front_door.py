@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 import oversmoothing
+from oversmoothing.commands import SUMMARIES
+from oversmoothing.commands.line import load, repeat_flags
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
@@ -200,12 +202,160 @@ def test_every_imported_distribution_is_declared():
             assert declared & {d.lower() for d in names[module]}, f"{path} imports {module}"
 
 
-def test_the_wheel_alone_works_from_another_folder(tmp_path):
-    """Built, installed in an environment of its own, run elsewhere; no tests inside.
+OF_EXTRAS = (
+    "cvc5",
+    "dask",
+    "distributed",
+    "hypothesis",
+    "pyarrow",
+    "sklearn",
+    "transformers",
+    "z3",
+)
 
-    The libraries it depends on are lent by path, the project itself is not.
-    """
-    source = tmp_path / "source"
+
+def without_extras(code: str) -> subprocess.CompletedProcess[str]:
+    """Python code in a process in which no library of an extra can be imported."""
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({OF_EXTRAS!r}))\n"
+    return subprocess.run(
+        [sys.executable, "-c", blocked + code], capture_output=True, text=True, timeout=300
+    )
+
+
+def test_verdict_evolve_and_inspect_need_no_extra(tmp_path):
+    done = without_extras(
+        "import numpy as np, torch, oversmoothing\n"
+        "from oversmoothing.experiments.digits.config import default_config\n"
+        "from oversmoothing.experiments.digits.vit import ViT\n"
+        "A, W = np.full((4, 4), 0.25), -0.5 * np.eye(2)\n"
+        "print(oversmoothing.verdict(A=A, W=W).verdict)\n"
+        "run = oversmoothing.evolve(X0=np.eye(4, 2), A=A, W=W, depth=[0, 9])\n"
+        "print(len(run.metrics()))\n"
+        "model = ViT(default_config('vit-random', 0).architecture(), torch.Generator())\n"
+        "report = oversmoothing.inspect(model, torch.zeros(2, 8, 8) + torch.eye(8))\n"
+        f"print(report.summary()); report.save({str(tmp_path)!r})\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "SMOOTHING" in done.stdout and "tokens" in done.stdout
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (["prove", "--list"], "prove"),
+        (["sweep", "--example", "heads"], "sweep"),
+        (["train"], "models"),
+    ],
+)
+def test_a_command_without_its_extra_names_it(tmp_path, words, extra):
+    if words[0] != "prove":
+        words = [*words, "--out", str(tmp_path)]
+    done = without_extras(f"import oversmoothing; sys.exit(oversmoothing.main({words!r}))")
+    assert done.returncode == 1 and done.stdout == ""
+    assert f"pip install 'oversmoothing[{extra}]'" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_version_stands_in_one_place():
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {oversmoothing.__version__}\n" in citation
+    assert run("--version").stdout == f"oversmoothing {oversmoothing.__version__}\n"
+
+
+# ------------------------------------------------------------------------------ the command line
+
+
+def test_every_command_says_in_its_help_what_the_list_says_of_it():
+    for name, summary in SUMMARIES.items():
+        command = load(name)
+        first = command.help.splitlines()[0]
+        assert first == f"{summary[0].upper()}{summary[1:]}.", name
+        assert all(getattr(param, "help", None) for param in command.params), name
+
+
+def test_one_option_means_one_thing_in_every_command():
+    said: dict[str, set[str]] = {}
+    for name in SUMMARIES:
+        for param in load(name).params:
+            for flag in param.opts:
+                said.setdefault(flag, set()).add(param.help)
+    for flag in ("--out", "--json", "--report", "--seed", "--device", "--data-dir", "--images"):
+        expected = 2 if flag == "--seed" else 1  # `train` takes CONFIG's where none is given
+        assert len(said[flag]) == expected, flag
+
+
+def test_a_mistyped_command_or_option_is_answered_with_the_nearest(capsys):
+    assert oversmoothing.main(["verdct"]) == 2
+    assert "Did you mean 'verdict'?" in capsys.readouterr().err
+    assert oversmoothing.main(["verdict", "--depht", "3"]) == 2
+    assert "--depth" in capsys.readouterr().err
+    assert oversmoothing.main([]) == 2
+
+
+def test_help_is_plain_when_piped():
+    printed = run("--help").stdout + run("verdict", "--help").stdout
+    assert printed.isascii() and "\x1b" not in printed
+    assert all(name in printed for name in SUMMARIES)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--depth 1 5 --json", "--depth 1 --depth 5 --json"),
+        ("--depth -1 -5 x.json", "--depth -1 --depth -5 --depth x.json"),
+        ("x.json --json y", "x.json --json y"),
+        ("--depth 1 --depth 2 3", "--depth 1 --depth 2 --depth 3"),
+        ("--depth=1 x.json", "--depth=1 x.json"),
+    ],
+)
+def test_an_option_that_repeats_takes_several_words(words, expected):
+    assert repeat_flags(words.split(), {"--depth"}) == expected.split()
+
+
+def test_a_reader_that_goes_away_is_no_failure():
+    done = subprocess.run(
+        f"{sys.executable} -m oversmoothing verdict --example GT4 | true; exit ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+    )
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_completion_knows_the_commands():
+    done = run(
+        _OVERSMOOTHING_COMPLETE="complete_bash", COMP_WORDS="oversmoothing ver", COMP_CWORD="1"
+    )
+    assert done.stdout.split() == ["verdict"]
+
+
+# ------------------------------------------------------------------------- installed, anywhere
+
+THEIRS = {
+    "experiments/__init__.py": "",
+    "experiments/inspect.py": "OWNER = 'user'",
+    "simulations.py": "OWNER = 'user'",
+    "theory.py": "OWNER = 'user'",
+}
+IN_THEIR_REPOSITORY = """
+import oversmoothing, oversmoothing.theory, theory, simulations, experiments.inspect
+from fractions import Fraction
+half = [[Fraction(1, 2)] * 2] * 2
+assert oversmoothing.verdict(A=half, H=[["-1/2"]]).verdict == "NON_SMOOTHING"
+assert oversmoothing.inspect.__module__ == "oversmoothing.experiments.inspection.inspect"
+assert theory.OWNER == simulations.OWNER == experiments.inspect.OWNER == "user"
+print(oversmoothing.theory.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """The files of the repository, links as links."""
+    source = tmp_path_factory.mktemp("checkout")
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -214,60 +364,96 @@ def test_the_wheel_alone_works_from_another_folder(tmp_path):
         check=True,
     ).stdout.splitlines()
     for name in listed:
-        place = source / name
-        place.parent.mkdir(parents=True, exist_ok=True)
+        copy = source / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_symlink():
-            place.symlink_to((ROOT / name).readlink())
+            copy.symlink_to((ROOT / name).readlink())
         elif (ROOT / name).is_file():
-            place.write_bytes((ROOT / name).read_bytes())
+            copy.write_bytes((ROOT / name).read_bytes())
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout) -> Path:
+    """Built from the source distribution, as an index would serve it."""
     built = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path / "dist"), str(source)],
+        [sys.executable, "-m", "build", "--no-isolation", str(checkout)],
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert built.returncode == 0, built.stderr[-2000:]
-    wheel = next((tmp_path / "dist").glob("*.whl"))
+    return next((checkout / "dist").glob("*.whl"))
+
+
+def environment_with(place: Path, *project: str) -> Path:
+    """An environment with the project alone; the libraries it depends on are lent by path."""
+    venv.create(place, with_pip=False)
+    site = next(place.glob("lib/python*/site-packages"))
+    lent = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "lent.pth").write_text("\n".join(lent))
+    pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "install", "-q"]
+    apart = ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed"]
+    subprocess.run([*pip, *apart, *project], check=True)
+    return place
+
+
+def in_repository(folder: Path, *command: str | Path) -> str:
+    """What a command prints in a repository that has folders and files of our old names."""
+    for name, text in THEIRS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=clean,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_one_package_and_its_data(wheel):
     inside = zipfile.ZipFile(wheel).namelist()
-    assert not any(name.startswith("tests") for name in inside)
+    assert all(name.startswith("oversmoothing") for name in inside)
     assert {
+        "oversmoothing/__init__.py",
+        "oversmoothing/commands/verdict.py",
         "oversmoothing/theory/layer/golden.json",
         "oversmoothing/paper_figures/page.html",
         "oversmoothing/simulations/sweep/examples/heads.toml",
-        "oversmoothing/__init__.py",
     } <= set(inside)
-    assert all(name.startswith("oversmoothing") for name in inside)
-    venv.create(tmp_path / "env", with_pip=True)
-    python = tmp_path / "env" / "bin" / "python"
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)],
-        check=True,
-    )
-    site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
-    lent = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "lent.pth").write_text("\n".join(lent))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
 
-    def installed(*arguments: str) -> str:
-        command = [tmp_path / "env" / "bin" / "oversmoothing", *arguments]
-        done = subprocess.run(
-            command, cwd=elsewhere, capture_output=True, text=True, timeout=300, env=environment
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    assert "SMOOTHING" in installed("verdict", "--example", "GT4")
-    assert "lambda_plane" in installed("figures", "--list")
-    installed("simulate", "--n", "4", "--d", "2", "--depth", "10", "--out", "here")
-    assert (elsewhere / "here" / "simulate.csv").exists()
-    where = subprocess.run(
-        [python, "-c", "import oversmoothing.theory as theory; print(theory.__file__)"],
-        cwd=elsewhere,
+def test_the_wheel_alone_works_in_a_repository_with_folders_of_its_names(wheel, tmp_path):
+    environment = environment_with(tmp_path / "env", str(wheel))
+    python, command = environment / "bin" / "python", environment / "bin" / "oversmoothing"
+    assert str(environment) in in_repository(tmp_path, python, "-c", IN_THEIR_REPOSITORY)
+    assert "SMOOTHING" in in_repository(tmp_path, command, "verdict", "--example", "GT4")
+    assert "lambda_plane" in in_repository(tmp_path, command, "figures", "--list")
+    small = ("simulate", "--n", "4", "--d", "2", "--depth", "10", "--out", "here")
+    in_repository(tmp_path, command, *small)
+    assert (tmp_path / "here" / "simulate.csv").exists()
+
+
+def test_an_editable_checkout_works_in_a_repository_with_folders_of_its_names(checkout, tmp_path):
+    python = environment_with(tmp_path / "env", "-e", str(checkout)) / "bin" / "python"
+    assert str(checkout) in in_repository(tmp_path, python, "-c", IN_THEIR_REPOSITORY)
+
+
+def test_a_checkout_without_links_says_so(tmp_path):
+    (tmp_path / "oversmoothing").mkdir()
+    (tmp_path / "oversmoothing" / "theory").write_text("../theory")
+    front = (ROOT / "oversmoothing" / "__init__.py").read_text()
+    (tmp_path / "oversmoothing" / "__init__.py").write_text(front)
+    done = subprocess.run(
+        [sys.executable, "-c", "import oversmoothing"],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
-        env=environment,
-        check=True,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
     )
-    assert str(tmp_path / "env") in where.stdout
+    assert done.returncode == 1 and "git config core.symlinks true" in done.stderr

@@ -13,10 +13,10 @@ from functools import cache
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import Tensor
 from torch.nn import functional
+
+from oversmoothing.theory.support.extras import required
 
 IMAGE_SIZE = 8
 CLASSES = 10
@@ -60,7 +60,8 @@ def scaled(grey: np.ndarray) -> Tensor:
 @cache
 def digits() -> Digits:
     """The split, the same on every call and every machine."""
-    bunch = load_digits()
+    train_test_split = required("sklearn.model_selection").train_test_split
+    bunch = required("sklearn.datasets").load_digits()
     labels = bunch.target.astype(np.int64)
     pixels = scaled(bunch.images / GREY_LEVELS)
     everything = np.arange(len(labels))

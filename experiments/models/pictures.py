@@ -16,6 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 from oversmoothing.experiments.models.data import CIFAR100, real_inputs
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.extras import required
 
 TRAIN_IMAGES, TEST_IMAGES = 50_000, 10_000
 
@@ -120,15 +121,13 @@ class Cifar100(_Pictures):
 
     @cached_property
     def _png(self) -> list[bytes]:
-        import pyarrow
-        import pyarrow.parquet
-
+        parquet, broken = required("pyarrow.parquet"), required("pyarrow").ArrowInvalid
         files = sorted(self.folder.rglob(f"*{self.split}*.parquet"))
         found: list[bytes] = []
         for path in files:
             try:
-                table = pyarrow.parquet.read_table(path, columns=["img"])
-            except (OSError, KeyError, pyarrow.ArrowInvalid) as error:
+                table = parquet.read_table(path, columns=["img"])
+            except (OSError, KeyError, broken) as error:
                 raise InputError(f"'{path}' cannot be read ({error}): replace it") from error
             found += [row["bytes"] for row in table.column("img").to_pylist()]
         if len(found) <= max(self.indices, default=0):
@@ -158,8 +157,7 @@ def named_pictures(
 
 def photographs(count: int) -> list[Image.Image]:
     """`count` images: scikit-learn's two photographs and crops of them."""
-    from sklearn.datasets import load_sample_images
-
+    load_sample_images = required("sklearn.datasets").load_sample_images
     whole = [Image.fromarray(array) for array in load_sample_images().images]
     width, height = whole[0].size
     side = min(width, height)

@@ -24,6 +24,7 @@ from oversmoothing.experiments.models.inputs import (
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.extras import required
 
 # What the hub accepts as a name: owner/model or model.
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -140,12 +141,7 @@ def _checkpoint(
 
 
 def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str]]:
-    try:
-        import transformers
-    except ImportError as error:
-        raise InputError(
-            "reading pretrained models needs the extra: pip install 'oversmoothing[models]'"
-        ) from error
+    transformers = required("transformers")
     local = isinstance(source, Path)
     given: dict[str, Any] = {"use_safetensors": True}
     if local:

@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from oversmoothing.commands import SUMMARIES
 from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.extras import explained
 
 _NAME = "oversmoothing"
 
@@ -24,6 +25,7 @@ class Command(TyperCommand):
     """One command. An option that may be repeated also takes several words: `--depth 1 5 100`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give the parser one word for each flag."""
         several = {
             flag
             for param in self.params
@@ -69,6 +71,7 @@ class Commands(TyperGroup):
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Load the command that the first word names."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, None if found is None else load(str(found.name)), rest
 
@@ -92,6 +95,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(
             typer.main.get_command(app).main(words, prog_name=_NAME, standalone_mode=False) or 0
         )
+    except ModuleNotFoundError as error:
+        reason = explained(error)
+        if reason is error:
+            raise
+        _say("", reason)
+        return 1
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         path = _NAME if context is None else context.command_path
@@ -150,5 +159,7 @@ def _front(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Do a Transformer's tokens become alike as depth grows? It depends on the spectrum: ask of a
-    case, a simulation or a trained model."""
+    """Do a Transformer's tokens become alike as depth grows?
+
+    It depends on the spectrum: ask of a case, a simulation or a trained model.
+    """

@@ -26,6 +26,7 @@ from oversmoothing.simulations.sweep.point_outcome import outcome
 from oversmoothing.simulations.sweep.points import Point, Points
 from oversmoothing.simulations.sweep.store import PointRange, Store
 from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.extras import required
 
 CHUNK = 100
 # Chunks handed out ahead of each Dask worker, so that none waits for the next.
@@ -129,7 +130,7 @@ class Dask:
     client: Any
 
     def __call__(self, works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
-        distributed = _distributed()
+        distributed = required("distributed")
         waiting = iter(works)
 
         def submit(number: int) -> list[Any]:
@@ -162,20 +163,9 @@ class Dask:
             cluster.close()
 
 
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as error:
-        raise InputError(
-            "--scheduler and --cluster need Dask: install the extra with "
-            "pip install 'oversmoothing[cluster]', or use --workers N on this machine"
-        ) from error
-    return distributed
-
-
 def connect(address: str) -> Dask:
     """A running Dask cluster by the address of its scheduler. Raises `InputError`."""
-    distributed = _distributed()
+    distributed = required("distributed")
     try:
         return Dask(distributed.Client(address, timeout=PATIENCE))
     except (OSError, ValueError, TimeoutError) as error:
@@ -187,7 +177,7 @@ def connect(address: str) -> Dask:
 
 def local_cluster(workers: int) -> Dask:
     """A Dask cluster of `workers` processes on this machine."""
-    distributed = _distributed()
+    distributed = required("distributed")
     if workers < 1:
         raise InputError(f"--workers must be at least 1, not {workers}")
     cluster = distributed.LocalCluster(

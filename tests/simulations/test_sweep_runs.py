@@ -367,7 +367,7 @@ def test_what_cannot_run_is_refused_with_advice(
     with pytest.raises(InputError, match="not the table of a sweep"):
         read_table(tmp_path / "x.parquet")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InputError, match=r"oversmoothing\[cluster\]"):
+    with pytest.raises(RequirementError, match=r"oversmoothing\[cluster\]"):
         connect("tcp://127.0.0.1:1")
 
 

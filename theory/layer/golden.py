@@ -30,6 +30,7 @@ class GoldenCase:
 
     @property
     def verdict(self) -> str:
+        """The verdict that is on record."""
         return str(self.expected["verdict"])
 
     def squared_ratio(self, depth: int) -> Fraction:

@@ -10,7 +10,9 @@ class InputError(ValueError):
 
 
 class RequirementError(RuntimeError):
-    """A result that the project promises did not come out. The message gives the numbers.
+    """A result that the project promises did not come out: the message gives the numbers.
+
+    Or an extra that is needed is not installed: the message names it.
 
     The command line prints the message and exits with status 1.
     """
