@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -22,33 +22,37 @@ from oversmoothing.theory.support.files import json_number
 class Row:
     """One line of the table.
 
-    ratio: the measured quantity, a quotient of times unless the name says otherwise. target: what
-    is aimed at, None for a line that only compares; at_most: whether the ratio must stay below the
-    target or reach it. seconds: the absolute medians behind it, by name (noisy: never a bound).
-    note: one line of context (shapes, conditioning met), may be empty.
+    ratio: the measured quantity, a quotient of times unless the name says otherwise. seconds: the
+    absolute medians behind it, by name (noisy: never a bound). note: one line of context (shapes,
+    conditioning met). at_most, at_least: what is aimed at; neither for a line that only compares.
     """
 
     name: str
     ratio: float
-    target: float | None
-    at_most: bool
-    seconds: dict[str, float]
+    seconds: dict[str, float] = field(default_factory=dict)
     note: str = ""
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def target(self) -> float | None:
+        """The one that is aimed at, if any."""
+        return self.at_least if self.at_most is None else self.at_most
 
     @property
     def holds(self) -> bool | None:
         """Whether the target is met; None without one. A NaN ratio never holds."""
         if self.target is None:
             return None
-        return self.ratio <= self.target if self.at_most else self.ratio >= self.target
+        return self.ratio >= self.target if self.at_most is None else self.ratio <= self.target
 
     def to_json_object(self) -> dict[str, Any]:
-        """{name, ratio, target, at_most, holds, seconds, note}."""
+        """{name, ratio, target, at_most, holds, seconds, note}; at_most: whether the target is."""
         return {
             "name": self.name,
             "ratio": json_number(self.ratio),
             "target": self.target,
-            "at_most": self.at_most,
+            "at_most": self.at_least is None,
             "holds": self.holds,
             "seconds": {name: json_number(value) for name, value in self.seconds.items()},
             "note": self.note,

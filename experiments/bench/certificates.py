@@ -44,7 +44,7 @@ def _row(
 ) -> list[Row]:
     first, second = interleaved_medians([ours, theirs], repeats)
     seconds = {"ours": first, "yardstick": second}
-    return [Row(name, first / second, target, True, seconds, note)]
+    return [Row(name, first / second, seconds, note, at_most=target)]
 
 
 @measurement("certificates/small n=20", "a certified verdict on a small case")

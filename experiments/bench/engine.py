@@ -11,14 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-import mpmath
 import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
-from oversmoothing.experiments.bench.hundred_digits import direction, draw
+from oversmoothing.experiments.bench.hundred_digits import definitions, direction, draw
 from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.plain import LayerIteration, block_length
@@ -83,28 +82,15 @@ def dense() -> list[Row]:
         ours, *gemms, naive = interleaved_medians(runs, 25)
     gemms = [seconds / k for seconds, k in zip(gemms, times, strict=True)]
     peak = max(2.0 * s**3 / seconds for s, seconds in zip(SQUARES, gemms, strict=True))
-    seconds = {"layer": ours / LAYERS / BATCH} | {
-        f"square {s}": t for s, t in zip(SQUARES, gemms, strict=True)
-    }
+    layer = ours / LAYERS / BATCH
+    seconds = {f"square {s}": t for s, t in zip(SQUARES, gemms, strict=True)}
     note = f"{SHAPE}, float32, a batch of {BATCH}, rescaling included"
     return [
-        Row(
-            "engine/dense layer, fraction of the best square product",
-            flops / ours / peak,
-            0.95,
-            False,
-            seconds,
-            note,
-        ),
-        Row(
-            "engine/plain loop over dense layer",
-            naive / ours,
-            None,
-            False,
-            {"layer": ours / LAYERS / BATCH, "plain loop": naive / LAYERS / BATCH},
-            note,
-        ),
-    ]
+        Row("engine/dense layer, fraction of the best square product", flops / ours / peak,
+            {"layer": layer, **seconds}, note, at_least=0.95),
+        Row("engine/plain loop over dense layer", naive / ours,
+            {"layer": layer, "plain loop": naive / LAYERS / BATCH}, note),
+    ]  # fmt: skip
 
 
 @measurement("engine/core", "a layer of a head in its core against the plain loop")
@@ -128,16 +114,9 @@ def core() -> list[Row]:
             [lambda: iteration.advance(CORE_LAYERS, bar), lambda: _naive(X, A, W, few)], 15
         )
     ours, naive = ours / CORE_LAYERS, naive / few
-    return [
-        Row(
-            "engine/plain loop over core layer",
-            naive / ours,
-            25.0,
-            False,
-            {"core layer": ours, "plain loop": naive},
-            f"{SHAPE}, r = {R}, float32, sums and rescaling included",
-        )
-    ]
+    note = f"{SHAPE}, r = {R}, float32, sums and rescaling included"
+    seconds = {"core layer": ours, "plain loop": naive}
+    return [Row("engine/plain loop over core layer", naive / ours, seconds, note, at_least=25.0)]
 
 
 @measurement("engine/closed_form", "any depth for one eigendecomposition")
@@ -155,8 +134,8 @@ def closed_form() -> list[Row]:
     seconds = {"depth 1e9": far, "depth 1e3": near, "torch.linalg.eig": eig}
     note = f"{SHAPE}, r = {R}, float64, the whole call"
     return [
-        Row("engine/closed form, depth 1e9 over 1e3", far / near, 1.5, True, seconds, note),
-        Row("engine/closed form over torch.linalg.eig of A", far / eig, 2.0, True, seconds, note),
+        Row("engine/closed form, depth 1e9 over 1e3", far / near, seconds, note, at_most=1.5),
+        Row("engine/closed form over torch.linalg.eig of A", far / eig, seconds, note, at_most=2.0),
     ]
 
 
@@ -190,17 +169,11 @@ def memory() -> list[Row]:
     unit = 2.0**30 if sys.platform == "darwin" else 2.0**20
     before, peak = (int(x) / unit for x in found.stdout.split())
     dense = (N * D) ** 2 * 8 / 2**30
-    return [
-        Row(
-            "engine/peak memory in GiB",
-            peak,
-            1.0,
-            True,
-            {},
-            f"{SHAPE}: plain, core and closed form, r = {R} and dense, in a fresh process; imports "
-            f"alone {before:.2f}; I + H (x) A as a matrix {dense:.0f}",
-        )
-    ]
+    note = (
+        f"{SHAPE}: plain, core and closed form, r = {R} and dense, in a fresh process; imports "
+        f"alone {before:.2f}; I + H (x) A as a matrix {dense:.0f}"
+    )
+    return [Row("engine/peak memory in GiB", peak, note=note, at_most=1.0)]
 
 
 @measurement("engine/direction", "X_L at depth 1e9 against 100 digits")
@@ -224,11 +197,9 @@ def direction_error() -> list[Row]:
         Row(
             f"engine/direction error at depth 1e9, {name}",
             max(errors[real]),
-            target,
-            True,
-            {},
-            f"the worst of {len(errors[real])} draws, n, d <= 16, against 100 digits; median "
+            note=f"the worst of {len(errors[real])} draws, n, d <= 16, against 100 digits; median "
             f"{np.median(errors[real]):.1e}, estimated {max(estimates[real]):.1e} at most",
+            at_most=target,
         )
         for real, name, target in (
             (True, "real dominant pair", 1e-12),
@@ -258,18 +229,14 @@ def metrics_share() -> list[Row]:
                 15,
             )
         name = str(dtype).removeprefix("torch.")
+        each = {"layer": layer, "wide spread": first, "narrow spread": second}
         rows.append(
             Row(
                 f"engine/HFC/LFC and mean cosine over a dense layer, {name}",
                 max(first, second) / layer,
-                0.2,
-                True,
-                {
-                    "layer": layer / LAYERS,
-                    "wide spread": first / LAYERS,
-                    "narrow spread": second / LAYERS,
-                },
+                {what: seconds / LAYERS for what, seconds in each.items()},
                 f"{SHAPE}; the slower of two spreads",
+                at_most=0.2,
             )
         )
     return rows
@@ -290,34 +257,19 @@ def metrics_accuracy() -> list[Row]:
             for scale in scales:
                 X = (base * scale).astype(dtype)
                 found = hfc_lfc_and_cosine(torch.from_numpy(X))
-                expected = _definitions(X)
+                expected = definitions(X)
                 errors = [abs(float(f / e) - 1) for f, e in zip(found, expected, strict=True)]
                 worst = max(worst, *errors)
         rows.append(
             Row(
                 f"engine/relative error of HFC/LFC and 1 - cos, {np.dtype(dtype).name}",
                 worst,
-                1e-6,
-                True,
-                {},
-                f"spread {spread:g}, scales {scales[0]:g} to {scales[-1]:g}, n, d from 2 to 12; "
-                "the worst of 60, against 80 digits",
+                note=f"spread {spread:g}, scales {scales[0]:g} to {scales[-1]:g}, n, d from 2 to "
+                "12; the worst of 60, against 80 digits",
+                at_most=1e-6,
             )
         )
     return rows
-
-
-def _definitions(X: np.ndarray) -> tuple[float, float]:
-    """HFC/LFC and 1 - mean cosine by their definitions in 80 digits."""
-    with mpmath.workdps(80):
-        rows = [[mpmath.mpf(float(x)) for x in row] for row in X]
-        n = len(rows)
-        mean = [mpmath.fsum(column) / n for column in zip(*rows, strict=True)]
-        hfc = mpmath.fsum((x - m) ** 2 for row in rows for x, m in zip(row, mean, strict=True))
-        lfc = n * mpmath.fsum(m * m for m in mean)
-        units = [[x / mpmath.sqrt(mpmath.fsum(y * y for y in row)) for x in row] for row in rows]
-        cosines = [mpmath.fdot(units[i], units[k]) for i in range(n) for k in range(i)]
-        return float(mpmath.sqrt(hfc / lfc)), float(1 - mpmath.fsum(cosines) / len(cosines))
 
 
 @measurement("engine/oracles", "the other methods at a small size")
@@ -325,44 +277,22 @@ def oracles() -> list[Row]:
     rng = np.random.default_rng(0)
     n = d = 12
     A = rng.dirichlet(np.ones(n), size=n)
-    given = {
-        "A": A,
-        "H": rng.standard_normal((d, d)) / d**0.5,
-        "X0": rng.standard_normal((n, d)),
-    }
+    H, X0 = rng.standard_normal((d, d)) / d**0.5, rng.standard_normal((n, d))
 
     def run(method: str, depth: int) -> Callable[[], object]:
-        return lambda: evolve(**given, depth=[depth], method=method)
+        return lambda: evolve(A=A, H=H, X0=X0, depth=[depth], method=method)
 
-    names = ["closed_form", "plain", "squaring", "kronecker"]
-    times = interleaved_medians([run(name, NEAR) for name in names], 5)
-    seconds = dict(zip(names, times, strict=True))
-    rows = [
-        Row(
-            f"engine/{name} over closed form, depth 1e3",
-            seconds[name] / seconds["closed_form"],
-            None,
-            False,
-            seconds,
-            f"n = d = {n}",
-        )
-        for name in names[1:]
-    ]
-    far = dict(
-        zip(
-            ("closed_form", "squaring"),
-            interleaved_medians([run("closed_form", FAR), run("squaring", FAR)], 5),
-            strict=True,
-        )
-    )
-    rows.append(
-        Row(
-            "engine/squaring over closed form, depth 1e9",
-            far["squaring"] / far["closed_form"],
-            None,
-            False,
-            far,
-            f"n = d = {n}",
-        )
-    )
+    rows = []
+    for depth, word, others in (
+        (NEAR, "1e3", ["plain", "squaring", "kronecker"]),
+        (FAR, "1e9", ["squaring"]),
+    ):
+        names = ["closed_form", *others]
+        times = interleaved_medians([run(name, depth) for name in names], 5)
+        seconds = dict(zip(names, times, strict=True))
+        rows += [
+            Row(f"engine/{name} over closed form, depth {word}", seconds[name] / times[0], seconds,
+                f"n = d = {n}")
+            for name in others
+        ]  # fmt: skip
     return rows

@@ -77,44 +77,15 @@ def fused_heads(device: str) -> list[Row]:
     # What comes before the first layer is in both, and cancels.
     given, computed = ((medians[i + 1] - medians[i]) / _LAYERS for i in (4, 6))
     return [
-        Row(
-            "per-head loop / fused layer",
-            heads / ours,
-            1.0,
-            False,
-            {"fused": ours, "per head": heads},
-            SHAPE,
-        ),
-        Row(
-            "dense per head / fused layer",
-            dense / ours,
-            None,
-            False,
-            {"fused": ours, "dense per head": dense},
-            SHAPE,
-        ),
-        Row(
-            "fused layer, fraction of the peak of a square product",
-            FLOPS / ours / peak,
-            None,
-            False,
-            {"fused": ours, "square product": gemm},
-            f"{SHAPE}; {FLOPS / 1e6:.0f} Mflop",
-        ),
-        Row(
-            "a layer of evolve_heads / fused layer",
-            given / ours,
-            None,
-            True,
-            {"layer": given, "fused": ours},
-            "scale kept, mean apart",
-        ),
-        Row(
-            "a layer with attention from X / fused layer",
-            computed / ours,
-            None,
-            True,
+        Row("per-head loop / fused layer", heads / ours, {"fused": ours, "per head": heads}, SHAPE,
+            at_least=1.0),
+        Row("dense per head / fused layer", dense / ours,
+            {"fused": ours, "dense per head": dense}, SHAPE),
+        Row("fused layer, fraction of the peak of a square product", FLOPS / ours / peak,
+            {"fused": ours, "square product": gemm}, f"{SHAPE}; {FLOPS / 1e6:.0f} Mflop"),
+        Row("a layer of evolve_heads / fused layer", given / ours,
+            {"layer": given, "fused": ours}, "scale kept, mean apart"),
+        Row("a layer with attention from X / fused layer", computed / ours,
             {"layer": computed, "fused": ours},
-            "softmax of 12 x 197 x 197 logits, deviations apart",
-        ),
-    ]
+            "softmax of 12 x 197 x 197 logits, deviations apart"),
+    ]  # fmt: skip

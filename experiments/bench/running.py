@@ -70,7 +70,9 @@ def table(rows: list[Row]) -> str:
     """One line a row and a closing line that counts the targets."""
     lines = [f"{'':58s} {'ratio':>10s} {'target':>10s}"]
     for row in rows:
-        target = "" if row.target is None else f"{'<=' if row.at_most else '>='} {row.target:g}"
+        target = (
+            "" if row.target is None else f"{'<=' if row.at_least is None else '>='} {row.target:g}"
+        )
         holds = {None: "", True: "holds", False: "MISSED"}[row.holds]
         seconds = ", ".join(f"{name} {_time(value)}" for name, value in row.seconds.items())
         note = f"  [{row.note}]" if row.note else ""

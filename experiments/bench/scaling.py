@@ -232,8 +232,6 @@ def exponents() -> list[Row]:
             Row(
                 f"exponent of {quantity} in {variable}: {series}",
                 float(first["exponent"]),
-                None,
-                True,
                 seconds if quantity == "seconds" else {},
                 f"+- {first['exponent_error']:.2f}, in theory {first['expected']:g} for large "
                 f"{variable}" + ("" if quantity == "seconds" else f"; {sizes}"),

@@ -78,15 +78,15 @@ def spectra() -> list[Row]:
     )
     one, two, share = _processes()
     return [
-        Row("spectra/eigvals (default threads) over verdicts", naive / ours, 5.0, False,
+        Row("spectra/eigvals (default threads) over verdicts", naive / ours,
             {"numpy.linalg.eigvals": naive, "verdicts": ours},
-            f"eigvals: {images} times the seconds for one image of each head"),
-        Row("spectra/eigvals (one thread) over verdicts", single / ours, 5.0, False,
-            {"numpy.linalg.eigvals": single, "verdicts": ours}, note),
-        Row("spectra/share of equal verdicts", equal / pairs, 1.0, False, {},
-            "every verdict against all pairs of numpy's eigenvalues"),
-        Row("spectra/one process over two", one / two, None, False,
-            {"one": one, "two": two}, f"{share} of these matrices, the workers started before"),
+            f"eigvals: {images} times the seconds for one image of each head", at_least=5.0),
+        Row("spectra/eigvals (one thread) over verdicts", single / ours,
+            {"numpy.linalg.eigvals": single, "verdicts": ours}, note, at_least=5.0),
+        Row("spectra/share of equal verdicts", equal / pairs,
+            note="every verdict against all pairs of numpy's eigenvalues", at_least=1.0),
+        Row("spectra/one process over two", one / two, {"one": one, "two": two},
+            f"{share} of these matrices, the workers started before"),
     ]  # fmt: skip
 
 

@@ -81,42 +81,26 @@ def spectra() -> list[Row]:
         total += len(A)
         methods.append(found.method)
         verdicts.append(found.verdict)
-    return _rows(
-        naive, single, ours, equal, close, total, np.concatenate(methods),
-        np.concatenate(verdicts), np.array(conditions),
-    )  # fmt: skip
+    names, counts = np.unique(np.concatenate(verdicts), return_counts=True)
+    said = ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
+    quantiles = np.quantile(conditions, [0.5, 0.9, 1])
+    spread = "cond(V_A) median {:.1e}, 90 % {:.1e}, worst {:.1e}".format(*quantiles)
+    by = np.concatenate(methods)
+    steps = ", ".join(
+        f"{100 * float((by == step).mean()):.1f} % {step}"
+        for step in ("powers", "ritz", "lapack", "condition")
+    )
+    return [
+        Row("spectra/DeiT-Ti: eigvals (default threads) over verdicts", naive / ours,
+            {"numpy.linalg.eigvals": naive, "verdicts": ours}, "eigvals: 18 matrices of each 360"),
+        Row("spectra/DeiT-Ti: eigvals (one thread) over verdicts", single / ours,
+            {"numpy.linalg.eigvals": single, "verdicts": ours}, f"{total} matrices: {said}"),
+        Row("spectra/DeiT-Ti: share that needed LAPACK",
+            float(np.isin(by, ("lapack", "condition")).mean()), note=steps),
+        Row("spectra/DeiT-Ti: share of decided verdicts equal to all pairs",
+            equal / (total - close), note=f"{close} UNDECIDED; {spread}", at_least=1.0),
+    ]  # fmt: skip
 
 
 def _condition(A: NDArray[np.float64]) -> float:
     return float(np.linalg.cond(np.linalg.eig(A).eigenvectors))
-
-
-def _rows(
-    naive: float,
-    single: float,
-    ours: float,
-    equal: int,
-    close: int,
-    total: int,
-    methods: NDArray[np.str_],
-    verdicts: NDArray[np.str_],
-    conditions: NDArray[np.float64],
-) -> list[Row]:
-    names, counts = np.unique(verdicts, return_counts=True)
-    said = ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
-    quantiles = np.quantile(conditions, [0.5, 0.9, 1])
-    spread = "cond(V_A) median {:.1e}, 90 % {:.1e}, worst {:.1e}".format(*quantiles)
-    steps = ", ".join(
-        f"{100 * float((methods == step).mean()):.1f} % {step}"
-        for step in ("powers", "ritz", "lapack", "condition")
-    )
-    fallback = float(np.isin(methods, ("lapack", "condition")).mean())
-    return [
-        Row("spectra/DeiT-Ti: eigvals (default threads) over verdicts", naive / ours, None, False,
-            {"numpy.linalg.eigvals": naive, "verdicts": ours}, "eigvals: 18 matrices of each 360"),
-        Row("spectra/DeiT-Ti: eigvals (one thread) over verdicts", single / ours, None, False,
-            {"numpy.linalg.eigvals": single, "verdicts": ours}, f"{total} matrices: {said}"),
-        Row("spectra/DeiT-Ti: share that needed LAPACK", fallback, None, True, {}, steps),
-        Row("spectra/DeiT-Ti: share of decided verdicts equal to all pairs",
-            equal / (total - close), 1.0, False, {}, f"{close} UNDECIDED; {spread}"),
-    ]  # fmt: skip

@@ -19,7 +19,6 @@ from oversmoothing.theory.layer.quotient import complement_basis
 
 Array = NDArray[np.float64]
 Folding = Literal["unfolded", "folded"]
-FOLDINGS: tuple[Folding, ...] = ("unfolded", "folded")
 
 
 class HeadsLike(Protocol):

@@ -28,7 +28,7 @@ from oversmoothing.experiments.bench.benchmark import Measurement, Row, interlea
 def test_a_row_holds_on_its_own_side_of_the_target(
     ratio: float, target: float | None, at_most: bool, holds: bool | None
 ) -> None:
-    row = Row("x", ratio, target, at_most, {"a": 1.0})
+    row = Row("x", ratio, {"a": 1.0}, **{"at_most" if at_most else "at_least": target})
     assert row.holds is holds
     json.dumps(row.to_json_object(), allow_nan=False)
 
@@ -46,7 +46,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def measure(name: str, **flags: bool) -> Measurement:
         def run(device: str) -> list[Row]:
             ran.append(f"{name} on {device}")
-            return [Row(name, 0.5, 1.0, True, {"ours": 0.5, "theirs": 1.0}, "a note")]
+            return [Row(name, 0.5, {"ours": 0.5, "theirs": 1.0}, "a note", at_most=1.0)]
 
         return Measurement(name, "in words", run, **flags)
 
