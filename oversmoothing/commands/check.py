@@ -16,7 +16,8 @@ def check(
 
     Exit status 0: accepted; 1: refused.
     """
-    from oversmoothing.theory.checker import NotACertificate, check_certificate
+    from oversmoothing.theory.checker.check import check_certificate
+    from oversmoothing.theory.checker.reading import NotACertificate
     from oversmoothing.theory.support.files import read_text
 
     try:

@@ -29,10 +29,11 @@ from oversmoothing.theory.certificates.certified_radii import (
     quotient_radius,
     value_discs,
 )
-from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, exact_discs
+from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.certificates.rounding import gamma, upper_modulus, upper_product
 from oversmoothing.theory.certificates.softmax import softmax_enclosure
-from oversmoothing.theory.checker import NotACertificate, check_certificate
+from oversmoothing.theory.checker.check import check_certificate
+from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.proofs import strategies as own
@@ -339,10 +340,13 @@ def test_binary64_that_no_float_can_separate_is_still_decided():
 
 
 def test_exact_discs_are_points():
-    found = exact_discs(np.array([0.0, 0.0, 0.5]))
+    def exact_discs(*values):
+        return interval_discs(np.array(values), np.zeros(len(values)))
+
+    found = exact_discs(0.0, 0.0, 0.5)
     assert (found.radii == 0).all() and len(set(found.component)) == 2
-    assert quotient_radius(found, exact_discs(np.array([0.0]))) == Interval(1.0, 1.0)
-    assert 1.5 <= quotient_radius(found, exact_discs(np.array([1.0]))).high < 1.5 + 1e-14
+    assert quotient_radius(found, exact_discs(0.0)) == Interval(1.0, 1.0)
+    assert 1.5 <= quotient_radius(found, exact_discs(1.0)).high < 1.5 + 1e-14
 
 
 @given(own.exact_cases(max_n=3, max_d=2))

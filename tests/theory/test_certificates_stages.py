@@ -28,7 +28,8 @@ from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose,
 from oversmoothing.theory.certificates.genericity import genericity
 from oversmoothing.theory.certificates.softmax import nearest, softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.certificates.stages import ball_stage, decide, exact_stage, float_stage
-from oversmoothing.theory.checker import NotACertificate, check_certificate
+from oversmoothing.theory.checker.check import check_certificate
+from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.case import EXACT_SIZE, make_case, read_case
 from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own

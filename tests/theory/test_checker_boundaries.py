@@ -7,7 +7,8 @@ from fractions import Fraction
 import flint
 import pytest
 
-from oversmoothing.theory.checker import _confirms, _contradiction, generic, spectra, start, ties
+from oversmoothing.theory.checker import generic, spectra, start, ties
+from oversmoothing.theory.checker.check import _confirms, _contradiction
 from oversmoothing.theory.checker.depth import _consensus_growth
 from oversmoothing.theory.checker.discs import Discs, left_eigenvector
 from oversmoothing.theory.checker.reading import Given, read_input

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificates.certificate import certify, digest
-from oversmoothing.theory.checker import NotACertificate, check_certificate
+from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.depth import check_depth
 from oversmoothing.theory.checker.generic import coefficient
 from oversmoothing.theory.checker.operators import operators, stationary
-from oversmoothing.theory.checker.reading import read_input
+from oversmoothing.theory.checker.reading import NotACertificate, read_input
 from oversmoothing.theory.checker.spectra import maximum
 from oversmoothing.theory.checker.ties import _jordan_sizes, check_tie, tie_bits
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
-    certified_depth_in_balls,
     depth_from_constants,
     hfc_floor,
     power_depth,
     ratio_floor,
     transient_growth,
 )
+from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
     angle_rate,
     block_sizes,

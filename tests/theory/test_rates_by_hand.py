@@ -12,7 +12,6 @@ import pytest
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
-    certified_depth_in_balls,
     depth_from_constants,
     eigenbasis,
     hfc_floor,
@@ -20,6 +19,7 @@ from oversmoothing.theory.depth.bounds import (
     ratio_floor,
     transient_growth,
 )
+from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
     angle_rate,
     block_sizes,

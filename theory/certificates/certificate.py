@@ -17,7 +17,7 @@ import numpy as np
 from oversmoothing.theory.certificates.certified_radii import CertifiedDominance
 from oversmoothing.theory.certificates.genericity import NON_ZERO, genericity
 from oversmoothing.theory.certificates.stages import decide
-from oversmoothing.theory.depth.bounds import certified_depth_in_balls
+from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.entries import Entries
 from oversmoothing.theory.numbers.rational import (

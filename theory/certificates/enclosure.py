@@ -58,13 +58,6 @@ class Failure:
     reason: str
 
 
-def exact_discs(values: Array) -> Discs:
-    """Eigenvalues known exactly: points. Equal ones share a component."""
-    centres = np.asarray(values, dtype=np.complex128)
-    _, component = np.unique(centres, return_inverse=True)
-    return Discs(centres, np.zeros(len(centres)), component.astype(np.intp))
-
-
 def interval_discs(middle: Array, radii: Array) -> Discs:
     """Real eigenvalues [k] known up to radii [k]."""
     centres = middle.astype(np.complex128)

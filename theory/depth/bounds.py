@@ -1,7 +1,6 @@
 """Depth bounds that hold at every depth: when smoothing is certain, and floors below it (T5d).
 
-float64 versions through NumPy, and the certified depth once more in balls, where every constant is
-an enclosure and the answer is rigorous.
+In float64; the certified depth once more in balls is theory.depth.bounds_in_balls.
 """
 
 from __future__ import annotations
@@ -9,9 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
-import flint
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,8 +16,7 @@ from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
 from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, to_flint
+from oversmoothing.theory.spectra.radii import largest_modulus, multipliers, radii
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]
@@ -87,15 +83,13 @@ def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> Ce
     h, U, kappa_h = eigenbasis(value)
     if not max(kappa_b, kappa_h) < CONDITION_LIMIT:
         return None
-    consensus = np.abs(1 + h)
-    rho_c = float(consensus.max())
-    rho_q = float(np.abs(1 + np.outer(a, h)).max(initial=0.0))
+    rho_c, rho_q = radii(a, h)
     if not rho_q < rho_c:
         return None
     # Rows of U^-1 are the left eigenvectors: z^T H = h z^T.
     left = np.linalg.inv(U)
     content = np.abs(left @ (pi @ start)) / np.linalg.norm(left, axis=1)
-    best = float(content[consensus >= rho_c * (1 - 1e-12)].max())
+    best = float(content[np.abs(1 + h) >= rho_c * (1 - 1e-12)].max())
     if best <= 1e-14 * float(np.linalg.norm(pi @ start)):
         return None
     hfc = float(np.linalg.norm(start - start.mean(axis=0)))
@@ -157,7 +151,7 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     part[part < _PRESENT * float(np.linalg.norm(start))] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         content = np.log(part)
-        growth = np.log(np.abs(1 + np.outer(a, h)))
+        growth = np.log(np.abs(multipliers(a, h)))
         bounds = [
             np.where(L * growth > -np.inf, L * growth + content, -np.inf) if L else content
             for L in depths
@@ -177,7 +171,7 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     pi = stationary_distribution(attention)
     h, _, kappa = eigenbasis(value)
     k = math.sqrt(n) * perron_deviation(pi)
-    c0, rho_c = float(np.linalg.norm(pi @ start)), float(np.abs(1 + h).max())
+    c0, rho_c = float(np.linalg.norm(pi @ start)), largest_modulus(np.ones(1), h)[0]
     found = []
     for L, log_hfc in zip(depths, hfc_floor(A, H, X0, depths), strict=True):
         if log_hfc == -np.inf:
@@ -205,109 +199,3 @@ def transient_growth(A: ArrayLike, H: ArrayLike, depth: int) -> float:
         power = power @ T / rho
         largest = max(largest, float(np.linalg.norm(power, 2)))
     return largest
-
-
-# ----------------------------------------------------------------------------------- in balls
-
-
-def certified_depth_in_balls(
-    A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, bits: int = 256
-) -> CertifiedDepth | None:
-    """The same from rational input with every constant enclosed: rigorous (T5d).
-
-    The floats of the result are rounded for display; `depth` is not. None where balls cannot
-    decide: not SMOOTHING, repeated eigenvalues of B or H, no content found.
-    """
-    n = len(A)
-    with at_precision(bits):
-        pi = exact_stationary(A, [list(range(n))])
-        try:
-            a, _, kappa_b = _ball_basis(_orthonormal_quotient(A))
-            h, left, kappa_h = _ball_basis(flint.acb_mat(to_flint(H)))
-        except ValueError:
-            return None
-        c0 = [_ball(sum((p * row[j] for p, row in zip(pi, X0, strict=True)), Fraction(0)))
-              for j in range(len(H))]  # fmt: skip
-        hfc = _hfc_norm(X0)
-        upper_q = max(
-            (abs(1 + x * y).upper() for x in a for y in h), key=_middle, default=flint.arb(0)
-        )
-        k_squared = n * sum((p - Fraction(1, n)) ** 2 for p in pi)
-        k, e = _ball(Fraction(k_squared)).sqrt(), _ball(eps)
-        found: list[CertifiedDepth] = []
-        for j, value in enumerate(h):
-            z = [left[j, i] for i in range(len(h))]
-            content = abs(sum((x * y for x, y in zip(z, c0, strict=True)), flint.acb(0)))
-            lower_c = abs(1 + value).lower()
-            if not (content > 0 and lower_c > upper_q):
-                continue
-            K = kappa_h * kappa_b * hfc * _norm(z) / (flint.arb(n).sqrt() * content)
-            rate, target = upper_q / lower_c, K * (1 + k * e) / e
-            if target <= 1:
-                depth = 0
-            elif rate == 0:
-                depth = 1
-            else:
-                depth = max(math.ceil(float((-target.log() / rate.log()).upper()) + 1e-9), 0)
-            parts = [float(x.mid()) for x in (K, rate, k, kappa_h, kappa_b)]
-            found.append(CertifiedDepth(depth, *parts))
-        return min(found, key=lambda one: one.depth, default=None)
-
-
-def _ball(x: Fraction) -> flint.arb:
-    return flint.arb(flint.fmpq(x.numerator, x.denominator))
-
-
-def _middle(x: flint.arb) -> float:
-    return float(x.mid())
-
-
-def _norm(entries: Sequence[flint.acb]) -> flint.arb:
-    squares = (x.real * x.real + x.imag * x.imag for x in entries)
-    return sum(squares, flint.arb(0)).sqrt()
-
-
-def _hfc_norm(X: Matrix) -> flint.arb:
-    means = [sum(column, Fraction(0)) / len(X) for column in zip(*X, strict=True)]
-    total = sum(((x - m) ** 2 for row in X for x, m in zip(row, means, strict=True)), Fraction(0))
-    return _ball(total).sqrt()
-
-
-def _orthonormal_quotient(A: Matrix) -> flint.acb_mat:
-    """Q^T A Q in balls, Q from the Householder reflector of theory.layer.quotient."""
-    n = len(A)
-    u = [1 / flint.arb(n).sqrt() for _ in range(n)]
-    u[0] = u[0] + 1
-    rows = [[int(i == j) - u[i] * u[j] / u[0] for j in range(1, n)] for i in range(n)]
-    Q = flint.arb_mat(n, n - 1, [x for row in rows for x in row])
-    return flint.acb_mat(Q.transpose() * flint.arb_mat(to_flint(A)) * Q)
-
-
-def _ball_basis(M: flint.acb_mat) -> tuple[list[flint.acb], flint.acb_mat, flint.arb]:
-    """(eigenvalues, left eigenvectors as rows, upper bound of the condition number).
-
-    The right eigenvectors are scaled to length 1. Raises ValueError where they are not isolated.
-    """
-    size = M.nrows()
-    if size == 0:
-        return [], M, flint.arb(1)
-    values, left, right = M.eig(left=True, right=True)
-    columns = [_norm([right[i, j] for i in range(size)]) for j in range(size)]
-    V = flint.acb_mat(
-        size, size, [right[i, j] / columns[j] for i in range(size) for j in range(size)]
-    )
-    inverse = V.inv()
-    return values, left, _two_norm_bound(V) * _two_norm_bound(inverse)
-
-
-def _two_norm_bound(V: flint.acb_mat) -> flint.arb:
-    """(trace (V* V)^m)^(1/2m) >= ||V||_2 for m = 2^10, above it by at most size^(1/2048)."""
-    power = _adjoint(V) * V
-    for _ in range(10):
-        power = power * power
-    return (power.trace().real.log() / 2**11).exp()
-
-
-def _adjoint(V: flint.acb_mat) -> flint.acb_mat:
-    entries = [V[j, i].conjugate() for i in range(V.ncols()) for j in range(V.nrows())]
-    return flint.acb_mat(V.ncols(), V.nrows(), entries)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
+from oversmoothing.theory.numbers.scaled import add
 from oversmoothing.theory.spectra.eigenbasis import EPS
 from oversmoothing.theory.spectra.multipliers import DEEP, Multipliers, log_multiplier, within_reach
 from oversmoothing.theory.spectra.residuals import (
@@ -255,9 +256,7 @@ def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[Scale
     ):
         # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
         part = tokens.offset @ found.hfc
-        scales = [(found.c, found.c_exponent), (part, found.hfc_exponent)]
-        scale = max((e for x, e in scales if x.any()), default=0)
-        mean = sum(np.ldexp(x, max(e - scale, -2000)) for x, e in scales)
+        mean, scale = add(found.c, found.c_exponent, part, found.hfc_exponent)
         states.append(ScaledState(depth, found.hfc, mean, float(found.hfc_exponent), float(scale)))
     return states
 

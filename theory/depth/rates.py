@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.spectra import radii
 from oversmoothing.theory.spectra.algebraic import Factor, eigenvalues, factors
 from oversmoothing.theory.support.errors import InputError
 
@@ -39,8 +40,7 @@ def multipliers(a: ArrayLike, h: ArrayLike) -> Complex:
     attention, value = _values(a, "a"), _values(h, "h")
     if len(value) == 0:
         raise InputError("h is empty: H has at least one eigenvalue")
-    mu: Complex = 1 + np.outer(np.append(attention, 1.0), value)
-    return mu
+    return radii.multipliers(np.append(attention, 1.0), value)
 
 
 def ratio_rate(a: ArrayLike, h: ArrayLike) -> float:

@@ -15,6 +15,7 @@ import mpmath as mp
 import numpy as np
 
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import kronecker, plus_identity
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.
@@ -24,16 +25,8 @@ BITS = 4096
 def layer_rows(A: Matrix, H: Matrix, residual: bool = True) -> Matrix:
     """I + A (x) H [n d, n d], the layer on the rows of X one after the other (A (x) H alone without
     the residual connection)."""
-    n, d = len(A), len(H)
-    return [
-        [
-            int(residual and i == k and j == m) + A[i][k] * H[j][m]
-            for k in range(n)
-            for m in range(d)
-        ]
-        for i in range(n)
-        for j in range(d)
-    ]
+    rows = kronecker(A, H)
+    return plus_identity(rows) if residual else rows
 
 
 def states(

@@ -14,11 +14,8 @@ import flint
 import numpy as np
 
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.bounds import (
-    certified_depth,
-    certified_depth_in_balls,
-    transient_growth,
-)
+from oversmoothing.theory.depth.bounds import certified_depth, transient_growth
+from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
     angle_rate,
     effective_rank_excess_expanded,

@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, fraction_text, from_flint, to_flint
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.numbers.exact_matrix import (
+    centred,
+    kronecker,
+    layer,
+    plus_identity,
+    weighted_mean,
+)
+from oversmoothing.theory.numbers.rational import Matrix, fraction_text, to_flint
+from oversmoothing.theory.numbers.scaled import add, normalise
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -55,28 +63,20 @@ class Ratio:
 
 def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict[int, Matrix]:
     """X_L in fractions at each of the depths."""
-    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X0)
-    found = {}
-    for depth in range(max(depths, default=-1) + 1):
-        if depth in depths:
-            found[depth] = from_flint(x)
-        if depth < max(depths):
-            x = x + a * x * w
+    found: dict[int, Matrix] = {}
+    before, X = 0, X0
+    for depth in sorted(set(depths)):
+        X = layer(A, H, X, depth - before)
+        before, found[depth] = depth, X
     return found
 
 
 def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
     """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
     n = len(X)
-    mean = [sum(column, Fraction(0)) / n for column in zip(*X, strict=True)]
-    hfc = sum(((x - m) ** 2 for row in X for x, m in zip(row, mean, strict=True)), Fraction(0))
-    return hfc, n * sum((m * m for m in mean), Fraction(0))
-
-
-def _log(x: Fraction) -> float:
-    """log of a positive fraction whose parts may exceed the range of a float."""
-    with at_precision(96):
-        return float(flint.arb(flint.fmpq(x.numerator, x.denominator)).log().mid())
+    hfc = sum((x * x for row in centred(X) for x in row), Fraction(0))
+    totals = [sum(column, Fraction(0)) for column in zip(*X, strict=True)]
+    return hfc, sum((x * x for x in totals), Fraction(0)) / n
 
 
 def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
@@ -88,15 +88,10 @@ def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     squared = hfc / lfc
     if squared == 0:
         return Ratio(0.0, -math.inf, squared)
-    log = _log(squared) / 2
-    return Ratio(_root(squared, log), log, squared)
-
-
-def _root(squared: Fraction, log: float) -> float:
-    """sqrt of a fraction, correctly scaled; 0.0 or inf only where a float cannot hold it."""
     with at_precision(96):
-        ball = flint.arb(flint.fmpq(squared.numerator, squared.denominator)).sqrt()
-        return _as_float(ball, log)
+        ball = to_ball(squared)
+        log = float(ball.log().mid()) / 2
+        return Ratio(_as_float(ball.sqrt(), log), log, squared)
 
 
 def _as_float(ball: flint.arb, log: float) -> float:
@@ -131,13 +126,11 @@ def _try(
 ) -> dict[int, Ratio]:
     n, d = len(X0), len(X0[0])
     eta = [Fraction(1, n) - p for p in pi]
-    c0 = [sum((p * row[j] for p, row in zip(pi, X0, strict=True)), Fraction(0)) for j in range(d)]
+    c0 = weighted_mean(pi, X0)
     y0 = [[x - z for x, z in zip(row, X0[-1], strict=True)] for row in X0[:-1]]
     # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
-    h = to_flint(H)
-    consensus = _plus_identity(h)
-    b = rational_quotient(A)
-    block = _plus_identity(_kronecker(b, H)) if n > 1 else None
+    consensus = to_flint(plus_identity(H))
+    block = to_flint(plus_identity(kronecker(rational_quotient(A), H))) if n > 1 else None
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
     c_death = _death(consensus, [[x] for x in c0])
     y_start = [[x] for row in y0 for x in row]
@@ -187,15 +180,6 @@ def _from_balls(
         return None
     log = float((squared.log() / 2).mid())
     return Ratio(_as_float(squared.sqrt(), log), log)
-
-
-def _plus_identity(M: flint.fmpq_mat) -> flint.fmpq_mat:
-    k = M.nrows()
-    return M + flint.fmpq_mat(k, k, [int(i == j) for i in range(k) for j in range(k)])
-
-
-def _kronecker(B: Matrix, H: Matrix) -> flint.fmpq_mat:
-    return to_flint([[x * y for x in b for y in h] for b in B for h in H])
 
 
 def _death(block: flint.fmpq_mat, start: Matrix) -> int | None:
@@ -257,18 +241,13 @@ def numerical_ratios(
     wanted = sorted(set(depths))
     result = {}
     for depth in range(wanted[-1] + 1 if wanted else 0):
-        y, y_exponent = _rescale(y, y_exponent)
-        c, c_exponent = _rescale(c, c_exponent)
+        y, y_exponent = normalise(y, y_exponent)
+        c, c_exponent = normalise(c, c_exponent)
         if depth in wanted:
             result[depth] = _numerical_ratio(y, y_exponent, c, c_exponent, eta, n)
         y = y + (B @ y) @ H.T
         c = c + c @ H.T
     return result
-
-
-def _rescale(x: NDArray[np.float64], exponent: int) -> tuple[NDArray[np.float64], int]:
-    shift = int(np.frexp(np.abs(x).max(initial=0.0))[1])
-    return np.ldexp(x, -shift), exponent + shift
 
 
 def _numerical_ratio(
@@ -281,11 +260,8 @@ def _numerical_ratio(
 ) -> Ratio:
     hfc = float(np.linalg.norm(y))
     # The smaller of the two summands of the mean may underflow beside the larger: it is then far
-    # below rounding. One that is 0 (eta = 0: A is doubly stochastic) must not make the other do so.
-    part = eta @ y
-    exponent = max(y_exponent if part.any() else -(10**9), c_exponent if c.any() else -(10**9))
-    gap_c, gap_y = max(c_exponent - exponent, -2000), max(y_exponent - exponent, -2000)
-    mean = np.ldexp(c, gap_c) + np.ldexp(part, gap_y)
+    # below rounding.
+    mean, exponent = add(c, c_exponent, eta @ y, y_exponent)
     lfc = math.sqrt(n) * float(np.linalg.norm(mean))
     if hfc == 0:
         return Ratio(None, None) if lfc == 0 else Ratio(0.0, -math.inf)

@@ -1,0 +1,1 @@
+"""Numbers that floats cannot hold: fractions, balls, scaled values, accurate products."""

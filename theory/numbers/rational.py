@@ -39,15 +39,6 @@ def rows_of(value: Any, name: str) -> list[list[Any]]:
     return rows
 
 
-def is_exact_entry(entry: Any) -> bool:
-    """Strings, integers and rationals are exact; a float (even 0.5) is a binary64 number."""
-    if isinstance(entry, bool | np.bool_):
-        return False
-    if isinstance(entry, float | np.floating):
-        return False
-    return isinstance(entry, str | Rational | np.integer) or _is_sympy_rational(entry)
-
-
 def _is_sympy_rational(entry: Any) -> bool:
     return bool(getattr(entry, "is_Rational", False))
 

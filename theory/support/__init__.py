@@ -1,0 +1,1 @@
+"""What every package of the project leans on: errors, files, provenance."""

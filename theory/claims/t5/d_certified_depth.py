@@ -6,12 +6,8 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.depth.bounds import (
-    certified_depth,
-    certified_depth_in_balls,
-    power_depth,
-    ratio_floor,
-)
+from oversmoothing.theory.depth.bounds import certified_depth, power_depth, ratio_floor
+from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact_matrix import matrix
