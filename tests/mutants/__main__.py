@@ -38,14 +38,15 @@ SAMPLE, SEED = 25, 2401_04301
 EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
-    "theory/verdict": """dominance limits exact_verdict float_verdict verdict answer
-    float_comparison exact_comparison modes""",
-    "theory/depth": """rates closed_form rates_measured bounds ratios""",
-    "theory/spectra": """spectrum""",
-    "theory/layer": """perron quotient""",
+    "theory/verdict": """dominance limits outcome comparison start_limits verdict answer expansion
+    float_comparison exact_comparison heads_verdict modes""",
+    "theory/depth": """rates closed_form rates_measured bounds bounds_in_balls ratios
+    ratios_at_depths""",
+    "theory/spectra": """spectrum algebraic radii""",
+    "theory/layer": """entries perron quotient""",
     "theory/certificates": """ball_spectra certificate certified_radii enclosure genericity rounding
     softmax stages certified_verdict""",
-    "theory/checker": """__init__ depth discs generic operators reading spectra start ties""",
+    "theory/checker": """check depth discs generic operators reading spectra start ties""",
 }
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
