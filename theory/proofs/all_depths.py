@@ -24,6 +24,11 @@ def induction(A: Matrix, H: Matrix, X0: Matrix, state: sp.Matrix) -> None:
     vanishes(state.subs(L, L + 1) - state - a * state * w)
 
 
+def around(mean: Any, half: Any) -> sp.Matrix:
+    """Two tokens of one feature: mean - half and mean + half."""
+    return sp.Matrix([mean - half, mean + half])
+
+
 def squared_ratio(state: sp.Matrix) -> sp.Expr:
     """(HFC/LFC)^2 of a state in sympy, real entries."""
     n = state.rows

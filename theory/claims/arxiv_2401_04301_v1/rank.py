@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.numbers.exact_matrix import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
-from oversmoothing.theory.proofs.checks import equal, holds
+from oversmoothing.theory.proofs.checks import equal, holds, vanishes
 from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, simple
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
@@ -29,14 +29,9 @@ def _moduli() -> None:
     consensus. The dominant two differ in both indices."""
     holds(simple(_A) and simple(_H), "an eigenvalue repeats")
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
-    square = product(_H, _H)
-    equal(
-        [[square[i][j] + _H[i][j] + (i == j) for j in range(2)] for i in range(2)],
-        matrix("0 0; 0 0"),
-    )
+    vanishes(plus_identity(plus(_H, product(_H, _H))))
     C = matrix("0 1 0; 0 0 1; 1 0 0")
-    C2 = product(C, C)
-    equal([[((i == j) + C[i][j] + 2 * C2[i][j]) / 4 for j in range(3)] for i in range(3)], _A)
+    equal(scaled("1/4", plus_identity(plus(C, product(C, C), 2))), _A)
     quarter, zero, one = Fraction(1, 4), Fraction(0), Fraction(1)
     # h = w; a = w^2/4 gives 1 + w^3/4 = 5/4; a = w/4 gives 1 + w^2/4 = 3/4 - w/4; a = 1: 1 + w.
     equal(_norm(1 + quarter, zero), Fraction(25, 16))

@@ -1,8 +1,10 @@
 """The ordering lambda_1^A <= ... <= lambda_n^A presupposes what softmax does not give."""
 
+from fractions import Fraction
+
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import matrix, product
-from oversmoothing.theory.proofs.checks import equal, holds
+from oversmoothing.theory.numbers.exact_matrix import determinant, matrix, product
+from oversmoothing.theory.proofs.checks import equal, holds, vanishes
 from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, is_real
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
@@ -18,8 +20,7 @@ def _complex() -> None:
     determinant 1/16, discriminant -3/16 < 0, so no order exists."""
     B = rational_quotient(_COMPLEX)
     equal(B, matrix("0 -1/4; 1/4 -1/4"))
-    trace, det = B[0][0] + B[1][1], B[0][0] * B[1][1] - B[0][1] * B[1][0]
-    equal(trace**2 - 4 * det, matrix("-3/16")[0][0])
+    equal((B[0][0] + B[1][1]) ** 2 - 4 * determinant(B), Fraction(-3, 16))
     holds(not is_real(_COMPLEX), "the spectrum is real")
 
 
@@ -28,7 +29,7 @@ def _defective() -> None:
     but B'^2 = 0, so A is not diagonalisable."""
     B = rational_quotient(_DEFECTIVE)
     equal(B, matrix("1/4 -1/4; 1/4 -1/4"))
-    equal(product(B, B), matrix("0 0; 0 0"))
+    vanishes(product(B, B))
     holds(not diagonalisable(_DEFECTIVE), "A is diagonalisable")
 
 

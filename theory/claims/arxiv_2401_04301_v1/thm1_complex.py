@@ -3,7 +3,14 @@
 from fractions import Fraction
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import matrix, product
+from oversmoothing.theory.numbers.exact_matrix import (
+    column,
+    identity,
+    matrix,
+    plus,
+    product,
+    scaled,
+)
 from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
@@ -25,24 +32,13 @@ def _spectrum() -> None:
     """The eigenvalues of A are 1, -1/5 and +- i/5 (vectors (1, -1, 1, -1) and (1, +-i, -1, -+i));
     those of H are -1/2 +- i."""
     # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
-    shifted = [[_H[i][j] + Fraction(i == j) / 2 for j in range(2)] for i in range(2)]
-    equal(product(shifted, shifted), matrix("-1 0; 0 -1"))
-    for vector, value in (([1, -1, 1, -1], Fraction(-1, 5)), ([1, 1, 1, 1], Fraction(1))):
-        equal(
-            [sum(a * v for a, v in zip(row, vector, strict=True)) for row in _A],
-            [value * v for v in vector],
-        )
-    # v = (1, i, -1, -i) as real and imaginary part: A v = a v with a = -i/5.
-    re, im = [1, 0, -1, 0], [0, 1, 0, -1]
-    image = [
-        (
-            sum(a * v for a, v in zip(row, re, strict=True)),
-            sum(a * v for a, v in zip(row, im, strict=True)),
-        )
-        for row in _A
-    ]
-    # (-i/5)(p + iq) = q/5 - i p/5
-    equal(image, [(Fraction(q, 5), Fraction(-p, 5)) for p, q in zip(re, im, strict=True)])
+    shifted = plus(_H, identity(2, "1/2"))
+    equal(product(shifted, shifted), identity(2, -1))
+    for value, vector in (("-1/5", column("1 -1 1 -1")), ("1", column("1 1 1 1"))):
+        equal(product(_A, vector), scaled(value, vector))
+    # v = p + iq = (1, i, -1, -i): A v = -i v/5 = q/5 - i p/5.
+    p, q = column("1 0 -1 0"), column("0 1 0 -1")
+    equal((product(_A, p), product(_A, q)), (scaled("1/5", q), scaled("-1/5", p)))
 
 
 def _moduli() -> None:

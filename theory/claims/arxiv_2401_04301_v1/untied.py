@@ -5,8 +5,19 @@ from fractions import Fraction
 import sympy as sp
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
+from oversmoothing.theory.numbers.exact_matrix import (
+    column,
+    diagonal,
+    dot,
+    layer,
+    matrix,
+    power,
+    product,
+    scaled,
+    transposed,
+)
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs.all_depths import symbolic
 from oversmoothing.theory.proofs.checks import equal, holds, meets, vanishes
 from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.exact_spectrum import within
@@ -16,25 +27,23 @@ from oversmoothing.theory.proofs.written import refuted
 
 _SYMMETRIC = Hypothesis(
     "the H of each layer is symmetric with eigenvalues in [-1, 0]",
-    lambda case: (
-        exact.transposed(case.H) == case.H and within(case.H, lambda h: h >= -1 and h <= 0)
-    ),
+    lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h >= -1 and h <= 0),
 )
 _HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _SYMMETRIC)
 # The smallest rational turn that does it at a = 1/2, where cos^2 > 1 - a is needed: 3-4-5. Two
 # directions in turn never do, whatever a and their angle: consensus has radius cos^2 over the two
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
-_TURN = exact.matrix("4/5 -3/5; 3/5 4/5")
-_X0 = exact.matrix("0 2; 0 0")
+_TURN = matrix("4/5 -3/5; 3/5 4/5")
+_X0 = matrix("0 2; 0 0")
 _DEPTH = 12
 
 
 def _weights() -> list[Matrix]:
-    g, found = exact.matrix("1; 0"), []
+    g, found = column("1 0"), []
     for _ in range(_DEPTH):
-        found.append(exact.scaled(Fraction(-1), exact.product(g, exact.transposed(g))))
-        g = exact.product(_TURN, g)
+        found.append(scaled(-1, product(g, transposed(g))))
+        g = product(_TURN, g)
     return found
 
 
@@ -44,61 +53,52 @@ def _hypotheses() -> None:
         meets(_HYPOTHESES, AA, H, _X0)
 
 
-def _frame(a: Fraction) -> Matrix:
+def _frame(a: str) -> Matrix:
     """diag(1 - a, 1) R: one layer on a mode a, in coordinates that turn along."""
-    return exact.product(exact.diagonal([1 - a, 1]), _TURN)
+    return product(diagonal([1 - Fraction(a), 1]), _TURN)
 
 
 def _turning() -> None:
     """In coordinates turning along, one layer multiplies rows by K(a) = diag(1 - a, 1) R, a = 1 for
     the mean and a = 1/2 for the difference; both start at (0, 1)."""
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
-    X, mean, high, back = _X0, exact.matrix("0 1"), exact.matrix("0 1"), exact.matrix("1 0; 0 1")
-    for H in _weights():
-        X = exact.layer(AA, H, X)
-        mean, high = (
-            exact.product(mean, _frame(Fraction(1))),
-            exact.product(high, _frame(Fraction(1, 2))),
-        )
-        back = exact.product(back, _TURN)
-        Z = exact.product(X, back)
-        equal([(x + y) / 2 for x, y in zip(*Z, strict=True)], mean[0])
-        equal([(x - y) / 2 for x, y in zip(*Z, strict=True)], high[0])
+    X, start = _X0, matrix("0 1")
+    for depth, H in enumerate(_weights(), 1):
+        X = layer(AA, H, X)
+        mean, high = (product(start, power(_frame(a), depth)) for a in ("1", "1/2"))
+        equal(product(matrix("1/2 1/2; 1/2 -1/2"), X, power(_TURN, depth)), [*mean, *high])
 
 
 def _consensus() -> None:
     """K(1) = [[0, 0], [3/5, 4/5]]: the mean is (3/5, 4/5) after one layer, of length 1, and then
     shrinks by exactly 4/5 a layer."""
-    equal(_frame(Fraction(1)), exact.matrix("0 0; 3/5 4/5"))
-    once = exact.product(exact.matrix("0 1"), _frame(Fraction(1)))
-    equal(exact.product(once, _frame(Fraction(1))), exact.scaled(Fraction(4, 5), once))
-    equal(sum(x * x for x in once[0]), 1)
+    equal(_frame("1"), matrix("0 0; 3/5 4/5"))
+    once = product(matrix("0 1"), _frame("1"))
+    equal(product(once, _frame("1")), scaled("4/5", once))
+    equal(dot(once[0], once[0]), 1)
 
 
 def _quotient() -> None:
     """K(1/2) has trace 6/5, determinant 1/2, complex eigenvalues of modulus sqrt(1/2); a positive
     definite form is halved by it, so the difference is at most const 2^(-L/2)."""
-    K = _frame(Fraction(1, 2))
-    trace, det = K[0][0] + K[1][1], K[0][0] * K[1][1] - K[0][1] * K[1][0]
-    equal((trace, det), (Fraction(6, 5), Fraction(1, 2)))
-    holds(trace**2 < 4 * det, "real eigenvalues")
+    K = symbolic(_frame("1/2"))
+    equal((K.trace(), K.det()), (sp.Rational(6, 5), sp.Rational(1, 2)))
+    holds(K.trace() ** 2 < 4 * K.det(), "real eigenvalues")
     # q(y) = y S y^T with K S K^T = S/2, S positive definite: ||y_L||^2 <= const 2^-L.
-    k = sp.Matrix([[sp.Rational(x.numerator, x.denominator) for x in row] for row in K])
     s = sp.symbols("s0:3")
     G = sp.Matrix([[s[0], s[1]], [s[1], s[2]]])
-    solved = sp.solve(list(k * G * k.T - G / 2), s[:2], dict=True)[0]
+    solved = sp.solve(list(K * G * K.T - G / 2), s[:2], dict=True)[0]
     S = G.subs(solved).subs(s[2], 1)
-    vanishes(k * S * k.T - S / 2)
+    vanishes(K * S * K.T - S / 2)
     holds(S[0, 0] > 0 and S.det() > 0, "S is not positive definite")
 
 
 def _measured() -> None:
     """sqrt(1/2) < 4/5: HFC/LFC <= const (0.884)^L. It is 1 after one layer and below 0.32 after
     12."""
-    X = exact.matrix("0 2; 0 0")
-    found = []
+    X, found = _X0, []
     for H in _weights():
-        X = exact.layer(AA, H, X)
+        X = layer(AA, H, X)
         hfc, lfc = squared_norms(X)
         found.append(hfc / lfc)
     equal(found[0], Fraction(1))

@@ -3,7 +3,7 @@
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
-from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
+from oversmoothing.theory.proofs.all_depths import L, around, induction, symbolic
 from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.instances import AA
@@ -12,8 +12,7 @@ from oversmoothing.theory.proofs.written import written
 
 def _state(h: sp.Rational) -> sp.Matrix:
     """A = [[3/4, 1/4], [1/4, 3/4]] on (1, 2): mean 3/2 (1 + h)^L, half-difference (1 + h/2)^L/2."""
-    mean, half = sp.Rational(3, 2) * (1 + h) ** L, (1 + h / 2) ** L / 2
-    return sp.Matrix([mean - half, mean + half])
+    return around(3 * (1 + h) ** L / 2, (1 + h / 2) ** L / 2)
 
 
 def _no_input_convergence() -> None:
@@ -31,7 +30,7 @@ def _angles() -> None:
     state = _state(sp.Rational(-1, 2))
     induction(AA, matrix("-1/2"), column("1 2"), state)
     signs = [sp.sign(state[0].subs(L, k) * state[1].subs(L, k)) for k in (3, 4, 8)]
-    equal(signs, [-1, -1, -1])
+    equal(signs, [-1] * 3)
 
 
 def _rank_kept() -> None:

@@ -7,7 +7,7 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.checks import equal, holds
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
@@ -18,11 +18,8 @@ from oversmoothing.theory.proofs.written import written
 def _angle_without_smoothing() -> None:
     """No converse: A = [[3/4, 1/4], [1/4, 3/4]], X_0 = (1, 2). h = -4/3: HFC/LFC = 1/3 for ever and
     both tokens have one sign, cos = 1."""
-    mean, half = (
-        sp.Rational(3, 2) * sp.Rational(-1, 3) ** L,
-        sp.Rational(1, 2) * sp.Rational(1, 3) ** L,
-    )
-    state = sp.Matrix([mean - half, mean + half])
+    mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
+    state = around(mean, half)
     induction(AA, matrix("-4/3"), column("1 2"), state)
     ratio_is(state, sp.Rational(1, 9))
     for depth in range(6):
@@ -32,11 +29,8 @@ def _angle_without_smoothing() -> None:
 def _rank_without_angle() -> None:
     """h = -1/2: rank 1, but (3/2) 2^-L -+ (1/2) (3/4)^L have opposite signs from layer 3 on: cos =
     -1."""
-    mean, half = (
-        sp.Rational(3, 2) * sp.Rational(1, 2) ** L,
-        sp.Rational(1, 2) * sp.Rational(3, 4) ** L,
-    )
-    state = sp.Matrix([mean - half, mean + half])
+    mean, half = 3 * sp.Rational(1, 2) ** L / 2, sp.Rational(3, 4) ** L / 2
+    state = around(mean, half)
     induction(AA, matrix("-1/2"), column("1 2"), state)
     equal(sp.limit(half / mean, L, sp.oo), sp.oo)
     holds(state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs")
