@@ -47,6 +47,8 @@ myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "at
 myst_heading_anchors = 3
 myst_update_mathjax = False
 nb_execution_mode = "cache"
+# Cells write their files into a folder of their own, which is thrown away.
+nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
