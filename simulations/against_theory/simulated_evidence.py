@@ -17,7 +17,7 @@ from oversmoothing.simulations.generators.value_projection import chosen_spectru
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort, Evidence
-from oversmoothing.theory.proofs.evidence import Certified, Measurement, Simulated
+from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled, Simulated
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.verdict.verdict import verdict
@@ -101,12 +101,12 @@ def drift(effort: Effort) -> list[Measurement]:
     return [Measurement("log HFC/LFC at layer 2000", state.log_hfc_lfc, measured, tolerance)]
 
 
-def contractions_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+def contractions_at_real_size(effort: Effort) -> Settled:
     """T3c at n = 197, d = 64: H = -(I - K)/2 with ||K||_2 < 1 is certified NON_SMOOTHING."""
     return _certify_all(effort, lambda rng, d: _contraction(rng, d), "NON_SMOOTHING")
 
 
-def negative_spectra_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+def negative_spectra_at_real_size(effort: Effort) -> Settled:
     """T3d at n = 197, d = 64: symmetric H with spectrum in [-0.95, -0.05]."""
     return _certify_all(
         effort,
@@ -124,19 +124,17 @@ def _contraction(rng: np.random.Generator, d: int) -> np.ndarray:
 
 def _certify_all(
     effort: Effort, make: Callable[[np.random.Generator, int], np.ndarray], expected: str
-) -> tuple[int, int, str | None]:
-    holding = undecided = 0
+) -> Settled:
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
         A = softmax_attention(197, rng=rng, temperature=temperature)
         found = certified_dominance(A, make(rng, 64))
         if found.verdict == "UNDECIDED":
-            undecided += 1
+            yield False
         elif found.verdict == expected:
-            holding += 1
+            yield True
         else:
-            return holding, undecided, f"seed {effort.seed}, case {k}: {found.reason}"
-    return holding, undecided, None
+            yield f"seed {effort.seed}, case {k}: {found.reason}"
 
 
 SIMULATED: dict[str, tuple[Evidence, ...]] = {

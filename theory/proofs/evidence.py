@@ -7,7 +7,7 @@ runs within an effort.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -78,23 +78,26 @@ class Symbolic:
         return Outcome(True, f"residual exactly 0 ({len(left)} entries)")
 
 
+# Of each instance in turn: True where it is certified, False where it could not be decided, or a
+# counterexample in exact numbers.
+Settled = Iterator[bool | str]
+
+
 @dataclass(frozen=True)
 class Certified:
-    """Instances settled by exact or ball arithmetic.
-
-    certify returns (number holding, number undecided, failing); failing: None, or a counterexample
-    in exact numbers.
-    """
+    """Instances settled by exact or ball arithmetic, up to the first that fails."""
 
     title: str
-    certify: Callable[[Effort], tuple[int, int, str | None]]
+    certify: Callable[[Effort], Settled]
     complete: bool = False
     kind: Kind = Kind.CERTIFIED
 
     def run(self, effort: Effort) -> Outcome:
-        holding, undecided, failing = self.certify(effort)
-        if failing is not None:
-            return Outcome(False, f"a certified instance contradicts it: {failing}", failing)
+        holding = undecided = 0
+        for found in self.certify(effort):
+            if isinstance(found, str):
+                return Outcome(False, f"a certified instance contradicts it: {found}", found)
+            holding, undecided = holding + found, undecided + (not found)
         detail = f"{holding} instances certified, {undecided} undecided"
         data: dict[str, object] = {"certified": holding, "undecided": undecided}
         return Outcome(True if holding else None, detail, None, data)

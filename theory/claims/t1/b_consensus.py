@@ -10,9 +10,8 @@ from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.exact_matrix import layer, plus_identity
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step
+from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.written import written
 
@@ -24,13 +23,18 @@ def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
 
 
 def _restriction() -> sp.Matrix:
+    """A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is mapped into
+    itself, by I + H in the coordinate c."""
     A, H = symbolic.symbolic_attention(3), symbolic.symbolic_matrix(2, 2, "h")
     X, c = _consensus(3, 2)
     return X + A * X * H.T - sp.ones(3, 1) * (c + H * c).T
 
 
 def _converse() -> list[Any]:
-    """Rows of A 1 c^T W are s_i (H c)^T, s_i the row sums: they differ by (s_i - s_k)(H c)^T."""
+    """Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i and k differ by
+    (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and the image lies in C only if all s_i
+    are equal."""
+    # Rows of A 1 c^T W are s_i (H c)^T, s_i the row sums: they differ by (s_i - s_k)(H c)^T.
     A, H = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(2, 2, "h")
     X, c = _consensus(3, 2)
     moved, sums = A * X * H.T, A * sp.ones(3, 1)
@@ -63,17 +67,8 @@ CLAIM = Claim(
     evidence=(
         written(
             "one line each way",
-            Step(
-                "A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is "
-                "mapped into itself, by I + H in the coordinate c.",
-                lambda: vanishes(_restriction()),
-            ),
-            Step(
-                "Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i "
-                "and k differ by (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and "
-                "the image lies in C only if all s_i are equal.",
-                lambda: vanishes(_converse()),
-            ),
+            _restriction,
+            _converse,
         ),
         Searched("one layer in fractions", draw.exact_cases(), _law),
     ),

@@ -14,21 +14,23 @@ from oversmoothing.theory.layer.symbolic import complement
 from oversmoothing.theory.numbers.exact_matrix import characteristic, layer
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
 from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.written import written
 
 
 def _projected() -> sp.Matrix:
+    """P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0."""
     A = symbolic.symbolic_attention(3)
     P = sp.eye(3) - sp.ones(3) / 3
     return (P * A - P * A * P).applyfunc(sp.expand)
 
 
 def _orthonormal() -> list[Any]:
-    """Y' - (Y + B Y W) and HFC - Q Y for three tokens, with Helmert's basis."""
+    """Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = Q^T A P X + Q^T A 1
+    (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence Y' = Q^T X + Q^T A X W = Y + B Y W."""
+    # Y' - (Y + B Y W) and HFC - Q Y for three tokens, with Helmert's basis.
     A, H = symbolic.symbolic_attention(3), symbolic.symbolic_matrix(2, 2, "h")
     X, Q = symbolic.symbolic_matrix(3, 2, "x"), complement(3)
     Y, B = Q.T * X, Q.T * A * Q
@@ -39,7 +41,9 @@ def _orthonormal() -> list[Any]:
 
 
 def _triangular_form() -> list[Any]:
-    """S^-1 A S for S = [1/sqrt n, Q]: first column e_1, lower right block B."""
+    """S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n = e_1 and lower
+    right block B: det(x - A) = (x - 1) det(x - B)."""
+    # S^-1 A S for S = [1/sqrt n, Q]: first column e_1, lower right block B.
     A, Q = symbolic.symbolic_attention(3), complement(3)
     S = sp.Matrix.hstack(sp.ones(3, 1) / sp.sqrt(3), Q)
     moved = (S.T * A * S).applyfunc(sp.expand)
@@ -47,7 +51,11 @@ def _triangular_form() -> list[Any]:
 
 
 def _similar() -> sp.Matrix:
-    """B' (D Q) = (D Q) B with D = [I, -1]: D A = B' D."""
+    """Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With R = [I; 0], X -
+    R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with B' = D A R, whose entries are A_ij -
+    A_nj. D = D P = (D Q) Q^T has rank n-1, so D Q is invertible, and B' (D Q) = D A Q = D P A Q =
+    (D Q) B."""
+    # B' (D Q) = (D Q) B with D = [I, -1]: D A = B' D.
     A, Q = symbolic.symbolic_attention(3), complement(3)
     D = sp.Matrix.hstack(sp.eye(2), -sp.ones(2, 1))
     B = symbolic.quotient_matrix(A)
@@ -89,28 +97,10 @@ CLAIM = Claim(
     evidence=(
         written(
             "block triangular form",
-            Step(
-                "P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0.",
-                lambda: vanishes(_projected()),
-            ),
-            Step(
-                "Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = "
-                "Q^T A P X + Q^T A 1 (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence "
-                "Y' = Q^T X + Q^T A X W = Y + B Y W.",
-                lambda: vanishes(_orthonormal()),
-            ),
-            Step(
-                "S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n "
-                "= e_1 and lower right block B: det(x - A) = (x - 1) det(x - B).",
-                lambda: vanishes(_triangular_form()),
-            ),
-            Step(
-                "Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With "
-                "R = [I; 0], X - R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with "
-                "B' = D A R, whose entries are A_ij - A_nj. D = D P = (D Q) Q^T has rank n-1, "
-                "so D Q is invertible, and B' (D Q) = D A Q = D P A Q = (D Q) B.",
-                lambda: vanishes(_similar()),
-            ),
+            _projected,
+            _orthonormal,
+            _triangular_form,
+            _similar,
         ),
         Symbolic(
             "n = 3 in symbols: det(x - A) = (x - 1) det(x - B')",

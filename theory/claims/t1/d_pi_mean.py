@@ -21,7 +21,7 @@ from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step, Symbolic
+from oversmoothing.theory.proofs.evidence import Searched, Symbolic
 from oversmoothing.theory.proofs.exact_spectrum import stationary
 from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import A3
@@ -42,7 +42,8 @@ def _stationary_is_a_distribution() -> None:
 
 
 def _coupling() -> sp.Matrix:
-    """m - c - (1/n - pi)^T P X for any pi with pi^T 1 = 1."""
+    """(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c."""
+    # m - c - (1/n - pi)^T P X for any pi with pi^T 1 = 1.
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
     mean = sp.ones(1, 3) / 3
     high = X - sp.ones(3, 1) * mean * X
@@ -84,7 +85,8 @@ def _evolves() -> None:
 
 
 def _decoupled() -> list[Any]:
-    """X = Q Y + 1 (c + (1/n - pi)^T Q Y), written with P X for Q Y."""
+    """X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c."""
+    # X = Q Y + 1 (c + (1/n - pi)^T Q Y), written with P X for Q Y.
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
     one, mean = sp.ones(3, 1), sp.ones(1, 3) / 3
     high = X - one * mean * X
@@ -107,14 +109,8 @@ CLAIM = Claim(
             "the left Perron vector",
             _stationary_is_a_distribution,
             _evolves,
-            Step(
-                "(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c.",
-                lambda: vanishes(_coupling()),
-            ),
-            Step(
-                "X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c.",
-                lambda: vanishes(_decoupled()),
-            ),
+            _coupling,
+            _decoupled,
         ),
         Symbolic(
             "n = d = 2 in symbols: pi^T X' = pi^T X (I + W)",

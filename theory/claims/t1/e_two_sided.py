@@ -15,9 +15,8 @@ from oversmoothing.theory.layer.symbolic import symbolic_pi
 from oversmoothing.theory.numbers.exact_matrix import weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Step
+from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, ROW_STOCHASTIC
@@ -25,15 +24,14 @@ from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
 
 # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m), t = u/(s c).
-_NORMS = ("0 < s", "0 < u", "0 <= m", "0 <= c", "0 <= k")
-_TRIANGLE = ("s*m <= s*c + k*u", "s*m >= s*c - k*u")
-_VARIABLES = ("s", "u", "m", "c", "k")
 
 # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
 
 
 def _coupled() -> sp.Expr:
-    """The squared gap of Cauchy-Schwarz is a sum of squares (Lagrange), so >= 0, for n = 3."""
+    """m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each feature this is
+    Cauchy-Schwarz, and the squares add up. Hence | ||m|| - ||c|| | <= delta ||HFC||."""
+    # The squared gap of Cauchy-Schwarz is a sum of squares (Lagrange), so >= 0, for n = 3.
     X, pi = symbolic.symbolic_matrix(3, 1, "x"), symbolic_pi(3)
     eta = (sp.ones(1, 3) / 3 - pi).T
     high = X - sp.ones(3, 1) * sum(X) / 3
@@ -105,12 +103,7 @@ CLAIM = Claim(
     evidence=(
         written(
             "the triangle inequality",
-            Step(
-                "m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each "
-                "feature this is Cauchy-Schwarz, and the squares add up. Hence "
-                "| ||m|| - ||c|| | <= delta ||HFC||.",
-                lambda: vanishes(_coupled()),
-            ),
+            _coupled,
             "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
             "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
             "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",

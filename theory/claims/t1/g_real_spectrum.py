@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import characteristic, matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs.checks import is_zero, vanishes
+from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Step
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
 from oversmoothing.theory.proofs.exact_spectrum import is_real, stationary
 from oversmoothing.theory.proofs.hypotheses import POSITIVE
 from oversmoothing.theory.proofs.written import written
@@ -33,7 +33,9 @@ def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
 
 
 def _symmetrised() -> sp.Matrix:
-    """R A R^-1 - D^-1/2 F^1/2 S F^1/2 D^-1/2 for R = (D F)^1/2."""
+    """With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is symmetric. So spec(A)
+    is real and A is diagonalisable."""
+    # R A R^-1 - D^-1/2 F^1/2 S F^1/2 D^-1/2 for R = (D F)^1/2.
     S, g = _kernel()
     row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
     A = sp.Matrix(3, 3, lambda i, j: S[i, j] * g[j] / row[i])
@@ -44,7 +46,9 @@ def _symmetrised() -> sp.Matrix:
 
 
 def _stationary_residual() -> list[Any]:
-    """pi^T A - pi^T for pi_i = g_i * row sum_i."""
+    """sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the symmetry of S: pi_i
+    is proportional to e^{f_i} D_i."""
+    # pi^T A - pi^T for pi_i = g_i * row sum_i.
     S, g = _kernel()
     row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
     weight = [g[i] * row[i] for i in range(3)]
@@ -55,7 +59,10 @@ def _stationary_residual() -> list[Any]:
 
 
 def _bias() -> sp.Expr:
-    """(x_i Q + b)(x_j K + e)^T: symmetric + a term of the column + a term of the row."""
+    """The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i alone, f_j = b
+    W_K^T x_j^T. The last cancels in softmax over j. So A = D^-1 S F, S = exp(symmetric part)
+    entrywise, F = diag(e^{f_j}), D the row sums of S F."""
+    # (x_i Q + b)(x_j K + e)^T: symmetric + a term of the column + a term of the row.
     x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
     Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
     K = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"k{i}{j}"))
@@ -135,10 +142,9 @@ def _semidefinite_law(drawn: tuple[Matrix, int, list[int]]) -> None:
     assert all(c * (-1) ** (n - k) >= 0 for k, c in enumerate(signs))
 
 
-def _certify(effort: Effort) -> tuple[int, int, str | None]:
+def _certify(effort: Effort) -> Settled:
     """softmax of X X^T + column terms for distinct integer tokens: spec(A) in (0, 1], in balls."""
     rng = np.random.default_rng(effort.seed)
-    holding = undecided = 0
     for _ in range(12):
         n = int(rng.integers(2, 6))
         X = rng.choice(25, size=n, replace=False)
@@ -155,10 +161,9 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
             ]
             values = flint.acb_mat(A).eig(nonstop=True)
         if any(p <= 0 for p in pivots) or any(v.real < 0 or v.real > 1 for v in values):
-            return holding, undecided, f"tokens {points}, column terms {f}"
-        sure = all(p > 0 for p in pivots) and all(v.real > 0 and v.imag.contains(0) for v in values)
-        holding, undecided = holding + sure, undecided + (not sure)
-    return holding, undecided, None
+            yield f"tokens {points}, column terms {f}"
+        inside = all(v.real > 0 and v.imag.contains(0) for v in values)
+        yield inside and all(p > 0 for p in pivots)
 
 
 def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
@@ -210,23 +215,9 @@ CLAIM = Claim(
     evidence=(
         written(
             "a symmetric similar matrix",
-            Step(
-                "The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i "
-                "alone, f_j = b W_K^T x_j^T. The last cancels in softmax over j. So "
-                "A = D^-1 S F, S = exp(symmetric part) entrywise, F = diag(e^{f_j}), D the row "
-                "sums of S F.",
-                lambda: vanishes(_bias()),
-            ),
-            Step(
-                "With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is "
-                "symmetric. So spec(A) is real and A is diagonalisable.",
-                lambda: vanishes(_symmetrised()),
-            ),
-            Step(
-                "sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the "
-                "symmetry of S: pi_i is proportional to e^{f_i} D_i.",
-                lambda: vanishes(_stationary_residual()),
-            ),
+            _bias,
+            _symmetrised,
+            _stationary_residual,
             _kolmogorov,
             "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
             "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "

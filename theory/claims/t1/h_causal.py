@@ -16,7 +16,7 @@ from oversmoothing.theory.numbers.exact_matrix import characteristic, layer, mat
 from oversmoothing.theory.numbers.rational import Matrix, to_fractions
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Symbolic
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, Symbolic
 from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
 from oversmoothing.theory.proofs.hypotheses import CAUSAL_MASK, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import CAUSAL
@@ -92,10 +92,9 @@ def _law(drawn: tuple[Matrix, Matrix]) -> None:
     assert (n - 1) * hfc >= lfc
 
 
-def _certify(effort: Effort) -> tuple[int, int, str | None]:
+def _certify(effort: Effort) -> Settled:
     """softmax of causally masked integer logits in balls: every diagonal entry is an eigenvalue."""
     rng = np.random.default_rng(effort.seed)
-    holding = undecided = 0
     for _ in range(12):
         n = int(rng.integers(2, 7))
         logits = rng.integers(-4, 5, size=(n, n))
@@ -112,10 +111,8 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
             meets = [[v.overlaps(A[i][i]) for i in range(n)] for v in values]
             finite = all(v.is_finite() for v in values)
         if finite and not all(any(row) for row in meets):
-            return holding, undecided, f"logits {logits.tolist()}"
-        sure = finite and all(sum(row) == 1 for row in meets)
-        holding, undecided = holding + sure, undecided + (not sure)
-    return holding, undecided, None
+            yield f"logits {logits.tolist()}"
+        yield finite and all(sum(row) == 1 for row in meets)
 
 
 def _read_off() -> None:

@@ -13,7 +13,7 @@ from oversmoothing.theory.certificates.certified_radii import certified_dominanc
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, show
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, show
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
@@ -46,10 +46,9 @@ def _law(drawn: tuple[tuple[Matrix, Fraction], Fraction]) -> None:
     assert verdict(A=A, H=[[h]]).verdict == "TIE" != verdict(A=A, H=[[h + e]]).verdict
 
 
-def _certify(effort: Effort) -> tuple[int, int, str | None]:
+def _certify(effort: Effort) -> Settled:
     """Small binary64 cases: what is certified is what the same numbers give exactly."""
     rng = np.random.default_rng([10, effort.seed])
-    holding = undecided = 0
     for _ in range(12):
         # Multiples of 1/16 with row sums 1, and of 1/8: the floats are the fractions.
         weights = rng.multinomial(12, [1 / 4] * 4, size=4) + 1
@@ -57,12 +56,10 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
         H = [[Fraction(int(k), 8) for k in row] for row in rng.integers(-24, 12, size=(3, 3))]
         found = certified_dominance(to_float(A), to_float(H)).verdict
         if found == "UNDECIDED":
-            undecided += 1
-        elif found == verdict(A=A, H=H).verdict:
-            holding += 1
+            yield False
         else:
-            return holding, undecided, f"A = {show(A)}, H = {show(H)}: {found}"
-    return holding, undecided, None
+            agree = found == verdict(A=A, H=H).verdict
+            yield agree or f"A = {show(A)}, H = {show(H)}: {found}"
 
 
 CLAIM = Claim(

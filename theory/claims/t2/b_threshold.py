@@ -17,8 +17,6 @@ from oversmoothing.theory.proofs.hypotheses import ONE_VALUE, POSITIVE, REAL_A, 
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.verdict import verdict
 
-_HA = ("h", "a")
-
 
 def _residual() -> sp.Expr:
     h, a = sp.symbols("h a", real=True)

@@ -20,6 +20,7 @@ from oversmoothing.theory.certificates.certified_radii import (
 )
 from oversmoothing.theory.certificates.enclosure import Discs, Failure
 from oversmoothing.theory.proofs.claim import Effort
+from oversmoothing.theory.proofs.evidence import Settled
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
 Array = NDArray[np.float64]
@@ -55,7 +56,7 @@ def _real_ends(discs: Discs) -> tuple[tuple[float, float], tuple[float, float]]:
     return (low.min(), high[low.argmin()]), (low[high.argmax()], high.max())
 
 
-def closed_form_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+def closed_form_at_real_size(effort: Effort) -> Settled:
     """T2d: the verdict from the enclosed q, p and a against the one from the enclosed radii.
 
     Spectra around the threshold t = -2/(1+a), on both sides of it, positive ones and a head of
@@ -65,7 +66,8 @@ def closed_form_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
     A = symmetric_attention(rng)
     attention = attention_discs(A)
     if isinstance(attention, Failure):
-        return 0, 1, None
+        yield False
+        return
     a = _real_ends(attention)[0]
     t = threshold(a[0])
     spectra = [(t * (1 - 1e-6), -0.1), (t * (1 + 1e-6), -0.1), (-0.9, 0.4), (-3.0, 0.01)]
@@ -76,19 +78,16 @@ def closed_form_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
     Q, _ = np.linalg.qr(rng.standard_normal((WIDTH, D)))
     weights = rng.uniform(-1.5, 0.5, D)
     values.append(lambda: head_discs(Q, weights[:, None] * Q.T))
-    holding = undecided = 0
     for k, make in enumerate(values):
         value = make()
         found = certify_spectra(attention, value)
         if isinstance(value, Failure) or found.verdict == "UNDECIDED":
-            undecided += 1
+            yield False
             continue
         q, p = _real_ends(value)
         predicted = {real_verdict(*corner) for corner in product(q, p, a)}
         if len(predicted) > 1:
-            undecided += 1
-        elif predicted == {found.verdict}:
-            holding += 1
+            yield False
         else:
-            return holding, undecided, f"case {k}: {predicted}, certified {found.reason}"
-    return holding, undecided, None
+            agree = predicted == {found.verdict}
+            yield agree or f"case {k}: {predicted}, certified {found.reason}"

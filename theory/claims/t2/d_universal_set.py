@@ -28,10 +28,6 @@ from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
 # p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
-_NO_SAFE_MAXIMISER = (
-    "not (-1 <= p and p < 0 and p + q >= -2)",
-    "not (-1 <= q and q < 0 and p + q <= -2)",
-)
 
 
 def _flat() -> None:

@@ -15,13 +15,6 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.verdict.verdict import verdict
 
-_XYUV = ("x", "y", "u", "v")
-_FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"
-_CONSENSUS = "(1+x)**2 + y**2"
-_MODE = "(1+x*u-y*v)**2 + (x*v+y*u)**2"
-_INSIDE = ("u*u + v*v < 1",)
-
-
 # Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
 
 

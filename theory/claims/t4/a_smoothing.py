@@ -12,7 +12,7 @@ from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import BITS, certain, is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import (
     GENERIC,
@@ -88,14 +88,14 @@ _CASES = (
 )
 
 
-def _certify(effort: Effort) -> tuple[int, int, str | None]:
+def _certify(effort: Effort) -> Settled:
     """Simple, negative, complex, defective and repeated dominant h, at 500 layers in balls."""
     for A, H, X0 in _CASES:
         X = measured.states(A, H, X0, [500], BITS)[500]
         certain(measured.hfc_lfc(X, BITS) < 1e-20)
         certain(measured.worst_angle_gap(X, BITS) < 1e-20)
         certain(measured.cosine(X, 0, 1, BITS) > 0)
-    return len(_CASES), 0, None
+        yield True
 
 
 CLAIM = Claim(

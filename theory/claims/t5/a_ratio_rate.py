@@ -22,6 +22,7 @@ from oversmoothing.theory.proofs.evidence import (
     Certified,
     Measurement,
     Searched,
+    Settled,
     Simulated,
     Symbolic,
 )
@@ -103,21 +104,20 @@ def _measure(effort: Effort) -> list[Measurement]:
     return rows
 
 
-def _floor(effort: Effort) -> tuple[int, int, str | None]:
+def _floor(effort: Effort) -> Settled:
     """A complex dominant a: over 2000 layers the ratio never falls below the floor, and swings."""
     pi = stationary(ROTATING)
     floor = 1 / math.sqrt(3 * float(squared_deviation(pi)))
     found = ball_ratios(ROTATING, matrix("-9/10"), matrix("1; 2; 4"), pi, range(60, 2060))
     values = [r.value for r in found.values() if r.value is not None]
     if min(values) < floor:
-        return 0, 0, f"ROTATING, h = -9/10: ratio {min(values)} below the floor {floor}"
-    return (1, 0, None) if max(values) > 10 * min(values) else (0, 1, None)
+        yield f"ROTATING, h = -9/10: ratio {min(values)} below the floor {floor}"
+    yield max(values) > 10 * min(values)
 
 
-def _rate_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
+def _rate_at_real_size(effort: Effort) -> Settled:
     """The slope of log HFC/LFC between 1e5 and 2e5 layers lies in the certified log r."""
     rng = np.random.default_rng([5, effort.seed])
-    holding = undecided = 0
     for k, share in enumerate((0.2, 0.5, 1.0)):
         logits = share * rng.standard_normal((197, 197))
         weights = np.exp(logits)
@@ -125,7 +125,7 @@ def _rate_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
         H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
         found = certify_spectra(attention_discs(A), value_discs(H))
         if found.verdict != "SMOOTHING" or not (found.consensus and found.quotient):
-            undecided += 1
+            yield False
             continue
         depths = [100_000, 200_000]
         first, last = closed_form(A=A, H=H, X0=rng.standard_normal((197, 64)), depths=depths)
@@ -133,11 +133,8 @@ def _rate_at_real_size(effort: Effort) -> tuple[int, int, str | None]:
         low = math.log(found.quotient.low / found.consensus.high)
         high = math.log(found.quotient.high / found.consensus.low)
         # The rotation of a complex dominant pair moves the log by O(1), hence the slope by 1e-4.
-        if low - 1e-4 <= slope <= high + 1e-4:
-            holding += 1
-        else:
-            return holding, undecided, f"case {k}: slope {slope}, log r in [{low}, {high}]"
-    return holding, undecided, None
+        inside = low - 1e-4 <= slope <= high + 1e-4
+        yield inside or f"case {k}: slope {slope}, log r in [{low}, {high}]"
 
 
 CLAIM = Claim(

@@ -15,7 +15,7 @@ from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched
+from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
 from oversmoothing.theory.proofs.exact_spectrum import stationary
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, SMOOTHING, TWO_TOKENS
@@ -87,14 +87,13 @@ def _floor_law(case: tuple[Matrix, Matrix, Matrix, Fraction]) -> None:
         assert ratio.value >= bound * (1 - 1e-6) - 1e-13, f"below the floor at layer {depth}"
 
 
-def _certify(effort: Effort) -> tuple[int, int, str | None]:
+def _certify(effort: Effort) -> Settled:
     """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
-    holding = undecided = 0
     for seed in range(12):
         A, H, X0 = random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
         found = certified_depth_in_balls(A, H, X0, _EPS)
         if found is None:
-            undecided += 1
+            yield False
             continue
         floats = certified_depth(to_float(A), to_float(H), to_float(X0), float(_EPS))
         powers = power_depth(to_float(A), to_float(H), to_float(X0), float(_EPS))
@@ -103,22 +102,22 @@ def _certify(effort: Effort) -> tuple[int, int, str | None]:
         actual = max(above, default=-1) + 1
         for other in (found, floats, powers):
             if other is not None and other.depth < actual:
-                return 0, 0, f"seed {seed}: certified {other.depth}, actual {actual}"
-        holding += 1
-    return holding, undecided, None
+                yield f"seed {seed}: certified {other.depth}, actual {actual}"
+        yield True
 
 
-def _defective(effort: Effort) -> tuple[int, int, str | None]:
+def _defective(effort: Effort) -> Settled:
     """A defective H: no kappa, but powers certify; the transient is real."""
     H, X0 = matrix("1/2 2; 0 1/2"), matrix("1 2; 3 5; -2 1")
     if certified_depth(to_float(A3), to_float(H), to_float(X0), 1e-3) is not None:
-        return 0, 0, "a defective H was given a condition number"
+        yield "a defective H was given a condition number"
     found = power_depth(to_float(A3), to_float(H), to_float(X0), 1e-3)
     if found is None:
-        return 0, 1, None
+        yield False
+        return
     ratios = ball_ratios(A3, H, X0, stationary(A3), range(found.depth, found.depth + 40))
     bad = [L for L, r in ratios.items() if r.value is None or r.value > 1e-3]
-    return (0, 0, f"HFC/LFC > 1/1000 at layer {bad[0]} >= {found.depth}") if bad else (1, 0, None)
+    yield f"HFC/LFC > 1/1000 at layer {bad[0]} >= {found.depth}" if bad else True
 
 
 def _diagonalisable(instance: Instance) -> bool:

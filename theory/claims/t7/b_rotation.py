@@ -19,6 +19,7 @@ from oversmoothing.theory.proofs.evidence import (
     Certified,
     Measurement,
     Searched,
+    Settled,
     Simulated,
 )
 from oversmoothing.theory.proofs.exact_spectrum import within
@@ -33,7 +34,6 @@ _HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
 
 # k the cosine of the angle; T, D trace and determinant of the rotating frame of mode a.
 _TRACE, _DETERMINANT = "k*(2-a-a*p)", "(1-a)*(1-a*p)"
-_DOMAIN = ("0 < a", "a < 1", "0 <= p", "p < 1", "0 < k", "k <= 1")
 
 
 def rotated(values: tuple[Fraction, Fraction], rotation: Matrix, layer: int) -> Matrix:
@@ -186,18 +186,15 @@ def _threshold_law(drawn: tuple[Fraction, Fraction, Fraction]) -> None:
     assert not smooths or p * (2 - a) < a
 
 
-def _certify(effort: Effort) -> tuple[int, int, str | None]:
+def _certify(effort: Effort) -> Settled:
     """The spectral radius of the rotating frame is below that of consensus, in fractions."""
-    holding = 0
     for low in (Fraction(0), Fraction(-1, 20), Fraction(-1, 10), Fraction(-1, 5)):
         N = _frame((Fraction(-1), low), _HALF)
         trace, determinant = N[0][0] + N[1][1], N[0][0] * N[1][1] - N[0][1] * N[1][0]
         consensus = (1 + low) * _COSINE
         complex_pair = trace**2 < 4 * determinant
-        if not complex_pair or (determinant < consensus**2) != (low > Fraction(-1, 7)):
-            return holding, 0, f"p = {-low}"
-        holding += 1
-    return holding, 0, None
+        below = (determinant < consensus**2) == (low > Fraction(-1, 7))
+        yield (complex_pair and below) or f"p = {-low}"
 
 
 def _measure(effort: Effort) -> list[Measurement]:

@@ -26,9 +26,6 @@ from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
 
-_HA = ("h", "a")
-_POSITIVE_H = (*EIGENVALUE, "h > 0")
-
 # With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
 
 
