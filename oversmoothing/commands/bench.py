@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import DataDir, Device, Json, ReportFile
+from oversmoothing.commands import options as opt
 
 
 def bench(
@@ -18,10 +18,10 @@ def bench(
     names: Annotated[
         bool, Option("--list", help="Print the measurements and what they measure.")
     ] = False,
-    device: Device = "cpu",
-    data_dir: DataDir = None,
-    as_json: Json = False,
-    report: ReportFile = None,
+    device: opt.Device = "cpu",
+    data_dir: opt.DataDir = None,
+    as_json: opt.Json = False,
+    report: opt.ReportFile = None,
 ) -> None:
     """Speed and accuracy against their targets, as ratios in one run.
 

@@ -6,16 +6,16 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import CaseFile, Example, Json, ReportFile
+from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import InputError
 
 
 def certify(
-    case: CaseFile = None,
-    example: Example = None,
+    case: opt.CaseFile = None,
+    example: opt.Example = None,
     eps: Annotated[str, Option(metavar="NUMBER", help="Of the depth L*(eps).")] = "1/1000",
-    as_json: Json = False,
-    report: ReportFile = None,
+    as_json: opt.Json = False,
+    report: opt.ReportFile = None,
 ) -> None:
     """A rigorous verdict on a case, as a file.
 

@@ -7,15 +7,15 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import DataDir, Images, Model, Out
+from oversmoothing.commands import options as opt
 
 
 def certify_model(
-    model: Model,
-    images: Images = None,
+    model: opt.Model,
+    images: opt.Images = None,
     count: Annotated[int, Option(metavar="N", min=1, help="Images.")] = 5,
-    data_dir: DataDir = None,
-    out: Out = Path("results"),
+    data_dir: opt.DataDir = None,
+    out: opt.Out = Path("results"),
 ) -> None:
     """Certified verdicts on the attention of a trained vision model.
 

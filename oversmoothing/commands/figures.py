@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import Device, Out, Seed
+from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import InputError
 
 
@@ -17,9 +17,9 @@ def figures(
         list[str] | None, Option(metavar="NAME", help="These figures alone (several).")
     ] = None,
     names: Annotated[bool, Option("--list", help="Name the figures and stop.")] = False,
-    out: Out = Path("results"),
-    seed: Seed = 0,
-    device: Device = "auto",
+    out: opt.Out = Path("results"),
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
 ) -> None:
     """Draw the figures and tables, each with its data."""
     from oversmoothing.paper_figures import FIGURES

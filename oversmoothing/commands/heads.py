@@ -8,26 +8,15 @@ from typing import Annotated, Literal
 
 from typer import Option
 
-from oversmoothing.commands.options import (
-    Causal,
-    Depth,
-    Device,
-    Features,
-    Out,
-    Points,
-    Precision,
-    Seed,
-    Temperature,
-    Tokens,
-)
+from oversmoothing.commands import options as opt
 
 SCHEMA_VERSION = 1
 
 
 def heads(
     heads: Annotated[int, Option(metavar="N", help="Number of heads.")] = 4,
-    n: Tokens = 16,
-    d: Features = 16,
+    n: opt.Tokens = 16,
+    d: opt.Features = 16,
     rank: Annotated[
         int | None,
         Option(metavar="R", help="Of a head's W_V W_O (default d / heads, at least 1)."),
@@ -41,15 +30,15 @@ def heads(
         Option(help="The same W_V, W_O in every layer, or drawn for each."),
     ] = "fixed",
     scale: Annotated[float, Option(metavar="NUMBER", help="Size of sum_h W_h.")] = 1.0,
-    temperature: Temperature = 1.0,
-    causal: Causal = False,
+    temperature: opt.Temperature = 1.0,
+    causal: opt.Causal = False,
     no_residual: Annotated[bool, Option("--no-residual", help="X' = sum_h A_h X W_h.")] = False,
-    depth: Depth = 1000,
-    points: Points = 60,
-    dtype: Precision = "float64",
-    seed: Seed = 0,
-    device: Device = "auto",
-    out: Out = Path("results"),
+    depth: opt.Depth = 1000,
+    points: opt.Points = 60,
+    dtype: opt.Precision = "float64",
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    out: opt.Out = Path("results"),
 ) -> None:
     """Run many heads and changing layers beside what the theory says.
 

@@ -7,33 +7,23 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import (
-    Count,
-    DataDir,
-    Device,
-    Images,
-    Json,
-    Model,
-    Out,
-    Seed,
-    Text,
-)
+from oversmoothing.commands import options as opt
 
 
 def inspect(
-    model: Model,
-    images: Images = None,
-    text: Text = None,
-    count: Count = None,
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = None,
     spectra: Annotated[
         int | None, Option(metavar="N", help="Take attention spectra of N inputs (0: none).")
     ] = None,
     batch_size: Annotated[int, Option(metavar="N", help="Inputs at once.")] = 32,
-    data_dir: DataDir = None,
-    as_json: Json = False,
-    seed: Seed = 0,
-    device: Device = "auto",
-    out: Out = Path("results"),
+    data_dir: opt.DataDir = None,
+    as_json: opt.Json = False,
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    out: opt.Out = Path("results"),
 ) -> None:
     """Does a trained model smooth, where, by which sublayer, and why.
 

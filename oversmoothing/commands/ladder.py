@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from oversmoothing.commands.options import DataDir, Images, Json, Model, Out, Seed, Text
+from oversmoothing.commands import options as opt
 
 
 def _number(least: int, help: str) -> Any:
@@ -15,13 +15,13 @@ def _number(least: int, help: str) -> Any:
 
 
 def ladder(
-    model: Model,
-    images: Images = None,
-    text: Text = None,
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
     tokens: Annotated[
         int, _number(1, "Texts are cut to N tokens; shorter ones are left out.")
     ] = 64,
-    data_dir: DataDir = None,
+    data_dir: opt.DataDir = None,
     calibration: Annotated[int, _number(1, "Inputs of P0''', P6 and P7.")] = 100,
     standard: Annotated[int, _number(1, "Of those, inputs of P0 to P5.")] = 100,
     held_out: Annotated[int, _number(1, "Inputs that the scores are taken on.")] = 200,
@@ -34,9 +34,9 @@ def ladder(
     first_layers: Annotated[
         int, _number(1, "Layers that P7's finer grid follows: cost against score.")
     ] = 3,
-    seed: Seed = 0,
-    as_json: Json = False,
-    out: Out = Path("results"),
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = Path("results"),
 ) -> None:
     """Which cheap theory predicts the smoothing of a trained model, scored.
 

@@ -16,7 +16,7 @@ from typing import Annotated
 from tqdm import tqdm
 from typer import Option
 
-from oversmoothing.commands.options import Json, Out, ReportFile, Seed
+from oversmoothing.commands import options as opt
 from oversmoothing.theory.proofs.claim import Claim, Kind
 from oversmoothing.theory.support.errors import InputError
 
@@ -30,12 +30,12 @@ def prove(
     ] = None,
     kind: Annotated[list[Kind] | None, Option(help="This kind of evidence (several).")] = None,
     names: Annotated[bool, Option("--list", help="Name the claims and stop.")] = False,
-    as_json: Json = False,
-    report: ReportFile = None,
+    as_json: opt.Json = False,
+    report: opt.ReportFile = None,
     examples: Annotated[
         int, Option(metavar="N", min=1, help="For each search; thorough: for each claim.")
     ] = 200,
-    seed: Seed = 0,
+    seed: opt.Seed = 0,
     limit: Annotated[float, Option(metavar="SECONDS", help="For one query of one solver.")] = 60.0,
     jobs: Annotated[int, Option(metavar="N", min=1, help="Worker processes.")] = _JOBS,
     thorough: Annotated[
@@ -49,7 +49,7 @@ def prove(
     minutes: Annotated[
         float | None, Option(metavar="M", help="Thorough: stop after the chunk in work then.")
     ] = None,
-    out: Out = Path("results"),
+    out: opt.Out = Path("results"),
 ) -> int:
     """Run the ledger of claims: proofs, counterexamples, searches, simulations.
 

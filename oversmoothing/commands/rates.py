@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oversmoothing.commands.options import Json, ReportFile, Seed
+from oversmoothing.commands import options as opt
 
 
-def rates(seed: Seed = 0, as_json: Json = False, report: ReportFile = None) -> int:
+def rates(seed: opt.Seed = 0, as_json: opt.Json = False, report: opt.ReportFile = None) -> int:
     """Rates and depths, predicted against measured.
 
     Exit status 1: a measured depth exceeds a certified one. --report writes the table as CSV.

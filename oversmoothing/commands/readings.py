@@ -7,35 +7,27 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import (
-    Count,
-    DataDir,
-    Device,
-    Images,
-    Model,
-    Out,
-    Seed,
-    Text,
-    one_of,
-)
+from oversmoothing.commands import options as opt
 
 NAMES = ("E1", "E2", "E3", "E4", "E4 heads")
 
 
 def readings(
-    model: Model,
-    readings: Annotated[list[str] | None, one_of(NAMES, "Which (several; default E1 E2)")] = None,
+    model: opt.Model,
+    readings: Annotated[
+        list[str] | None, opt.one_of(NAMES, "Which (several; default E1 E2)")
+    ] = None,
     folded: Annotated[
         bool, Option("--folded", help="Fold the gains of the norm into W_V first.")
     ] = False,
-    images: Images = None,
-    text: Text = None,
-    count: Count = None,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = None,
     costly: Annotated[int, Option(metavar="N", min=1, help="Inputs of E3.")] = 5,
-    data_dir: DataDir = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    out: Out = Path("results"),
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    device: opt.Device = "cpu",
+    out: opt.Out = Path("results"),
 ) -> None:
     """Which eigenvalue dominates a trained model's layers, in every reading of Table 1.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oversmoothing.commands.options import Device, Out, Seed
+from oversmoothing.commands import options as opt
 
 
-def reproduce(out: Out = Path("results"), seed: Seed = 0, device: Device = "auto") -> int:
+def reproduce(
+    out: opt.Out = Path("results"), seed: opt.Seed = 0, device: opt.Device = "auto"
+) -> int:
     """The main job: train, simulate, check, draw, and the page.
 
     Exit status 1: a check failed.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from oversmoothing.commands.options import Out, one_of
+from oversmoothing.commands import options as opt
 from oversmoothing.simulations.sweep.config import examples
 from oversmoothing.simulations.sweep.runner import CHUNK
 from oversmoothing.theory.support.errors import InputError
@@ -19,9 +19,9 @@ def sweep(
         Argument(metavar="CONFIG.toml", help="Tables fixed and axes of values, and measures."),
     ] = None,
     example: Annotated[
-        str | None, one_of(examples(), "One that comes with the package instead")
+        str | None, opt.one_of(examples(), "One that comes with the package instead")
     ] = None,
-    out: Out = Path("results"),
+    out: opt.Out = Path("results"),
     workers: Annotated[
         int | None, Option(metavar="N", help="Worker processes (default 1: this process).")
     ] = None,

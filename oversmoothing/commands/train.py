@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from oversmoothing.commands.options import Device, Out
+from oversmoothing.commands import options as opt
 
 
 def train(
@@ -23,8 +23,8 @@ def train(
         int | None,
         Option(metavar="N", help="Of weights, order, augmentation (default: CONFIG's, or 0)."),
     ] = None,
-    device: Device = "auto",
-    out: Out = Path("results"),
+    device: opt.Device = "auto",
+    out: opt.Out = Path("results"),
 ) -> None:
     """Train the digits models: ordinary, smoothing, sharpening.
 

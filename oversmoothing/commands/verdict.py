@@ -6,20 +6,20 @@ from typing import Annotated
 
 from typer import Option
 
-from oversmoothing.commands.options import CaseFile, Example, Json
+from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import InputError
 
 
 def verdict(
-    case: CaseFile = None,
-    example: Example = None,
+    case: opt.CaseFile = None,
+    example: opt.Example = None,
     depth: Annotated[
         list[int] | None, Option(metavar="L", help="HFC/LFC after L layers too (several).")
     ] = None,
     certified: Annotated[
         bool, Option("--certified", help="Enclose both radii rigorously.")
     ] = False,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Does X' = X + A X H^T oversmooth, and why."""
     from oversmoothing.theory.ask import answer
