@@ -16,7 +16,7 @@ from oversmoothing.theory.certificates.certified_radii import (
     head_discs,
 )
 from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose
-from oversmoothing.theory.certificates.genericity import norm, stationary_balls
+from oversmoothing.theory.certificates.genericity import stationary_balls
 from oversmoothing.theory.certificates.stages import (
     ball_side,
     ball_stage,
@@ -27,7 +27,7 @@ from oversmoothing.theory.certificates.stages import (
     value_core,
 )
 from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.numbers.balls import at_precision, largest
+from oversmoothing.theory.numbers.balls import at_precision, largest, norm
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]

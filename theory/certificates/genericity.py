@@ -24,7 +24,7 @@ from oversmoothing.theory.certificates.stages import (
     value_spectra,
 )
 from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, norm
 from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.verdict.outcome import Outcome
 
@@ -53,12 +53,12 @@ def genericity(case: Case, verdict: Outcome) -> dict[str, Any]:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
             return {"status": NON_ZERO, **found, "reason": reason}
         reason = "the coefficient of the dominant mode is 0, or too small to tell from it"
-        found = {"status": "UNDECIDED", **found, "reason": reason}
+        found = {"status": Outcome.UNDECIDED, **found, "reason": reason}
     return found
 
 
 def _undecided(reason: str) -> dict[str, Any]:
-    return {"status": "UNDECIDED", "mode": None, "coefficient": None, "reason": reason}
+    return {"status": Outcome.UNDECIDED, "mode": None, "coefficient": None, "reason": reason}
 
 
 def dominant(attention: BallSpectrum | None, value: BallSpectrum) -> tuple[int, int] | str:
@@ -115,7 +115,3 @@ def stationary_balls(case: Case) -> list[flint.acb]:
     right = flint.arb_mat(n, 1, [0] * (n - 1) + [1])
     solution: list[Any] = flint.arb_mat(system).solve(right).entries()
     return [flint.acb(x) for x in solution]
-
-
-def norm(entries: list[flint.acb]) -> flint.arb:
-    return sum((x.real * x.real + x.imag * x.imag for x in entries), flint.arb(0)).sqrt()

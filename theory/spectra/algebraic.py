@@ -14,6 +14,7 @@ from typing import Any
 import flint
 
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import identity as identity_matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 
 
@@ -122,7 +123,7 @@ def _jordan_sizes(
 ) -> tuple[int, ...]:
     """Block sizes of each root of `polynomial`, from the nullities of its powers at M."""
     degree = int(polynomial.degree())
-    identity = flint.fmpq_mat(size, size, [int(i == j) for i in range(size) for j in range(size)])
+    identity = to_flint(identity_matrix(size))
     value = flint.fmpq_mat(size, size)
     for k in range(degree, -1, -1):
         value = value * M + identity * polynomial[k]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cmp_to_key
 from math import factorial
 
 import flint
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import identity as identity_matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.verdict.limits import Term
@@ -46,9 +46,7 @@ def projectors(M: Matrix) -> list[tuple[Eigenvalue, flint.acb_mat, flint.acb_mat
     with at_precision(BITS):
         dense = _to_acb(M)
         size = dense.nrows()
-        identity = flint.acb_mat(
-            size, size, [int(i == j) for i in range(size) for j in range(size)]
-        )
+        identity = _to_acb(identity_matrix(size))
         for a in found:
             m = a.factor.multiplicity
             center = a.ball(BITS)
@@ -98,7 +96,7 @@ def mode_content(A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction]) -> ModeCo
         start = _to_acb(X0)
         threshold = _magnitude(start) * tiny
         blocks = _blocks(A, H, start, threshold)
-        stationary = _row([flint.acb(flint.fmpq(x.numerator, x.denominator)) for x in pi])
+        stationary = _to_acb([pi])
         raw: list[_RawTerm] = []
         consensus: list[flint.arb] = []
         quotient: list[flint.arb] = []
@@ -206,12 +204,8 @@ def _numpy(matrix: flint.acb_mat, size: flint.arb, threshold: flint.arb) -> NDAr
     return np.array(values).reshape(matrix.nrows(), matrix.ncols())
 
 
-def _by_midpoint(first: flint.arb, second: flint.arb) -> int:
-    return 1 if first.mid() > second.mid() else (-1 if first.mid() < second.mid() else 0)
-
-
 def _top(moduli: list[flint.arb]) -> flint.arb | None:
-    return max(moduli, key=cmp_to_key(_by_midpoint), default=None)
+    return max(moduli, key=lambda modulus: modulus.mid(), default=None)
 
 
 def _compare(first: flint.arb | None, second: flint.arb | None, tiny: flint.arb) -> int | None:
@@ -224,8 +218,7 @@ def _compare(first: flint.arb | None, second: flint.arb | None, tiny: flint.arb)
 
 def _levels(moduli: list[flint.arb], tiny: flint.arb) -> list[int]:
     """Rank order of the moduli, equal ones (within `tiny`) sharing a level."""
-    by_midpoint = cmp_to_key(_by_midpoint)
-    order = sorted(range(len(moduli)), key=lambda i: by_midpoint(moduli[i]))
+    order = sorted(range(len(moduli)), key=lambda i: moduli[i].mid())
     level = [0] * len(moduli)
     for position, index in enumerate(order):
         previous = order[position - 1] if position else index
