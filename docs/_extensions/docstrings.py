@@ -34,7 +34,11 @@ def _escaped(line: str) -> str:
         f"``{part.strip('`')}``" if k % 2 else re.sub(r"([\\*|_<>])", r"\\\1", part)
         for k, part in enumerate(parts)
     ]
-    return re.sub(r"(``)(?=\w)", r"\1\\ ", "".join(words)) if len(parts) > 1 else "".join(words)
+    # A letter right behind code would keep it from ending.
+    for k in range(2, len(words), 2):
+        if words[k][:1].isalnum():
+            words[k] = "\\ " + words[k]
+    return "".join(words)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -10,11 +10,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 rng = np.random.default_rng(3)
-logits = 3 * rng.standard_normal((6, 6))
+shift = np.roll(np.eye(5), 1, axis=1)  # tokens that mostly attend to the next: a complex spectrum
+logits = 2.2 * shift + 0.5 * rng.standard_normal((5, 5))
 A = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
 a = sorted(np.linalg.eigvals(A), key=abs)[:-1]
 
-x, y = np.meshgrid(np.linspace(-3.2, 0.8, 400), np.linspace(-1.9, 1.9, 380))
+x, y = np.meshgrid(np.linspace(-2.6, 0.6, 400), np.linspace(-1.5, 1.5, 380))
 h = x + 1j * y
 largest = np.max([abs(1 + h * value) for value in a], axis=0)
 
@@ -38,8 +39,8 @@ axes.set(
     xlabel="Re h",
     ylabel="Im h",
     aspect="equal",
-    xlim=(-3.2, 0.8),
-    ylim=(-1.9, 1.9),
+    xlim=(-2.6, 0.6),
+    ylim=(-1.5, 1.5),
     title="Blue: a mode beats consensus. Black: D(a). Orange: universal",
 )
 figure.tight_layout()

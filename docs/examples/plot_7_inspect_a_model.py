@@ -6,6 +6,7 @@ A module of anyone's making is described by the names of its parts, put together
 with itself, and then asked: does it smooth, where, and by which sublayer?
 """
 
+import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
@@ -75,4 +76,4 @@ print(report.summary())
 
 # %%
 # The same as a picture; `report.save(FOLDER)` writes it with a page and the tables.
-report.plot()
+plt.figure(report.plot())

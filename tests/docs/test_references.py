@@ -1,0 +1,84 @@
+"""Every T-number leads somewhere, and every claim has its one place in the book."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from oversmoothing.theory.proofs.ledger import claims
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+NAMES = list(claims())
+CHAPTERS = {f"T{k}" for k in range(1, 12)}
+# Statements of the book that are measured or exact by inspection, and have no claim.
+WITHOUT_CLAIM = {"T8d": "docs/theory/t8.md", "T8f": "docs/theory/t8.md"}
+PLANTED = {"T77", "T99"}  # claims that tests make up
+SINGLE = re.compile(r"\b(T\d+)((?:\.\d+)|[a-z])?(?:-([a-z])\b)?(?![\w])")
+PLACE = re.compile(r"^```\{claim\} (\S+)$", re.MULTILINE)
+
+
+def written_files() -> list[Path]:
+    folders = ("theory", "simulations", "experiments", "paper_figures", "tests", "docs")
+    found = [
+        p for f in folders for p in (ROOT / f).rglob("*") if p.suffix in {".py", ".md", ".toml"}
+    ]
+    found += (ROOT / "oversmoothing" / "commands").glob("*.py")
+    found += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "oversmoothing" / "__init__.py"]
+    built = {DOCS / "_build", DOCS / "gallery", DOCS / "jupyter_execute"}
+    return [p for p in found if p.exists() and not built & set(p.parents)]
+
+
+def references(text: str) -> set[str]:
+    """T1c, T11.9, T2; of T1c-d both ends and what lies between."""
+    found = set()
+    for chapter, part, until in SINGLE.findall(text):
+        found.add(chapter + part)
+        if until and part.isalpha():
+            found |= {chapter + chr(code) for code in range(ord(part), ord(until) + 1)}
+    return found
+
+
+def resolves(reference: str) -> bool:
+    if reference in CHAPTERS | PLANTED or reference in NAMES:
+        return True
+    if reference in WITHOUT_CLAIM:
+        return (ROOT / WITHOUT_CLAIM[reference]).exists()
+    return any(name.startswith(f"{reference}-") for name in NAMES)
+
+
+def test_ranges_are_read_as_such():
+    assert references("T1c-d, T2-T4; T11.9 and T4c-style") == {
+        "T1c",
+        "T1d",
+        "T2",
+        "T4",
+        "T11.9",
+        "T4c",
+    }
+
+
+def test_every_reference_leads_to_a_claim_or_a_chapter():
+    lost = {
+        f"{reference} in {path.relative_to(ROOT)}"
+        for path in written_files()
+        for reference in references(path.read_text("utf-8"))
+        if not resolves(reference)
+    }
+    assert not lost, sorted(lost)
+
+
+def test_every_claim_has_its_place_on_exactly_one_page():
+    pages = [*(DOCS / "theory").glob("*.md"), *(DOCS / "papers").glob("*.md")]
+    places = Counter(name for page in pages for name in PLACE.findall(page.read_text("utf-8")))
+    assert set(places) == set(NAMES)
+    assert [name for name, count in places.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("T")])
+def test_a_claim_stands_in_the_chapter_of_its_number(name):
+    chapter = re.match(r"T\d+", name).group().lower()
+    assert f"```{{claim}} {name}\n" in (DOCS / "theory" / f"{chapter}.md").read_text("utf-8")
