@@ -181,23 +181,30 @@ def _factors(P: Any, Q: Any) -> tuple[Array, Array]:
     return P, Q
 
 
+def norm_bounds(M: Array) -> Array:
+    """Upper bounds on the spectral norms [...] of M [..., m, k], in O(size)."""
+    size = np.abs(M)
+    top = float(size.max(initial=0.0))
+    if top == 0.0:
+        return np.zeros(M.shape[:-2])
+    size = size / top
+    frobenius = np.sqrt((size * size).sum(axis=(-2, -1)))
+    mixed = np.sqrt(size.sum(axis=-1).max(axis=-1)) * np.sqrt(size.sum(axis=-2).max(axis=-1))
+    result: Array = top * np.minimum(frobenius, mixed)
+    return result
+
+
 def norm_bound(M: Array) -> float:
-    """An upper bound on every spectral norm in the batch: Gelfand's for small matrices (T10).
+    """The largest of `norm_bounds`, of small matrices by Gelfand's formula (T10).
 
     ||M||^16 = ||(M^T M)^8|| <= its Frobenius norm, within m^(1/16) of the truth.
     """
-    top = float(np.abs(M).max(initial=0.0))
-    if top == 0.0:
-        return 0.0
-    M = M / top
-    size = np.abs(M)
-    frobenius = np.sqrt((size * size).sum(axis=(-2, -1)))
-    mixed = np.sqrt(size.sum(axis=-1).max(axis=-1) * size.sum(axis=-2).max(axis=-1))
-    bound = np.minimum(frobenius, mixed)
+    bound = norm_bounds(M)
     if max(M.shape[-2:]) <= _SMALL:
-        S = np.swapaxes(M, -1, -2) @ M / bound[..., None, None] ** 2
+        M = M / np.where(bound > 0, bound, 1.0)[..., None, None]
+        S = np.swapaxes(M, -1, -2) @ M
         for _ in range(3):
             S = S @ S
         gelfand = np.sqrt((S * S).sum(axis=(-2, -1))) ** (1 / 16)
         bound = np.minimum(bound, bound * gelfand * (1 + 1e-9))
-    return top * float(bound.max())
+    return float(bound.max(initial=0.0))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import row_tolerance
+from oversmoothing.simulations.engine.problem import norm_bounds
 from oversmoothing.simulations.heads.head_map import HeadMap
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
@@ -98,9 +99,9 @@ class Stack:
         if weights.d != self.d:
             raise InputError(f"the weights of layer {layer} have d = {weights.d}, not {self.d}")
         map_ = HeadMap(weights, self.where, self.dtype, scaled=not self.residual)
-        size = _norms(weights.Q)
+        size = norm_bounds(weights.Q)
         if weights.P is not None:
-            size = size * _norms(weights.P)
+            size = size * norm_bounds(weights.P)
         size = size * 0.5**map_.shift if abs(map_.shift) < 1000 else np.ones_like(size) * self.d
         self._made["weights"] = weights, map_, size
         return weights, map_, size
@@ -143,7 +144,7 @@ class Stack:
                     f"broadcast to those of the states, {self.batch}"
                 ) from error
             extended = extended.reshape(-1, *extended.shape[-3:])
-        norms = _norms(extended).reshape(-1, A.shape[-3]).max(axis=0)
+        norms = norm_bounds(extended).reshape(-1, A.shape[-3]).max(axis=0)
         tensor = torch.as_tensor(np.ascontiguousarray(extended)).to(self.where, self.dtype)
         # The mean itself passes with weight 1.
         return tensor, bool(g.any()), np.maximum(norms, 1.0)
@@ -160,18 +161,3 @@ class Stack:
         if self.residual and x < 1.0:
             return -math.log2(1.0 - x)
         return max(growth, room / _CANCELLING)
-
-
-def _norms(M: Array) -> Array:
-    """Upper bounds on the spectral norms [...], in O(size)."""
-    if 0 in M.shape[-2:]:
-        return np.zeros(M.shape[:-2])
-    size = np.abs(M)
-    top = float(size.max())
-    if top == 0.0:
-        return np.zeros(M.shape[:-2])
-    size = size / top
-    frobenius: Array = np.linalg.norm(size, axis=(-2, -1))
-    mixed = np.sqrt(size.sum(axis=-1).max(axis=-1)) * np.sqrt(size.sum(axis=-2).max(axis=-1))
-    smaller: Array = top * np.minimum(frobenius, mixed)
-    return smaller

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from oversmoothing.simulations.engine.plain import largest_of_parts
 from oversmoothing.simulations.heads.head_map import mix
 from oversmoothing.simulations.heads.stack import (
     RANGE_BITS,
@@ -12,7 +13,7 @@ from oversmoothing.simulations.heads.stack import (
     LinearLayer,
     Stack,
 )
-from oversmoothing.simulations.states.scaled import exponent_of, largest, normalised_sum, scale
+from oversmoothing.simulations.states.scaled import exponent_of, normalised_sum, scale
 from oversmoothing.simulations.states.split_state import from_differences, to_differences
 
 # An HFC below 2^-(2^58) is kept as 0: it triples its digits with each layer (T9).
@@ -35,7 +36,7 @@ class StackIteration:
         while self.layer < target:
             start, Z, exponents = self.layer, self.Z, self.exponents
             before = self._block(min(target, start + longest))
-            lost = (before >= 0.25) & (self._largest() < self.smallest)
+            lost = (before >= 0.25) & (largest_of_parts(self.Z) < self.smallest)
             longest = target
             if self.layer - start > 1 and bool(lost.any()):
                 # Shrunk past the range of the floats within one block: again, one layer alone.
@@ -102,15 +103,10 @@ class StackIteration:
         self.Z = torch.cat((y, m.unsqueeze(1)), dim=1)
         self.exponents = torch.stack((y_exponent, m_exponent), dim=-1)
 
-    def _largest(self) -> Tensor:
-        """The largest entries of y and of m, [N, 2]."""
-        n = self.Z.shape[-2]
-        return torch.stack((largest(self.Z[:, : n - 1], 2), largest(self.Z[:, n - 1], 1)), dim=-1)
-
     def _rescale(self, align: bool) -> Tensor:
         """Largest entries to [1/2, 1), and their sizes. align: m at the exponent of a larger y."""
         n = self.Z.shape[-2]
-        top = self._largest()
+        top = largest_of_parts(self.Z)
         change = exponent_of(top)
         exponents = self.exponents + change
         if align:
@@ -128,4 +124,4 @@ class StackIteration:
         by = self.exponents - exponents
         y, m = scale(self.Z[:, : n - 1], by[:, 0], 2), scale(self.Z[:, n - 1], by[:, 1], 1)
         self.Z, self.exponents = torch.cat((y, m.unsqueeze(1)), dim=1), exponents
-        return self._largest()
+        return largest_of_parts(self.Z)

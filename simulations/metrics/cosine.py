@@ -25,41 +25,13 @@ from oversmoothing.simulations.states.scaled import (
 from oversmoothing.simulations.states.split_state import SplitState, split
 
 
-@dataclass(frozen=True)
-class Cosines:
-    """Statistics over the pairs of distinct non-zero tokens; each [...], NaN without such a pair.
+def cosines(X: Tensor | SplitState) -> dict[str, Tensor]:
+    """Statistics of the cosine over pairs of distinct non-zero tokens, each [...]; O(n^2 d).
 
-    mean, min: of the signed cosine; abs_mean, abs_min: of its absolute value. The others are
-    natural logarithms, finite where the number itself underflows and -inf where it is 0:
-    log_one_minus_mean of 1 - mean, log_one_minus_min of 1 - min, log_one_minus_abs_min of
-    1 - abs_min, the maximum over pairs of 1 - |cos|.
+    cos_mean, cos_min: signed; cos_abs_mean, cos_abs_min: of its absolute value. log_one_minus_*:
+    the natural logarithm of 1 minus that, finite where the number itself underflows, -inf where it
+    is 0. NaN without a pair.
     """
-
-    mean: Tensor
-    min: Tensor
-    abs_mean: Tensor
-    abs_min: Tensor
-    log_one_minus_mean: Tensor
-    log_one_minus_min: Tensor
-    log_one_minus_abs_min: Tensor
-
-
-def one_minus_mean_cosine(X: Tensor | SplitState) -> Tensor:
-    """1 - mean of cos over pairs i != k of non-zero tokens, [...]; O(n d), relatively accurate.
-
-    sum_i |u_i - mean(u)|^2 / (k - 1) over the k unit tokens u_i. NaN where k < 2.
-    """
-    value, exponent = _one_minus_mean(_directions(X))
-    return scale(value, exponent, 0)
-
-
-def mean_cosine(X: Tensor | SplitState) -> Tensor:
-    """Mean of cos over pairs i != k of non-zero tokens, [...]; O(n d). NaN without a pair."""
-    return 1.0 - one_minus_mean_cosine(X)
-
-
-def cosines(X: Tensor | SplitState) -> Cosines:
-    """Every statistic of the pairwise cosines of X [..., n, d]; O(n^2 d) (the extremes need it)."""
     z = _directions(X)
     mean, mean_exponent = _one_minus_mean(z)
     points = torch.cat((z.s, z.v.unsqueeze(-1)), dim=-1)
@@ -88,15 +60,15 @@ def cosines(X: Tensor | SplitState) -> Cosines:
 
     signed_max, abs_max = largest(signed), largest(one_minus_abs)
     folded = torch.where(pairs, torch.minimum(plain, 2.0 - plain), torch.zeros_like(plain))
-    return Cosines(
-        mean=1.0 - scale(mean, mean_exponent, 0),
-        min=1.0 - scale(signed_max, signed_exponent, 0),
-        abs_mean=1.0 - folded.sum((-2, -1)) / number,
-        abs_min=1.0 - scale(abs_max, exponent, 0),
-        log_one_minus_mean=torch.log(mean) + log_of_two_to(mean_exponent),
-        log_one_minus_min=torch.log(signed_max) + log_of_two_to(signed_exponent),
-        log_one_minus_abs_min=torch.log(abs_max) + log_of_two_to(exponent),
-    )
+    return {
+        "cos_mean": 1.0 - scale(mean, mean_exponent, 0),
+        "cos_min": 1.0 - scale(signed_max, signed_exponent, 0),
+        "cos_abs_mean": 1.0 - folded.sum((-2, -1)) / number,
+        "cos_abs_min": 1.0 - scale(abs_max, exponent, 0),
+        "log_one_minus_cos_mean": torch.log(mean) + log_of_two_to(mean_exponent),
+        "log_one_minus_cos_min": torch.log(signed_max) + log_of_two_to(signed_exponent),
+        "log_one_minus_cos_abs_min": torch.log(abs_max) + log_of_two_to(exponent),
+    }
 
 
 @dataclass(frozen=True)

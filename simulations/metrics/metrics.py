@@ -23,12 +23,6 @@ from oversmoothing.simulations.states.scaled import log_of_two_to, scale
 from oversmoothing.simulations.states.split_state import SplitState, split
 
 
-def hfc_lfc_ratio(X: Tensor | SplitState) -> Tensor:
-    """||HFC||_F / ||LFC||_F, [...]; O(n d). Under- and overflows as floats do: see its log."""
-    hfc, lfc, exponent = _norms(X)
-    return scale(hfc / lfc, exponent, 0)
-
-
 def log_hfc_lfc_ratio(X: Tensor | SplitState) -> Tensor:
     """Natural logarithm of ||HFC||_F / ||LFC||_F, [...]; O(n d). -inf, +inf and NaN are kept."""
     hfc, lfc, exponent = _norms(X)
@@ -55,21 +49,15 @@ def metrics(X: Tensor | SplitState) -> dict[str, Tensor]:
     Raises `InputError` for X without two dimensions or not floating.
     """
     state = X if isinstance(X, SplitState) else split(X)
-    cosine = cosines(state)
+    hfc, lfc, between = _norms(state)
     ratio, exponent = singular_value_ratios(state)
     log_excess = log_excess_of(ratio, exponent)
     return {
-        "hfc_lfc": hfc_lfc_ratio(state),
-        "log_hfc_lfc": log_hfc_lfc_ratio(state),
-        "cos_mean": cosine.mean,
-        "cos_min": cosine.min,
-        "cos_abs_mean": cosine.abs_mean,
-        "cos_abs_min": cosine.abs_min,
+        "hfc_lfc": scale(hfc / lfc, between, 0),
+        "log_hfc_lfc": torch.log(hfc / lfc) + log_of_two_to(between),
         "effective_rank": 1.0 + torch.exp(log_excess),
         "sigma2_sigma1": scale(ratio[..., 0], exponent, 0),
-        "log_one_minus_cos_mean": cosine.log_one_minus_mean,
-        "log_one_minus_cos_min": cosine.log_one_minus_min,
-        "log_one_minus_cos_abs_min": cosine.log_one_minus_abs_min,
         "log_effective_rank_excess": log_excess,
         "log_sigma2_sigma1": torch.log(ratio[..., 0]) + log_of_two_to(exponent),
+        **cosines(state),
     }

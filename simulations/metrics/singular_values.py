@@ -22,27 +22,6 @@ DEFLATE_BELOW = 0.125
 SWEEPS = 6
 
 
-def sigma2_sigma1(X: Tensor | SplitState) -> Tensor:
-    """The second singular value over the first, [...]; 0 where min(n, d) = 1, NaN for X = 0."""
-    ratio, exponent = singular_value_ratios(X)
-    return scale(_first(ratio), exponent, 0)
-
-
-def effective_rank(X: Tensor | SplitState) -> Tensor:
-    """exp of the entropy of sigma / sum(sigma), [...] (Roy and Vetterli 2007). NaN for X = 0."""
-    return 1.0 + effective_rank_excess(X)
-
-
-def effective_rank_excess(X: Tensor | SplitState) -> Tensor:
-    """Effective rank minus 1, [...], relatively accurate however small. NaN for X = 0."""
-    return torch.exp(log_effective_rank_excess(X))
-
-
-def log_effective_rank_excess(X: Tensor | SplitState) -> Tensor:
-    """Natural logarithm of (effective rank - 1); -inf for rank one, NaN for X = 0."""
-    return log_excess_of(*singular_value_ratios(X))
-
-
 def log_excess_of(ratio: Tensor, exponent: Tensor) -> Tensor:
     """log(effective rank - 1) from sigma_i / sigma_1 = 2^exponent ratio_i, i >= 2.
 
@@ -159,7 +138,3 @@ def _reflect_columns(row: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
     v = torch.cat((first + sign * size, row[..., 1:]), dim=-1)
     inner = rest @ v.mT
     return size, rest - inner @ v / (size * (size + first.abs()))
-
-
-def _first(ratio: Tensor) -> Tensor:
-    return ratio.select(-1, 0)

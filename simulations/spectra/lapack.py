@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.radii import largest_modulus
 from oversmoothing.theory.spectra.spectrum import EPS, attention_spectrum
 from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.outcome import Outcome
@@ -42,15 +43,6 @@ def values_error(A: Array) -> float:
     return len(A) * EPS * size * TRUSTED_CONDITION
 
 
-def pair_moduli(a: Complex, corners: Complex) -> tuple[float, int]:
-    """max |1 + h a| over all pairs and the index of its a; (0, -1) where there is none."""
-    if len(a) == 0 or len(corners) == 0:
-        return 0.0, -1
-    moduli = np.abs(1 + a[:, None] * corners[None, :])
-    place = int(np.argmax(moduli))
-    return float(moduli.flat[place]), place // len(corners)
-
-
 def decide(
     consensus_low: Array, consensus_high: Array, quotient_low: Array, quotient_high: Array
 ) -> NDArray[np.int8]:
@@ -65,7 +57,7 @@ def decide(
 
 def values_interval(a: Complex, head: HeadValues, error: float) -> tuple[float, float]:
     """(low, high) of rho_Q from computed values with that error each, `SAFETY` times over."""
-    top, _ = pair_moduli(a, head.corners)
+    top = largest_modulus(a, head.corners)[0]
     size = float(np.abs(a).max(initial=0.0))
     reach = SAFETY * (head.largest * error + (size + error) * head.error + 4 * EPS * (1 + top))
     return max(top - reach, head.floor), max(top + reach, head.floor)
@@ -81,5 +73,5 @@ def conditioned_interval(A: Array, head: HeadValues) -> tuple[int, float, float,
 
 def class_of(a: Complex, head: HeadValues, error: float) -> str:
     """Which a dominates a NON_SMOOTHING pair: 'smallest' real part of spec(A), or 'other'."""
-    _, place = pair_moduli(a, head.corners)
+    place = largest_modulus(a, head.corners)[1]
     return "smallest" if a[place].real <= a.real.min() + 2 * error else "other"

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.powers import Powers, norms
+from oversmoothing.theory.spectra.radii import multipliers
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -96,7 +97,7 @@ def quotient_bounds(found: Ritz, corners: Complex, largest: Array) -> tuple[Arra
 
     Error estimates enter `SAFETY` times.
     """
-    moduli = np.abs(1 + found.values[:, None, :, None] * corners[:, :, None, :])
+    moduli = np.abs(multipliers(found.values[:, None], corners))
     size = np.abs(corners)[:, :, None, :]
     low = (moduli - SAFETY * size * found.lower_errors[:, None, :, None]).max(axis=(2, 3))
     high = np.full(largest.shape, np.inf)

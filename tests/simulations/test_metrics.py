@@ -11,13 +11,7 @@ import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from oversmoothing.simulations.metrics.cosine import mean_cosine, one_minus_mean_cosine
-from oversmoothing.simulations.metrics.metrics import hfc_lfc_ratio, log_hfc_lfc_ratio, metrics
-from oversmoothing.simulations.metrics.singular_values import (
-    effective_rank,
-    effective_rank_excess,
-    sigma2_sigma1,
-)
+from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio, metrics
 from oversmoothing.simulations.states.split_state import (
     SplitState,
     from_differences,
@@ -187,7 +181,7 @@ def test_non_finite_states_are_undefined() -> None:
 
 def test_zero_lfc_gives_an_infinite_ratio() -> None:
     X = torch.tensor([[1.0, -2.0], [-1.0, 2.0]])
-    assert hfc_lfc_ratio(X) == math.inf and log_hfc_lfc_ratio(X) == math.inf
+    assert metrics(X)["hfc_lfc"] == math.inf and log_hfc_lfc_ratio(X) == math.inf
     assert metrics(X)["cos_min"] == -1.0 and metrics(X)["cos_abs_min"] == 1.0
 
 
@@ -200,9 +194,9 @@ def test_one_token_has_ratio_zero_and_no_cosine() -> None:
 
 def test_zero_tokens_are_masked_in_the_cosine_alone() -> None:
     X = torch.tensor([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    assert mean_cosine(X).item() == pytest.approx(0.5**0.5, abs=4 * EPS)
-    assert math.isnan(mean_cosine(X[:2]).item())
-    assert hfc_lfc_ratio(X[:2]).item() == 1.0
+    assert metrics(X)["cos_mean"].item() == pytest.approx(0.5**0.5, abs=4 * EPS)
+    assert math.isnan(metrics(X[:2])["cos_mean"].item())
+    assert metrics(X[:2])["hfc_lfc"].item() == 1.0
 
 
 def test_a_token_1e_minus_300_of_another_keeps_its_direction() -> None:
@@ -224,7 +218,9 @@ def test_a_negative_token_is_seen_by_the_minimum_and_not_by_the_absolute_cosine(
 
 def test_effective_rank_of_orthogonal_tokens_is_their_number() -> None:
     for n in (1, 2, 5):
-        assert effective_rank(torch.eye(n, 7)).item() == pytest.approx(n, rel=8 * n * EPS)
+        assert metrics(torch.eye(n, 7))["effective_rank"].item() == pytest.approx(
+            n, rel=8 * n * EPS
+        )
 
 
 def test_effective_rank_excess_of_two_singular_values() -> None:
@@ -233,14 +229,16 @@ def test_effective_rank_excess_of_two_singular_values() -> None:
         X = torch.tensor([[1.0, 0.0], [0.0, eps]], dtype=torch.float64)
         log = math.log(1 / eps)
         second = eps * eps * log * log / 2
-        excess = effective_rank_excess(X).item()
-        assert sigma2_sigma1(X).item() == pytest.approx(eps, rel=1e-3 * eps + 8 * EPS / eps)
+        excess = metrics(X)["log_effective_rank_excess"].exp().item()
+        assert metrics(X)["sigma2_sigma1"].item() == pytest.approx(
+            eps, rel=1e-3 * eps + 8 * EPS / eps
+        )
         assert excess == pytest.approx(eps * (1 + log) + second, rel=4 * eps + 8 * EPS / eps)
 
 
 def test_one_minus_cosine_where_a_gram_matrix_has_no_digit_left() -> None:
     X = torch.tensor([[1.0, 0.0], [1.0, 1e-12]], dtype=torch.float64)
-    assert one_minus_mean_cosine(X).item() == pytest.approx(5e-25, rel=1e-12)
+    assert metrics(X)["log_one_minus_cos_mean"].exp().item() == pytest.approx(5e-25, rel=1e-12)
 
 
 def test_ill_shaped_states_are_refused() -> None:

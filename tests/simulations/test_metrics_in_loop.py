@@ -10,9 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oversmoothing.simulations.metrics.cosine import one_minus_mean_cosine
 from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
-from oversmoothing.simulations.metrics.metrics import hfc_lfc_ratio
+from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 from tests.support.high_precision import metrics_at_high_precision
@@ -54,9 +53,12 @@ def test_the_fast_path_is_the_exact_one(seed: int, n: int, d: int, spread: float
     X[0, 0] *= 1e-200
     X[1, 2, 0] = 0.0
     ratio, cosine = hfc_lfc_and_cosine(X)
+    careful = metrics(X)
     assert ratio.shape == cosine.shape == (2, 3)
-    assert torch.allclose(ratio, hfc_lfc_ratio(X), rtol=1e-9, atol=0, equal_nan=True)
-    assert torch.allclose(cosine, one_minus_mean_cosine(X), rtol=1e-6, atol=1e-14, equal_nan=True)
+    assert torch.allclose(ratio, careful["hfc_lfc"], rtol=1e-9, atol=0, equal_nan=True)
+    assert torch.allclose(
+        cosine, careful["log_one_minus_cos_mean"].exp(), rtol=1e-6, atol=1e-14, equal_nan=True
+    )
 
 
 def test_undefined_is_nan_and_limits_are_kept() -> None:
