@@ -20,7 +20,10 @@ from oversmoothing.theory.support.errors import InputError
 class Options(BaseModel):
     """What a generator takes beside sizes and randomness; `kind` names it."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    # Built when first used: a worker of a sweep needs two of them.
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True
+    )
     kind: str
 
 
