@@ -50,14 +50,18 @@ def metrics(X: Tensor | SplitState) -> dict[str, Tensor]:
     """
     state = X if isinstance(X, SplitState) else split(X)
     hfc, lfc, between = _norms(state)
+    cosine = cosines(state)
+    logs = {name: value for name, value in cosine.items() if name.startswith("log")}
     ratio, exponent = singular_value_ratios(state)
     log_excess = log_excess_of(ratio, exponent)
+    # The order of the columns of every table.
     return {
         "hfc_lfc": scale(hfc / lfc, between, 0),
         "log_hfc_lfc": torch.log(hfc / lfc) + log_of_two_to(between),
+        **{name: value for name, value in cosine.items() if name not in logs},
         "effective_rank": 1.0 + torch.exp(log_excess),
         "sigma2_sigma1": scale(ratio[..., 0], exponent, 0),
+        **logs,
         "log_effective_rank_excess": log_excess,
         "log_sigma2_sigma1": torch.log(ratio[..., 0]) + log_of_two_to(exponent),
-        **cosines(state),
     }
