@@ -6,7 +6,6 @@ the rank does not collapse either. Ratios are drawn from their logarithms, howev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from oversmoothing.paper_figures.figure_base import (
     PALETTE,
@@ -26,96 +24,22 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
     plot_log,
 )
+from oversmoothing.paper_figures.regimes import TOKENS, cases, cosine_limit
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.generators.attention import (
-    SymmetricIndefinite,
-    sinkhorn,
-    softmax_attention,
-)
-from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.split_state import join
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.spectra.radii import largest_modulus, multipliers
+from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.verdict.dominance import dominance, threshold
 from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.verdict import verdict
 
 NAME = "metrics_against_depth"
 TITLE = "Smoothing metrics against depth: theory over simulation"
 
-Array = NDArray[np.float64]
-
-TOKENS, MARKERS = 8, 18
+MARKERS = 18
 # Inside HFC a second direction is known down to rounding, and no further.
 RANK_FLOOR = 1e-13
-
-
-@dataclass(frozen=True)
-class _Case:
-    name: str
-    A: Array
-    H: Array
-    X0: Array
-    depth: int
-
-
-def _cases(seed: int) -> list[_Case]:
-    streams = np.random.default_rng(seed).spawn(5)
-    A = SymmetricIndefinite(temperature=0.6, dim=8).draw(TOKENS, rng=streams[0])
-    balanced = sinkhorn(A)
-    lowest = float(attention_spectrum(balanced).values.real.min())
-    twisted = _complex_dominant(streams[1])
-
-    def H(*eigenvalues: complex) -> Array:
-        return chosen_spectrum(
-            len(eigenvalues), rng=streams[2], eigenvalues=eigenvalues, basis="general"
-        )
-
-    X0 = streams[3].standard_normal((TOKENS, 3))
-    return [
-        _Case("smoothing", A, H(0.4, 0.15, -0.4), X0, 450),
-        _Case("non-smoothing", A, H(-0.9, -0.5, -0.2), X0, 60),
-        _Case("tie", balanced, H(threshold(lowest), -0.3, -0.6), X0, 60),
-        _Case("complex", twisted, H(-0.5 + 0.45j, -0.5 - 0.45j, -0.2), X0, 60),
-    ]
-
-
-def _complex_dominant(rng: np.random.Generator) -> Array:
-    """The first softmax attention drawn whose dominant mode at h = -1/2 + 0.45i is non-real."""
-    while True:
-        A = softmax_attention(TOKENS, rng=rng, temperature=0.5, dim=8)
-        a = attention_spectrum(A).values
-        found = dominance(a, np.array([-0.5 + 0.45j, -0.5 - 0.45j]))
-        assert found.quotient_index is not None
-        if abs(a[found.quotient_index[0]].imag) > 0.3:
-            return A
-
-
-def _r_sigma(a: NDArray[np.complex128], h: NDArray[np.complex128]) -> float:
-    """max |mu_ij mu_kl| / rho^2 over i != k, j != l: the rate of sigma2 / sigma1 (T4c, T5b)."""
-    mu = np.abs(multipliers(np.append(a, 1.0), h))
-    best = 0.0
-    for i, j in np.ndindex(*mu.shape):
-        rest = np.delete(np.delete(mu, i, 0), j, 1)
-        best = max(best, mu[i, j] * rest.max(initial=0.0))
-    return float(best / mu.max() ** 2)
-
-
-def _cosine_limit(case: _Case, answer: Outcome) -> float:
-    """Limit of the mean cosine: 1 at consensus, ((n_+ - n_-)^2 - n) / (n (n - 1)) for one real
-    dominant mode with n_+ positive and n_- negative tokens (T4a, T4b); NaN otherwise."""
-    if answer is Outcome.SMOOTHING:
-        return 1.0
-    a, V = np.linalg.eig(case.A)
-    h = np.linalg.eigvals(case.H).astype(np.complex128)
-    _, i, j = largest_modulus(a, h)
-    if answer is not Outcome.NON_SMOOTHING or abs(a[i].imag) > 0 or abs(h[j].imag) > 0:
-        return float("nan")
-    balance = float(np.sign(V[:, i].real).sum())
-    n = len(a)
-    return (balance**2 - n) / (n * (n - 1))
 
 
 def data(context: Context) -> pd.DataFrame:
@@ -126,7 +50,7 @@ def data(context: Context) -> pd.DataFrame:
     limit of HFC/LFC, cos_mean_limit (NaN where there is none), limit_rank.
     """
     parts = []
-    for case in _cases(context.seed):
+    for case in cases(context.seed):
         every = range(case.depth + 1)
         some = sorted({round(x) for x in np.linspace(0, case.depth, MARKERS)})
         run = evolve(
@@ -153,22 +77,18 @@ def data(context: Context) -> pd.DataFrame:
         table["verdict"] = Outcome.TIE if case.name == "tie" else answer.verdict
         table["rho_consensus"], table["rho_quotient"] = answer.rho_consensus, answer.rho_quotient
         table["log_rate"] = np.log(answer.rate if answer.rate else np.nan)
-        table["log_r_sigma"] = np.log(_r_sigma(attention_spectrum(case.A).values, h))
+        table["log_r_sigma"] = np.log(rank_rate(attention_spectrum(case.A).values, h))
         table["limit"] = np.nan if answer.limit is None else answer.limit
         table["limit_rank"] = np.nan if answer.limit_rank is None else answer.limit_rank
-        table["cos_mean_limit"] = _cosine_limit(case, answer.verdict)
+        table["cos_mean_limit"] = cosine_limit(case, answer.verdict)
         parts.append(table)
     return pd.concat(parts, ignore_index=True)
 
 
 # ------------------------------------------------------------------------------- the picture
 
-_HEADS = {
-    "smoothing": "smoothing",
-    "non-smoothing": "non-smoothing",
-    "tie": "tie",
-    "complex": "complex spectra",
-}
+_HEADS = {name: name for name in ("smoothing", "non-smoothing", "tie")}
+_HEADS["complex"] = "complex spectra"
 
 
 def draw(data: pd.DataFrame) -> Figure:

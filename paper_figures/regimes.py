@@ -1,0 +1,82 @@
+"""The four regimes of the metrics against depth: attention, H and X_0 of each, and limits (T4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.simulations.generators.attention import (
+    SymmetricIndefinite,
+    sinkhorn,
+    softmax_attention,
+)
+from oversmoothing.simulations.generators.value_projection import chosen_spectrum
+from oversmoothing.theory.spectra.radii import largest_modulus
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.verdict.dominance import dominance, threshold
+from oversmoothing.theory.verdict.outcome import Outcome
+
+Array = NDArray[np.float64]
+
+TOKENS = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """A [n, n], H [d, d], X0 [n, d], and how many layers are drawn."""
+
+    name: str
+    A: Array
+    H: Array
+    X0: Array
+    depth: int
+
+
+def cases(seed: int) -> list[Case]:
+    """Smoothing, non-smoothing, a tie by construction, and complex spectra on both sides."""
+    streams = np.random.default_rng(seed).spawn(5)
+    A = SymmetricIndefinite(temperature=0.6, dim=8).draw(TOKENS, rng=streams[0])
+    balanced = sinkhorn(A)
+    lowest = float(attention_spectrum(balanced).values.real.min())
+    twisted = _complex_dominant(streams[1])
+
+    def H(*eigenvalues: complex) -> Array:
+        return chosen_spectrum(
+            len(eigenvalues), rng=streams[2], eigenvalues=eigenvalues, basis="general"
+        )
+
+    X0 = streams[3].standard_normal((TOKENS, 3))
+    return [
+        Case("smoothing", A, H(0.4, 0.15, -0.4), X0, 450),
+        Case("non-smoothing", A, H(-0.9, -0.5, -0.2), X0, 60),
+        Case("tie", balanced, H(threshold(lowest), -0.3, -0.6), X0, 60),
+        Case("complex", twisted, H(-0.5 + 0.45j, -0.5 - 0.45j, -0.2), X0, 60),
+    ]
+
+
+def _complex_dominant(rng: np.random.Generator) -> Array:
+    """The first softmax attention drawn whose dominant mode at h = -1/2 + 0.45i is non-real."""
+    while True:
+        A = softmax_attention(TOKENS, rng=rng, temperature=0.5, dim=8)
+        a = attention_spectrum(A).values
+        found = dominance(a, np.array([-0.5 + 0.45j, -0.5 - 0.45j]))
+        assert found.quotient_index is not None
+        if abs(a[found.quotient_index[0]].imag) > 0.3:
+            return A
+
+
+def cosine_limit(case: Case, answer: Outcome) -> float:
+    """Limit of the mean cosine: 1 at consensus, ((n_+ - n_-)^2 - n) / (n (n - 1)) for one real
+    dominant mode with n_+ positive and n_- negative tokens (T4a, T4b); NaN otherwise."""
+    if answer is Outcome.SMOOTHING:
+        return 1.0
+    a, V = np.linalg.eig(case.A)
+    h = np.linalg.eigvals(case.H).astype(np.complex128)
+    _, i, j = largest_modulus(a, h)
+    if answer is not Outcome.NON_SMOOTHING or abs(a[i].imag) > 0 or abs(h[j].imag) > 0:
+        return float("nan")
+    balance = float(np.sign(V[:, i].real).sum())
+    n = len(a)
+    return (balance**2 - n) / (n * (n - 1))
