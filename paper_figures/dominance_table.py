@@ -138,30 +138,16 @@ def _under(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
             f"{100 - first[m]['outside_percent']:.1f}" for m in label
         ],
     }
+    below: Any = {"textcoords": "offset points", "va": "baseline", "fontsize": 8}
     for number, (header, cells) in enumerate(rows.items(), 1):
         # One text a cell: lines of one text with formulas would not keep level with their header.
         down = -12 - ROW_POINTS * number
         axis.annotate(
-            header,
-            xy=(0, 0),
-            xycoords="axes fraction",
-            xytext=(-4, down),
-            textcoords="offset points",
-            ha="right",
-            va="baseline",
-            fontsize=8,
-        )
+            header, (0, 0), (-4, down), xycoords="axes fraction", ha="right", **below
+        )  # fmt: skip
         for x, cell in enumerate(cells):
-            axis.annotate(
-                cell,
-                xy=(x, 0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, down),
-                textcoords="offset points",
-                ha="center",
-                va="baseline",
-                fontsize=8,
-            )
+            place = ("data", "axes fraction")
+            axis.annotate(cell, (x, 0), (0, down), xycoords=place, ha="center", **below)
 
 
 def _consensus_rows(part: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,20 +62,11 @@ class Context:
 class FigureModule(Protocol):
     """The contract of a figure: a module with these five names."""
 
-    @property
-    def NAME(self) -> str: ...
-
-    @property
-    def TITLE(self) -> str: ...
-
-    @property
-    def data(self) -> Any: ...  # (Context) -> pandas.DataFrame
-
-    @property
-    def draw(self) -> Any: ...  # (pandas.DataFrame) -> matplotlib.figure.Figure
-
-    @property
-    def caption(self) -> Any: ...  # (pandas.DataFrame) -> str
+    NAME: str
+    TITLE: str
+    data: Callable[[Context], pd.DataFrame]
+    draw: Callable[[pd.DataFrame], Figure]
+    caption: Callable[[pd.DataFrame], str]
 
 
 @dataclass(frozen=True)
@@ -156,10 +148,10 @@ def make_figure(module: FigureModule, context: Context, out: Path) -> FigureFile
     Raises what the figure raises; `InputError` where the folder cannot be written.
     """
     folder = output_folder(out)
-    table: pd.DataFrame = module.data(context)
-    caption: str = module.caption(table)
+    table = module.data(context)
+    caption = module.caption(table)
     with style():
-        figure: Figure = module.draw(table)
+        figure = module.draw(table)
         pdf = _render(figure, "pdf", {"Title": module.TITLE, "CreationDate": None, "ModDate": None})
         png = _render(figure, "png", {"Title": module.TITLE, "Software": None})
     stem = folder / module.NAME

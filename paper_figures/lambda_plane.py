@@ -158,21 +158,12 @@ _TINT = "#FBE3D6"
 
 def _plane(axis: Axes, spectrum: pd.DataFrame) -> None:
     discs = [disc(complex(x, y)) for x, y in zip(spectrum["re"], spectrum["im"], strict=True)]
-    for centre, radius in discs:
-        axis.add_patch(
-            Circle((centre.real, centre.imag), radius, facecolor=_TINT, edgecolor="none", zorder=0)
-        )
-    for centre, radius in discs:
-        axis.add_patch(
-            Circle(
-                (centre.real, centre.imag),
-                radius,
-                facecolor="none",
-                edgecolor=PALETTE["vermillion"],
-                linewidth=0.8,
-                zorder=1,
-            )
-        )
+    fill: Any = {"facecolor": _TINT, "edgecolor": "none", "zorder": 0}
+    edge: Any = {"fill": False, "edgecolor": PALETTE["vermillion"], "linewidth": 0.8, "zorder": 1}
+    # The edges lie above every tint.
+    for look in (fill, edge):
+        for centre, radius in discs:
+            axis.add_patch(Circle((centre.real, centre.imag), radius, **look))
     axis.add_patch(
         Circle((-0.5, 0.0), 0.5, fill=False, edgecolor="black", linestyle="--", zorder=4)
     )

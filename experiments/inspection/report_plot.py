@@ -25,17 +25,11 @@ _PART_COLOUR = {
     "ffn_gains": "purple",
 }
 _PART_LABEL = {"body": "one scale", "scales": "token scales", "gains": "gains"}
-_REGION_LABEL = {
-    "zero": "0 (exact)",
-    "universal_disc": "|h + 1/2| ≤ 1/2",
-    "positive": "Re h > 0",
-    "other": "other",
-}
-_REGION_COLOUR = {
-    "zero": "light",
-    "universal_disc": "vermillion",
-    "positive": "blue",
-    "other": "orange",
+_REGION = {
+    "zero": ("light", "0 (exact)"),
+    "universal_disc": ("vermillion", "|h + 1/2| ≤ 1/2"),
+    "positive": ("blue", "Re h > 0"),
+    "other": ("orange", "other"),
 }
 
 
@@ -68,15 +62,8 @@ def draw(report: Findings) -> Figure:
 
 
 def _ratio(axis: Axes, table: pd.DataFrame) -> None:
-    for k, (suffix, label) in enumerate((("", "all tokens"), ("_without_cls", "without CLS"))):
-        name = f"log_hfc_lfc{suffix}"
-        if name not in table:
-            continue
-        colour = PALETTE[_LINES[k]]
-        axis.plot(table["layer"], np.exp(table[name]), color=colour, marker="o", label=label)
-        if f"{name}_p05" in table:
-            low, high = np.exp(table[f"{name}_p05"]), np.exp(table[f"{name}_p95"])
-            axis.fill_between(table["layer"], low, high, color=colour, alpha=0.12, linewidth=0)
+    both = {"log_hfc_lfc": "all tokens", "log_hfc_lfc_without_cls": "without CLS"}
+    _lines(axis, table, both, bands=True, exponential=True)
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axis.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -90,15 +77,23 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
 
 
 def _lines(
-    axis: Axes, table: pd.DataFrame, names: dict[str, str], *, bands: bool = False, first: int = 0
+    axis: Axes,
+    table: pd.DataFrame,
+    names: dict[str, str],
+    *,
+    bands: bool = False,
+    first: int = 0,
+    exponential: bool = False,
 ) -> None:
+    """Columns against the layer; bands from _p05 to _p95; exponential: the columns are logs."""
+    shown = np.exp if exponential else np.asarray
     for k, (name, label) in enumerate(names.items()):
         if name not in table:
             continue
         colour = PALETTE[_LINES[k + first]]
-        axis.plot(table["layer"], table[name], color=colour, marker="o", label=label)
+        axis.plot(table["layer"], shown(table[name]), color=colour, marker="o", label=label)
         if bands and f"{name}_p05" in table:
-            low, high = table[f"{name}_p05"], table[f"{name}_p95"]
+            low, high = shown(table[f"{name}_p05"]), shown(table[f"{name}_p95"])
             axis.fill_between(table["layer"], low, high, color=colour, alpha=0.12, linewidth=0)
 
 
@@ -117,7 +112,11 @@ def _account(axis: Axes, inner: pd.DataFrame) -> None:
 
 
 def _stack(
-    axis: Axes, x: pd.Series, values: Sequence[np.ndarray], colours: list[str], labels: list[str]
+    axis: Axes,
+    x: pd.Series,
+    values: Sequence[np.ndarray],
+    colours: Sequence[str],
+    labels: Sequence[str],
 ) -> None:
     """Bars stacked upward and downward by sign."""
     up, down = np.zeros(len(x)), np.zeros(len(x))
@@ -129,8 +128,8 @@ def _stack(
 
 def _regions(axis: Axes, inner: pd.DataFrame) -> None:
     values = [np.asarray(inner[f"h_{name}"], dtype=float) for name in REGIONS]
-    colours = [_REGION_COLOUR[name] for name in REGIONS]
-    _stack(axis, inner["layer"], values, colours, [_REGION_LABEL[name] for name in REGIONS])
+    colours, labels = zip(*(_REGION[name] for name in REGIONS), strict=True)
+    _stack(axis, inner["layer"], values, colours, labels)
     if "consensus_share" in inner:
         axis.plot(
             inner["layer"], inner["consensus_share"], "k.-", linewidth=0.8,

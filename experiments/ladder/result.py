@@ -42,23 +42,24 @@ class LadderResult:
     skipped: dict[str, str]
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One a rung: its name, score, cost and what it was fitted on."""
+        return [
+            {
+                "rung": rung.name,
+                **asdict(rung.score),
+                "multiply_adds": rung.cost,
+                "cost_share": None if rung.cost is None else rung.cost / self.model_cost,
+                "calibration": rung.calibration,
+                "copies": rung.copies,
+                "note": rung.note,
+            }
+            for rung in self.rungs
+        ]
+
     def to_frame(self) -> pd.DataFrame:
         """One row a rung: scores with their intervals, cost and calibration."""
-        rows = []
-        for rung in self.rungs:
-            share = float("nan") if rung.cost is None else rung.cost / self.model_cost
-            rows.append(
-                {
-                    "rung": rung.name,
-                    **asdict(rung.score),
-                    "multiply_adds": rung.cost,
-                    "cost_share": share,
-                    "calibration": rung.calibration,
-                    "copies": rung.copies,
-                    "note": rung.note,
-                }
-            )
-        return pd.DataFrame(rows).astype({"multiply_adds": "Int64"})
+        return pd.DataFrame(self.rows()).astype({"multiply_adds": "Int64", "cost_share": float})
 
     def by_layer(self) -> pd.DataFrame:
         """R^2 of each layer alone (around its held-out mean), a column a rung."""
@@ -73,21 +74,10 @@ class LadderResult:
 
     def to_json_object(self) -> dict[str, Any]:
         """Everything but the single predictions."""
-        rungs = []
-        for rung in self.rungs:
-            values = {name: json_number(value) for name, value in asdict(rung.score).items()}
-            share = None if rung.cost is None else rung.cost / self.model_cost
-            rungs.append(
-                {
-                    "rung": rung.name,
-                    **values,
-                    "multiply_adds": rung.cost,
-                    "cost_share": share,
-                    "calibration": rung.calibration,
-                    "copies": rung.copies,
-                    "note": rung.note,
-                }
-            )
+        rungs = [
+            {key: json_number(x) if isinstance(x, float) else x for key, x in row.items()}
+            for row in self.rows()
+        ]
         layers = {
             name: [json_number(value) for value in column]
             for name, column in self.by_layer().items()

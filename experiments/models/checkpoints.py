@@ -28,10 +28,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         try:
             return load_file(path)
         except (SafetensorError, OSError) as error:
-            raise InputError(
-                f"'{path}' is no intact safetensors file ({error}): it may be cut short; download "
-                "it again"
-            ) from error
+            raise _damaged(path, error) from error
     if path.suffix not in PICKLES:
         raise InputError(
             f"'{path}' is of a kind that is not read ('{path.suffix}'): convert the weights to "
@@ -64,10 +61,13 @@ def check_header(path: Path) -> None:
         with safe_open(path, "pt") as opened:
             opened.keys()
     except (SafetensorError, OSError) as error:
-        raise InputError(
-            f"'{path}' is no intact safetensors file ({error}): it may be cut short; download it "
-            "again"
-        ) from error
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"'{path}' is no intact safetensors file ({error}): it may be cut short; download it again"
+    )
 
 
 def unwrapped(weights: Mapping[str, object]) -> dict[str, Tensor]:
