@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product as pairs
 from typing import Any
 
 import sympy as sp
@@ -35,10 +36,10 @@ def _block_form() -> list[sp.Expr]:
     W = symbolic_matrix(2, 2, "w")
     J = sp.ones(n, n) / n
     P, S = sp.eye(n) - J, sp.eye(n) - tau * J
-    m, Y = sp.ones(1, n) / n * X, P * X
-    mean_of_layer = m + m * W + sp.ones(1, n) / n * A * Y * W
-    after, before = S * (X + A * X * W), S * X + A * S * X * W
     row = sp.ones(1, n) / n
+    m, Y = row * X, P * X
+    mean_of_layer = m + m * W + row * A * Y * W
+    after, before = S * (X + A * X * W), S * X + A * S * X * W
     residuals = [
         P * after - Y - P * A * Y * W,
         P * before - Y - P * A * Y * W,
@@ -56,30 +57,26 @@ def _law(drawn: Any) -> None:
         expected *= exact.characteristic(
             exact.plus_identity(exact.kronecker(H, rational_quotient(A)))
         )
-    plain, after, before = X0, X0, X0
     for place in (AFTER, BEFORE):
         equal(exact.characteristic(operator(A, H, tau, place)), expected)
-    for _ in range(3):
-        plain = exact.layer(A, H, plain)
-        after, before = step(A, H, after, tau, AFTER), step(A, H, before, tau, BEFORE)
-        equal(exact.centred(after), exact.centred(plain))
-        equal(exact.centred(before), exact.centred(plain))
+        X = X0
+        for depth in range(1, 4):
+            X = step(A, H, X, tau, place)
+            equal(exact.centred(X), exact.centred(exact.layer(A, H, X0, depth)))
 
 
 def _thresholds() -> None:
     """tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks are (1 - tau) H
     and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies HFC/LFC by exactly r/|1 - tau|: 1 at
     tau = 1/6 and 11/6."""
-    rate = Fraction(5, 6)
-    for tau in ("0", "1/12", "1/6", "1/2", "11/6", "2", "3"):
-        t = Fraction(tau)
-        for place in (AFTER, BEFORE):
-            X = exact.column("1 2")
-            for _ in range(4):
-                Z = step(AA, exact.matrix("1/2"), X, t, place)
-                (hfc, lfc), (moved, low) = squared_norms(X), squared_norms(Z)
-                equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
-                X = Z
+    rate, taus = Fraction(5, 6), map(Fraction, ["0", "1/12", "1/6", "1/2", "11/6", "2", "3"])
+    for t, place in pairs(taus, (AFTER, BEFORE)):
+        X = exact.column("1 2")
+        for _ in range(4):
+            Z = step(AA, exact.matrix("1/2"), X, t, place)
+            (hfc, lfc), (moved, low) = squared_norms(X), squared_norms(Z)
+            equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
+            X = Z
     X = step(AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
     equal(squared_norms(X)[1], 0)
 
@@ -87,18 +84,11 @@ def _thresholds() -> None:
 def _measured(effort: Effort) -> list[Measurement]:
     rows = []
     # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
-    for tau, place, constant in (
-        ("1/10", AFTER, False),
-        ("1/10", BEFORE, False),
-        ("2", AFTER, False),
-        ("5/2", BEFORE, False),
-        ("1/2", AFTER, True),
-        ("3/2", BEFORE, True),
-        ("1/3", AFTER, True),
-    ):
-        t = Fraction(tau)
-        what = f"tau = {tau}, {place}" + ": constant" * constant
-        predicted = 0.0 if constant else math.log(0.75 / abs(1 - float(t)))
+    falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
+    for tau, place in [*falling, ("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)]:
+        t, falls = Fraction(tau), (tau, place) in falling
+        what = f"tau = {tau}, {place}" + ": constant" * (not falls)
+        predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
         found = slope(operator(A3, exact.diagonal("1 -1/2"), t, place), START, (200, 400))
         rows.append(Measurement(what, predicted, found, 1e-8))
     return rows

@@ -83,13 +83,8 @@ def _below_the_floor() -> None:
 def _measured(effort: Effort) -> list[Measurement]:
     # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
     rows, start, h, a = [], matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
-    for tau, place in (
-        ("0", AFTER),
-        ("1/2", AFTER),
-        ("1/2", BEFORE),
-        ("1", BEFORE),
-        ("3/2", AFTER),
-    ):
+    cases = ("0", AFTER), ("1/2", AFTER), ("1/2", BEFORE), ("1", BEFORE), ("3/2", AFTER)
+    for tau, place in cases:
         t = Fraction(tau)
         predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
         state = measured.powers(operator(A3, [[h]], t, place), start, [400])[400]

@@ -88,12 +88,11 @@ def _singular_value_bound() -> None:
 
 @st.composite
 def _patterns(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]:
-    values = [Fraction(x) for x in ("1", "1/2", "0", "-1/2", "-1", "1/3")]
+    values = [*map(Fraction, ["1", "1/2", "0", "-1/2", "-1", "1/3"])]
+    targets = [*map(Fraction, ["-4", "-3", "-2", "-3/2", "-1", "-4/3", "0", "1", "2"])]
     a = draw_(st.lists(st.sampled_from(values), min_size=1, max_size=4))
-    targets = [Fraction(x) for x in ("-4", "-3", "-2", "-3/2", "-1", "-4/3", "0", "1", "2")]
     h = draw_(st.lists(st.sampled_from(targets), min_size=1, max_size=3))
-    A = draw_(draw.with_jordan_blocks([(x, 1) for x in a]))
-    H = draw_(draw.with_jordan_blocks([(x, 1) for x in h]))
+    A, H = (draw_(draw.with_jordan_blocks([(x, 1) for x in spectrum])) for spectrum in (a, h))
     return A, a, H, h, draw_(draw.SEEDS)
 
 

@@ -87,13 +87,8 @@ def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
 @st.composite
 def _layers(pick: Any) -> tuple[int, int, int, int, int]:
     """n, d, a power of ten for the spread of the tokens and one for their mean, a seed."""
-    return (
-        pick(st.integers(2, 6)),
-        pick(st.integers(1, 4)),
-        pick(st.integers(-3, 1)),
-        pick(st.integers(-2, 1)),
-        pick(SEEDS),
-    )
+    n, d = pick(st.integers(2, 6)), pick(st.integers(1, 4))
+    return n, d, pick(st.integers(-3, 1)), pick(st.integers(-2, 1)), pick(SEEDS)
 
 
 def _law(drawn: tuple[int, int, int, int, int]) -> None:
@@ -117,11 +112,8 @@ def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     E = mp.matrix([["0.1", "0.15"], ["-0.15", "0.05"], ["0.05", "-0.2"]])
     E = E * (mp.mpf("0.3") / norm(E))
     X = mp.matrix([[E[i, 0] + 1, E[i, 1] - mp.mpf("0.5")] for i in range(3)])
-    return (
-        X,
-        mp.matrix([["1", "0.5"], ["-0.25", "2"]]),
-        mp.matrix([["0.75", "0.25"], ["0", "-0.5"]]),
-    )
+    M, W = [["1", "0.5"], ["-0.25", "2"]], [["0.75", "0.25"], ["0", "-0.5"]]
+    return X, mp.matrix(M), mp.matrix(W)
 
 
 def _tripling(effort: Effort) -> list[Measurement]:
