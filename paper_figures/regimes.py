@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.generators.attention import (
+    Softmax,
     SymmetricIndefinite,
     sinkhorn,
-    softmax_attention,
 )
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.spectra.radii import largest_modulus
@@ -59,7 +59,7 @@ def cases(seed: int) -> list[Case]:
 def _complex_dominant(rng: np.random.Generator) -> Array:
     """The first softmax attention drawn whose dominant mode at h = -1/2 + 0.45i is non-real."""
     while True:
-        A = softmax_attention(TOKENS, rng=rng, temperature=0.5, dim=8)
+        A = Softmax(temperature=0.5, dim=8).draw(TOKENS, rng=rng)
         a = attention_spectrum(A).values
         found = dominance(a, np.array([-0.5 + 0.45j, -0.5 - 0.45j]))
         assert found.quotient_index is not None

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from oversmoothing.experiments.bench.benchmark import Row, measurement
-from oversmoothing.simulations.generators.attention import softmax_attention
-from oversmoothing.simulations.generators.value_projection import low_rank_factors
+from oversmoothing.simulations.generators.attention import Softmax
+from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra import (
     HeadValues,
     SpectralVerdicts,
@@ -45,10 +45,9 @@ def cases(images: int, layers: int = LAYERS, heads: int = HEADS) -> Iterator[Cas
     for layer in range(layers):
         temperature = 1 / LOGIT_STD[layer % len(LOGIT_STD)]
         for _ in range(heads):
-            head = head_values(*low_rank_factors(WIDTH, rng=rng, rank=RANK))
-            A = softmax_attention(
-                TOKENS, rng=rng, temperature=temperature, dim=RANK, batch=(images,)
-            )
+            head = head_values(*LowRank(rank=RANK).factors(WIDTH, rng=rng))
+            kind = Softmax(temperature=float(temperature), dim=RANK)
+            A = kind.draw(TOKENS, rng=rng, batch=(images,))
             yield head, A.astype(np.float32)
 
 

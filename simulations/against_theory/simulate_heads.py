@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.against_theory.simulate import DTYPES, log_spaced_depths
-from oversmoothing.simulations.generators.attention import softmax_attention
+from oversmoothing.simulations.generators.attention import Causal, Softmax
 from oversmoothing.simulations.heads.evolve_heads import Drawn, Fixed, FromState, evolve_heads
 from oversmoothing.simulations.heads.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
@@ -95,9 +95,8 @@ def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
     size = math.sqrt(c.scale)
 
     def draw_A(rng: np.random.Generator) -> NDArray[np.float64]:
-        return softmax_attention(
-            n, rng=rng, temperature=c.temperature, batch=(heads,), causal=c.causal
-        )
+        kind = Causal if c.causal else Softmax
+        return kind(temperature=c.temperature).draw(n, rng=rng, batch=(heads,))
 
     def draw_from_state(rng: np.random.Generator) -> FromState:
         W_Q, W_K = rng.standard_normal((2, heads, d, rank)) / math.sqrt(d)

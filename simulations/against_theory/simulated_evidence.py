@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.generators.attention import SymmetricPsd, softmax_attention
+from oversmoothing.simulations.generators.attention import Softmax, SymmetricPsd
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.depth.closed_form import closed_form
@@ -127,7 +127,7 @@ def _certify_all(
 ) -> Settled:
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
-        A = softmax_attention(197, rng=rng, temperature=temperature)
+        A = Softmax(temperature=temperature).draw(197, rng=rng)
         found = certified_dominance(A, make(rng, 64))
         if found.verdict == "UNDECIDED":
             yield False

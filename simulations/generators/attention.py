@@ -40,37 +40,6 @@ def row_softmax(logits: Array) -> Array:
     return result
 
 
-def attention_from_tokens(
-    X: Array, W_Q: Array, W_K: Array, *, temperature: float = 1.0, causal: bool = False
-) -> Array:
-    """softmax(X W_Q W_K^T X^T / (sqrt(k) temperature)) [..., n, n] for X [..., n, dim], W [dim, k].
-
-    causal masks the entries above the diagonal. Raises `InputError` for temperature <= 0.
-    """
-    if not (temperature > 0 and math.isfinite(temperature)):
-        raise InputError(f"temperature must be a positive number, not {temperature}")
-    logits = (X @ W_Q) @ np.swapaxes(X @ W_K, -1, -2)
-    logits = logits / (math.sqrt(W_Q.shape[-1]) * temperature)
-    if causal:
-        n = logits.shape[-1]
-        logits = np.where(np.tri(n, dtype=bool), logits, -np.inf)
-    return row_softmax(logits)
-
-
-def softmax_attention(
-    n: int,
-    *,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    dim: int = 16,
-    batch: tuple[int, ...] = (),
-    causal: bool = False,
-) -> Array:
-    """Softmax attention of random tokens, queries and keys [*batch, n, n]; causal masks it."""
-    X, W_Q, W_K = _tokens(n, dim, batch, rng), _weights(dim, batch, rng), _weights(dim, batch, rng)
-    return attention_from_tokens(X, W_Q, W_K, temperature=temperature, causal=causal)
-
-
 def sinkhorn(K: Array) -> Array:
     """The doubly stochastic D_1 K D_2 of a positive K [..., n, n], rows and columns within n eps.
 
@@ -92,29 +61,33 @@ def sinkhorn(K: Array) -> Array:
     )
 
 
-def _tokens(n: int, dim: int, batch: tuple[int, ...], rng: np.random.Generator) -> Array:
-    if n < 1 or dim < 1:
-        raise InputError(f"n and dim must be at least 1, not {n} and {dim}")
-    return rng.standard_normal((*batch, n, dim))
-
-
-def _weights(dim: int, batch: tuple[int, ...], rng: np.random.Generator) -> Array:
-    result: Array = rng.standard_normal((*batch, dim, dim)) / math.sqrt(dim)
-    return result
-
-
-# ----------------------------------------------------------------------------- the generators
-
-
 class AttentionGenerator(Options):
-    """How A is drawn."""
+    """Softmax of logits of random tokens; a kind says which logits, and what becomes of A."""
 
     temperature: float = Field(default=1.0, gt=0, description="divides the logits")
     dim: int = Field(default=16, ge=1, description="width of queries and keys")
 
     def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
         """A [*batch, n, n]. Raises `InputError` for sizes that do not fit."""
-        raise NotImplementedError
+        if n < 1:
+            raise InputError(f"n must be at least 1, not {n}")
+        logits = self._logits(rng.standard_normal((*batch, n, self.dim)), rng)
+        return row_softmax(logits / (math.sqrt(self.dim) * self.temperature))
+
+    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+        """X W_Q W_K^T X^T."""
+        return _products(X @ _weights(X, rng), X @ _weights(X, rng))
+
+
+def _products(Q: Array, K: Array) -> Array:
+    result: Array = Q @ np.swapaxes(K, -1, -2)
+    return result
+
+
+def _weights(X: Array, rng: np.random.Generator) -> Array:
+    dim = X.shape[-1]
+    result: Array = rng.standard_normal((*X.shape[:-2], dim, dim)) / math.sqrt(dim)
+    return result
 
 
 class Softmax(AttentionGenerator):
@@ -122,19 +95,15 @@ class Softmax(AttentionGenerator):
 
     kind: Literal["softmax"] = "softmax"
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
-        t, dim = self.temperature, self.dim
-        return softmax_attention(n, rng=rng, temperature=t, dim=dim, batch=batch)
-
 
 class SymmetricPsd(AttentionGenerator):
     """W_Q = W_K, so that W_Q W_K^T is symmetric and PSD: spec(A) is real and in [0, 1] (T1g)."""
 
     kind: Literal["symmetric_psd"] = "symmetric_psd"
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
-        X, W = _tokens(n, self.dim, batch, rng), _weights(self.dim, batch, rng)
-        return attention_from_tokens(X, W, W, temperature=self.temperature)
+    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+        queries = X @ _weights(X, rng)
+        return _products(queries, queries)
 
 
 class SymmetricIndefinite(AttentionGenerator):
@@ -142,10 +111,10 @@ class SymmetricIndefinite(AttentionGenerator):
 
     kind: Literal["symmetric_indefinite"] = "symmetric_indefinite"
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
-        X, W = _tokens(n, self.dim, batch, rng), _weights(self.dim, batch, rng)
+    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+        W = _weights(X, rng)
         signs = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
-        return attention_from_tokens(X, W * signs, W, temperature=self.temperature)
+        return _products(X @ (W * signs), X @ W)
 
 
 class Causal(AttentionGenerator):
@@ -153,9 +122,8 @@ class Causal(AttentionGenerator):
 
     kind: Literal["causal"] = "causal"
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
-        t, dim = self.temperature, self.dim
-        return softmax_attention(n, rng=rng, temperature=t, dim=dim, batch=batch, causal=True)
+    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+        return np.where(np.tri(X.shape[-2], dtype=bool), super()._logits(X, rng), -np.inf)
 
 
 class DoublyStochastic(AttentionGenerator):
@@ -167,17 +135,15 @@ class DoublyStochastic(AttentionGenerator):
     kind: Literal["doubly_stochastic"] = "doubly_stochastic"
 
     def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
-        t, dim = self.temperature, self.dim
-        return sinkhorn(softmax_attention(n, rng=rng, temperature=t, dim=dim, batch=batch))
+        return sinkhorn(super().draw(n, rng=rng, batch=batch))
 
 
 class Asymmetric(AttentionGenerator):
-    """A = softmax(X M X^T / (sqrt(dim) temperature)), M = W_Q W_K^T between two extremes.
+    """W_Q W_K^T = sqrt(1 - t) S + sqrt(t) K between two extremes, t the asymmetry.
 
-    M = sqrt(1 - t) S + sqrt(t) K, t the asymmetry: S symmetric and K antisymmetric, both Gaussian
-    with entries of variance 1/dim off the diagonal. t = 0: real spectrum (T1g); t = 1/2:
-    independent Gaussian entries off the diagonal; t is the share of ||M||_F^2 that is antisymmetric
-    for large dim.
+    S is symmetric and K antisymmetric, both Gaussian with entries of variance 1/dim off the
+    diagonal. t = 0: real spectrum (T1g); t = 1/2: independent Gaussian entries off the diagonal; t
+    is the share of the squared Frobenius norm that is antisymmetric for large dim.
     """
 
     kind: Literal["asymmetric"] = "asymmetric"
@@ -185,14 +151,12 @@ class Asymmetric(AttentionGenerator):
         default=0.5, ge=0, le=1, description="share of ||W_Q W_K^T||^2 that is antisymmetric"
     )
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
-        X, dim = _tokens(n, self.dim, batch, rng), self.dim
-        first, second = rng.standard_normal((2, *batch, dim, dim))
+    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+        first, second = rng.standard_normal((2, *X.shape[:-2], self.dim, self.dim))
         S, K = first + np.swapaxes(first, -1, -2), second - np.swapaxes(second, -1, -2)
         t = self.asymmetry
-        M = (math.sqrt(1.0 - t) * S + math.sqrt(t) * K) / math.sqrt(2.0 * dim)
-        logits = (X @ M) @ np.swapaxes(X, -1, -2)
-        return row_softmax(logits / (math.sqrt(dim) * self.temperature))
+        M = (math.sqrt(1.0 - t) * S + math.sqrt(t) * K) / math.sqrt(2.0 * self.dim)
+        return _products(X @ M, X)
 
 
 class NearlyReducible(AttentionGenerator):
@@ -209,9 +173,7 @@ class NearlyReducible(AttentionGenerator):
     def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
         if self.blocks > n:
             raise InputError(f"blocks must lie between 1 and n = {n}, not {self.blocks}")
-        full = softmax_attention(
-            n, rng=rng, temperature=self.temperature, dim=self.dim, batch=batch
-        )
+        full = super().draw(n, rng=rng, batch=batch)
         group = np.arange(n) * self.blocks // n
         inside = np.where(group[:, None] == group[None, :], full, 0.0)
         inside = inside / inside.sum(axis=-1, keepdims=True)

@@ -83,23 +83,6 @@ def real_form(eigenvalues: Sequence[complex]) -> Array:
     return D
 
 
-def low_rank_factors(
-    d: int, *, rng: np.random.Generator, rank: int, scale: float = 1.0
-) -> tuple[Array, Array]:
-    """(W_V [d, rank], W_proj [rank, d]) with H = (W_V W_proj)^T; entries N(0, scale / d).
-
-    For large d the non-zero spectrum fills |h| <= scale sqrt(rank / d). Raises `InputError` unless
-    1 <= rank <= d.
-    """
-    if not 1 <= rank <= d:
-        raise InputError(f"rank must lie between 1 and d = {d}, not {rank}")
-    if scale < 0:
-        raise InputError(f"scale must be >= 0, not {scale}")
-    W_V = rng.standard_normal((d, rank)) * math.sqrt(scale / d)
-    W_proj = rng.standard_normal((rank, d)) * math.sqrt(scale / d)
-    return W_V, W_proj
-
-
 def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
     if basis not in BASES:
         raise InputError(f"basis must be one of {', '.join(BASES)}, not '{basis}'")
@@ -219,15 +202,22 @@ class Ginibre(ValueGenerator):
 
 
 class LowRank(ValueGenerator):
-    """H = (W_V W_proj)^T of one head; see `low_rank_factors`."""
+    """H = (W_V W_proj)^T of one head, the entries of its factors N(0, scale / d).
+
+    For large d the non-zero spectrum fills |h| <= scale sqrt(rank / d).
+    """
 
     kind: Literal["low_rank"] = "low_rank"
     scale: Scale = 1.0
     rank: int = Field(default=1, ge=1, description="rank of a head")
 
     def factors(self, d: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
-        """(W_V [d, rank], W_proj [rank, d])."""
-        return low_rank_factors(d, rng=rng, rank=self.rank, scale=self.scale)
+        """(W_V [d, rank], W_proj [rank, d]). Raises `InputError` for a rank above d."""
+        if self.rank > d:
+            raise InputError(f"rank must lie between 1 and d = {d}, not {self.rank}")
+        size = math.sqrt(self.scale / d)
+        W_V = rng.standard_normal((d, self.rank)) * size
+        return W_V, rng.standard_normal((self.rank, d)) * size
 
     def draw(self, d: int, *, rng: np.random.Generator) -> Array:
         W_V, W_proj = self.factors(d, rng=rng)

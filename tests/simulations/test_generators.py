@@ -15,7 +15,6 @@ from oversmoothing.simulations.generators.attention import (
     Softmax,
     SymmetricIndefinite,
     SymmetricPsd,
-    attention_from_tokens,
     row_softmax,
     sinkhorn,
 )
@@ -28,7 +27,6 @@ from oversmoothing.simulations.generators.value_projection import (
     Goe,
     LowRank,
     chosen_spectrum,
-    low_rank_factors,
     random_basis,
     random_orthogonal,
     real_form,
@@ -141,7 +139,7 @@ def test_bad_attention_options_are_refused(name: str, bad: dict) -> None:
     with pytest.raises(InputError):
         choose("attention", ATTENTION, name, bad).draw(4, rng=rng(0))
     with pytest.raises(InputError):
-        attention_from_tokens(np.ones((2, 1)), np.ones((1, 1)), np.ones((1, 1)), temperature=-1)
+        choose("attention", ATTENTION, "softmax", {"temperature": -1.0})
 
 
 # -------------------------------------------------------------------------------------- H
@@ -196,7 +194,7 @@ def test_gaussian_ensembles_have_their_radii() -> None:
 @given(st.integers(1, 6), SEEDS)
 def test_low_rank_heads(d: int, seed: int) -> None:
     rank = 1 + seed % d
-    W_V, W_proj = low_rank_factors(d, rng=rng(seed), rank=rank)
+    W_V, W_proj = LowRank(rank=rank).factors(d, rng=rng(seed))
     H = LowRank(rank=rank).draw(d, rng=rng(seed))
     assert (H == (W_V @ W_proj).T).all() and np.linalg.matrix_rank(H) == rank
 

@@ -14,9 +14,8 @@ from oversmoothing.simulations.generators.attention import (
     NearlyReducible,
     Softmax,
     SymmetricPsd,
-    softmax_attention,
 )
-from oversmoothing.simulations.generators.value_projection import chosen_spectrum, low_rank_factors
+from oversmoothing.simulations.generators.value_projection import LowRank, chosen_spectrum
 from oversmoothing.simulations.spectra import dense_values, head_values, spectral_verdicts, steps
 from oversmoothing.simulations.spectra.head_values import hull_corners
 from oversmoothing.simulations.spectra.powers import centred, first_power, squared
@@ -36,14 +35,14 @@ def batch(seed: int, m: int, n: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return np.concatenate(
         [
-            softmax_attention(n, rng=rng, temperature=t, dim=8, batch=(1,))
+            Softmax(temperature=t, dim=8).draw(n, rng=rng, batch=(1,))
             for t in np.geomspace(0.1, 3, m)
         ]
     )
 
 
 def gaussian_factors(seed: int, d: int, r: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    return low_rank_factors(d, rng=np.random.default_rng(seed), rank=r, scale=scale)
+    return LowRank(rank=r, scale=scale).factors(d, rng=np.random.default_rng(seed))
 
 
 def plain(A: np.ndarray, values: np.ndarray) -> tuple[float, float]:
@@ -86,7 +85,7 @@ def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
     seed: int, n: int, r: int, gap: int
 ) -> None:
     """H is scaled until rho_C = rho_Q, then by 1 +- 10^-gap: the hardest cases there are."""
-    A = softmax_attention(n, rng=np.random.default_rng(seed), temperature=0.3, dim=8)
+    A = Softmax(temperature=0.3, dim=8).draw(n, rng=np.random.default_rng(seed))
     a = np.linalg.eigvals(quotient(A))
     W_V, W_O = gaussian_factors(seed, r + 2, r, 1.0)
     core = np.linalg.eigvals(W_O @ W_V)
