@@ -18,7 +18,7 @@ from oversmoothing.theory.layer.perron import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
-from oversmoothing.theory.numbers.rational import exact_stationary, to_flint
+from oversmoothing.theory.numbers.rational import exact_stationary, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.spectra.radii import multipliers
@@ -118,7 +118,7 @@ def test_complement_basis_is_orthonormal_and_orthogonal_to_ones(n):
 
 @given(own.attention(1, 6, zeros=True))
 def test_T1d_stationary_distribution_is_right_to_every_digit(A):
-    floating = own.floating(A)
+    floating = to_float(A)
     classes = [list(map(int, c)) for c in closed_classes(floating)]
     exact = exact_stationary(A, classes)
     pi = stationary_distribution(floating)
@@ -132,7 +132,7 @@ def test_T1d_stationary_distribution_is_right_to_every_digit(A):
 def test_T1d_stationary_distribution_of_a_nearly_reducible_A_keeps_relative_accuracy():
     e, f = Fraction(1, 10**12), Fraction(1, 10**9)
     A = [[1 - e, e], [f, 1 - f]]
-    pi = stationary_distribution(own.floating(A))
+    pi = stationary_distribution(to_float(A))
     assert pi[0] / pi[1] == pytest.approx(1000, rel=1e-3)
 
 

@@ -36,6 +36,8 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.numbers.exact_matrix import product
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
@@ -96,7 +98,7 @@ def conjugated(draw):
         )
     )
     M = draw(own.with_jordan_blocks(blocks))
-    return own.floating(M), [complex(value) for value, size in blocks for _ in range(size)]
+    return to_float(M), [complex(value) for value, size in blocks for _ in range(size)]
 
 
 @given(conjugated())
@@ -114,14 +116,14 @@ def dyadic_pair(draw):
     quarters = st.integers(-12, 12).map(lambda k: Fraction(k, 4))
     x, y = draw(quarters), draw(quarters.filter(bool))
     S, inverse = draw(own.unimodular(2))
-    return own.product(own.product(S, [[x, -y], [y, x]]), inverse), complex(x, y)
+    return product(product(S, [[x, -y], [y, x]]), inverse), complex(x, y)
 
 
 @given(dyadic_pair(), dyadic_pair())
 @settings(max_examples=300)
 def test_chosen_complex_spectra_are_contained(first, second):
     M = np.zeros((4, 4))
-    M[:2, :2], M[2:, 2:] = own.floating(first[0]), own.floating(second[0])
+    M[:2, :2], M[2:, 2:] = to_float(first[0]), to_float(second[0])
     M[0, 3] = 1.0  # a coupling that leaves the spectrum
     values = [first[1], first[1].conjugate(), second[1], second[1].conjugate()]
     found = enclose(M)
@@ -174,7 +176,7 @@ def test_a_head_has_its_zeros_exactly_and_its_core_in_discs(d, r, seed):
 def test_certified_verdicts_are_never_wrong(case):
     """Exact truth for the binary64 case against the float64 certificate of the same case."""
     A, H, _ = case
-    floats = own.floating(A), own.floating(H)
+    floats = to_float(A), to_float(H)
     found = certified_dominance(*floats)
     exact = make_case(floats[0].tolist(), floats[1].tolist())
     assume(len(A) > 1)
@@ -192,7 +194,7 @@ def test_certified_verdicts_are_never_wrong(case):
 def test_near_ties_never_certify_wrongly(attention, k, side):
     A, a = attention
     h = threshold(a) + side * Fraction(1, 10**k)
-    floats = own.floating(A), [[float(h)]]
+    floats = to_float(A), [[float(h)]]
     body = certify(make_case(floats[0].tolist(), floats[1]))
     exact = make_case(floats[0].tolist(), floats[1])
     true_a = exact.rational_A[0][0] + exact.rational_A[1][1] - 1

@@ -32,6 +32,7 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.case import EXACT_SIZE, make_case, read_case
 from oversmoothing.theory.numbers.balls import at_precision, largest
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
 
@@ -393,7 +394,7 @@ def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch):
 @settings(max_examples=60)
 def test_all_stages_agree(drawn):
     A, H, _ = drawn
-    case = make_case(own.floating(A), own.floating(H))
+    case = make_case(to_float(A), to_float(H))
     assume(case.n > 1)
     exact, _ = exact_stage(case)
     for stage in (float_stage, ball_stage):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.rational import from_flint, to_flint
+from oversmoothing.theory.numbers.rational import from_flint, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 from oversmoothing.theory.verdict.dominance import (
@@ -132,7 +132,7 @@ def test_T3f_joint_conjugates_tie_and_the_winner_has_opposite_signs(A, pair):
 def test_exact_radii_agree_with_lapack_for_complex_spectra(A, pair):
     H, h = pair
     result = verdict(A=A, H=H)
-    a = np.linalg.eigvals(own.floating(A))
+    a = np.linalg.eigvals(to_float(A))
     a = np.delete(a, np.argmin(np.abs(a - 1)))
     found = dominance(a, np.array([h, h.conjugate()]))
     assert result.rho_consensus == pytest.approx(found.rho_consensus, rel=1e-9)

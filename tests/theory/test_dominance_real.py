@@ -10,6 +10,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.verdict.dominance import dominance, real_verdict, safe_interval, threshold
 from oversmoothing.theory.verdict.verdict import verdict
@@ -125,7 +126,7 @@ def test_near_ties_are_decided_exactly_and_never_wrongly_in_floats(attention, k,
     assert verdict(A=A, H=[[h]]).verdict == truth
     # The float case is its own case (rounded A and h): it may be undecided, and where it is
     # decided against the fractions the margin must be within the rounding of the input.
-    rounded = verdict(A=own.floating(A), H=[[float(h)]])
+    rounded = verdict(A=to_float(A), H=[[float(h)]])
     if rounded.verdict not in (truth, "UNDECIDED"):
         assert abs(rounded.margin) <= 1e-14 * (1 + abs(float(h)))
 
@@ -135,7 +136,7 @@ def test_near_ties_are_decided_exactly_and_never_wrongly_in_floats(attention, k,
 def test_the_numerical_verdict_agrees_with_the_exact_one_or_says_undecided(case):
     A, H, _ = case
     exact = verdict(A=A, H=H)
-    numerical = verdict(A=own.floating(A), H=own.floating(H))
+    numerical = verdict(A=to_float(A), H=to_float(H))
     assert numerical.status == "numerical"
     assert numerical.verdict in (exact.verdict, "UNDECIDED")
     if exact.margin is not None and abs(exact.margin) > 1e-3:

@@ -15,6 +15,7 @@ from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.case import make_case, read_case
 from oversmoothing.theory.layer.checks import check_attention
 from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import verdict
@@ -24,7 +25,7 @@ HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
 
 @given(own.value_projections(3), st.booleans())
 def test_T11_1_one_token_is_TRIVIAL(projection, exact):
-    H = projection[0] if exact else own.floating(projection[0])
+    H = projection[0] if exact else to_float(projection[0])
     result = verdict(A=[[1]] if exact else [[1.0]], H=H)
     assert result.verdict == "TRIVIAL"
     assert result.rho_quotient is None and result.rate is None and result.margin is None

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.numbers.rational import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
@@ -106,7 +106,7 @@ def test_T4c_asymptotic_rank_is_the_maximum_matching_of_dominant_pairs(n, values
 def test_T4c_rank_law_in_floats_and_in_fractions_agree(A, projection):
     H = projection[0]
     exact = verdict(A=A, H=H)
-    numerical = verdict(A=own.floating(A), H=own.floating(H))
+    numerical = verdict(A=to_float(A), H=to_float(H))
     for name in ("tends_to", "limit_rank"):
         if numerical.verdict == exact.verdict and getattr(numerical, name) is not None:
             assert getattr(numerical, name) == getattr(exact, name)
@@ -140,7 +140,7 @@ def test_T4_a_rank_1_start_with_all_coefficients_keeps_rank_1():
 @settings(max_examples=50)
 def test_T4b_cosines_tend_to_the_signs_of_v_with_both_signs_present(A, d, seed):
     """NON_SMOOTHING, one real dominant pair: some pair of tokens points in opposite directions."""
-    floating = own.floating(A)
+    floating = to_float(A)
     rng = np.random.default_rng(seed)
     H = -np.diag(rng.uniform(0.2, 0.9, size=d))
     result = verdict(A=floating, H=H)

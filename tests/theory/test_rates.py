@@ -35,7 +35,7 @@ from oversmoothing.theory.depth.rates import (
 )
 from oversmoothing.theory.depth.rates_table import rate_rows
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
-from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.numbers.rational import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError
@@ -110,7 +110,7 @@ def test_T5d_depth_from_constants_at_its_ends():
 @pytest.mark.parametrize("seed", range(6))
 def test_T5d_every_certified_depth_is_one(seed):
     A, H, X0 = measured.random_case(seed, 4, 2, Fraction(3, 2))
-    floats = own.floating(A), own.floating(H), own.floating(X0)
+    floats = to_float(A), to_float(H), to_float(X0)
     pi = exact_stationary(A, [list(range(4))])
     for eps in (Fraction(1, 2), Fraction(1, 10**6)):
         for found in (
@@ -124,7 +124,7 @@ def test_T5d_every_certified_depth_is_one(seed):
 
 
 def test_T5d_no_depth_where_it_does_not_apply():
-    A, X0 = own.floating(AA), np.array([[1.0], [2.0]])
+    A, X0 = to_float(AA), np.array([[1.0], [2.0]])
     assert certified_depth(A, [[-0.5]], X0, 1e-3) is None
     assert (
         certified_depth_in_balls(
@@ -151,7 +151,7 @@ def test_T5d_floors_hold_at_every_depth(case):
         for i, row in enumerate(H)
     ]
     depths = [0, 1, 3, 10, 30]
-    floats = own.floating(A), own.floating(H), own.floating(X0)
+    floats = to_float(A), to_float(H), to_float(X0)
     assume(max(np.linalg.cond(np.linalg.eig(M)[1]) for M in floats[:2]) < 1e5)
     floors = np.exp(hfc_floor(*floats, depths)), ratio_floor(*floats, depths)
     for (_, X), low, ratio in zip(exact_state(A, H, X0, depths).items(), *floors, strict=True):
@@ -161,11 +161,11 @@ def test_T5d_floors_hold_at_every_depth(case):
 
 
 def test_T5d_transients_are_absent_for_normal_and_bounded_by_the_condition_numbers():
-    assert transient_growth(own.floating(AA), [[0.5]], 30) == pytest.approx(1)
+    assert transient_growth(to_float(AA), [[0.5]], 30) == pytest.approx(1)
     steep = np.array([[1.0, 20.0], [0.0, 0.8]])
-    found = certified_depth(own.floating(AA), steep, [[1.0, 2.0], [3.0, 5.0]], 1e-3)
+    found = certified_depth(to_float(AA), steep, [[1.0, 2.0], [3.0, 5.0]], 1e-3)
     assert found is not None
-    assert 5 < transient_growth(own.floating(AA), steep, 200) <= found.kappa_H * found.kappa_B
+    assert 5 < transient_growth(to_float(AA), steep, 200) <= found.kappa_H * found.kappa_B
 
 
 @given(st.integers(1, 9), st.booleans(), st.integers(1, 9), st.booleans())

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray
 
-Matrix = list[list[Fraction]]
+from oversmoothing.theory.numbers.exact_matrix import identity, product
+from oversmoothing.theory.numbers.rational import Matrix
+
 Array = NDArray[np.float64]
 
 
@@ -37,6 +39,12 @@ def fractions(
     return st.sampled_from(sorted(found, key=lambda x: (x.denominator, abs(x), x < 0)))
 
 
+@cache
+def inside(low: int, high: int, denominator: int = 12) -> SearchStrategy[Fraction]:
+    """The same in the open interval (low, high)."""
+    return fractions(low, high, denominator).filter(lambda x: low < x < high)
+
+
 # ------------------------------------------------------------------------------------- spectra
 
 
@@ -49,8 +57,7 @@ def real_spectra(
 
 def attention_spectra(min_size: int = 1, max_size: int = 4) -> SearchStrategy[list[Fraction]]:
     """Real eigenvalues of A other than 1, in the open interval (-1, 1)."""
-    inside = fractions(-1, 1).filter(lambda a: -1 < a < 1)
-    return st.lists(inside, min_size=min_size, max_size=max_size)
+    return st.lists(inside(-1, 1), min_size=min_size, max_size=max_size)
 
 
 def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:
@@ -62,21 +69,10 @@ def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:
 # ------------------------------------------------------------------------------------ matrices
 
 
-def product(X: Matrix, Y: Matrix) -> Matrix:
-    return [
-        [
-            sum((x * y for x, y in zip(row, column, strict=True)), Fraction(0))
-            for column in zip(*Y, strict=True)
-        ]
-        for row in X
-    ]
-
-
 @st.composite
 def unimodular(draw: Any, size: int) -> tuple[Matrix, Matrix]:
     """(S, S^-1) of integers, S a product of elementary matrices."""
-    S = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
-    inverse = [row[:] for row in S]
+    S, inverse = identity(size), identity(size)
     if size > 1:
         for _ in range(draw(st.integers(0, 2 * size))):
             i = draw(st.integers(0, size - 1))
@@ -102,7 +98,7 @@ def with_jordan_blocks(draw: Any, blocks: list[tuple[Fraction, int]]) -> Matrix:
                 J[i][i + 1] = Fraction(1)
         start += k
     S, inverse = draw(unimodular(size))
-    return product(product(S, J), inverse)
+    return product(S, J, inverse)
 
 
 @st.composite
@@ -110,7 +106,7 @@ def with_complex_pair(draw: Any) -> tuple[Matrix, complex]:
     """A 2 x 2 matrix with eigenvalues x +- iy, and x + iy."""
     x, y = draw(fractions(-3, 2)), draw(fractions(Fraction(1, 12), 3))
     S, inverse = draw(unimodular(2))
-    return product(product(S, [[x, -y], [y, x]]), inverse), complex(x, y)
+    return product(S, [[x, -y], [y, x]], inverse), complex(x, y)
 
 
 @st.composite
@@ -156,7 +152,7 @@ def attention(draw: Any, min_size: int = 1, max_size: int = 5, zeros: bool = Fal
 @st.composite
 def two_token_attention(draw: Any) -> tuple[Matrix, Fraction]:
     """A positive 2 x 2 A and its eigenvalue a in (-1, 1), chosen first."""
-    a = draw(fractions(-1, 1, 9).filter(lambda a: -1 < a < 1))
+    a = draw(inside(-1, 1, 9))
     # A = [[1-p, p], [q, 1-q]] has a = 1 - p - q; p, q in (0, 1).
     total = 1 - a
     low, high = max(Fraction(0), total - 1), min(Fraction(1), total)
@@ -178,10 +174,6 @@ def exact_cases(draw: Any, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matr
     A = draw(attention(1, max_n))
     d = draw(_sizes(1, max_d))
     return A, draw(_small_entries(d)), draw(states(len(A), d))
-
-
-def floating(matrix: Matrix) -> Array:
-    return np.array([[float(x) for x in row] for row in matrix], dtype=np.float64)
 
 
 @st.composite
@@ -274,3 +266,8 @@ def circulant_attention(draw: Any) -> tuple[Matrix, list[tuple[Fraction, Fractio
 def gaussian_points(draw: Any, bound: int = 4) -> tuple[Fraction, Fraction]:
     """A complex number in fractions, (Re, Im)."""
     return draw(fractions(-bound, bound, 8)), draw(fractions(-bound, bound, 8))
+
+
+def gaussian_disc() -> SearchStrategy[tuple[Fraction, Fraction]]:
+    """A complex number in fractions, (Re, Im), in the open unit disc."""
+    return gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1)

@@ -23,10 +23,6 @@ from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
 
-# u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m), t = u/(s c).
-
-# x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
-
 
 def _coupled() -> sp.Expr:
     """m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each feature this is
@@ -111,6 +107,7 @@ CLAIM = Claim(
             "from some point on and the upper bound tends to 0.",
             _attained,
         ),
+        # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m).
         for_all(
             "s u m c k",
             given="0 < s; 0 < u; 0 <= m; 0 <= c; 0 <= k; s*m <= s*c + k*u; s*m >= s*c - k*u",
@@ -124,6 +121,7 @@ CLAIM = Claim(
         .unless(
             "without k above: HFC/LFC <= t", then="u*s*c <= u*s*m", at="s=1, u=1, m=1, c=2, k=1"
         ),
+        # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
         for_all(
             "m q1 q2 h1 h2",
             then="(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",

@@ -32,11 +32,6 @@ from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
-# 3 HFC^2 = 3 |x|^2 - S^2 and 3 LFC^2 = S^2 for S = x1 + x2 + x3, so (n-1) HFC^2 > LFC^2 reads
-# 2 |x|^2 > S^2.
-
-# x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: pi^T x = m + q^T h, so m = -q^T h.
-
 
 def _annihilated() -> None:
     """If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v, so pi^T v = 0.
@@ -204,6 +199,8 @@ CLAIM = Claim(
             _limits,
             _observable,
         ),
+        # 3 HFC^2 = 3 |x|^2 - S^2, 3 LFC^2 = S^2, S = x1 + x2 + x3: (n-1) HFC^2 > LFC^2 reads
+        # 2 |x|^2 > S^2.
         for_all(
             "p1 p2 p3 x1 x2 x3",
             given=(
@@ -226,6 +223,7 @@ CLAIM = Claim(
             given="0 <= p1; 0 <= p2; 0 <= p3",
             at="p1=1, p2=0, p3=0, x1=0, x2=1, x3=1",
         ),
+        # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: pi^T x = m + q^T h, so m = -q^T h.
         for_all(
             "q1 q2 h1 h2",
             then="3*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",

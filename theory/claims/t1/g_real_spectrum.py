@@ -13,13 +13,19 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import characteristic, matrix
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs.checks import is_zero
+from oversmoothing.theory.numbers.exact_matrix import (
+    characteristic,
+    diagonal,
+    matrix,
+    product,
+    transposed,
+)
+from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
 from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
 from oversmoothing.theory.proofs.exact_spectrum import is_real, stationary
 from oversmoothing.theory.proofs.hypotheses import POSITIVE
+from oversmoothing.theory.proofs.instances import AQ, C3
 from oversmoothing.theory.proofs.written import written
 
 
@@ -75,14 +81,12 @@ def _bias() -> sp.Expr:
 def _not_semidefinite() -> None:
     """Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
     # K = [[1, 3], [3, 1]]: symmetric logits (0, log 3), a_1 = (1 - 3)/4 < 0.
-    A = matrix("1/4 3/4; 3/4 1/4")
-    assert characteristic(A) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
+    assert characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
 
 
 def _needed() -> None:
     """Without symmetry the spectrum need not be real: the circulant (1/10, 4/5, 1/10)."""
-    # A positive circulant has unsymmetric logits and the eigenvalues -7/20 +- i 7 sqrt 3/20.
-    assert not is_real(matrix("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"))
+    assert not is_real(C3)
 
 
 def _equal_tokens() -> None:
@@ -97,8 +101,7 @@ def _equal_tokens() -> None:
 
 def _normalised(S: Matrix, g: list[int]) -> Matrix:
     """A_ij = S_ij g_j / sum_k S_ik g_k."""
-    scaled = [[s * c for s, c in zip(row, g, strict=True)] for row in S]
-    return [[entry / sum(row) for entry in row] for row in scaled]
+    return normalised_rows(product(S, diagonal(g)))
 
 
 @st.composite
@@ -115,9 +118,7 @@ def _law(drawn: tuple[Matrix, list[int]]) -> None:
     S, g = drawn
     A = _normalised(S, g)
     assert is_real(A)
-    weight = [
-        c * sum(s * k for s, k in zip(row, g, strict=True)) for row, c in zip(S, g, strict=True)
-    ]
+    weight = [c * sum(row) for c, row in zip(g, product(S, diagonal(g)), strict=True)]
     assert stationary(A) == [w / sum(weight) for w in weight]
 
 
@@ -179,10 +180,8 @@ def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
 
 def _reversible(instance: Instance) -> bool:
     """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
-    A, pi = instance.A, stationary(instance.A)
-    return is_zero(
-        [[pi[i] * A[i][j] - pi[j] * A[j][i] for j in range(len(A))] for i in range(len(A))]
-    )
+    flow = product(diagonal(stationary(instance.A)), instance.A)
+    return transposed(flow) == flow
 
 
 def _kolmogorov() -> None:
@@ -191,8 +190,8 @@ def _kolmogorov() -> None:
     # pi_i A_ij symmetric makes S_ij = A_ij/pi_j symmetric, and A = S diag(pi).
     A = _normalised(matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
     pi = stationary(A)
-    S = [[a / p for a, p in zip(row, pi, strict=True)] for row in A]
-    assert [list(column) for column in zip(*S, strict=True)] == S
+    S = product(A, diagonal(1 / p for p in pi))
+    assert transposed(S) == S
 
 
 CLAIM = Claim(

@@ -12,8 +12,6 @@ from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H
 
-# |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
-
 
 def _law(drawn: tuple[Fraction, list[Fraction]]) -> None:
     h, ends = drawn
@@ -32,6 +30,7 @@ CLAIM = Claim(
     on_record=Status.PROVED,
     hypotheses=(POSITIVE, REAL_A, REAL_H),
     evidence=(
+        # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
         for_all(
             "h a b M",
             given="a <= b; b <= 1; -M <= 1 + h*a <= M; -M <= 1 + h <= M",

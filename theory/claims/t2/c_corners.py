@@ -13,9 +13,6 @@ from oversmoothing.theory.proofs.exact_spectrum import named
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 
-# With M = rho_Q >= rho_C: were both corners at a below M, so would be every pair (h, b), b < 1,
-# although one of them attains M. So rho_Q >= rho_C implies rho_Q = max(|1+qa|, |1+pa|).
-
 
 def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
     h_values, a_values = drawn
@@ -57,6 +54,8 @@ CLAIM = Claim(
             without="-M <= 1 + q*z <= M; -M <= 1 + p*z <= M",
         )
         .unless("without max h", without="-M <= 1 + p*a <= M; -M <= 1 + p*z <= M"),
+        # With M = rho_Q >= rho_C: were both corners at a below M, so were every pair (h, b),
+        # b < 1, although one of them attains M. So rho_Q >= rho_C implies rho_Q = max(|1+qa|, |1+pa|).
         for_all(
             "q p h a b M",
             given=(

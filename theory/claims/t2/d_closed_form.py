@@ -10,17 +10,21 @@ from hypothesis import strategies as st
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.claims.t2.c_corners import CLAIM as T2C
 from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched
 from oversmoothing.theory.proofs.exact_spectrum import by_squares
-from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
+from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
 
-# q < t for t = min(-2/(1+a), -2-ap), both sides multiplied out.
+
+def _corners(given: str, then: str, name: str, at: str) -> ForAllReals:
+    """On q <= p and a; q < t for t = min(-2/(1+a), -2-ap) is multiplied out on both sides."""
+    hypotheses = (EIGENVALUE, "q <= p", given)
+    return for_all("q p a", given=hypotheses, then=then, name=name, at=at, where=CORNERS)
 
 
 def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
@@ -80,7 +84,7 @@ def _certificate_law(
 ) -> None:
     """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
     (A, a_values), (H, h_values) = drawn
-    found = certified_dominance(draw.floating(A), draw.floating(H))
+    found = certified_dominance(to_float(A), to_float(H))
     truth = real_verdict(min(h_values), max(h_values), min(a_values))
     assert found.verdict in (truth, "UNDECIDED")
 
@@ -103,93 +107,75 @@ CLAIM = Claim(
     evidence=(
         # The reduction of all pairs to four corners.
         *(evidence for evidence in T2C.evidence if evidence.complete),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p > 0"),
+        _corners(
+            given="p > 0",
             then="Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
             name="Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
             at="q=-4, p=1, a=-3/4",
-            where=CORNERS,
         ).unless("some h > 0 always smooths", then="SMOOTHING", at="q=-4, p=1, a=-3/4"),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p > 0"),
+        _corners(
+            given="p > 0",
             then="Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
             name="Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
             at="q=-4, p=3, a=-3/4",
-            where=CORNERS,
         ).unless(
             "q(1+a) = -2 alone ties",
             then="Iff(TIE, p == a*q or q*(1+a) == -2)",
             at="q=-4, p=3, a=-1/2",
         ),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p == 0"),
+        _corners(
+            given="p == 0",
             then="Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
             name="Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
             at="q=-3, p=0, a=1/2",
-            where=CORNERS,
         ).unless("q < -2 suffices", then="Iff(SMOOTHING, q < -2)", at="q=-3, p=0, a=-1/2"),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p == 0"),
+        _corners(
+            given="p == 0",
             then="Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
             name="Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
             at="q=-1, p=0, a=-1/2",
-            where=CORNERS,
         ).unless(
             "whatever the sign of a",
             then="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
             at="q=-1, p=0, a=1/2",
         ),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p < 0"),
+        _corners(
+            given="p < 0",
             then="Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
             name="Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
             at="q=-6/5, p=-1/2, a=1/2",
-            where=CORNERS,
         ).unless(
             "iff q > -2/(1+a)", then="Iff(NON_SMOOTHING, q*(1+a) > -2)", at="q=-3/2, p=-1, a=3/8"
         ),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p < 0"),
+        _corners(
+            given="p < 0",
             then="Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
             name="Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
             at="q=-3, p=-1, a=1/2",
-            where=CORNERS,
         ).unless(
             "max for min",
             then="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)",
             at="q=-3/2, p=-1, a=3/8",
         ),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; -1 <= q; p < 0"),
+        _corners(
+            given="-1 <= q; p < 0",
             then="NON_SMOOTHING",
             name="Q11: all h in [-1, 0) is non-smoothing for every a",
             at="q=-1, p=-1/2, a=1/2",
-            where=CORNERS,
         )
         .unless("[-1, 0] closed", without="p < 0", given="p <= 0", at="q=-1, p=0, a=1/2")
         .unless("[-3/2, 0)", without="-1 <= q", given="-3/2 <= q", at="q=-4/3, p=-4/3, a=1/2"),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
+        _corners(
+            given="-1 <= q; p <= 0",
             then="not (SMOOTHING)",
             name="Q11b: all h in [-1, 0] never smooths strictly",
             at="q=-1, p=0, a=1/2",
-            where=CORNERS,
         ).unless("[-3/2, 0]", without="-1 <= q", given="-3/2 <= q", at="q=-3/2, p=-3/2, a=1/2"),
-        for_all(
-            "q p a",
-            given=(EIGENVALUE, "q <= p; p > 0; a >= 0 or q >= 0"),
+        _corners(
+            given="p > 0; a >= 0 or q >= 0",
             then="SMOOTHING",
             name="Q12: some h > 0 smooths if a >= 0 or all h >= 0",
             at="q=-4, p=1, a=0",
-            where=CORNERS,
         ).unless(
             "a > -1/2 suffices",
             without="a >= 0 or q >= 0",
@@ -204,7 +190,7 @@ CLAIM = Claim(
         Searched(
             "on the boundaries and beside them",
             st.tuples(
-                draw.fractions(-1, 1).filter(lambda a: -1 < a < 1),
+                draw.inside(-1, 1),
                 draw.fractions(-4, 3),
                 st.sampled_from([-1, 0, 1]),
             ),

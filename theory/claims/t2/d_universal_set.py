@@ -27,8 +27,6 @@ from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
-# p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
-
 
 def _flat() -> None:
     """Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, a, ...,
@@ -129,6 +127,7 @@ CLAIM = Claim(
     evidence=(
         _PROOF,
         LOSES,
+        # p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
         for_all(
             "q p a",
             given=(
@@ -168,7 +167,7 @@ CLAIM = Claim(
             st.tuples(
                 st.lists(draw.gaussian_points(2), min_size=1, max_size=3),
                 st.lists(
-                    draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
+                    draw.gaussian_disc(),
                     min_size=1,
                     max_size=5,
                 ),

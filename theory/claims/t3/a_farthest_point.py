@@ -16,8 +16,6 @@ from oversmoothing.theory.proofs.exact_spectrum import Gaussian, spectrum, squar
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.written import written
 
-# A = |a - z|^2, B = |b - z|^2, D = |a - b|^2 and the symbolic identity below.
-
 
 def _farthest() -> Any:
     """|1+ha|^2 |h|^2 - |h|^2 |ha + 1|^2 with z = -1/h = (-x, y)/|h|^2."""
@@ -83,6 +81,7 @@ CLAIM = Claim(
     evidence=(
         Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
         Symbolic("strict convexity of the squared distance", _convexity),
+        # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2, and the identity before.
         for_all(
             "A B D r",
             given="0 < r; r < 1; D > 0",

@@ -9,7 +9,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.exact_matrix import flat, matrix
+from oversmoothing.theory.numbers.exact_matrix import flat, identity, matrix, plus, scaled
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
@@ -28,7 +28,6 @@ from oversmoothing.theory.verdict.verdict import verdict
 
 # By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
 # better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).
-
 LOSES = (
     for_all(
         "x y u v",
@@ -86,8 +85,7 @@ def _contraction_example() -> None:
     <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1 is in spec
     K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
     # K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10).
-    K = matrix("0 -1; 1 0")
-    H = [[(k - int(i == j)) / 2 for j, k in enumerate(row)] for i, row in enumerate(K)]
+    H = scaled("1/2", plus(matrix("0 -1; 1 0"), identity(2), -1))
     assert matrix("-1/2 -1/2; 1/2 -1/2") == H and in_disc(H)
     for n in (2, 3):
         for k in range(10):
@@ -196,7 +194,7 @@ CLAIM = Claim(
             "in fractions",
             st.tuples(
                 draw.gaussian_points(2),
-                draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
+                draw.gaussian_disc(),
             ),
             _law,
         ),

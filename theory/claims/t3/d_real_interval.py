@@ -75,9 +75,7 @@ CLAIM = Claim(
         ).unless("any h", without="-1 <= h; h < 0", at="h=1, u=0, v=0, r=0"),
         Searched(
             "in fractions",
-            st.tuples(
-                _INTERVAL, draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1)
-            ),
+            st.tuples(_INTERVAL, draw.gaussian_disc()),
             _law,
         ),
         Searched(

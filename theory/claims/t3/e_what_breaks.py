@@ -7,9 +7,10 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.exact_matrix import matrix, uniform
+from oversmoothing.theory.numbers.exact_matrix import flat, matrix, scaled, uniform
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.all_depths import symbolic
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.exact_spectrum import (
@@ -20,15 +21,14 @@ from oversmoothing.theory.proofs.exact_spectrum import (
     by_squares,
     squared_modulus,
 )
+from oversmoothing.theory.proofs.instances import C3
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
 
 _GT8 = matrix("-1/2 -2; 2 -1/2")
-C3 = matrix("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10")
-# Order 4, weights (3/10, 9/20, 1/5, 1/20): eigenvalues 1, 0, 1/10 +- 2i/5.
-_WEIGHTS = (6, 9, 4, 1)
-C4 = [[Fraction(_WEIGHTS[(j - i) % 4], 20) for j in range(4)] for i in range(4)]
+# Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
+C4 = scaled("1/20", matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 C4_VALUES: list[Gaussian] = [
     (Fraction(1, 10), Fraction(2, 5)),
     (Fraction(1, 10), Fraction(-2, 5)),
@@ -47,20 +47,17 @@ def _negative_real_part() -> None:
 
 def _mildest() -> None:
     """Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
-    # Just outside the universal disc: h = -1/2 +- 9i/16 smooths for some positive A.
     x, y = Fraction(-1, 2), Fraction(9, 16)
     a = -x / (x * x + y * y)
-    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
-    assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
+    assert verdict(A=flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
 
 
 def _positive_real_part() -> None:
     """C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h = 1/5 + 3i/2 and
     the conjugate a: |1+ha|^2 > |1+h|^2."""
-    # spec(C3) = {1, -7/20 +- 7 sqrt3 i/20}; h = 1/5 +- 3i/2.
     a = sp.Rational(-7, 20) - 7 * sp.sqrt(3) / 20 * sp.I
     shift = sp.Matrix(3, 3, lambda i, j: int(j == (i + 1) % 3))
-    A = sp.Matrix(3, 3, lambda i, j: sp.Rational(C3[i][j].numerator, C3[i][j].denominator))
+    A = symbolic(C3)
     assert sp.eye(3) / 10 + shift * sp.Rational(4, 5) + shift**2 / 10 == A
     x = sp.symbols("x")
     assert sp.expand(A.charpoly(x).as_expr() - (x - 1) * (x - a) * (x - sp.conjugate(a))) == 0

@@ -305,7 +305,7 @@ CLAIM = Claim(
         Searched(
             "the threshold on trace and determinant",
             st.tuples(
-                draw.fractions(0, 1).filter(lambda a: 0 < a < 1),
+                draw.inside(0, 1),
                 draw.fractions(0, 1).filter(lambda p: p < 1),
                 draw.fractions(0, 1, 40).filter(bool),
             ),

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.numbers.exact_matrix import diagonal, scaled
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
@@ -22,11 +22,10 @@ from oversmoothing.theory.proofs.exact_spectrum import (
 )
 from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
 from oversmoothing.theory.verdict.verdict import verdict
-
-# With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
 
 
 def reach(a_values: list[Gaussian]) -> Fraction:
@@ -70,26 +69,22 @@ def _matrix_law(drawn: tuple[tuple[Matrix, list[Gaussian]], Fraction]) -> None:
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
     (A, a_values), h = drawn
     H = [[h, -h], [ZERO, ZERO]]
-    opposite = [[-x for x in row] for row in H]
-    differ = verdict(A=A, H=H).verdict != verdict(A=A, H=opposite).verdict
+    differ = verdict(A=A, H=H).verdict != verdict(A=A, H=scaled(-1, H)).verdict
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
 
 
 def _symmetric_spectrum() -> None:
     """A spectrum with q = -p: T2d depends on p and q only."""
-    # q = -p: T2d sees the same q and p for H and -H.
-    A = matrix("1/8 7/8; 7/8 1/8")
     for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
-        H = [[p, ZERO], [ZERO, -p]]
-        opposite = [[-p, ZERO], [ZERO, p]]
-        assert verdict(A=A, H=H).verdict == verdict(A=A, H=opposite).verdict
+        H, opposite = diagonal([p, -p]), diagonal([-p, p])
+        assert verdict(A=AM, H=H).verdict == verdict(A=AM, H=opposite).verdict
 
 
 def _examples() -> None:
     """The multiplier 1 + 0 a = 1 belongs to consensus and to the quotient alike, so with C: rho_C =
     max(|1+h|, 1), rho_Q = max(|1+h a_i|, 1)."""
     # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
-    A, h = matrix("3/4 1/4; 1/4 3/4"), Fraction(3, 2)
+    A, h = AA, Fraction(3, 2)
     assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[h, -h], [ZERO, ZERO]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[-h, h], [ZERO, ZERO]]).verdict == "TIE"
@@ -132,6 +127,7 @@ CLAIM = Claim(
         .unless(
             "open at the end", then="Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) < 2)", at="h=4/3, a=1/2"
         ),
+        # With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
         for_all(
             "h a",
             given=(EIGENVALUE, "h > 0"),
@@ -192,8 +188,8 @@ CLAIM = Claim(
             "complex spectra in fractions, the boundary among them",
             st.tuples(
                 draw.fractions(0, 8),
-                draw.gaussian_points(1).filter(lambda a: a[0] ** 2 + a[1] ** 2 < 1),
-                draw.fractions(-1, 1).filter(lambda a: -1 < a < 1),
+                draw.gaussian_disc(),
+                draw.inside(-1, 1),
             ),
             _complex_law,
         ),
