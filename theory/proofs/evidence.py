@@ -107,13 +107,13 @@ class Certified:
 class Searched:
     """hypothesis draws (spectra first, matrices from them), hunts a violation and shrinks it.
 
-    law takes one drawn value and raises AssertionError where the statement fails on it; it may call
-    hypothesis.assume.
+    law takes what is drawn, the entries of a tuple one by one, and raises AssertionError where the
+    statement fails on it; it may call hypothesis.assume.
     """
 
     title: str
     draws: SearchStrategy[Any]
-    law: Callable[[Any], object]
+    law: Callable[..., object]
     complete: bool = False
     kind: Kind = Kind.SEARCHED
 
@@ -138,7 +138,7 @@ class Searched:
         def attempt(value: Any) -> None:
             nonlocal tried
             try:
-                self.law(value)
+                self.law(*value) if isinstance(value, tuple) else self.law(value)
             except UnsatisfiedAssumption:
                 raise
             except Exception:

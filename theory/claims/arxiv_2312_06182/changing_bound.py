@@ -19,8 +19,7 @@ from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS, is_stochastic
 from oversmoothing.theory.proofs.written import written
 
 
-def _law(drawn: tuple[list[Matrix], Matrix]) -> None:
-    layers, X = drawn
+def _law(layers: list[Matrix], X: Matrix) -> None:
     bound = oscillation(transposed(X)[0])
     for A in layers:
         X = product(A, X)

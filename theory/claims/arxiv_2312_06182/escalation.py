@@ -36,9 +36,9 @@ def _similarity() -> sp.Expr:
     return sp.simplify(1 - lfc**2 / (hfc**2 + lfc**2) - r**2 / (1 + r**2))
 
 
-def _law(drawn: Any) -> None:
+def _law(attention: Any, w: Any, h: Any) -> None:
     """One feature, two tokens: t_L = ||HFC|| / (sqrt 2 |c|) falls by exactly |a| per layer."""
-    (A, a), w, (x, y) = drawn
+    (A, a), (x, y) = attention, h
     t_falls(A, from_integers([[x], [y]]), lambda X: product(A, X, [[w]]), a, Fraction(1), 6)
 
 

@@ -49,9 +49,9 @@ def _block_form() -> list[sp.Expr]:
     return [sp.expand(entry) for residual in residuals for entry in residual]
 
 
-def _law(drawn: Any) -> None:
+def _law(attention: Any, tau: Any) -> None:
     """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
-    (A, H, X0), tau = drawn
+    A, H, X0 = attention
     expected = exact.characteristic(exact.scaled(1 - tau, exact.plus_identity(H)))
     if len(A) > 1:
         expected *= exact.characteristic(

@@ -54,9 +54,9 @@ def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
     return value / abs(1 - tau) if place == AFTER else value
 
 
-def _law(drawn: Any) -> None:
+def _law(attention: Any, h: Any, tau: Any, place: Any) -> None:
     """Two tokens: the mode is an eigenvector of the composed layer, with the predicted ratio."""
-    (A, a), h, tau, place = drawn
+    A, a = attention
     p, q = A[0][1], A[1][0]
     assume(h != 0 and p != q and (place == BEFORE or tau != 1))
     mu, weight = 1 + h * a, (1 - tau if place == AFTER else Fraction(1))

@@ -32,9 +32,9 @@ def _two_tokens() -> list[sp.Expr]:
     ]
 
 
-def _law(drawn: Any) -> None:
+def _law(attention: Any, h: Any, point: Any) -> None:
     """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
-    (A, a), h, (x, y) = drawn
+    (A, a), (x, y) = attention, point
     assume(h != -1)
     t_falls(A, from_integers([[x], [y]]), lambda X: layer(A, [[h]], X), 1 + h * a, 1 + h, 5)
 

@@ -15,9 +15,9 @@ from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE
 from oversmoothing.theory.proofs.written import written
 
 
-def _law(drawn: Any) -> None:
+def _law(attention: Any, value: Any, numbers: Any) -> None:
     """Two tokens: HFC_L = a^L HFC_0 W^L, and pi^T X_L = pi^T X_0 W^L."""
-    (A, a), (H, _), numbers = drawn
+    (A, a), (H, _) = attention, value
     W, pi = exact.power(exact.transposed(H), 6), stationary(A)
     X = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
     moved = exact.product(exact.power(A, 6), X, W)

@@ -15,8 +15,8 @@ from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 
-def _law(drawn: Any) -> None:
-    (A, a), h_values, above = drawn
+def _law(attention: Any, h_values: Any, above: Any) -> None:
+    A, a = attention
     size = range(len(h_values))
     H = [[h_values[i] if i == j else above[i] * (j > i) for j in size] for i in size]
     moduli = {(i, j): abs(1 + h_values[j] * (a, 1)[i]) for i in (0, 1) for j in size}

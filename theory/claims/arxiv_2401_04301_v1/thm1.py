@@ -13,8 +13,7 @@ from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
 
 
-def _law(drawn: tuple[list[Fraction], Fraction, Fraction]) -> None:
-    spectrum, x, y = drawn
+def _law(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
     moduli = {a: (1 + x * a) ** 2 + (y * a) ** 2 for a in [*spectrum, Fraction(1)]}
     assert max(moduli.values()) == max(moduli[Fraction(1)], moduli[min(moduli)])
 

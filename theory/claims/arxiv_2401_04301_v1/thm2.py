@@ -29,8 +29,8 @@ def _example() -> None:
     )
 
 
-def _law(drawn: Any) -> None:
-    (A, a), (H, h_values), numbers = drawn
+def _law(attention: Any, value: Any, numbers: Any) -> None:
+    (A, a), (H, h_values) = attention, value
     X0 = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
     total = exact.zeros(2, len(H))
     for x in (Fraction(1), a):

@@ -14,8 +14,8 @@ from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
 
-def _law(drawn: tuple[Any, Any]) -> None:
-    A, (H, _) = drawn
+def _law(A: Any, value: Any) -> None:
+    H, _ = value
     found = verdict(A=A, H=H)
     assume(found.verdict in ("SMOOTHING", "NON_SMOOTHING"))
     assume(found.tends_to is not None)

@@ -24,8 +24,8 @@ def _norm(X: Matrix) -> float:
     return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
 
 
-def _law(drawn: Any) -> None:
-    A, (H, kinds), numbers = drawn
+def _law(A: Any, value: Any, numbers: Any) -> None:
+    H, kinds = value
     n, d = len(A), len(H)
     X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
     Pi = exact.transposed(projector(H, Fraction(0)))

@@ -14,8 +14,7 @@ from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
-def _law(drawn: Any) -> None:
-    A, H = drawn
+def _law(A: Any, H: Any) -> None:
     assert exact_dominance(A, H).comparison == -1
 
 

@@ -19,8 +19,7 @@ _ALL_POSITIVE = Hypothesis(
 )
 
 
-def _law(drawn: Any) -> None:
-    A, H = drawn
+def _law(A: Any, H: Any) -> None:
     assert exact_dominance(A, H).comparison == 1
 
 

@@ -84,8 +84,8 @@ def _defective() -> None:
     assert 2 - to_flint(plus_identity(H, 2)).rank() == 1
 
 
-def _law(drawn: tuple[Matrix, tuple[Matrix, list[Fraction]]]) -> None:
-    A, (H, values) = drawn
+def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
+    H, values = value
     assert characteristic(plus_identity(kronecker(H, A))) == _pairs_polynomial(A, values)
 
 

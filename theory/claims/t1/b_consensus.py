@@ -46,8 +46,7 @@ def _converse() -> list[Any]:
     ]
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
-    A, H, X = case
+def _law(A: Matrix, H: Matrix, X: Matrix) -> None:
     c = X[0]
     moved = layer(A, H, [c] * len(A))
     expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in plus_identity(H)]

@@ -70,8 +70,8 @@ def _characteristic_residual() -> Any:
     return sp.expand(whole - (x - 1) * symbolic.quotient_matrix(A).charpoly(x).as_expr())
 
 
-def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
-    (A, H, X), depth = drawn
+def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
+    A, H, X = case
     B = rational_quotient(A)
     moved = layer(A, H, X, depth)
     if B:

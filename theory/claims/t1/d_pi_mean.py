@@ -58,8 +58,8 @@ def _autonomous() -> sp.Matrix:
     )
 
 
-def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
-    (A, H, X), depth = drawn
+def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
+    A, H, X = case
     n, pi = len(A), stationary(A)
     moved = layer(A, H, X, depth)
     # c_L^T = (I + H)^L c_0^T, exactly.
@@ -73,15 +73,11 @@ def _law(drawn: tuple[tuple[Matrix, Matrix, Matrix], int]) -> None:
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
-def _trajectory() -> None:
-    _law(((A3, matrix("-1/2 1; 1/3 -2"), matrix("1 2; 2 -1; 4 0")), 7))
-
-
 def _evolves() -> None:
     """c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. (Executed: two
     tokens in symbols, and seven layers of a 3 x 3 example.)"""
     vanishes(_autonomous())
-    _trajectory()
+    _law((A3, matrix("-1/2 1; 1/3 -2"), matrix("1 2; 2 -1; 4 0")), 7)
 
 
 def _decoupled() -> list[Any]:

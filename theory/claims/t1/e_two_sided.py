@@ -36,9 +36,8 @@ def _coupled() -> sp.Expr:
     return sp.expand(gap - squares)
 
 
-def _law(case: tuple[Matrix, Matrix]) -> None:
+def _law(A: Matrix, X: Matrix) -> None:
     """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
-    A, X = case
     n, pi = len(A), stationary(A)
     hfc, lfc = squared_norms(X)
     c = n * sum((x * x for x in weighted_mean(pi, X)), Fraction(0))

@@ -105,8 +105,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix]:
     return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
 
 
-def _law(case: tuple[Matrix, Matrix]) -> None:
-    A, X = case
+def _law(A: Matrix, X: Matrix) -> None:
     n, pi = len(A), stationary(A)
     hfc, lfc = squared_norms(X)
     assume(any(map(any, X)))

@@ -114,8 +114,7 @@ def _kernels(pick: Any) -> tuple[Matrix, list[int]]:
     return S, pick(st.lists(st.integers(1, 5), min_size=n, max_size=n))
 
 
-def _law(drawn: tuple[Matrix, list[int]]) -> None:
-    S, g = drawn
+def _law(S: Matrix, g: list[int]) -> None:
     A = _normalised(S, g)
     assert is_real(A)
     weight = [c * sum(row) for c, row in zip(g, product(S, diagonal(g)), strict=True)]
@@ -131,9 +130,8 @@ def _gram(pick: Any) -> tuple[Matrix, int, list[int]]:
     return L, pick(st.integers(1, 6)), pick(st.lists(st.integers(1, 5), min_size=n, max_size=n))
 
 
-def _semidefinite_law(drawn: tuple[Matrix, int, list[int]]) -> None:
+def _semidefinite_law(L: Matrix, degree: int, _: list[int]) -> None:
     """sum_k L^k/k! entrywise is positive semidefinite: its charpoly has alternating signs."""
-    L, degree, _ = drawn
     K = [
         [sum((x**k / factorial(k) for k in range(degree + 1)), Fraction(0)) for x in row]
         for row in L

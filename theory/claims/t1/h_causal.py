@@ -79,8 +79,7 @@ def _causal(pick: Any) -> tuple[Matrix, Matrix]:
     return A, X
 
 
-def _law(drawn: tuple[Matrix, Matrix]) -> None:
-    A, X = drawn
+def _law(A: Matrix, X: Matrix) -> None:
     n = len(A)
     assert characteristic(A) == _diagonal(A)
     assert all(0 < A[i][i] <= 1 for i in range(n)) and A[0][0] == 1

@@ -40,8 +40,8 @@ def _rounded() -> None:
     assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
 
 
-def _law(drawn: tuple[tuple[Matrix, Fraction], Fraction]) -> None:
-    (A, a), e = drawn
+def _law(attention: tuple[Matrix, Fraction], e: Fraction) -> None:
+    A, a = attention
     h = -2 / (1 + a)
     assert verdict(A=A, H=[[h]]).verdict == "TIE" != verdict(A=A, H=[[h + e]]).verdict
 

@@ -77,8 +77,7 @@ def _causal(pick: Any) -> tuple[Matrix, Fraction]:
     return A, pick(draw.fractions(-4, 2))
 
 
-def _law(drawn: tuple[Matrix, Fraction]) -> None:
-    A, h = drawn
+def _law(A: Matrix, h: Fraction) -> None:
     smallest = min(A[i][i] for i in range(1, len(A)))
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, smallest)
 

@@ -60,8 +60,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix, int]:
     return A, pick(draw.states(len(A), 2)), pick(st.integers(1, 4))
 
 
-def _law(case: tuple[Matrix, Matrix, int]) -> None:
-    A, X, depth = case
+def _law(A: Matrix, X: Matrix, depth: int) -> None:
     assume(not consensus(X))
     pi = stationary(A)
     moved = exact.layer(A, exact.diagonal("-1 -1"), X, depth)

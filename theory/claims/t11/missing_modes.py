@@ -62,8 +62,7 @@ def _cases(pick: Any) -> tuple[Matrix, Fraction, list[Fraction], list[int], list
     return A, a, values, pick(entries), pick(entries)
 
 
-def _law(case: tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]) -> None:
-    A, a, values, c, y = case
+def _law(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[int]) -> None:
     v = (A[0][1], -A[1][0])
     X = [[x + side * z for x, z in zip(c, y, strict=True)] for side in v]
     consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]

@@ -58,8 +58,7 @@ def _depths() -> None:
             assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
 
 
-def _law(drawn: tuple[int, Fraction, Fraction, list[list[int]], int]) -> None:
-    n, share, h, entries, depth = drawn
+def _law(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth: int) -> None:
     A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
     hfc, lfc = squared_norms(X)
     assume(lfc != 0)

@@ -30,8 +30,8 @@ def _undefined() -> None:
     assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, None, None]
 
 
-def _law(drawn: tuple[tuple[Matrix, object], list[int], int]) -> None:
-    (H, _), entries, depth = drawn
+def _law(value: tuple[Matrix, object], entries: list[int], depth: int) -> None:
+    H, _ = value
     X = from_integers([entries[: len(H)]])
     hfc, lfc = squared_norms(layer(_ONE, H, X, depth))
     found = verdict(A=_ONE, H=H, X0=X, depth=[depth])

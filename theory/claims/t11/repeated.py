@@ -64,9 +64,8 @@ def _cases(pick: Any) -> tuple[int, Fraction, Fraction, Matrix, int]:
     return n, share, pick(draw.fractions(-2, 2)), pick(draw.states(n, d)), pick(st.integers(0, 5))
 
 
-def _law(case: tuple[int, Fraction, Fraction, Matrix, int]) -> None:
+def _law(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
     """P X_L = (1 + h a)^L P X_0: HFC keeps its rank for ever, unless 1 + h a = 0."""
-    n, share, h, X, depth = case
     moved = layer(flat(1 - share, n), diagonal([h] * len(X[0])), X, depth)
     factor = (1 + h * (1 - share)) ** depth
     assert centred(moved) == scaled(factor, centred(X))

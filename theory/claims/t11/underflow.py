@@ -59,8 +59,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix]:
     return A, pick(draw.with_jordan_blocks(blocks))
 
 
-def _law(case: tuple[Matrix, Matrix]) -> None:
-    A, H = case
+def _law(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
 

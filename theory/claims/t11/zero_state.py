@@ -51,8 +51,7 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix, Matrix]:
     return A, [[pick(draw.fractions(-2, 2, 3))]], from_integers(X)
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
-    A, H, X = case
+def _law(A: Matrix, H: Matrix, X: Matrix) -> None:
     found = verdict(A=A, H=H, X0=X, depth=[0, 2])
     assert (found.verdict == "UNDEFINED") == (not any(map(any, X)))
     for depth in (0, 2):

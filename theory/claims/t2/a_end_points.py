@@ -13,8 +13,7 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H
 
 
-def _law(drawn: tuple[Fraction, list[Fraction]]) -> None:
-    h, ends = drawn
+def _law(h: Fraction, ends: list[Fraction]) -> None:
     a, b = sorted(ends)
     inside, bound = (1 + h * b) ** 2, max((1 + h * a) ** 2, (1 + h) ** 2)
     assert inside <= bound

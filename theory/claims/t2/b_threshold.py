@@ -23,15 +23,15 @@ def _residual() -> sp.Expr:
     return (1 + h) ** 2 - (1 + h * a) ** 2 - h * (1 - a) * (2 + h * (1 + a))
 
 
-def _law(drawn: tuple[Fraction, list[Fraction]]) -> None:
-    h, (a,) = drawn
+def _law(h: Fraction, second: list[Fraction]) -> None:
+    (a,) = second
     expected = "NON_SMOOTHING" if threshold(a) < h < 0 else "SMOOTHING"
     expected = "TIE" if h in (0, threshold(a)) else expected
     assert real_verdict(h, h, a) == expected == by_squares([h], [a])
 
 
-def _matrix_law(drawn: tuple[tuple[Matrix, Fraction], Fraction]) -> None:
-    (A, a), h = drawn
+def _matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
+    A, a = attention
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, a)
     assert verdict(A=A, H=[[threshold(a)]]).verdict == "TIE"
 

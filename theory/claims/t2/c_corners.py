@@ -14,8 +14,7 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 
 
-def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
-    h_values, a_values = drawn
+def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
     q, p, a, z = min(h_values), max(h_values), min(a_values), max(a_values)
     consensus = max((1 + h) ** 2 for h in h_values)
     quotient = max((1 + h * b) ** 2 for h in h_values for b in a_values)
@@ -55,7 +54,7 @@ CLAIM = Claim(
         )
         .unless("without max h", without="-M <= 1 + p*a <= M; -M <= 1 + p*z <= M"),
         # With M = rho_Q >= rho_C: were both corners at a below M, so were every pair (h, b),
-        # b < 1, although one of them attains M. So rho_Q >= rho_C implies rho_Q = max(|1+qa|, |1+pa|).
+        # b < 1, although one attains M. So rho_Q >= rho_C gives rho_Q = max(|1+qa|, |1+pa|).
         for_all(
             "q p h a b M",
             given=(

@@ -27,15 +27,13 @@ def _corners(given: str, then: str, name: str, at: str) -> ForAllReals:
     return for_all("q p a", given=hypotheses, then=then, name=name, at=at, where=CORNERS)
 
 
-def _law(drawn: tuple[list[Fraction], list[Fraction]]) -> None:
-    h_values, a_values = drawn
+def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
     assert closed == by_squares(h_values, a_values)
 
 
-def _boundary_law(drawn: tuple[Fraction, Fraction, int]) -> None:
+def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
     """Every boundary of the closed form, and both its sides."""
-    a, p, side = drawn
     shift = Fraction(side, 1000)
     for q in (-2 / (1 + a) + shift, -2 - a * p + shift, *([p / a + shift] if a else [])):
         if q <= p:
@@ -43,9 +41,10 @@ def _boundary_law(drawn: tuple[Fraction, Fraction, int]) -> None:
 
 
 def _matrix_law(
-    drawn: tuple[tuple[Matrix, list[Fraction]], tuple[Matrix, list[Fraction]]],
+    attention: tuple[Matrix, list[Fraction]],
+    value: tuple[Matrix, list[Fraction]],
 ) -> None:
-    (A, a_values), (H, h_values) = drawn
+    (A, a_values), (H, h_values) = attention, value
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
     assert verdict(A=A, H=H).verdict == closed
 
@@ -80,10 +79,11 @@ def _dyadic_value(pick: Any) -> tuple[Matrix, list[Fraction]]:
 
 
 def _certificate_law(
-    drawn: tuple[tuple[Matrix, list[Fraction]], tuple[Matrix, list[Fraction]]],
+    attention: tuple[Matrix, list[Fraction]],
+    value: tuple[Matrix, list[Fraction]],
 ) -> None:
     """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
-    (A, a_values), (H, h_values) = drawn
+    (A, a_values), (H, h_values) = attention, value
     found = certified_dominance(to_float(A), to_float(H))
     truth = real_verdict(min(h_values), max(h_values), min(a_values))
     assert found.verdict in (truth, "UNDECIDED")

@@ -61,8 +61,7 @@ def _smoothing_witness(h_values: list[Gaussian]) -> Fraction:
     raise AssertionError
 
 
-def _law(drawn: tuple[list[Gaussian], list[tuple[Fraction, Fraction]]]) -> None:
-    values, points = drawn
+def _law(values: list[Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
     h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
     radius = max(squared_modulus(h, (ONE, ZERO)) for h in h_values)
     safe = any(

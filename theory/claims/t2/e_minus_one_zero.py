@@ -129,9 +129,8 @@ def _negative_eigenvalue() -> None:
     assert verdict(A=matrix("1/4 3/4; 3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
 
 
-def _floor_law(drawn: tuple[Matrix, list[Fraction], Matrix, Matrix, Matrix]) -> None:
+def _floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0: Matrix) -> None:
     """||HFC_L|| >= ||P X_0 Pi_0|| / ||Pi_0||_F for every L, whatever the row-stochastic A."""
-    A, values, S, inverse, X0 = drawn
     H = product(S, diagonal(values), inverse)
     Pi = transposed(product(S, diagonal(int(value == 0) for value in values), inverse))
     fixed = product(X0, Pi)
@@ -152,9 +151,8 @@ def _with_kernel(draw_from: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, 
     return A, values, S, inverse, draw_from(draw.states(len(A), len(values)))
 
 
-def _generic_law(drawn: tuple[Matrix, list[Fraction], Matrix]) -> None:
+def _generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
     """All h in [-1, 0): NON_SMOOTHING; c decays at rho_C and HFC never vanishes."""
-    A, values, X0 = drawn
     d, H = len(values), diagonal(values)
     X0 = [row[:d] for row in X0[: len(A)]]
     pi = stationary(A)

@@ -40,8 +40,7 @@ def _distance(h: Gaussian, a: Gaussian) -> Fraction:
     return size * ((u + x / size) ** 2 + (v - y / size) ** 2)
 
 
-def _law(drawn: tuple[Gaussian, list[Gaussian], list[int]]) -> None:
-    h, points, weights = drawn
+def _law(h: Gaussian, points: list[Gaussian], weights: list[int]) -> None:
     assume(any(h) and sum(weights[: len(points)]) > 0)
     values = [squared_modulus(h, a) for a in points]
     assert values == [_distance(h, a) for a in points]

@@ -20,8 +20,8 @@ _CONSENSUS = "(1+x)**2 + y**2"
 _MODE = "(1+x*u-y*v)**2 + (x*v+y*u)**2"
 
 
-def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
-    (x, y), (u, v) = drawn
+def _law(h: Gaussian, a: Gaussian) -> None:
+    (x, y), (u, v) = h, a
     g = 1 - u * u - v * v
     centre, radius = (-(1 - u) / g, -v / g), ((1 - u) ** 2 + v * v) / g**2
     distance = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
@@ -33,9 +33,11 @@ def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
 
 
 def _matrix_law(
-    drawn: tuple[tuple[Matrix, list[Gaussian]], Gaussian, Fraction],
+    attention: tuple[Matrix, list[Gaussian]],
+    h: Gaussian,
+    s: Fraction,
 ) -> None:
-    (A, a_values), (x, y), s = drawn
+    (A, a_values), (x, y) = attention, h
     # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
     H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
     expected = by_squared_moduli([(x, y), (x, -y)], a_values)

@@ -102,8 +102,8 @@ def _needed() -> None:
     assert verdict(A=flat(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
 
 
-def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
-    (x, y), (u, v) = drawn
+def _law(h: Gaussian, point: Gaussian) -> None:
+    (x, y), (u, v) = h, point
     consensus = squared_modulus((x, y), (Fraction(1), Fraction(0)))
     if in_universal_disc_exact(x, y):
         assert max(squared_modulus((x, y), (u, s * v)) for s in (1, -1)) > consensus
@@ -119,14 +119,14 @@ def in_universal_disc_exact(x: Fraction, y: Fraction) -> bool:
     return bool(x or y) and x * x + y * y + x <= 0
 
 
-def _code_law(drawn: Gaussian) -> None:
+def _code_law(*h: Fraction) -> None:
     """`in_universal_disc` is the same set, on eighths (exact in binary64)."""
-    x, y = (Fraction(round(8 * t), 8) for t in drawn)
+    x, y = (Fraction(round(8 * t), 8) for t in h)
     assert in_universal_disc(complex(float(x), float(y))) == in_universal_disc_exact(x, y)
 
 
-def _matrix_law(drawn: tuple[tuple[Matrix, list[Gaussian]], list[Gaussian]]) -> None:
-    (A, a_values), points = drawn
+def _matrix_law(attention: tuple[Matrix, list[Gaussian]], points: list[Gaussian]) -> None:
+    A, a_values = attention
     values = [(x, s * y) for x, y in points for s in (1, -1)]
     assert by_squared_moduli(values, a_values) == "NON_SMOOTHING"
     x, y = points[0]

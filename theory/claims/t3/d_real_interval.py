@@ -34,14 +34,12 @@ EVERY_MODE = (
 )
 
 
-def _law(drawn: tuple[Fraction, Gaussian]) -> None:
-    h, a = drawn
+def _law(h: Fraction, a: Gaussian) -> None:
     real = (h, Fraction(0))
     assert squared_modulus(real, a) > squared_modulus(real, (Fraction(1), Fraction(0)))
 
 
-def _matrix_law(drawn: tuple[Matrix, Fraction]) -> None:
-    A, h = drawn
+def _matrix_law(A: Matrix, h: Fraction) -> None:
     value = spectrum([[h]])[0]
     for a in attention_values(A):
         assert compare(Mode(a, value), Mode(None, value))[0] == 1

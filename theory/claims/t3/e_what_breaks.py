@@ -84,9 +84,9 @@ def _not_the_smallest() -> None:
     assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
 
 
-def _hull_law(drawn: tuple[tuple[Matrix, list[Gaussian]], Gaussian]) -> None:
+def _hull_law(first: tuple[Matrix, list[Gaussian]], h: Gaussian) -> None:
     """Whatever dominates for h, no eigenvalue inside the hull exceeds it (T3a)."""
-    (_, values), h = drawn
+    _, values = first
     points = [*values, (ONE, ZERO)]
     largest = max(squared_modulus(h, a) for a in points)
     middle = (sum((u for u, _ in points), ZERO) / len(points), ZERO)

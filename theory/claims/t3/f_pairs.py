@@ -220,15 +220,15 @@ def _negative_multiplier() -> None:
     assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
 
 
-def _law(drawn: tuple[Gaussian, Gaussian]) -> None:
-    (x, y), (u, v) = drawn
+def _law(h: Gaussian, a: Gaussian) -> None:
+    (x, y), (u, v) = h, a
     first, second = squared_modulus((x, y), (u, v)), squared_modulus((x, y), (u, -v))
     assert first == squared_modulus((x, -y), (u, -v))
     assert first - second == -4 * y * v
 
 
-def _winner_law(drawn: tuple[Matrix, tuple[Matrix, complex]]) -> None:
-    A, (H, _) = drawn
+def _winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
+    H, _ = value
     for mode in exact_dominance(A, H).quotient:
         assert mode.attention is not None
         if mode.value.is_real or mode.attention.is_real:

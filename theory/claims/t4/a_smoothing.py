@@ -66,8 +66,7 @@ def _double_angle() -> None:
     assert is_zero(sp.cos(2 * sp.asin(t)).rewrite(sp.asin).expand(trig=True) - (1 - 2 * t**2))
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
-    A, H, X0 = case
+def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     found = exact_dominance(A, H)
     assume(found.comparison == 1)

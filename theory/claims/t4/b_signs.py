@@ -103,8 +103,7 @@ def _cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, int]:
     return A, draw_(draw.with_jordan_blocks([(h, 1) for h in values])), draw_(draw.SEEDS)
 
 
-def _law(case: tuple[Matrix, Matrix, int]) -> None:
-    A, H, seed = case
+def _law(A: Matrix, H: Matrix, seed: int) -> None:
     found = exact_dominance(A, H)
     assert found.comparison == -1, "h in [-1, 0) must not smooth"
     assume(single_pair(found))

@@ -96,8 +96,7 @@ def _patterns(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fr
     return A, a, H, h, draw_(draw.SEEDS)
 
 
-def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], int]) -> None:
-    A, a, H, h, seed = case
+def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], seed: int) -> None:
     X0 = exact.from_integers(
         np.random.default_rng(seed).integers(-(10**6), 10**6, (len(a), len(h)))
     )

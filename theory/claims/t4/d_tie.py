@@ -80,9 +80,9 @@ def _unbounded() -> None:
     assert max(present) > 1000 and min(present[1000:]) < 6
 
 
-def _law(drawn: tuple[tuple[Matrix, Fraction], Matrix]) -> None:
+def _law(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
     """h = -2/(1+a) ties; the ratio is exactly what the projectors say, at every depth."""
-    (A, a), X0 = drawn
+    A, a = attention
     h = -2 / (1 + a)
     assume(contains_both_radii(A, [[h]], X0))
     # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.

@@ -82,8 +82,7 @@ def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fra
     return A, [Fraction(1), a], H, h, present
 
 
-def _law(case: tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]) -> None:
-    A, a, H, h, present = case
+def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: list[int]) -> None:
     rng = np.random.default_rng(7)
     X0 = exact.zeros(2, len(h))
     kept: dict[bool, list[Fraction]] = {True: [], False: []}

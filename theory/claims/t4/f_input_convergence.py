@@ -67,8 +67,7 @@ def _neither() -> None:
     _differs(AM, "-4", Fraction(4), Fraction(4, 3))
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
-    A, H, X0 = case
+def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1 and contains_both_radii(A, H, X0))
     rho = radii(exact_dominance(A, H))[1]
     assume(rho > 0 and abs(rho - 1) > 0.02)

@@ -77,8 +77,7 @@ def _one_real_a_does_not() -> None:
     assert found.limit is not None and abs(found.limit - 8 * math.sqrt(2) / 5) < 1e-9
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
-    A, H, X0 = case
+def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     found = exact_dominance(A, H)
     assume(found.comparison == 1 and contains_both_radii(A, H, X0))

@@ -64,8 +64,8 @@ def _spectra(draw_: st.DrawFn) -> tuple[list[Fraction], list[Fraction]]:
     return a, draw_(st.lists(draw.fractions(-3, 2, 4), min_size=1, max_size=4))
 
 
-def _law(case: tuple[list[Fraction], list[Fraction]]) -> None:
-    a, h = [float(x) for x in case[0]], [float(x) for x in case[1]]
+def _law(a_values: list[Fraction], h_values: list[Fraction]) -> None:
+    a, h = [float(x) for x in a_values], [float(x) for x in h_values]
     assert abs(rank_rate(a, h) - rank_rate_over_pairs(a, h)) < 1e-12
     if len(h) == 1 or not a:
         assert rank_rate(a, h) == 0
@@ -78,9 +78,8 @@ def _real_cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, list[Fraction], int]:
     return A, draw_(draw.with_jordan_blocks([(v, 1) for v in values])), values, draw_(draw.SEEDS)
 
 
-def _slope_law(case: tuple[Matrix, Matrix, list[Fraction], int]) -> None:
+def _slope_law(A: Matrix, H: Matrix, values: list[Fraction], seed: int) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
-    A, H, values, seed = case
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
     X0 = exact.from_integers(
         np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H)))

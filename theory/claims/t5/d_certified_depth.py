@@ -75,8 +75,7 @@ def _above(A: Matrix, H: Matrix, X0: Matrix, eps: float, depths: Iterable[int]) 
     return [L for L, r in ratios.items() if r.value is None or r.value > eps]
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix, Fraction]) -> None:
-    A, H, X0, eps = case
+def _law(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> None:
     found = certified_depth_in_balls(A, H, X0, eps)
     assume(found is not None and found.depth < 5000)
     assert found is not None
@@ -84,8 +83,7 @@ def _law(case: tuple[Matrix, Matrix, Matrix, Fraction]) -> None:
     assert not _above(A, H, X0, float(eps) * (1 + 1e-12), depths), "not smoothed"
 
 
-def _floor_law(case: tuple[Matrix, Matrix, Matrix, Fraction]) -> None:
-    A, H, X0, _ = case
+def _floor_law(A: Matrix, H: Matrix, X0: Matrix, _: Fraction) -> None:
     assume(not consensus(X0))
     depths = [0, 1, 2, 5, 20, 60]
     bounds = ratio_floor(to_float(A), to_float(H), to_float(X0), depths)

@@ -110,9 +110,8 @@ def _defective(draw_: st.DrawFn) -> tuple[Matrix, Matrix]:
     return draw_(drawn), draw_(drawn)
 
 
-def _law(case: tuple[Matrix, Matrix]) -> None:
+def _law(A: Matrix, H: Matrix) -> None:
     """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
-    A, H = case
     predicted = block_sizes(jordan_type(A, H))
     found: Counter[int] = Counter()
     for factor in factors(exact.plus_identity(exact.kronecker(H, A))):

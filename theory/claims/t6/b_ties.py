@@ -86,12 +86,11 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return A, H, exact.from_integers(rng.integers(-(10**9), 10**9, (2, len(H))))
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     """d log t / d log L between 10^8 and 10^10 layers is s_Q - s_C (t from HFC and c, in balls).
 
     That deep, because a small leading coefficient of X_0 delays the power of L by its inverse.
     """
-    A, H, X0 = case
     comparison, consensus, quotient = _sizes(A, H)
     assume(comparison == 0 and radii(exact_dominance(A, H))[0] > 1e-3)
     predicted = quotient - consensus

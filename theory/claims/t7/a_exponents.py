@@ -43,9 +43,8 @@ def differences(X: Matrix) -> Matrix:
     return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
 
 
-def _law(drawn: tuple[list[Heads], Matrix]) -> None:
+def _law(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
-    layers, X = drawn
     n, d = len(X), len(X[0])
     y = [[x] for column in transposed(differences(X)) for x in column]
     for heads in layers:

@@ -57,9 +57,8 @@ def _hfc_floor(X: Matrix, bound: Fraction, n: int, factor: Fraction = Fraction(1
 # --------------------------------------------------------------------------- one feature at a time
 
 
-def _one_step_law(drawn: tuple[Matrix, list[int], int, Fraction, Fraction]) -> None:
+def _one_step_law(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fraction) -> None:
     """Both one-step inequalities, on drawn and on adversarial A."""
-    A, entries, kind, tau, h = drawn
     x = [Fraction(e) for e in entries[: len(A)]]
     A = contraction_to(A if kind == ADVERSARIES else adversary(x, kind), tau)
     t, n = dobrushin(A), len(x)
@@ -90,8 +89,7 @@ def _one_feature(draw_from: Any) -> tuple[list[Fraction], Fraction, Fraction, li
     return [entry - shift for entry in entries], tau, s, layers
 
 
-def _feature_law(drawn: tuple[list[Fraction], Fraction, Fraction, list[_Layer]]) -> None:
-    x, tau, s, layers = drawn
+def _feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[_Layer]) -> None:
     assume(oscillation(x) > 0)
     n = len(x)
     k = 1 - Fraction(1, n)
@@ -124,8 +122,7 @@ def _common_basis(draw_from: Any) -> tuple[Matrix, Matrix, Fraction, list[Any]]:
     return X0, V, tau, layers
 
 
-def _basis_law(drawn: tuple[Matrix, Matrix, Fraction, list[Any]]) -> None:
-    X, V, tau, layers = drawn
+def _basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
     n = len(X)
     features = transposed(product(X, V))
     assume(all(oscillation(y) > 0 or mean(y) == 0 for y in features))
@@ -200,8 +197,7 @@ def _matrix_layers(draw_from: Any) -> tuple[Matrix, Fraction, Fraction, Fraction
     return draw_from(draw.states(n, 2)), tau, p, q, layers
 
 
-def _matrix_law(drawn: tuple[Matrix, Fraction, Fraction, Fraction, list[Any]]) -> None:
-    X, tau, p, q, layers = drawn
+def _matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[Any]) -> None:
     n = len(X)
     assume(squared_diameter(X) > 0)
     r = max(1 - p, q - 1)

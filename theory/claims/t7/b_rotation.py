@@ -175,9 +175,8 @@ def _general_residual() -> None:
     assert sp.simplify(consensus.trace() - sp.cos(t) * (1 - p)) == 0 and consensus.det() == 0
 
 
-def _threshold_law(drawn: tuple[Fraction, Fraction, Fraction]) -> None:
+def _threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
     """A rational angle: smoothing, decided from trace and determinant, needs p < a/(2-a)."""
-    a, p, k = drawn
     consensus, trace, determinant = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
     if trace**2 < 4 * determinant:
         smooths = consensus**2 > determinant

@@ -69,9 +69,8 @@ def _symmetric(draw_from: Any) -> tuple[Matrix, Fraction, Fraction, list[Fractio
     return contraction_to(A, tau), q, p, values, draw_from(rotations())
 
 
-def _rate_law(drawn: tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]) -> None:
+def _rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Matrix) -> None:
     """Per layer |det|^(1/(n-1)) (1-p)^d >= (1 - tau p)(1 - tau q)^(d-1) ||I+W||^d, d = 2."""
-    A, q, p, values, V = drawn
     tau, smallest = dobrushin(A), min(values)
     assume(smallest < 1)
     W = product(V, diagonal(-s for s in values), transposed(V))

@@ -39,8 +39,7 @@ def _layers(pick: Any) -> tuple[list[Fraction], list[tuple[Fraction, int, Matrix
     return x, pick(st.lists(layer, min_size=1, max_size=6))
 
 
-def _law(drawn: tuple[list[Fraction], list[tuple[Fraction, int, Matrix]]]) -> None:
-    x, layers = drawn
+def _law(x: list[Fraction], layers: list[tuple[Fraction, int, Matrix]]) -> None:
     assume(oscillation(x) > 0)
     for h, kind, drawn_A in layers:
         A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), Fraction(3, 4))

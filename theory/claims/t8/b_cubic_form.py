@@ -39,9 +39,8 @@ def _series(linear: Fraction, square: Fraction) -> Any:
     return flint.fmpq_series([0, *exponents], prec=_ORDER + 1).exp()
 
 
-def _law(case: tuple[Matrix, Matrix, Matrix]) -> None:
+def _law(c: Matrix, E: Matrix, M: Matrix) -> None:
     """Differences s E: the rows of A X, less their mean, are s E M Sig_a up to s^4, exactly."""
-    c, E, M = case
     n, d = len(E), len(c[0])
     near, far = product(c, M, transposed(E))[0], product(E, M, transposed(E))
     entries = [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in E]

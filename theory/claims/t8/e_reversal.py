@@ -41,8 +41,7 @@ def _centring_residual() -> Any:
     return list(W.T * sp.diag(*gamma) * C * sp.ones(4, 1))
 
 
-def _real_law(drawn: tuple[Fraction, list[Fraction]]) -> None:
-    size, a_values = drawn
+def _real_law(size: Fraction, a_values: list[Fraction]) -> None:
     a = min(a_values)
     for h in (size, -size):
         bare = by_squares([h], a_values) != by_squares([-h], a_values)
@@ -53,8 +52,8 @@ def _real_law(drawn: tuple[Fraction, list[Fraction]]) -> None:
         assert by_squares([h, ZERO], a_values) == real_verdict(q, p, a)
 
 
-def _complex_law(drawn: tuple[Fraction, Gaussian, Fraction]) -> None:
-    h, (u, v), w = drawn
+def _complex_law(h: Fraction, a: Gaussian, w: Fraction) -> None:
+    u, v = a
     a_values = [(u, v), (u, -v), (w, ZERO)]
     s = reach(a_values)
     for size in (h, s, s + Fraction(1, 50)):
@@ -65,9 +64,9 @@ def _complex_law(drawn: tuple[Fraction, Gaussian, Fraction]) -> None:
         assert (centred[0] != centred[1]) == (0 < size <= max(Fraction(2), s))
 
 
-def _matrix_law(drawn: tuple[tuple[Matrix, list[Gaussian]], Fraction]) -> None:
+def _matrix_law(attention: tuple[Matrix, list[Gaussian]], h: Fraction) -> None:
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
-    (A, a_values), h = drawn
+    A, a_values = attention
     H = [[h, -h], [ZERO, ZERO]]
     differ = verdict(A=A, H=H).verdict != verdict(A=A, H=scaled(-1, H)).verdict
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))

@@ -57,9 +57,9 @@ def _nilpotent() -> None:
     )
 
 
-def _two_token_law(drawn: tuple[tuple[Matrix, Fraction], Fraction, Matrix, int]) -> None:
+def _two_token_law(attention: tuple[Matrix, Fraction], h: Fraction, X: Matrix, depth: int) -> None:
     """n = 2, H = h I: t_L = |a|^L t_0 for every X_0, t = HFC/(sqrt n |c|), exactly."""
-    (A, a), h, X, depth = drawn
+    A, a = attention
     assume(h != 0)
     pi = stationary(A)
     moved = _bare_layers(A, exact.diagonal([h, h]), X, depth)

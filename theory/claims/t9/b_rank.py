@@ -82,9 +82,11 @@ def _special_state() -> None:
     assert exact.matrix("1/64 1/4096; -1/64 1/4096") == X
 
 
-def _law(drawn: tuple[tuple[Matrix, Fraction], tuple[Matrix, list[Fraction]], Matrix, int]) -> None:
+def _law(
+    attention: tuple[Matrix, Fraction], value: tuple[Matrix, list[Fraction]], X: Matrix, depth: int
+) -> None:
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
-    (A, a), (H, values), X, depth = drawn
+    (A, a), (H, values) = attention, value
     assume(len(values) == 2)
     moved = exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
     assert exact.determinant(moved) == (a * values[0] * values[1]) ** depth * exact.determinant(X)

@@ -91,9 +91,8 @@ def _layers(pick: Any) -> tuple[int, int, int, int, int]:
     return n, d, pick(st.integers(-3, 1)), pick(st.integers(-2, 1)), pick(SEEDS)
 
 
-def _law(drawn: tuple[int, int, int, int, int]) -> None:
+def _law(n: int, d: int, spread: int, size: int, seed: int) -> None:
     """||HFC'|| <= ||M|| ||W||/(2 sqrt k) ||HFC||^3 for any X, up to the rounding of one layer."""
-    n, d, spread, size, seed = drawn
     rng = np.random.default_rng(seed)
     M, W = rng.standard_normal((d, d)), rng.standard_normal((d, d))
     X = 10.0**spread * rng.standard_normal((n, d)) + 10.0**size * rng.standard_normal(d)
