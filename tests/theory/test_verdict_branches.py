@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.ask import answer, verdict
 from oversmoothing.theory.depth.ratios import Ratio, ball_ratios
 from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios
 from oversmoothing.theory.layer.case import make_case
@@ -16,7 +16,7 @@ from oversmoothing.theory.numbers.rational import exact_stationary
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.start_limits import numerical_limits_of_start
-from oversmoothing.theory.verdict.verdict import case_verdict, check_depths
+from oversmoothing.theory.verdict.verdict import check_depths
 
 EXACT = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]
@@ -388,5 +388,5 @@ def test_T6b_the_largest_block_on_each_side_is_the_one_that_counts():
 
 def test_a_validated_case_gets_no_certificate_by_default():
     case = make_case(FLOAT, [[0.5]])
-    assert case_verdict(case, []).status == "numerical"
-    assert case_verdict(case, [], True).status == "certified"
+    assert answer(case, []).status == "numerical"
+    assert answer(case, [], True).status == "certified"
