@@ -34,14 +34,15 @@ def inspect(
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.inspection.report_page import columns, words
     from oversmoothing.experiments.models.named import named_inputs, named_model
-    from oversmoothing.theory.support.files import to_json
+    from oversmoothing.theory.support.files import output_folder, to_json
 
     found = named_model(model, out, seed=seed, device=device, data_dir=data_dir)
     inputs = named_inputs(
         found, images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
+    folder = output_folder(out / "inspect" / Path(found.name).name)
     report = ask(found, inputs, spectra=spectra, batch_size=batch_size, progress=not as_json)
-    files = report.save(out / "inspect" / Path(found.name).name)
+    files = report.save(folder)
     if as_json:
         print(to_json(report.to_json_object()), end="")
     else:

@@ -51,7 +51,6 @@ def ladder(
     from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
     from oversmoothing.theory.support.provenance import provenance
 
-    folder = output_folder(out)
     source = within(model, data_dir)
     opened = open_model(source)
     parts = split_inputs(
@@ -65,6 +64,7 @@ def ladder(
         seed=seed,
         data_dir=data_dir,
     )
+    folder = output_folder(out)
     result = climb(
         opened,
         parts.calibration,

@@ -36,13 +36,14 @@ def readings(
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.models.named import named_inputs, named_model
     from oversmoothing.experiments.table1 import nearest_words, readings_of, wide
-    from oversmoothing.theory.support.files import write_atomically
+    from oversmoothing.theory.support.files import output_folder, write_atomically
 
     found = named_model(model, out, seed=seed, device=device, data_dir=data_dir)
     # No remark on which pictures stand in: the table says how many.
     inputs = named_inputs(
         found, images=images, text=text, count=count, data_dir=data_dir, quiet=True
     )
+    folder = output_folder(out)
     table = readings_of(
         {found.name: found},
         inputs,
@@ -51,4 +52,4 @@ def readings(
         costly,
     )
     print(f"{table_text(wide(table))}\n{nearest_words(table)}")
-    print(f"wrote {write_atomically(out / 'readings.csv', table.to_csv(index=False))}")
+    print(f"wrote {write_atomically(folder / 'readings.csv', table.to_csv(index=False))}")
