@@ -26,8 +26,10 @@ _LETTERS = {"\u221e", "\u22a4", "\u2026", "\u22ef"}  # infinity, transposed, dot
 _SIGNS = {"-", "\u2212", "+"}
 _CLOSING = {")", "]", "}", "|", "\u2016", "!"}
 _WITH_LIMITS = {"lim", "liminf", "limsup", "max", "min", "sup", "inf"}
-# What latex2mathml has no word for.
+# What latex2mathml has no word for; and brackets of a fixed size, which stretch here.
 _SPELLED = (
+    (re.compile(r"\\[bB]igg?l(?![a-zA-Z])|\\[bB]igg?(?=[(\[])"), r"\\left"),
+    (re.compile(r"\\[bB]igg?r(?![a-zA-Z])|\\[bB]igg?(?=[)\]])"), r"\\right"),
     (re.compile(r":="), "\u2254"),
     (re.compile(r"\\sim(?![a-zA-Z])"), "\u223c"),
     (re.compile(r"\\arg(?![a-zA-Z])"), r"\\operatorname{arg}"),
