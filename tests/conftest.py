@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 
 from hypothesis import settings
+from jaxtyping import install_import_hook
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# The shapes in signatures hold at run time: in tests alone, which is soon enough to see one broken.
+SHAPED = ("metrics", "states")
+install_import_hook([f"oversmoothing.simulations.{room}" for room in SHAPED], "beartype.beartype")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.problem import Array, Exponents, Problem
+from oversmoothing.simulations.engine.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,3 @@ def start_of(problem: Problem, device: torch.device, dtype: torch.dtype) -> tupl
         torch.as_tensor(Z.reshape(problem.number, *Z.shape[-2:])).to(device, dtype).contiguous(),
         torch.as_tensor(exponents.reshape(problem.number, 2).astype(np.int64)).to(device),
     )
-
-
-def from_x(X: Array, exponent: int, offset: Array) -> tuple[Array, Exponents]:
-    """(Z [n, d], exponents [2]) of a state 2^exponent X, by centring X."""
-    mean = X.mean(axis=0)
-    hfc = X - mean
-    left = hfc.mean(axis=0)
-    hfc = hfc - left
-    c = mean + left - offset @ hfc
-    Z = np.concatenate((hfc[:-1] - hfc[-1:], c[None]))
-    return Z, np.array([exponent, exponent], dtype=np.int64)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from oversmoothing.simulations.engine.kept_states import States, from_x, start_of
+from oversmoothing.simulations.engine.kept_states import States, start_of
 from oversmoothing.simulations.engine.problem import Array, Exponents, Problem
+from oversmoothing.simulations.states.split_state import apart, to_differences
 from oversmoothing.theory.numbers.scaled import normalise
 from oversmoothing.theory.support.errors import InputError
 
@@ -39,7 +40,7 @@ def kronecker(
             M += np.eye(n * d)
         M, step = normalise(M)  # entries of at most 1: a block cannot overflow
         X = problem.X0[problem.element(problem.X0, 2, place)]
-        offset = problem.offset[problem.element(problem.offset, 1, place)]
+        offset = torch.tensor(problem.offset[problem.element(problem.offset, 1, place)])
         x, total = normalise(X.ravel())
         done = 0
         for row, depth in enumerate(depths):
@@ -49,7 +50,9 @@ def kronecker(
                     x = M @ x
                 x, total = normalise(x, total + steps * step)
                 done += steps
-            states[row, index], exponents[row, index] = from_x(x.reshape(n, d), total, offset)
+            hfc, hfc_exponent, c, c_exponent = apart(torch.tensor(x.reshape(n, d)), offset)
+            states[row, index] = torch.cat((to_differences(hfc), c.unsqueeze(0)))
+            exponents[row, index] = total + int(hfc_exponent), total + int(c_exponent)
     return _finish(states, exponents, depths, n * d, device, dtype)
 
 

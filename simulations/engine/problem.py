@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.simulations.states.scaled import add
-from oversmoothing.simulations.states.split_state import centred
+from oversmoothing.simulations.states.split_state import apart
 from oversmoothing.theory.layer.checks import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.support.errors import InputError
@@ -99,9 +98,7 @@ class Problem:
     @cached_property
     def start(self) -> tuple[Array, Exponents, Array, Exponents]:
         """HFC [*x, n, d] and its exponent [*x], c [*b, d] and its exponent [*b]."""
-        hfc, hfc_exponent, mean, mean_exponent = centred(torch.tensor(self.X0))
-        coupling = -(torch.tensor(self.offset).unsqueeze(-2) @ hfc).squeeze(-2)
-        c, c_exponent = add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1)
+        hfc, hfc_exponent, c, c_exponent = apart(torch.tensor(self.X0), torch.tensor(self.offset))
         return hfc.numpy(), hfc_exponent.numpy(), c.numpy(), c_exponent.numpy()
 
     @cached_property

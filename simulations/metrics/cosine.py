@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import (
@@ -25,7 +26,7 @@ from oversmoothing.simulations.states.scaled import (
 from oversmoothing.simulations.states.split_state import SplitState, split
 
 
-def cosines(X: Tensor | SplitState) -> dict[str, Tensor]:
+def cosines(X: Tensor | SplitState) -> dict[str, Float64[Tensor, "*batch"]]:
     """Statistics of the cosine over pairs of distinct non-zero tokens, each [...]; O(n^2 d).
 
     cos_mean, cos_min: signed; cos_abs_mean, cos_abs_min: of its absolute value. log_one_minus_*:

@@ -11,6 +11,7 @@ and the mean over the pairs i != k is  1 - cos = sum_i |u_i - mean u|^2 / (n - 1
 from __future__ import annotations
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import exponent_of, largest, scale
@@ -24,7 +25,9 @@ _SAFE = {torch.float32: 2.0**20, torch.float64: 2.0**200}
 _TINY = {torch.float32: 2.0**-40, torch.float64: 2.0**-400}
 
 
-def hfc_lfc_and_cosine(X: Tensor) -> tuple[Tensor, Tensor]:
+def hfc_lfc_and_cosine(
+    X: Tensor,
+) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
     """(||HFC||_F / ||LFC||_F, 1 - mean cosine over pairs i != k of non-zero tokens), each [...].
 
     X [..., n, d] float32 or float64; the results have its dtype, and its relative accuracy times

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor
 
 from oversmoothing.simulations.metrics.cosine import cosines
@@ -23,7 +24,7 @@ from oversmoothing.simulations.states.scaled import log_of_two_to, scale
 from oversmoothing.simulations.states.split_state import SplitState, split
 
 
-def log_hfc_lfc_ratio(X: Tensor | SplitState) -> Tensor:
+def log_hfc_lfc_ratio(X: Tensor | SplitState) -> Float64[Tensor, "*batch"]:
     """Natural logarithm of ||HFC||_F / ||LFC||_F, [...]; O(n d). -inf, +inf and NaN are kept."""
     hfc, lfc, exponent = _norms(X)
     return torch.log(hfc / lfc) + log_of_two_to(exponent)
@@ -36,7 +37,7 @@ def _norms(X: Tensor | SplitState) -> tuple[Tensor, Tensor, Tensor]:
     return hfc, lfc, state.hfc_exponent - state.mean_exponent
 
 
-def metrics(X: Tensor | SplitState) -> dict[str, Tensor]:
+def metrics(X: Tensor | SplitState) -> dict[str, Float64[Tensor, "*batch"]]:
     """Every metric of X [..., n, d], each a float64 tensor [...].
 
     hfc_lfc, log_hfc_lfc: the ratio of Frobenius norms and its natural logarithm.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import torch
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import UNUSED, log_of_two_to, normalise, scale
@@ -22,7 +23,9 @@ DEFLATE_BELOW = 0.125
 SWEEPS = 6
 
 
-def log_excess_of(ratio: Tensor, exponent: Tensor) -> Tensor:
+def log_excess_of(
+    ratio: Float64[Tensor, "*batch k"], exponent: Int64[Tensor, "*batch"]
+) -> Float64[Tensor, "*batch"]:
     """log(effective rank - 1) from sigma_i / sigma_1 = 2^exponent ratio_i, i >= 2.
 
     ratio [..., k] and exponent [...], as `singular_value_ratios` returns them.
@@ -43,7 +46,9 @@ def log_excess_of(ratio: Tensor, exponent: Tensor) -> Tensor:
     return torch.where(entropy.isnan(), entropy, log_entropy + torch.log(grown))
 
 
-def singular_value_ratios(X: Tensor | SplitState) -> tuple[Tensor, Tensor]:
+def singular_value_ratios(
+    X: Tensor | SplitState,
+) -> tuple[Float64[Tensor, "*batch k"], Int64[Tensor, "*batch"]]:
     """(ratio [..., k], exponent [...]): sigma_i / sigma_1 = 2^exponent ratio_i for i = 2 .. k + 1.
 
     In descending order, k = min(n, d) - 1; with k = 0 one zero is returned. NaN for X = 0 and for

@@ -9,6 +9,7 @@ form.
 from __future__ import annotations
 
 import torch
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio, metrics
@@ -29,7 +30,9 @@ SPREAD = 1e-2
 SCALE = 1e100
 
 
-def stream_metrics(X: Tensor, *, without_first: bool = False) -> dict[str, Tensor]:
+def stream_metrics(
+    X: Float[Tensor, "b n d"], *, without_first: bool = False
+) -> dict[str, Float64[Tensor, " b"]]:
     """The metrics NAMES of X [b, n, d] (n >= 1), float64 [b] each; conventions of
     `simulations.metrics.metrics`.
 
@@ -53,7 +56,7 @@ def stream_metrics(X: Tensor, *, without_first: bool = False) -> dict[str, Tenso
     return merged
 
 
-def stream_log_ratio(X: Tensor) -> Tensor:
+def stream_log_ratio(X: Float[Tensor, "b n d"]) -> Float64[Tensor, " b"]:
     """log HFC/LFC [b] of X [b, n, d], float64.
 
     ||HFC||^2 = sum |x_i|^2 - n |m|^2 in float64, which keeps 1e-11 at a spread of 1e-2; inputs

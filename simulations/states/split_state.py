@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import add, normalise, scale
@@ -29,12 +30,12 @@ class SplitState:
     token much shorter than the mean is not recovered from the other two).
     """
 
-    hfc: Tensor
-    mean: Tensor
-    hfc_exponent: Tensor
-    mean_exponent: Tensor
-    rows: Tensor
-    row_exponent: Tensor
+    hfc: Float64[Tensor, "*batch n d"]
+    mean: Float64[Tensor, "*batch d"]
+    hfc_exponent: Int64[Tensor, "*batch"]
+    mean_exponent: Int64[Tensor, "*batch"]
+    rows: Float64[Tensor, "*batch n d"]
+    row_exponent: Int64[Tensor, "*batch n"]
 
     @property
     def n(self) -> int:
@@ -65,7 +66,14 @@ def split(X: Tensor) -> SplitState:
     return SplitState(hfc, mean, hfc_exponent, mean_exponent, *normalise(X, 1))
 
 
-def centred(X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def centred(
+    X: Float64[Tensor, "*batch n d"],
+) -> tuple[
+    Float64[Tensor, "*batch n d"],
+    Int64[Tensor, "*batch"],
+    Float64[Tensor, "*batch d"],
+    Int64[Tensor, "*batch"],
+]:
     """(HFC [..., n, d], its exponent [...], mean [..., d], its exponent [...]) of X [..., n, d]."""
     X, exponent = normalise(X, 2)
     mean = X.mean(-2)
@@ -75,6 +83,19 @@ def centred(X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return (
         *normalise(hfc - left.unsqueeze(-2), 2, exponent),
         *normalise(mean + left, 1, exponent),
+    )
+
+
+def apart(
+    X: Float64[Tensor, "*batch n d"], offset: Float64[Tensor, "*more n"]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi, each with its exponent (T1d)."""
+    hfc, hfc_exponent, mean, mean_exponent = centred(X)
+    coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
+    return (
+        hfc,
+        hfc_exponent,
+        *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1),
     )
 
 
@@ -93,7 +114,7 @@ def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor)
     )
 
 
-def to_quotient(hfc: Tensor) -> Tensor:
+def to_quotient(hfc: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n-1 d"]:
     """Y = Q^T hfc [..., n-1, d] for centred hfc [..., n, d], Q as in `complement_basis`.
 
     Q is the last n - 1 columns of I - u u^T / u_1, u = 1/sqrt(n) + e_1, so Y costs O(n d).
@@ -102,12 +123,12 @@ def to_quotient(hfc: Tensor) -> Tensor:
     return hfc[..., 1:, :] - hfc[..., :1, :] / (math.sqrt(n) + 1.0)
 
 
-def to_differences(hfc: Tensor) -> Tensor:
+def to_differences(hfc: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n-1 d"]:
     """y_i = x_i - x_n [..., n-1, d] for hfc [..., n, d]: the coordinates of B' (T1c)."""
     return hfc[..., :-1, :] - hfc[..., -1:, :]
 
 
-def from_differences(y: Tensor) -> Tensor:
+def from_differences(y: Float[Tensor, "*batch k d"]) -> Float[Tensor, "*batch k+1 d"]:
     """hfc [..., n, d], centred, from y_i = x_i - x_n [..., n-1, d]."""
     mean = y.sum(-2, keepdim=True) / (y.shape[-2] + 1)
     return torch.cat((y - mean, -mean), dim=-2)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
 
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio, metrics
 from oversmoothing.simulations.states.split_state import (
@@ -265,3 +266,11 @@ def test_coordinates_of_the_quotient(n: int, d: int, seed: int) -> None:
     assert (from_differences(to_differences(hfc)) - hfc).abs().max() <= bound
     assert isinstance(split(X), SplitState)
     assert (split(X).dense() - X).abs().max() == 0
+
+
+def test_the_shapes_in_signatures_are_held_to() -> None:
+    with pytest.raises(TypeCheckError, match="to_differences"):
+        to_differences(torch.zeros(3))
+    state = split(torch.ones(4, 3))
+    with pytest.raises(TypeCheckError, match="SplitState"):
+        SplitState(**(vars(state) | {"mean": torch.zeros(2, dtype=torch.float64)}))
