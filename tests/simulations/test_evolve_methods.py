@@ -15,10 +15,10 @@ from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.numbers.accurate_product import accurate_product
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs.strategies import (
     SEEDS,
     circulant_attention,
-    floating,
     walsh_attention,
 )
 from oversmoothing.theory.spectra.eigenbasis import Eigenbasis, by_lapack
@@ -63,7 +63,7 @@ def layers(draw_: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]
     )
     rng = np.random.default_rng(draw_(SEEDS))
     H, condition = with_spectrum(rng, values)
-    return floating(A), H, rng.standard_normal((len(A), len(H))), condition
+    return to_float(A), H, rng.standard_normal((len(A), len(H))), condition
 
 
 @given(layers(), st.sampled_from([0, 1, 7, 300]), st.booleans())
