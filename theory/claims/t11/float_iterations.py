@@ -1,11 +1,11 @@
 """Float64 iterations, with and without scaling, for the claims on range and drift."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oversmoothing.theory.proofs.evidence import Measurement
 
 Array = NDArray[np.float64]
 
@@ -19,15 +19,19 @@ def naive_layers(A: Array, h: float, x: Array, depth: int) -> list[Array]:
     return states
 
 
-def scaled_log_ratio(*, a: float, h: float, y: float, c: float, depth: int) -> float:
-    """log |y_L/(2 c_L)| for y' = y + h a y, c' = c + h c, powers of two split off at each layer.
+def scaled_row(h: float, exact: float) -> Measurement:
+    """log |y_L/(2 c_L)| after 20000 layers y' = y + h y/2, c' = c + h c from (1, 3/2).
 
-    For two tokens and a symmetric A: HFC = |y|/sqrt 2 with y = x_1 - x_2, LFC = sqrt 2 |c|.
+    Powers of two are split off at each layer.
+
+    For two tokens and a symmetric A with a = 1/2: HFC = |y|/sqrt 2 with y = x_1 - x_2, and
+    LFC = sqrt 2 |c|. One rounding a layer in y, none in c, then those of the logarithm.
     """
-    exponent = 0
+    depth, exponent, y, c = 20000, 0, 1.0, 1.5
     for _ in range(depth):
-        y, c = y + h * a * y, c + h * c
-        y, shift_y = math.frexp(y)
-        c, shift_c = math.frexp(c)
+        y, shift_y = math.frexp(y + h * 0.5 * y)
+        c, shift_c = math.frexp(c + h * c)
         exponent += shift_y - shift_c
-    return math.log(abs(y / (2 * c))) + exponent * math.log(2)
+    found = math.log(abs(y / (2 * c))) + exponent * math.log(2)
+    tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
+    return Measurement(f"log HFC/LFC at L = {depth}", exact, found, tolerance)

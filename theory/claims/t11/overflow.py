@@ -5,7 +5,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 
-from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
+from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_row
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import layer, matrix
@@ -51,12 +51,7 @@ def _deep() -> None:
 
 def _scaled(effort: Effort) -> list[Measurement]:
     """Powers of two split off at every layer, in float64."""
-    depth = 20000
-    exact = -depth * float(np.log(4 / 3)) - float(np.log(3))
-    measured = scaled_log_ratio(a=0.5, h=1.0, y=1.0, c=1.5, depth=depth)
-    # One rounding a layer in y (3/2 y), none in c (2 c): relative eps each, plus that of the sum.
-    tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
-    return [Measurement(f"log HFC/LFC at L = {depth}", exact, measured, tolerance)]
+    return [scaled_row(1.0, -20000 * float(np.log(4 / 3)) - float(np.log(3)))]
 
 
 def _grows(instance: Instance) -> bool:

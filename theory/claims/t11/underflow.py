@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_log_ratio
+from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_row
 from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
@@ -64,12 +64,7 @@ def _law(A: Matrix, H: Matrix) -> None:
 
 
 def _measure(effort: Effort) -> list[Measurement]:
-    depth = 20000
-    exact = depth * math.log(1.5) - math.log(3)
-    measured = scaled_log_ratio(a=0.5, h=-0.5, y=1.0, c=1.5, depth=depth)
-    # One rounding a layer in y (3/4 y), none in c (c/2); then those of the logarithm.
-    tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
-    return [Measurement(f"log HFC/LFC at L = {depth}", exact, measured, tolerance)]
+    return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
 
 
 CLAIM = Claim(

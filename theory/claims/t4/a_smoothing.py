@@ -7,10 +7,15 @@ from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.layer.symbolic import (
+    consensus_residual,
+    symbolic_attention,
+    symbolic_matrix,
+)
 from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import BITS, certain, is_zero
+from oversmoothing.theory.proofs.checks import BITS, certain, is_zero, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Effort, Status
 from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
 from oversmoothing.theory.proofs.for_all import for_all
@@ -29,22 +34,11 @@ from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 def _autonomous() -> None:
     """T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L evolve apart;
     x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||."""
-    entries = sp.symbols("a0:6", real=True)
-    A = sp.Matrix(
-        3, 3, lambda i, j: entries[2 * i + j] if j < 2 else 1 - sum(entries[2 * i : 2 * i + 2])
-    )
-    W = sp.Matrix(2, 2, sp.symbols("w0:4", real=True))
-    X = sp.Matrix(3, 2, sp.symbols("x0:6", real=True))
+    A, H, X = symbolic_attention(3), symbolic_matrix(2, 2, "h"), symbolic_matrix(3, 2, "x")
     P = sp.eye(3) - sp.ones(3, 3) / 3
-    assert is_zero((P * A - P * A * P).applyfunc(sp.expand))
-    changed = P * (X + A * X * W) - (P * X + P * A * (P * X) * W)
-    assert is_zero(changed.applyfunc(sp.expand))
-    # pi^T A = pi^T solved for the last row of A: c' = c (I + W) is then an identity.
-    p, q = sp.symbols("p q", positive=True)
-    pi = sp.Matrix([[p, q, 1 - p - q]])
-    last = sp.solve(list(pi * A - pi), entries[4:6], dict=True)[0]
-    residual = (pi * (X + A * X * W) - pi * X * (sp.eye(2) + W)).subs(last)
-    assert is_zero(residual.applyfunc(sp.together))
+    vanishes(P * A - P * A * P)
+    vanishes(P * (X + A * X * H.T) - (P * X + P * A * (P * X) * H.T))
+    vanishes(consensus_residual(A, H, X))
 
 
 def _left_vector() -> None:
