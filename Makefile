@@ -34,7 +34,7 @@ types: $(STAMP)
 
 # The book; a warning is an error.
 docs: $(STAMP)
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 
 env: $(STAMP)
 
