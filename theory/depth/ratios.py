@@ -79,6 +79,12 @@ def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
     return hfc, sum((x * x for x in totals), Fraction(0)) / n
 
 
+def squared_ratio(X: Matrix) -> Fraction:
+    """(HFC/LFC)^2 of a state in fractions with LFC != 0."""
+    hfc, lfc = squared_norms(X)
+    return hfc / lfc
+
+
 def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     """The ratio for exact squared norms, degenerate cases included (T11.7)."""
     if hfc == 0 and lfc == 0:

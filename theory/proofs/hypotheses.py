@@ -71,6 +71,10 @@ HALF_OPEN = Hypothesis(
     "every eigenvalue of H lies in [-1, 0)",
     lambda case: within(case.H, lambda h: h >= -1 and h < 0),
 )
+MINUS_ONE_TO_ZERO = Hypothesis(
+    "every eigenvalue of H is real and in [-1, 0]",
+    lambda case: within(case.H, lambda h: -1 <= h <= 0),
+)
 NOT_NILPOTENT = Hypothesis(
     "H is not nilpotent", lambda case: not is_zero(power(case.H, len(case.H)))
 )

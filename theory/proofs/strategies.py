@@ -45,6 +45,11 @@ def inside(low: int, high: int, denominator: int = 12) -> SearchStrategy[Fractio
     return fractions(low, high, denominator).filter(lambda x: low < x < high)
 
 
+def below_one(denominator: int = 12) -> SearchStrategy[Fraction]:
+    """The same in [0, 1)."""
+    return fractions(0, 1, denominator).filter(lambda x: x < 1)
+
+
 # ------------------------------------------------------------------------------------- spectra
 
 

@@ -8,7 +8,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE
-from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact_matrix import (
     diagonal,
@@ -28,10 +28,9 @@ from oversmoothing.theory.proofs.exact_spectrum import (
     spectral_projector,
     spectrum,
     stationary,
-    within,
 )
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
@@ -39,11 +38,6 @@ from oversmoothing.theory.verdict.verdict import verdict
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
 SKEW_H = matrix("0 1; 0 -1/2")
 SKEW_PROJECTOR = matrix("1 2; 0 0")
-
-
-def _ratio(X: Matrix) -> Fraction:
-    hfc, lfc = squared_norms(X)
-    return hfc / lfc
 
 
 def _dominant_mode() -> None:
@@ -89,9 +83,9 @@ def _projector_limit() -> None:
     not 0/0. Pi_0 is not the orthogonal projector."""
     # a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector.
     X0 = matrix("1 2; 3 5; -1 4")
-    limit = _ratio(product(X0, transposed(SKEW_PROJECTOR)))
-    orthogonal = _ratio(product(X0, matrix("1 0; 0 0")))
-    reached = _ratio(layer(A3, SKEW_H, X0, 300))
+    limit = squared_ratio(product(X0, transposed(SKEW_PROJECTOR)))
+    orthogonal = squared_ratio(product(X0, matrix("1 0; 0 0")))
+    reached = squared_ratio(layer(A3, SKEW_H, X0, 300))
     assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
 
@@ -104,8 +98,8 @@ def _complex_limit() -> None:
     u, v_squared = Fraction(3, 10) + Fraction(3, 20), 3 * Fraction(1, 20) ** 2
     assert u * u + v_squared < 1
     X0 = matrix("1 2; 3 5; -1 4")
-    limit = _ratio(product(X0, transposed(SKEW_PROJECTOR)))
-    assert abs(_ratio(layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
+    limit = squared_ratio(product(X0, transposed(SKEW_PROJECTOR)))
+    assert abs(squared_ratio(layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
 def _zero_eigenvalue() -> None:
@@ -113,12 +107,12 @@ def _zero_eigenvalue() -> None:
     - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
     # a_1 = 0: the modes (h_j, 0) stay too, as HFC and, unless A is doubly stochastic, as LFC.
     H, X0 = matrix("0 0; 0 -1"), matrix("1 2; 3 5")
-    expected = _ratio(product(X0, matrix("1 0; 0 0")))
+    expected = squared_ratio(product(X0, matrix("1 0; 0 0")))
     for A in (uniform(2), matrix("1/4 3/4; 1/4 3/4")):
         X = layer(A, H, X0, 50)
         assert layer(A, H, X0, 1) == X, "settled after one layer"
         assert squared_norms(X)[0] == squared_norms(X0)[0]
-        assert _ratio(X) != expected
+        assert squared_ratio(X) != expected
     assert [row[1:] for row in layer(uniform(2), H, X0, 9)] == matrix("-3/2; 3/2")
     skew = layer(matrix("1/4 3/4; 1/4 3/4"), H, X0, 9)
     assert sum(row[1] for row in skew) == Fraction(-3, 2), "an LFC term"
@@ -180,7 +174,7 @@ def _gt12() -> None:
         X = layer(case.A, case.H, case.X0, depth)
         first = Fraction(2) + depth * Fraction(7, 2)
         assert squared_norms(X) == (Fraction(13, 2), 2 * (first**2 + Fraction(49, 4)))
-    assert [_ratio(layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
+    assert [squared_ratio(layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
         Fraction(13, 170),
         Fraction(13, 373),
         Fraction(13, 1570),
@@ -194,7 +188,7 @@ def _gt14() -> None:
     case = golden_case("GT14")
     for depth in (1, 2, 5, 10, 60):
         X = layer(case.A, case.H, case.X0, depth)
-        assert _ratio(X) == Fraction(1, 4**depth)
+        assert squared_ratio(X) == Fraction(1, 4**depth)
 
 
 def _trivial() -> None:
@@ -264,10 +258,7 @@ CLAIM = Claim(
     hypotheses=(
         POSITIVE,
         TWO_TOKENS,
-        Hypothesis(
-            "every eigenvalue of H is real and in [-1, 0]",
-            lambda i: within(i.H, lambda h: -1 <= h <= 0),
-        ),
+        MINUS_ONE_TO_ZERO,
         Hypothesis("the eigenvalue 0 of H is semisimple", _semisimple_at_zero),
         Hypothesis("P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)", _not_all_consensus),
     ),

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t3.e_what_breaks import C4
-from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.claims.t3.minors import (
+    frobenius,
+    plane_modulus,
+    second_symmetric,
+    third_minors_vanish,
+)
+from oversmoothing.theory.depth.ratios import exact_state, squared_ratio
+from oversmoothing.theory.numbers.exact_matrix import dot, layer, matrix
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
@@ -19,11 +25,10 @@ from oversmoothing.theory.proofs.evidence import Searched, Symbolic
 from oversmoothing.theory.proofs.exact_spectrum import Gaussian, squared_modulus
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.verdict import verdict
-
-# Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
 
 
 def _conjugate_pairs() -> Any:
@@ -70,30 +75,9 @@ def _norm_residual() -> Any:
     return sp.expand(2 * squares - _squares(v)[0] * _squares(w)[0] - mixed)
 
 
-def _second_symmetric(X: Matrix) -> Fraction:
-    """sum_{i<j} sigma_i^2 sigma_j^2: the sum of all squared 2 x 2 minors (Cauchy-Binet)."""
-    return sum(
-        (
-            (X[i][k] * X[j][m] - X[i][m] * X[j][k]) ** 2
-            for i, j in combinations(range(len(X)), 2)
-            for k, m in combinations(range(len(X[0])), 2)
-        ),
-        Fraction(0),
-    )
-
-
-def _third_minors_vanish(X: Matrix) -> bool:
-    return all(
-        sp.Matrix([[X[i][j] for j in columns] for i in rows]).det() == 0
-        for rows in combinations(range(len(X)), 3)
-        for columns in combinations(range(len(X[0])), 3)
-    )
-
-
 # H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
 _H_PAIR = matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
 _H_NORMAL = matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
-_A_NORMAL = C4
 # A = 1 pi^T + N: pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0, spec N = {(1 +- 3i)/16, 0}; not normal.
 _S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
 
@@ -113,35 +97,17 @@ def _rank_two_profiles() -> None:
     # v = Re/Im columns 2, 3 of _S; w = (1, 0) + i... from (H - h) w = 0: w = (2, 1 - i, 0).
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(2 * a), Fraction(a + b), Fraction(0)] for a, b in zip(p, q, strict=True)]
-    start = _second_symmetric(X0)
+    start = second_symmetric(X0)
     assert start > 0
     states = exact_state(A, H, X0, [0, 1, 2, 3, 8, 30])
     # det of (I + H (x) A) on that plane: mu conj mu.
-    size = _plane_modulus(states[0], states[1], states[2])
+    size = plane_modulus(states[0], states[1], states[2])
     ratios = []
     for depth, X in states.items():
-        assert _third_minors_vanish(X)
-        assert _second_symmetric(X) == start * size ** (2 * depth)
-        ratios.append(_frobenius(X) ** 2 / _second_symmetric(X))
+        assert third_minors_vanish(X)
+        assert second_symmetric(X) == start * size ** (2 * depth)
+        ratios.append(frobenius(X) ** 2 / second_symmetric(X))
     assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
-
-
-def _plane_modulus(first: Matrix, second: Matrix, third: Matrix) -> Fraction:
-    """|mu|^2 from X'' = 2 Re mu X' - |mu|^2 X, solved from two entries and checked on all."""
-    flat = [[x for row in X for x in row] for X in (first, second, third)]
-    points = list(zip(*flat, strict=True))
-    for (a, b, c), (d, e, f) in combinations(points, 2):
-        determinant = b * d - a * e
-        if determinant != 0:
-            twice: Fraction = (c * d - a * f) / determinant
-            size: Fraction = (c * e - b * f) / determinant
-            assert all(z == twice * y - size * x for x, y, z in points)
-            return size
-    raise AssertionError("the three states are parallel")
-
-
-def _frobenius(X: Matrix) -> Fraction:
-    return sum((x * x for row in X for x in row), Fraction(0))
 
 
 def _normal_is_constant() -> None:
@@ -153,7 +119,7 @@ def _normal_is_constant() -> None:
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
     states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
-    assert len({_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
+    assert len({frobenius(X) ** 2 / second_symmetric(X) for X in states.values()}) == 1
 
 
 def _generic_start() -> None:
@@ -161,18 +127,18 @@ def _generic_start() -> None:
     rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails for every L."""
     # From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2.
     H = _H_NORMAL
-    found = exact_dominance(_A_NORMAL, H)
+    found = exact_dominance(C4, H)
     assert found.comparison == -1 and len(found.quotient) == 2
     for mode in found.quotient:
         assert mode.attention is not None
         a, h = complex(mode.attention.ball(64).mid()), complex(mode.value.ball(64).mid())
         assert a.imag * h.imag < 0
     X0 = matrix("1 2 1; 3 5 -1; -1 4 2; 2 -3 1")
-    result = verdict(A=_A_NORMAL, H=H, X0=X0)
+    result = verdict(A=C4, H=H, X0=X0)
     assert result.limit_rank == 2
-    X = exact_state(_A_NORMAL, H, X0, [160])[160]
+    X = layer(C4, H, X0, 160)
     # sigma_2^2/sigma_1^2 >= e_2/||X||^4 stays away from 0.
-    assert _second_symmetric(X) / _frobenius(X) ** 2 > Fraction(1, 100)
+    assert second_symmetric(X) / frobenius(X) ** 2 > Fraction(1, 100)
 
 
 def _real_feature() -> None:
@@ -181,12 +147,10 @@ def _real_feature() -> None:
     It is infinite only where Re(s mean v) = 0: for all L if A is doubly stochastic (mean v = 0); if
     mean v != 0 and arg mu is a rational multiple of pi the phases are finitely many and for generic
     g none is hit; otherwise they are dense and limsup = inf."""
-    # h real, a complex: rank 1, and the ratio oscillates above its floor.
     A, H = _skew_attention(), [[Fraction(-1)]]
     X0 = matrix("1; 2; 4")
     states = exact_state(A, H, X0, list(range(40, 60)))
-    norms = [squared_norms(X) for X in states.values()]
-    ratios = [hfc / lfc for hfc, lfc in norms]
+    ratios = [squared_ratio(X) for X in states.values()]
     # n delta^2 = n |pi|^2 - 1 = 1/8 for pi = (1/2, 1/4, 1/4).
     floor = 1 / Fraction(1, 8)
     assert min(ratios) > floor * (1 - Fraction(1, 10**6))
@@ -197,26 +161,21 @@ def _real_feature() -> None:
 def _real_token() -> None:
     """h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction rotates; a = 1 has
     v = 1, so HFC/LFC -> 0 and all cosines tend to 1."""
-    # h complex, a real: rank 1 with a rotating feature direction; a = 1 smooths with cos -> 1.
     H = matrix("1/2 -1; 1 1/2")
-    A = matrix("3/4 1/4; 1/4 3/4")
-    X0 = matrix("1 2; 3 5")
-    assert verdict(A=A, H=H).verdict == "SMOOTHING"
-    first, second = (exact_state(A, H, X0, [L])[L] for L in (80, 81))
+    assert verdict(A=AA, H=H).verdict == "SMOOTHING"
+    first, second = (layer(AA, H, matrix("1 2; 3 5"), L) for L in (80, 81))
     for X in (first, second):
-        assert _second_symmetric(X) < _frobenius(X) ** 2 / 10**12
-        assert sum(a * b for a, b in zip(X[0], X[1], strict=True)) > 0
+        assert second_symmetric(X) < frobenius(X) ** 2 / 10**12
+        assert dot(*X) > 0
     turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
-    assert turn**2 * 100 > _frobenius(first) * _frobenius(second)
+    assert turn**2 * 100 > frobenius(first) * frobenius(second)
 
 
 def _negative_multiplier() -> None:
     """h and a real: Z_L has rank 1. 1 + ha < 0: it alternates."""
-    # 1 + ha real and negative: X_L/rho^L alternates with period 2.
-    A, H, X0 = matrix("1/8 7/8; 7/8 1/8"), matrix("3"), matrix("1; -1")
-    states = exact_state(A, H, X0, [1, 2, 3])
-    mu = Fraction(1) + 3 * Fraction(-3, 4)
-    assert mu == Fraction(-5, 4)
+    states = exact_state(AM, matrix("3"), matrix("1; -1"), [1, 2, 3])
+    mu = Fraction(-5, 4)
+    assert mu == 1 + 3 * Fraction(-3, 4)
     assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
 
 
@@ -240,11 +199,8 @@ def _winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
 def _one_pair(instance: Instance) -> bool:
     """One dominant pair up to conjugation, of simple eigenvalues."""
     modes = exact_dominance(instance.A, instance.H).dominant()
-    simple = all(
-        mode.value.factor.multiplicity == 1
-        and (mode.attention is None or mode.attention.factor.multiplicity == 1)
-        for mode in modes
-    )
+    factors = [value.factor for m in modes for value in (m.value, m.attention) if value is not None]
+    simple = all(factor.multiplicity == 1 for factor in factors)
     return simple and len({mode.structural for mode in modes}) == 1
 
 
@@ -300,6 +256,7 @@ CLAIM = Claim(
             "with the opposite sign",
             then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v > 0)",
         ),
+        # Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
         for_all(
             "a b c d s t",
             given="s*s + t*t == 1",

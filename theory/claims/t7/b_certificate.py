@@ -3,146 +3,37 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.t7 import adversarial_layers as adversarial
 from oversmoothing.theory.claims.t7.oscillation import (
     ADVERSARIES,
-    adversary,
-    contraction_to,
     dobrushin,
     mean,
     oscillation,
-    rotations,
-    squared_diameter,
 )
-from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact_matrix import (
     applied,
     diagonal,
+    layer,
     matrix,
     plus,
     product,
+    scaled,
     transposed,
 )
-from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import spectral_projector, spectrum, within
+from oversmoothing.theory.proofs.exact_spectrum import spectral_projector
 from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, MINUS_ONE_TO_ZERO, TWO_TOKENS
+from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import factors
-
-# h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance in total
-# variation between the mean row of A and the uniform one.
-
-
-# r = ||I + S||, w = sum ||W_h||.
-
-
-# tau from logits: S the tokens on which p > q; s = |S|/n, R = e^(2B) the largest ratio in a row.
-
-
-def _hfc_floor(X: Matrix, bound: Fraction, n: int, factor: Fraction = Fraction(1)) -> None:
-    """HFC/LFC >= 1/(K sqrt(2n)), as squares; factor: kappa(V)^2."""
-    hfc, lfc = squared_norms(X)
-    assert hfc * 2 * n * bound * bound * factor >= lfc
-
-
-# --------------------------------------------------------------------------- one feature at a time
-
-
-def _one_step_law(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fraction) -> None:
-    """Both one-step inequalities, on drawn and on adversarial A."""
-    x = [Fraction(e) for e in entries[: len(A)]]
-    A = contraction_to(A if kind == ADVERSARIES else adversary(x, kind), tau)
-    t, n = dobrushin(A), len(x)
-    y = [a + h * b for a, b in zip(x, applied(A, x), strict=True)]
-    assert oscillation(applied(A, x)) <= t * oscillation(x)
-    assert oscillation(y) >= (1 - abs(h) * t) * oscillation(x)
-    k = 1 - Fraction(1, n)
-    assert abs(mean(y)) <= abs(1 + h) * abs(mean(x)) + abs(h) * k * oscillation(x)
-
-
-_Layer = tuple[Fraction, int, Matrix]
-
-
-@st.composite
-def _one_feature(draw_from: Any) -> tuple[list[Fraction], Fraction, Fraction, list[_Layer]]:
-    """x_0 (often of mean 0), tau, s and layers (h in [-s, 0], which adversary, a drawn A)."""
-    n = draw_from(st.integers(2, 4))
-    entries = draw_from(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
-    shift = draw_from(st.sampled_from([0, 1])) * Fraction(sum(entries), n)
-    tau = draw_from(st.just(Fraction(0)) | draw.fractions(0, 1, 8).filter(lambda t: t < 1))
-    reach = 2 / (1 + tau) - 1
-    s = 1 + reach * draw_from(st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(9, 10)]))
-    sizes = st.just(Fraction(1)) | draw.fractions(0, 1, 6)
-    layer = st.tuples(
-        sizes.map(lambda f: -s * f), st.integers(0, ADVERSARIES), draw.attention(n, n)
-    )
-    layers = draw_from(st.lists(layer, min_size=1, max_size=6))
-    return [entry - shift for entry in entries], tau, s, layers
-
-
-def _feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[_Layer]) -> None:
-    assume(oscillation(x) > 0)
-    n = len(x)
-    k = 1 - Fraction(1, n)
-    bound = max(abs(mean(x)) / oscillation(x), k * s / (2 - s * (1 + tau)))
-    for h, kind, drawn_A in layers:
-        A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), tau)
-        x = [a + h * b for a, b in zip(x, applied(A, x), strict=True)]
-        assert abs(mean(x)) <= bound * oscillation(x)
-        _hfc_floor([[e] for e in x], bound, n)
-
-
-# -------------------------------------------------------------- several features, several heads
-
-
-@st.composite
-def _common_basis(draw_from: Any) -> tuple[Matrix, Matrix, Fraction, list[Any]]:
-    """X_0, an orthogonal V, tau and layers of two heads, W = V diag(h) V^T with sum |h| <= 1."""
-    n = draw_from(st.integers(2, 3))
-    X0 = draw_from(draw.states(n, 2))
-    V = draw_from(rotations())
-    tau = draw_from(draw.fractions(0, 1, 6).filter(lambda t: t < 1))
-    pair = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
-    layers = draw_from(
-        st.lists(
-            st.tuples(pair, pair, draw.attention(n, n), st.integers(0, ADVERSARIES - 1)),
-            min_size=1,
-            max_size=5,
-        )
-    )
-    return X0, V, tau, layers
-
-
-def _basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
-    n = len(X)
-    features = transposed(product(X, V))
-    assume(all(oscillation(y) > 0 or mean(y) == 0 for y in features))
-    assume(any(oscillation(y) > 0 for y in features))
-    k = 1 - Fraction(1, n)
-    start = max(abs(mean(y)) / oscillation(y) for y in features if oscillation(y) > 0)
-    bound = max(start, k / (1 - tau))
-    for sizes, shares, A, kind in layers:
-        # Head 1 has a share of |h_j| <= 1, head 2 the rest, feature by feature.
-        first = diagonal((-p * q for p, q in zip(sizes, shares, strict=True)))
-        second = diagonal((-p * (1 - q) for p, q in zip(sizes, shares, strict=True)))
-        heads = [contraction_to(A, tau), contraction_to(adversary(features[0], kind), tau)]
-        step = X
-        for attention, values in zip(heads, (first, second), strict=True):
-            step = plus(step, product(attention, X, V, values, transposed(V)))
-        X = step
-        features = transposed(product(X, V))
-        for y in features:
-            assert abs(mean(y)) <= bound * oscillation(y)
-        _hfc_floor(X, bound, n)
 
 
 def _skew_basis() -> None:
@@ -155,69 +46,23 @@ def _skew_basis() -> None:
     V, inverse = matrix("1 1; 0 1"), matrix("1 -1; 0 1")
     X = matrix("1 2; 3 -5; 2 2")
     A = matrix("1/2 1/4 1/4; 1/4 1/2 1/4; 1/4 1/4 1/2")
-    tau, k = dobrushin(A), Fraction(2, 3)
+    tau = dobrushin(A)
     features = transposed(product(X, V))
-    bound = max(max(abs(mean(y)) / oscillation(y) for y in features), k / (1 - tau))
-    for layer in range(12):
-        values = diagonal([Fraction(-1, 1 + layer), Fraction(-layer, 12)])
+    bound = max(max(abs(mean(y)) / oscillation(y) for y in features), Fraction(2, 3) / (1 - tau))
+    for k in range(12):
+        values = diagonal([Fraction(-1, 1 + k), Fraction(-k, 12)])
         X = plus(X, product(A, X, V, values, inverse))
-        _hfc_floor(X, bound, 3, Fraction(7))
+        adversarial.hfc_floor(X, bound, 3, Fraction(7))
 
 
 def _convex_tau() -> None:
     """Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1: sum_h h_(h,j)
     A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j) <= tau as tau
     is convex. So feature j is a single head with -s_j."""
-    # tau of a weighted mean of attention matrices is at most the largest.
     A, B = matrix("1 0; 1/4 3/4"), matrix("1/2 1/2; 1/3 2/3")
     for w in (Fraction(1, 3), Fraction(5, 8)):
-        mixed = plus([[w * x for x in row] for row in A], [[(1 - w) * x for x in row] for row in B])
+        mixed = plus(scaled(w, A), B, 1 - w)
         assert dobrushin(mixed) <= w * dobrushin(A) + (1 - w) * dobrushin(B)
-
-
-# ---------------------------------------------------------------------------------- matrix form
-
-
-@st.composite
-def _matrix_layers(draw_from: Any) -> tuple[Matrix, Fraction, Fraction, Fraction, list[Any]]:
-    """X_0, tau, p, q and layers W = -V diag(s) V^T, s in [p, q], p > tau q, q(1+tau) < 2."""
-    n = draw_from(st.integers(2, 3))
-    tau = draw_from(draw.fractions(0, 1, 6).filter(lambda t: t < 1))
-    q = 2 / (1 + tau) * draw_from(st.sampled_from([Fraction(k, 8) for k in range(1, 8)]))
-    p = q * (tau + (1 - tau) * draw_from(st.sampled_from([Fraction(k, 4) for k in range(1, 5)])))
-    spread = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
-    values = spread.map(lambda f: [p + (q - p) * x for x in f])
-    layers = draw_from(
-        st.lists(
-            st.tuples(rotations(), values, draw.attention(n, n), st.integers(0, ADVERSARIES)),
-            min_size=1,
-            max_size=5,
-        )
-    )
-    return draw_from(draw.states(n, 2)), tau, p, q, layers
-
-
-def _matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[Any]) -> None:
-    n = len(X)
-    assume(squared_diameter(X) > 0)
-    r = max(1 - p, q - 1)
-    k = 1 - Fraction(1, n)
-
-    def squared_mean(Z: Matrix) -> Fraction:
-        return sum((mean(column) ** 2 for column in transposed(Z)), Fraction(0))
-
-    # max(u_0, .)^2 in fractions.
-    bound = max(squared_mean(X) / squared_diameter(X), (k * q / (1 - tau * q - r)) ** 2)
-    for V, values, drawn_A, kind in layers:
-        assert p > tau * q and q * (1 + tau) < 2
-        A = drawn_A if kind == ADVERSARIES else adversary(transposed(X)[0], kind)
-        W = product(V, diagonal(-s for s in values), transposed(V))
-        before = squared_diameter(X)
-        X = plus(X, product(contraction_to(A, tau), X, W))
-        assert squared_diameter(X) >= (1 - tau * q) ** 2 * before
-        assert squared_mean(X) <= bound * squared_diameter(X)
-        hfc, lfc = squared_norms(X)
-        assert hfc * 2 * n * bound >= lfc
 
 
 def _sharp_in_p() -> None:
@@ -225,13 +70,12 @@ def _sharp_in_p() -> None:
     1 iff p > tau q and q(1+tau) < 2. For q <= 1 the bound is q k/(p - tau q). p > tau q is sharp
     uniformly in X_0."""
     # n = 2, a = tau, W = -diag(q, p), X_0 = [[1, 1], [-1, 1]]: HFC/LFC = ((1-tau q)/(1-p))^L.
-    A, tau, q = matrix("3/4 1/4; 1/4 3/4"), Fraction(1, 2), Fraction(1)
-    assert dobrushin(A) == tau
+    tau, q = Fraction(1, 2), Fraction(1)
+    assert dobrushin(AA) == tau
     for p in (Fraction(2, 5), Fraction(1, 2), Fraction(3, 5)):
         for depth in (1, 4, 30):
-            X = exact_state(A, diagonal([-q, -p]), matrix("1 1; -1 1"), [depth])[depth]
-            hfc, lfc = squared_norms(X)
-            assert hfc / lfc == ((1 - tau * q) / (1 - p)) ** (2 * depth)
+            X = layer(AA, diagonal([-q, -p]), matrix("1 1; -1 1"), depth)
+            assert squared_ratio(X) == ((1 - tau * q) / (1 - p)) ** (2 * depth)
 
 
 def _sharp_in_q() -> None:
@@ -308,14 +152,6 @@ _PROOF = written(
 )
 
 
-def _contracts(instance: Instance) -> bool:
-    return dobrushin(instance.A) < 1
-
-
-def _diagonalisable(instance: Instance) -> bool:
-    return all(max(value.factor.jordan) == 1 for value in spectrum(instance.H))
-
-
 def _moving_features(instance: Instance) -> bool:
     """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
     if instance.X0 is None:
@@ -346,16 +182,15 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         TWO_TOKENS,
-        Hypothesis("tau(A) < 1", _contracts),
-        Hypothesis(
-            "every eigenvalue of H is real and in [-1, 0]",
-            lambda i: within(i.H, lambda h: -1 <= h <= 0),
-        ),
-        Hypothesis("H is diagonalisable", _diagonalisable),
+        Hypothesis("tau(A) < 1", lambda case: dobrushin(case.A) < 1),
+        MINUS_ONE_TO_ZERO,
+        EIGENBASIS_H,
         Hypothesis("no eigenfeature of X_0 is constant and non-zero", _moving_features),
     ),
     evidence=(
         _PROOF,
+        # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
+        # in total variation between the mean row of A and the uniform one.
         for_all(
             "u K h t k",
             given="0 <= h; h <= 1; 0 <= t; t < 1; 0 <= u; u <= K; K*(1-t) >= k; 0 <= k",
@@ -376,6 +211,7 @@ CLAIM = Claim(
             "s(1+tau))",
             at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
         ).unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k"),
+        # r = ||I + S||, w = sum ||W_h||.
         for_all(
             "u K r w t k",
             given=(
@@ -396,6 +232,7 @@ CLAIM = Claim(
         )
         .unless("without q (1+tau) < 2", without="q*(1+t) < 2", at="p=3/2, q=3/2, s=3/2, t=1/2")
         .unless("without p > tau q", without="p > t*q"),
+        # tau from logits: S the tokens on which p > q; s = |S|/n, R = e^(2B) the largest ratio.
         for_all(
             "s R",
             given="0 < s; s < 1; R >= 1",
@@ -415,11 +252,23 @@ CLAIM = Claim(
                 draw.fractions(0, 1, 8),
                 draw.fractions(-2, 0, 8),
             ),
-            _one_step_law,
+            adversarial.one_step,
         ),
-        Searched("one feature, A computed from the state", _one_feature(), _feature_law),
-        Searched("two heads, common eigenbasis", _common_basis(), _basis_law),
-        Searched("symmetric weights that do not commute", _matrix_layers(), _matrix_law),
+        Searched(
+            "one feature, A computed from the state",
+            adversarial.one_feature(),
+            adversarial.feature_law,
+        ),
+        Searched(
+            "two heads, common eigenbasis",
+            adversarial.common_basis(),
+            adversarial.basis_law,
+        ),
+        Searched(
+            "symmetric weights that do not commute",
+            adversarial.matrix_layers(),
+            adversarial.matrix_law,
+        ),
     ),
     further="Weights that do not commute and p <= tau q: T7b-rotation smooths, T7b-volume excludes "
     "it for prescribed weights and generic X_0 above another threshold.",

@@ -10,11 +10,21 @@ import mpmath
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix, plus, product, transposed
+from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
+from oversmoothing.theory.numbers.exact_matrix import (
+    determinant,
+    diagonal,
+    identity,
+    matrix,
+    plus,
+    product,
+    scaled,
+    transposed,
+)
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import (
     Certified,
     Measurement,
@@ -22,41 +32,25 @@ from oversmoothing.theory.proofs.evidence import (
     Settled,
     Simulated,
 )
-from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.for_all import for_all
+from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO
+from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.verdict import verdict
 
-A = matrix("3/4 1/4; 1/4 3/4")
 R = matrix("4/5 -3/5; 3/5 4/5")
 X0 = matrix("1 2; 3 5")
 _HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
-
-# k the cosine of the angle; T, D trace and determinant of the rotating frame of mode a.
-_TRACE, _DETERMINANT = "k*(2-a-a*p)", "(1-a)*(1-a*p)"
-
-
-def rotated(values: tuple[Fraction, Fraction], rotation: Matrix, layer: int) -> Matrix:
-    """W_l = R^l diag(values) R^-l: symmetric, with the same spectrum in every layer."""
-    W = diagonal(values)
-    for _ in range(layer):
-        W = product(rotation, W, transposed(rotation))
-    return W
 
 
 def states(values: tuple[Fraction, Fraction], depth: int) -> list[Matrix]:
     """X_0, ..., X_depth under A and the rotating weights."""
     X, W, found = X0, diagonal(values), [X0]
     for _ in range(depth):
-        X = plus(X, product(A, X, W))
+        X = plus(X, product(AA, X, W))
         W = product(R, W, transposed(R))
         found.append(X)
     return found
-
-
-def _squared_ratio(X: Matrix) -> Fraction:
-    hfc, lfc = squared_norms(X)
-    return hfc / lfc
 
 
 def _frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
@@ -67,17 +61,18 @@ def _frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
 def _each_layer() -> None:
     """Every layer alone does not smooth."""
     # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
-    for layer in range(6):
-        for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
-            W = rotated((Fraction(-1), low), R, layer)
-            assert transposed(W) == W and verdict(A=A, W=W).verdict == expected
+    for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
+        W = diagonal([-1, low])
+        for _ in range(6):
+            assert transposed(W) == W and verdict(A=AA, W=W).verdict == expected
+            W = product(R, W, transposed(R))
 
 
 def _first_ratios() -> None:
     """The first two ratios, in fractions."""
-    found = [_squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
+    found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
     assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
-    found = [_squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
+    found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
     assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
 
 
@@ -87,12 +82,10 @@ def _frame_identity() -> None:
     # x_(l+1) R^(l+1) = (x_l R^l)(I + aW_0) R for the mode and for consensus.
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)
-        turn = diagonal([Fraction(1), Fraction(1)])
-        frames = []
+        turn, frames = identity(2), []
         for X in states(values, 5):
-            mode = [[x - y for x, y in zip(X[0], X[1], strict=True)]]
-            total = [[x + y for x, y in zip(X[0], X[1], strict=True)]]
-            frames.append((product(mode, turn), product(total, turn)))
+            mode, total = product(matrix("1 -1"), X, turn), product(matrix("1 1"), X, turn)
+            frames.append((mode, total))
             turn = product(turn, R)
         for (mode, total), (next_mode, next_total) in pairwise(frames):
             assert next_mode == product(mode, _frame(values, _HALF))
@@ -104,40 +97,35 @@ def _consensus_exactly() -> None:
     (1-p)^L cos^(L-1) exactly."""
     # ||c_L|| = |c_02| (1-p)^L (4/5)^(L-1), in squares, for every L >= 1.
     for low in (Fraction(0), Fraction(-1, 20)):
-        for depth, X in enumerate(states((Fraction(-1), low), 30)):
-            if depth == 0:
-                continue
-            lfc = squared_norms(X)[1]
+        for depth, X in list(enumerate(states((Fraction(-1), low), 30)))[1:]:
             # LFC^2 = n ||m||^2 with m_0 = (2, 7/2).
             expected = 2 * Fraction(49, 4) * (1 + low) ** (2 * depth) * _COSINE ** (2 * depth - 2)
-            assert lfc == expected
+            assert squared_norms(X)[1] == expected
 
 
 def _mode_quadratic() -> None:
     """The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D = (1-a)(1-ap),
     and conserves a positive definite form up to D: N Q N^T = D Q. D < ((1-p) 4/5)^2."""
     # N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues.
-    for low, trace, determinant in (
+    for low, T, D in (
         (Fraction(0), Fraction(6, 5), Fraction(1, 2)),
         (Fraction(-1, 20), Fraction(59, 50), Fraction(39, 80)),
     ):
         N = _frame((Fraction(-1), low), _HALF)
-        assert N[0][0] + N[1][1] == trace
-        assert N[0][0] * N[1][1] - N[0][1] * N[1][0] == determinant
-        assert trace**2 < 4 * determinant
+        assert (N[0][0] + N[1][1], determinant(N)) == (T, D) and T**2 < 4 * D
         # HFC^2 <= K D^L with the conserved form Q: N Q N^T = D Q, positive definite.
         Q = _conserved(N)
-        assert Q[0][0] > 0 and Q[0][0] * Q[1][1] > Q[0][1] ** 2
-        assert product(N, Q, transposed(N)) == [[determinant * x for x in row] for row in Q]
+        assert Q[0][0] > 0 and determinant(Q) > 0
+        assert product(N, Q, transposed(N)) == scaled(D, Q)
         # The rate: D < ((1-p) 4/5)^2.
-        assert determinant < ((1 + low) * _COSINE) ** 2
+        assert ((1 + low) * _COSINE) ** 2 > D
 
 
 def _conserved(N: Matrix) -> Matrix:
     """Q symmetric with N Q N^T = det(N) Q: exists for complex eigenvalues, unique up to scale."""
     a, b, c = sp.symbols("a b c")
     form = sp.Matrix([[a, b], [b, c]])
-    n = sp.Matrix(2, 2, lambda i, j: sp.Rational(N[i][j].numerator, N[i][j].denominator))
+    n = symbolic(N)
     equations = list(n * form * n.T - n.det() * form)
     (solution,) = sp.solve([e.subs(a, 1) for e in equations], [b, c], dict=True)
     values = form.subs(a, 1).subs(solution)
@@ -150,16 +138,12 @@ def _deep_bound() -> None:
     # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
     for low in (Fraction(0), Fraction(-1, 20)):
         N = _frame((Fraction(-1), low), _HALF)
-        determinant = N[0][0] * N[1][1] - N[0][1] * N[1][0]
-        Q = _conserved(N)
-        start = [x - y for x, y in zip(*X0, strict=True)]
-        energy = sum(
-            (start[i] * Q[i][j] * start[j] for i in range(2) for j in range(2)), Fraction(0)
-        )
+        Q, start = _conserved(N), product(matrix("1 -1"), X0)
+        ((energy,),) = product(start, Q, transposed(start))
         # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
-        smallest = (Q[0][0] * Q[1][1] - Q[0][1] ** 2) / (Q[0][0] + Q[1][1])
+        smallest = determinant(Q) / (Q[0][0] + Q[1][1])
         for depth, X in enumerate(states((Fraction(-1), low), 60)):
-            assert squared_norms(X)[0] <= energy * determinant**depth / smallest / 2
+            assert squared_norms(X)[0] <= energy * determinant(N) ** depth / smallest / 2
 
 
 def _general_residual() -> None:
@@ -177,11 +161,11 @@ def _general_residual() -> None:
 
 def _threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
     """A rational angle: smoothing, decided from trace and determinant, needs p < a/(2-a)."""
-    consensus, trace, determinant = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
-    if trace**2 < 4 * determinant:
-        smooths = consensus**2 > determinant
+    consensus, T, D = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
+    if T**2 < 4 * D:
+        smooths = consensus**2 > D
     else:
-        smooths = 2 * consensus > trace and consensus**2 - trace * consensus + determinant > 0
+        smooths = 2 * consensus > T and consensus**2 - T * consensus + D > 0
     assert not smooths or p * (2 - a) < a
 
 
@@ -189,10 +173,9 @@ def _certify(effort: Effort) -> Settled:
     """The spectral radius of the rotating frame is below that of consensus, in fractions."""
     for low in (Fraction(0), Fraction(-1, 20), Fraction(-1, 10), Fraction(-1, 5)):
         N = _frame((Fraction(-1), low), _HALF)
-        trace, determinant = N[0][0] + N[1][1], N[0][0] * N[1][1] - N[0][1] * N[1][0]
-        consensus = (1 + low) * _COSINE
-        complex_pair = trace**2 < 4 * determinant
-        below = (determinant < consensus**2) == (low > Fraction(-1, 7))
+        D, consensus = determinant(N), (1 + low) * _COSINE
+        complex_pair = (N[0][0] + N[1][1]) ** 2 < 4 * D
+        below = (consensus**2 > D) == (low > Fraction(-1, 7))
         yield (complex_pair and below) or f"p = {-low}"
 
 
@@ -202,17 +185,14 @@ def _measure(effort: Effort) -> list[Measurement]:
     recorded = {10: 0.08168, 20: 0.03307, 40: 0.003428}
     deep = states((Fraction(-1), Fraction(0)), 40)
     for depth, value in recorded.items():
-        measured = float(_squared_ratio(deep[depth])) ** 0.5
+        measured = float(squared_ratio(deep[depth])) ** 0.5
         rows.append(Measurement(f"HFC/LFC at L = {depth}", value, measured, 2e-4 * value))
     with mpmath.workdps(40):
         for low, rate in ((0, mpmath.sqrt(0.5) / 0.8), ("-1/20", mpmath.sqrt("0.4875") / 0.76)):
             logs = _logarithms(Fraction(low), 1200)
             slope = float(mpmath.exp((logs[1200] - logs[200]) / 1000))
-            rows.append(
-                Measurement(
-                    f"rate per layer, W_0 = -diag(1, p), -p = {low}", float(rate), slope, 2e-3
-                )
-            )
+            what = f"rate per layer, W_0 = -diag(1, p), -p = {low}"
+            rows.append(Measurement(what, float(rate), slope, 2e-3))
     return rows
 
 
@@ -232,10 +212,6 @@ def _logarithms(low: Fraction, depth: int) -> dict[int, Any]:
     return found
 
 
-def _in_interval(instance: Instance) -> bool:
-    return within(instance.H, lambda h: -1 <= h <= 0)
-
-
 CLAIM = Claim(
     name="T7b-rotation",
     statement="Eigenvalues in [-1, 0] layer by layer do not exclude smoothing: with one fixed A = "
@@ -251,7 +227,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         Hypothesis("every layer has a symmetric W", lambda i: transposed(i.H) == i.H),
-        Hypothesis("every layer has spec(W) in [-1, 0]", _in_interval),
+        MINUS_ONE_TO_ZERO,
     ),
     evidence=(
         written(
@@ -267,6 +243,7 @@ CLAIM = Claim(
             "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
             "eigenvalues coincide smooths, since its radius is half the trace (queries).",
         ),
+        # k: the cosine of the angle; T, D: trace and determinant of the rotating frame of mode a.
         for_all(
             "a p k",
             given="0 < a; a < 1; 0 <= p; p < 1; 0 < k; k <= 1; p*(2-a) >= a",
@@ -305,7 +282,7 @@ CLAIM = Claim(
             "the threshold on trace and determinant",
             st.tuples(
                 draw.inside(0, 1),
-                draw.fractions(0, 1).filter(lambda p: p < 1),
+                draw.below_one(),
                 draw.fractions(0, 1, 40).filter(bool),
             ),
             _threshold_law,

@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import contraction_to, dobrushin, rotations
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix, plus, product, transposed
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.exact_matrix import (
+    determinant,
+    diagonal,
+    kronecker,
+    matrix,
+    plus_identity,
+    product,
+    transposed,
+)
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
+from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import within
 from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
-
-
-def determinant(M: Matrix) -> Fraction:
-    found = to_flint(M).det()
-    return Fraction(int(found.p), int(found.q))
 
 
 def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
     """I + B' (x) W^T on the rows y_i = x_i - x_n."""
-    B, H = rational_quotient(A), transposed(W)
-    block = [[x * y for x in b for y in h] for b in B for h in H]
-    return [[int(i == j) + x for j, x in enumerate(row)] for i, row in enumerate(block)]
+    return plus_identity(kronecker(rational_quotient(A), transposed(W)))
 
 
 @st.composite
@@ -51,9 +51,8 @@ def _volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     quotient = consensus = Fraction(1)
     n = len(layers[0][0])
     for A, W in layers:
-        d = len(W)
         quotient *= abs(determinant(_kronecker_layer(A, W)))
-        consensus *= abs(determinant(plus(diagonal([Fraction(1)] * d), W)))
+        consensus *= abs(determinant(plus_identity(W)))
     assert quotient >= consensus ** (n - 1)
 
 
@@ -62,9 +61,9 @@ def _symmetric(draw_from: Any) -> tuple[Matrix, Fraction, Fraction, list[Fractio
     """A, q, p, eigenvalues s_j in [p, q] and a rotation."""
     A = draw_from(draw.attention(2, 3))
     q = draw_from(draw.fractions(0, 1, 8).filter(bool))
-    p = q * draw_from(draw.fractions(0, 1, 8).filter(lambda f: f < 1))
+    p = q * draw_from(draw.below_one(8))
     mix = draw_from(st.tuples(draw.fractions(0, 1, 6), draw.fractions(0, 1, 6)))
-    tau = draw_from(draw.fractions(0, 1, 6).filter(lambda t: t < 1))
+    tau = draw_from(draw.below_one(6))
     values = [p + (q - p) * f for f in mix]
     return contraction_to(A, tau), q, p, values, draw_from(rotations())
 
@@ -104,12 +103,8 @@ def _gaussian() -> None:
     # The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus.
     a, p, k = Fraction(1, 2), Fraction(2, 5), Fraction(4, 5)
     W0 = matrix("-1 0; 0 -2/5")
-    assert determinant(plus(diagonal([Fraction(1), Fraction(1)]), [[a * x for x in r] for r in W0]))
+    assert determinant(plus_identity(W0, a))
     assert (1 - a) * (1 - a * p) > (k * (1 - p)) ** 2
-
-
-def _in_interval(instance: Instance) -> bool:
-    return within(instance.H, lambda h: -1 <= h <= 0)
 
 
 CLAIM = Claim(
@@ -129,7 +124,7 @@ CLAIM = Claim(
     hypotheses=(
         POSITIVE,
         TWO_TOKENS,
-        Hypothesis("every eigenvalue of every W_l is real and in [-1, 0]", _in_interval),
+        MINUS_ONE_TO_ZERO,
     ),
     evidence=(
         written(
