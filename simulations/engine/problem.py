@@ -19,7 +19,12 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
 from oversmoothing.simulations.states.split_state import apart
-from oversmoothing.theory.layer.checks import check_attention, check_square, check_states, one_of
+from oversmoothing.theory.layer.input_checks import (
+    check_attention,
+    check_square,
+    check_states,
+    one_of,
+)
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.support.errors import InputError
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
-from oversmoothing.theory.layer.checks import row_sum_tolerance
+from oversmoothing.theory.layer.input_checks import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]

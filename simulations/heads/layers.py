@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.theory.layer.checks import _real_array, check_attention, check_square
+from oversmoothing.theory.layer.input_checks import _real_array, check_attention, check_square
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ from oversmoothing.simulations.heads.layers import (
     softmax_weights,
 )
 from oversmoothing.simulations.heads.state_attention import SoftmaxHeads
-from oversmoothing.theory.layer.checks import row_sum_tolerance
+from oversmoothing.theory.layer.input_checks import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 
 Array = NDArray[np.float64]

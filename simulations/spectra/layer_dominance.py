@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.checks import check_attention
+from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.spectra.spectrum import (
     Spectrum,
     attention_spectrum,

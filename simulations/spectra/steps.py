@@ -28,7 +28,7 @@ from oversmoothing.simulations.spectra.lapack import (
 )
 from oversmoothing.simulations.spectra.powers import Powers, centred, first_power, squared
 from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
-from oversmoothing.theory.layer.checks import check_attention
+from oversmoothing.theory.layer.input_checks import check_attention
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int8]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.case import make_case, read_case
-from oversmoothing.theory.layer.checks import check_attention
 from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
-from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
+from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient
 from oversmoothing.theory.spectra.radii import largest_modulus, multipliers, radii

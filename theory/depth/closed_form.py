@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
+from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
 from oversmoothing.theory.numbers.scaled import add
 from oversmoothing.theory.spectra.eigenbasis import EPS
 from oversmoothing.theory.spectra.multipliers import DEEP, Multipliers, log_multiplier, within_reach

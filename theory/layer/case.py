@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.checks import check_attention, check_square, check_states
 from oversmoothing.theory.layer.entries import Entries, read_entries
+from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.rational import (
     Matrix,

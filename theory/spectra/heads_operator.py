@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.checks import check_attention, check_square
+from oversmoothing.theory.layer.input_checks import check_attention, check_square
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError

@@ -13,7 +13,7 @@ import numpy as np
 
 from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.case import Case, make_case
-from oversmoothing.theory.layer.checks import one_of
+from oversmoothing.theory.layer.input_checks import one_of
 from oversmoothing.theory.numbers.rational import rows_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
