@@ -27,12 +27,11 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
 
 
 def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
-    """log HFC/LFC at the far depth less that at the near one, in balls; both must be finite."""
+    """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
+    finite."""
     found = ball_ratios(A, H, X0, stationary(A), [near, far])
     first, last = found[near].log, found[far].log
-    assume(first is not None and last is not None)
-    assert first is not None and last is not None
-    return last - first
+    return math.nan if first is None or last is None else last - first
 
 
 def middle(x: flint.arb) -> float:

@@ -95,6 +95,7 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(comparison == 0 and radii(exact_dominance(A, H))[0] > 1e-3)
     predicted = quotient - consensus
     order = log_growth(A, H, X0, 10**8, 10**10) / math.log(100)
+    assume(not math.isnan(order))
     if predicted < 0 or A[0][1] == A[1][0]:
         assert abs(order - predicted) < 0.05, f"order {order:.4f}, predicted {predicted}"
     else:
