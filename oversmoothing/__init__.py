@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.ladder.climb import ladder
     from oversmoothing.experiments.models.describe import describe
     from oversmoothing.experiments.models.sources import open_model
-    from oversmoothing.experiments.table1 import readings_of
+    from oversmoothing.experiments.table1.table import readings_of
     from oversmoothing.simulations.engine.evolve import evolve
     from oversmoothing.simulations.engine.trajectory import Trajectory
     from oversmoothing.simulations.heads.evolve_heads import (
@@ -65,7 +65,7 @@ _HOME = {
     "heads_verdict": "oversmoothing.theory.verdict.heads_verdict",
     "ladder": "oversmoothing.experiments.ladder.climb",
     "metrics": "oversmoothing.simulations.metrics.metrics",
-    "readings_of": "oversmoothing.experiments.table1",
+    "readings_of": "oversmoothing.experiments.table1.table",
     "open_model": "oversmoothing.experiments.models.sources",
     "golden_case": "oversmoothing.theory.layer.golden",
     "Verdict": "oversmoothing.theory.verdict.answer",

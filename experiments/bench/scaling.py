@@ -87,22 +87,6 @@ def _layer(n: int, d: int, repeats: int) -> float:
     return (runs[1] - runs[0]) / (more - few) if runs[1] > runs[0] else math.nan
 
 
-def _layer_n(size: int, repeats: int) -> float:
-    return _layer(size, 16, repeats)
-
-
-def _layer_d(size: int, repeats: int) -> float:
-    return _layer(16, size, repeats)
-
-
-def _plain_depth(size: int, repeats: int) -> float:
-    return _evolve(32, 16, size, repeats, "plain")
-
-
-def _closed_depth(size: int, repeats: int) -> float:
-    return _evolve(32, 16, size, repeats, "closed_form")
-
-
 def _sweep(size: int, repeats: int) -> float:
     from oversmoothing.simulations.sweep.config import make_config
     from oversmoothing.simulations.sweep.runner import run_sweep
@@ -119,10 +103,38 @@ def _sweep(size: int, repeats: int) -> float:
 
 
 SERIES = (
-    Series("one more layer, d = 16", "n", (128, 256, 512, 1024), _layer_n, 2.0, 2.0),
-    Series("one more layer, n = 16", "d", (128, 256, 512, 1024), _layer_d, 2.0, 2.0),
-    Series("plain, n = 32, d = 16", "L", (1000, 4000, 16000, 64000), _plain_depth, 1.0, 0.0),
-    Series("closed form, n = 32, d = 16", "L", (1000, 4000, 16000, 64000), _closed_depth, 0.0, 0.0),
+    Series(
+        "one more layer, d = 16",
+        "n",
+        (128, 256, 512, 1024),
+        lambda n, k: _layer(n, 16, k),
+        2.0,
+        2.0,
+    ),
+    Series(
+        "one more layer, n = 16",
+        "d",
+        (128, 256, 512, 1024),
+        lambda d, k: _layer(16, d, k),
+        2.0,
+        2.0,
+    ),
+    Series(
+        "plain, n = 32, d = 16",
+        "L",
+        (1000, 4000, 16000, 64000),
+        lambda L, k: _evolve(32, 16, L, k, "plain"),
+        1.0,
+        0.0,
+    ),
+    Series(
+        "closed form, n = 32, d = 16",
+        "L",
+        (1000, 4000, 16000, 64000),
+        lambda L, k: _evolve(32, 16, L, k, "closed_form"),
+        0.0,
+        0.0,
+    ),
     Series("sweep, n = 32, d = 16", "points", (50, 100, 200, 400), _sweep, 1.0, 0.0),
 )
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from torch import nn
-
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Heads, Layer, Model
 
 
-def matrix_entries(module: nn.Module) -> int:
-    """Entries of a module's weight matrices: its multiply-adds a token. Norms and biases: none."""
-    return sum(p.numel() for p in module.parameters() if p.ndim == 2)
+def _projections(heads: Heads) -> int:
+    return 2 * heads.W_Q.numel() + heads.W_V.numel() + heads.W_O.numel()
 
 
 def token_cost(layer: Layer) -> int:
     """Multiply-adds of one token through the layer's projections and FFN, without attention."""
-    heads = layer.heads
-    projections = 2 * heads.W_Q.numel() + heads.W_V.numel() + heads.W_O.numel()
-    return projections + ffn_cost(layer)
+    return _projections(layer.heads) + ffn_cost(layer)
 
 
 def ffn_cost(layer: Layer) -> int:
@@ -28,9 +23,8 @@ def ffn_cost(layer: Layer) -> int:
     if layer.ffn is None:
         return 0
     if layer.attention is layer.block:
-        heads = layer.heads
-        used = 2 * heads.W_Q.numel() + heads.W_V.numel() + heads.W_O.numel()
-        return max(matrix_entries(layer.block) - used, 0)
+        entries = sum(p.numel() for p in layer.block.parameters() if p.ndim == 2)
+        return max(entries - _projections(layer.heads), 0)
     inner = {id(p) for p in layer.attention.parameters()}
     if layer.out is not None:
         inner |= {id(p) for p in layer.out.parameters()}

@@ -162,14 +162,12 @@ def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Modu
         try:
             config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
             kind = _class_of(transformers, config)
-            if "state_dict" in given:
-                module, info = kind.from_pretrained(
-                    None, config=config, output_loading_info=True, **given
-                )
-            else:
-                module, info = kind.from_pretrained(
-                    source, config=config, output_loading_info=True, **given
-                )
+            module, info = kind.from_pretrained(
+                None if "state_dict" in given else source,
+                config=config,
+                output_loading_info=True,
+                **given,
+            )
         except Exception as error:  # the library raises many kinds
             raise InputError(_advice(source, local, error)) from error
     lost = [name for name in info["missing_keys"] if not name.startswith(_OUTPUTS)]

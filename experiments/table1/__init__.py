@@ -7,25 +7,3 @@ The paper counts "cases" without saying what a case is. Our readings, for any de
   E4        an (image, layer, j): each eigenvalue of the whole H alone against the mean A (T3b);
   E4 heads  an (image, layer, head, j): each eigenvalue of H_h alone against the head's own A.
 """
-
-from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_cases
-from oversmoothing.experiments.table1.table import (
-    dominance_readings,
-    nearest,
-    nearest_words,
-    readings_of,
-    summarise,
-    wide,
-)
-
-__all__ = [
-    "CLASSES",
-    "READINGS",
-    "dominance_cases",
-    "dominance_readings",
-    "nearest",
-    "nearest_words",
-    "readings_of",
-    "summarise",
-    "wide",
-]

@@ -8,15 +8,14 @@ exact zeros of H or to rounding) and, in E3 alone, 'undecided' (Arnoldi's method
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.table1.value_spectra import (
     Folding,
-    LayerLike,
     factors,
     own_values,
     whole_values,
@@ -37,15 +36,8 @@ Attention = NDArray[np.floating]
 CLASSES = (*LAYER_CLASSES, "undecided")
 
 
-class ModelLike(Protocol):
-    """What the readings use of `experiments.models.model.Model`."""
-
-    @property
-    def layers(self) -> Sequence[Any]: ...
-
-
 # (layer, attention [m, heads, n, n], folding) -> [m, cases of one image] indices into CLASSES.
-Reading = Callable[[LayerLike, Attention, Folding], NDArray[np.int8]]
+Reading = Callable[[Layer, Attention, Folding], NDArray[np.int8]]
 
 
 def _codes(names: NDArray[np.str_]) -> NDArray[np.int8]:
@@ -55,7 +47,7 @@ def _codes(names: NDArray[np.str_]) -> NDArray[np.int8]:
     return result
 
 
-def reading_e1(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
     """E1: each head's own A and H_h, the maximum over all pairs of eigenvalues."""
     m, heads, n, _ = attention.shape
     found = spectral_verdicts(
@@ -67,7 +59,7 @@ def reading_e1(layer: LayerLike, attention: Attention, folding: Folding) -> NDAr
     return _codes(found.dominant).reshape(m, heads)
 
 
-def reading_e2(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
     """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
     mean = mean_attention(attention)
     index = np.zeros(len(mean), dtype=np.intp)
@@ -75,7 +67,7 @@ def reading_e2(layer: LayerLike, attention: Attention, folding: Folding) -> NDAr
     return _codes(found.dominant)[:, None]
 
 
-def reading_e3(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
     """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
     W = factors(layer, folding)
     block = eigenvalues(consensus_block(W))
@@ -97,13 +89,13 @@ def reading_e3(layer: LayerLike, attention: Attention, folding: Folding) -> NDAr
     return codes
 
 
-def reading_e4(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e4(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
     """E4: for each h_j of the whole H alone, the largest |1 + h_j a| over spec of the mean A."""
     head = whole_values(layer, folding)
     return np.stack([_alone(A, head) for A in mean_attention(attention)])
 
 
-def reading_e4_heads(layer: LayerLike, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e4_heads(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
     """E4 for each h_j of each H_h, d - r zeros included, against the head's own A."""
     heads = own_values(layer, folding)
     return np.stack(
@@ -124,7 +116,7 @@ READINGS: dict[str, Reading] = {
 
 
 def dominance_cases(
-    model: ModelLike,
+    model: Model,
     attention: Sequence[Attention],
     readings: Sequence[str] = tuple(READINGS),
     folding: Folding = "unfolded",

@@ -15,7 +15,6 @@ from oversmoothing.experiments.table1.cases import (
     CLASSES,
     READINGS,
     Attention,
-    ModelLike,
     dominance_cases,
 )
 from oversmoothing.experiments.table1.value_spectra import Folding
@@ -63,21 +62,6 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-@one_thread()
-def dominance_readings(
-    model: ModelLike,
-    attention: Sequence[Attention],
-    readings: Sequence[str] = tuple(READINGS),
-    folding: Folding = "unfolded",
-) -> pd.DataFrame:
-    """Which eigenvalue dominates, in every reading: the table of `summarise`.
-
-    model: its layers' weights; attention: one array [m, heads, n, n] a layer. Raises `InputError`
-    as `dominance_cases` does.
-    """
-    return summarise(dominance_cases(model, attention, readings, folding))
 
 
 @one_thread()

@@ -8,12 +8,13 @@ eigenvalue of H exactly 0.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from oversmoothing.experiments.models.model import Layer
 from oversmoothing.simulations.spectra import HeadValues, dense_values, head_values
 from oversmoothing.theory.layer.quotient import complement_basis
 
@@ -21,34 +22,7 @@ Array = NDArray[np.float64]
 Folding = Literal["unfolded", "folded"]
 
 
-class HeadsLike(Protocol):
-    """W_V [heads, d, r] and W_O [heads, r, d], in X W form."""
-
-    @property
-    def W_V(self) -> Tensor: ...
-    @property
-    def W_O(self) -> Tensor: ...
-
-
-class NormLike(Protocol):
-    """kind 'layer', 'rms' or 'none', and gain [d]."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def gain(self) -> Tensor: ...
-
-
-class LayerLike(Protocol):
-    """A layer as `experiments.models.model.Layer` describes it; no more of it is used."""
-
-    @property
-    def heads(self) -> HeadsLike: ...
-    @property
-    def norm_attention(self) -> NormLike: ...
-
-
-def factors(layer: LayerLike, folding: Folding) -> tuple[Array, Array]:
+def factors(layer: Layer, folding: Folding) -> tuple[Array, Array]:
     """(W_V [heads, d, r], W_O [heads, r, d]) in float64, the norm folded in where asked."""
     W_V, W_O = _double(layer.heads.W_V), _double(layer.heads.W_O)
     norm = layer.norm_attention
@@ -59,7 +33,7 @@ def factors(layer: LayerLike, folding: Folding) -> tuple[Array, Array]:
     return W_V, W_O
 
 
-def own_values(layer: LayerLike, folding: Folding) -> list[HeadValues]:
+def own_values(layer: Layer, folding: Folding) -> list[HeadValues]:
     """spec(H_h) of every head, through its r x r core where r < d."""
     return [
         head_values(first, second)
@@ -69,7 +43,7 @@ def own_values(layer: LayerLike, folding: Folding) -> list[HeadValues]:
     ]
 
 
-def whole_values(layer: LayerLike, folding: Folding) -> HeadValues:
+def whole_values(layer: Layer, folding: Folding) -> HeadValues:
     """spec(H), H = sum_h H_h, through a core where the heads together have rank below d."""
     W_V, W_O = factors(layer, folding)
     heads, d, r = W_V.shape
@@ -78,7 +52,7 @@ def whole_values(layer: LayerLike, folding: Folding) -> HeadValues:
     return _whole(np.einsum("hdr,hre->de", W_V, W_O), layer, folding)
 
 
-def _whole(W: Array, layer: LayerLike, folding: Folding) -> HeadValues:
+def _whole(W: Array, layer: Layer, folding: Folding) -> HeadValues:
     """spec of a W [d, d] of full rank, but for the zero that the centring of a LayerNorm makes."""
     if folding == "folded" and layer.norm_attention.kind == "layer" and len(W) > 1:
         Q = complement_basis(len(W))

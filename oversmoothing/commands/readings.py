@@ -35,7 +35,7 @@ def readings(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.models.named import named_inputs, named_model
-    from oversmoothing.experiments.table1 import nearest_words, readings_of, wide
+    from oversmoothing.experiments.table1.table import nearest_words, readings_of, wide
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
     found = named_model(model, out, seed=seed, device=device, data_dir=data_dir)

@@ -11,15 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oversmoothing.experiments.table1 import (
-    CLASSES,
-    READINGS,
-    dominance_cases,
-    dominance_readings,
-    nearest,
-    readings_of,
-    summarise,
-)
+from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_cases
+from oversmoothing.experiments.table1.table import nearest, readings_of, summarise
 from oversmoothing.experiments.table1.value_spectra import factors, own_values, whole_values
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.theory.layer.quotient import quotient
@@ -128,7 +121,7 @@ def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> No
     )
     A = np.full((2, 1, 5, 5), 0.1) + 0.5 * np.eye(5)
     for dtype in (np.float64, np.float32):
-        table = dominance_readings(SimpleNamespace(layers=[one]), [A.astype(dtype)])
+        table = summarise(dominance_cases(SimpleNamespace(layers=[one]), [A.astype(dtype)]))
         tie = table[(table["class"] == "tie")].set_index("reading")["percent"]
         assert tie["E1"] == tie["E2"] == 100
         # One by one: three zeros tie, and -1/2 loses at consensus.
@@ -199,7 +192,7 @@ def test_intervals_are_over_images() -> None:
 
 def test_the_nearest_reading_is_a_distance_from_a_published_column() -> None:
     one, A = layer(1, 2, 4, 2), attention(1, 3, 2, 6)
-    table = dominance_readings(SimpleNamespace(layers=[one]), [A])
+    table = summarise(dominance_cases(SimpleNamespace(layers=[one]), [A]))
     found = nearest(table, "DeiT-B/16")
     assert found["distance"].is_monotonic_increasing and set(found["reading"]) == set(READINGS)
     assert ((found["distance"] >= 0) & (found["distance"] <= 100)).all()

@@ -12,7 +12,7 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.data import real_inputs
 from oversmoothing.experiments.models.pictures import Cifar100
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.table1 import readings_of
+from oversmoothing.experiments.table1.table import readings_of
 from oversmoothing.simulations.spectra import spectral_verdicts
 
 FOLDER = real_inputs()
