@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from oversmoothing.theory.verdict.outcome import Outcome
+
 
 def summary(table: pd.DataFrame) -> str:
     """How many points have which verdict, whether the runs bear it out, and what failed."""
@@ -11,7 +13,7 @@ def summary(table: pd.DataFrame) -> str:
     counts = good["verdict"].value_counts()
     lines = [", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())]
     if "slope" in table:
-        smoothing = good[(good["verdict"] == "SMOOTHING") & good["slope"].notna()]
+        smoothing = good[(good["verdict"] == Outcome.SMOOTHING) & good["slope"].notna()]
         if len(smoothing):
             gap = (smoothing["slope"] - smoothing["predicted_log_rate"]).abs().median()
             lines.append(
