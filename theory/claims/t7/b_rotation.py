@@ -227,7 +227,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(
         Hypothesis("every layer has a symmetric W", lambda i: transposed(i.H) == i.H),
-        MINUS_ONE_TO_ZERO,
+        Hypothesis("every layer has spec(W) in [-1, 0]", MINUS_ONE_TO_ZERO.holds),
     ),
     evidence=(
         written(

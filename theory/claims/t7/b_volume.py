@@ -21,7 +21,7 @@ from oversmoothing.theory.numbers.exact_matrix import (
 )
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
 from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
@@ -124,7 +124,7 @@ CLAIM = Claim(
     hypotheses=(
         POSITIVE,
         TWO_TOKENS,
-        MINUS_ONE_TO_ZERO,
+        Hypothesis("every eigenvalue of every W_l is real and in [-1, 0]", MINUS_ONE_TO_ZERO.holds),
     ),
     evidence=(
         written(
