@@ -1,7 +1,5 @@
 """One thread: the same last digits on any number of cores, and small matrices run faster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

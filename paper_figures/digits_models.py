@@ -1,7 +1,5 @@
 """The four digits models behind the figures of trained models, trained once and cached."""
 
-from __future__ import annotations
-
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.training import TrainedModel, require_accuracy, trained
 from oversmoothing.paper_figures.figure_base import PALETTE, Context

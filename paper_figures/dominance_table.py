@@ -5,8 +5,6 @@ arXiv 2401.04301); the paper's own columns for ViT-Ti on CIFAR100 stand beside t
 comparison alone: other data, other models, and its way of counting is not known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -5,8 +5,6 @@ Consensus loses at h exactly inside the union of the discs D(a), a in spec(A) wi
 HFC/LFC did.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -26,20 +24,17 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
 )
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.generators.attention import (
-    SymmetricIndefinite,
-    row_softmax,
-)
+from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import disc, dominance
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 NAME = "lambda_plane"
 TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"
 
-Array = NDArray[np.float64]
 
 TOKENS = 5
 DEPTH, WINDOW = 2000, 100

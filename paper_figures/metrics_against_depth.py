@@ -4,8 +4,6 @@ Smoothing, non-smoothing and tie are told apart by H alone; with complex eigenva
 the rank does not collapse either. Ratios are drawn from their logarithms, however small.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

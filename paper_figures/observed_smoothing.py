@@ -5,8 +5,6 @@ the three notions of T4 beside each other, because a mean cosine near 1 or a ran
 HFC/LFC -> 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """The page `index.html`: every figure with its caption, and what was checked, in words."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

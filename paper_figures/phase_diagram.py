@@ -4,8 +4,6 @@ Over the temperature of attention and the largest eigenvalue of H, for three asy
 W_Q W_K^T. `oversmoothing sweep CONFIG --figure X Y PANEL` draws the same of any sweep.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

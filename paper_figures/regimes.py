@@ -1,24 +1,16 @@
 """The four regimes of the metrics against depth: attention, H and X_0 of each, and limits (T4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oversmoothing.simulations.generators.attention import (
-    Softmax,
-    SymmetricIndefinite,
-    sinkhorn,
-)
+from oversmoothing.simulations.generators.attention import Softmax, SymmetricIndefinite, sinkhorn
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.spectra.radii import largest_modulus
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import dominance, threshold
 from oversmoothing.theory.verdict.outcome import Outcome
-
-Array = NDArray[np.float64]
 
 TOKENS = 8
 

@@ -4,8 +4,6 @@ Trained models are cached by their configuration; everything else is computed an
 run checks the code as it stands now.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

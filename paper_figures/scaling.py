@@ -3,8 +3,6 @@
 The numbers are measured when the figure is drawn, each size in a process of its own.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

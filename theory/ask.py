@@ -1,7 +1,5 @@
 """`oversmoothing.verdict`: the theory's answer, certified where that is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -5,8 +5,6 @@ function that `measurement` decorates, in one of the modules that `experiments.b
 command `oversmoothing bench` runs them all.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext

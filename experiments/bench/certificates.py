@@ -4,13 +4,10 @@ n = 197 is the attention of a ViT on 224 x 224 images, d = 768 its width, r = 64
 thread, so that the two sides compare.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
 from oversmoothing.theory.certificates.ball_spectra import BITS, enclose_in_balls
@@ -24,8 +21,7 @@ from oversmoothing.theory.certificates.certified_radii import (
 from oversmoothing.theory.certificates.softmax import softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.numbers.balls import at_precision
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 def _attention(rng: np.random.Generator, *shape: int) -> Array:

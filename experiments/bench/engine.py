@@ -3,8 +3,6 @@
 n = 197 tokens, d = 768, a head of rank r = 64 (ViT-B/16), unless a row says otherwise.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess

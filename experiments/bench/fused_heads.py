@@ -3,8 +3,6 @@
 n = 197 tokens, d = 768, 12 heads of r = 64, float32: the attention block of a ViT-B/16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -4,17 +4,13 @@ Nothing is shared with `theory.depth.closed_form`: A is taken entry by entry as 
 consists of (no quotient, no pi), and the modes are those of I + H (x) A itself.
 """
 
-from __future__ import annotations
-
 import flint
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import RequirementError
-
-Array = NDArray[np.float64]
 
 BITS = 420  # 100 digits, and what the conditioning of small random matrices takes
 

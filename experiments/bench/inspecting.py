@@ -1,7 +1,5 @@
 """What inspecting a model costs, against a plain forward pass on the same inputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """A run of the benchmarks: which are asked for, which can run here, their rows and the table."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ peak of its resident memory (getrusage) is its own. One thread. An exponent is t
 squares line through (log size, log value), with its standard error.
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import resource

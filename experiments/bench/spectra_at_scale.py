@@ -8,8 +8,6 @@ all matrices with one BLAS thread, and on one image of each head with its defaul
 are slower at this size, many times so on a busy machine.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

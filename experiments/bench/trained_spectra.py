@@ -5,8 +5,6 @@ conditioning met is that of the eigenvectors of A, which decides how far eigenva
 `OVERSMOOTHING_BENCH_FULL=1` takes 100 images in the place of 10.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,0 +1,1 @@
+"""The models trained here: digits, their ViT, its configuration, training and store."""

@@ -7,8 +7,6 @@ free matrix Theta: ViT+ takes +psi^2 (T2: consensus wins for every A), ViT- take
 no guarantee by itself: the experiments count where it leaves the safe interval, nothing is clipped.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

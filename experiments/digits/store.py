@@ -6,8 +6,6 @@ filled under a temporary name and renamed into place, so that an interrupted run
 that looks finished. Whatever is damaged later is refused with advice, never silently retrained.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

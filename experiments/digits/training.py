@@ -6,8 +6,6 @@ end. The log follows the spectrum of H and the share of (image, layer) cases tha
 dominates while the model learns.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import sys
@@ -57,11 +55,7 @@ def new_model(config: TrainConfig) -> ViT:
 
 
 def trained(
-    config: TrainConfig,
-    results: Path,
-    *,
-    device: torch.device | str = "cpu",
-    progress: bool = True,
+    config: TrainConfig, results: Path, *, device: torch.device | str = "cpu", progress: bool = True
 ) -> TrainedModel:
     """The trained model of a configuration: from the cache if it is there, else trained now.
 
@@ -72,11 +66,7 @@ def trained(
     if not folder.exists():
         model, log, metrics = train(config, device=device, progress=progress)
         save_run(
-            folder,
-            config=config.model_dump(),
-            weights=model.state_dict(),
-            log=log,
-            metrics=metrics,
+            folder, config=config.model_dump(), weights=model.state_dict(), log=log, metrics=metrics
         )
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
     return load_model(folder, device=device)

@@ -11,8 +11,6 @@ without LN exactly vec(X') = (I + H (x) A) vec(X), also with many heads. No bias
 or H.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -89,9 +87,7 @@ class Layer(nn.Module):
         self.value_projection = value_projection(shape.form, d)
         self.norm_ffn = nn.LayerNorm(d)
         self.ffn = nn.Sequential(
-            _linear(d, shape.ffn_ratio * d),
-            nn.GELU(),
-            _linear(shape.ffn_ratio * d, d),
+            _linear(d, shape.ffn_ratio * d), nn.GELU(), _linear(shape.ffn_ratio * d, d)
         )
 
     def attention(self, y: Tensor) -> Tensor:

@@ -10,8 +10,6 @@ this order, as every split of a non-additive quantity does; its sum does not. Th
 measured one throughout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

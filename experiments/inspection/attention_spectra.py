@@ -1,7 +1,5 @@
 """What attention and the tokens say on the inputs whose spectra are taken, layer by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,8 +16,7 @@ from oversmoothing.experiments.inspection.why import (
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.simulations.spectra import CLASSES
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 # Work of the spectra that are taken unless asked otherwise: ten images of a ViT on 224 x 224.
 BUDGET = 10 * 12 * 197**3

@@ -4,8 +4,6 @@ Each case is one attention matrix against its head's H = (W_V W_proj)^T, through
 d - r zero eigenvalues make a TIE by structure where nothing exceeds modulus 1.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module itself gave (
 first batch of a stream the sublayers are also put together again and compared with the block.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ log HFC/LFC by sublayer and by what the norms add. Beside it, and never inferred
 spectra of attention and H say in the paper's linear model, which knows neither norm nor FFN.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -4,8 +4,6 @@ Inputs stream through the model in batches; what is kept is a few numbers an inp
 `experiments.inspection.report.Report`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

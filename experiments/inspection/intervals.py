@@ -1,7 +1,5 @@
 """95 % intervals over images, which are the independent observations of every table here."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,20 +4,16 @@ Everything kept is a number an input (image or text): thousands of inputs run in
 intervals are over inputs, which are the independent observations.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import PARTS, SUBLAYERS, layer_account
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.simulations.metrics.stream_metrics import stream_log_ratio, stream_metrics
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
 

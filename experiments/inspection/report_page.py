@@ -1,7 +1,5 @@
 """The report as one self-contained page, the picture within it."""
 
-from __future__ import annotations
-
 import base64
 import io
 from importlib import resources

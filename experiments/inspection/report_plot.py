@@ -1,7 +1,5 @@
 """The report as one picture: what was observed above, why below; the layer on every x axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -141,10 +139,7 @@ def _regions(axis: Axes, inner: pd.DataFrame) -> None:
 
 
 def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
-    names = {
-        "tilt_residual": "toward largest |1 + h|",
-        "tilt_modulus": "toward largest |h|",
-    }
+    names = {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"}
     if "tilt_residual" not in inner:
         _absent(axis)
         return

@@ -5,8 +5,6 @@ rank of the heads), 'universal_disc' |h + 1/2| <= 1/2, h != 0, where consensus l
 positive A (T3c), 'positive' Re h > 0, and 'other' (Re h <= 0 outside the disc, where A decides).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +14,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.theory.spectra.radii import largest_modulus
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import in_universal_disc
-
-Array = NDArray[np.float64]
 
 REGIONS = ("zero", "universal_disc", "positive", "other")
 ORDERS = ("modulus", "residual")

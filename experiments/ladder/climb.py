@@ -21,14 +21,10 @@ lift of X_0 as a whole, propagated by linear operators (Koopman style), is the s
 and is therefore no rung of its own; P6 lifted lifts each token and propagates the state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -47,9 +43,8 @@ from oversmoothing.experiments.ladder.rungs import Climb, Known
 from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 STANDARD = 100  # calibration inputs of P0 to P5
 

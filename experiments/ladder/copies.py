@@ -5,8 +5,6 @@ half of the time. The model is run on the copies; they belong to calibration and
 a held-out image.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

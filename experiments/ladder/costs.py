@@ -1,7 +1,5 @@
 """Multiply-adds: of the model and of what predicts it, for one input, weights times tokens."""
 
-from __future__ import annotations
-
 from oversmoothing.experiments.models.model import Heads, Layer, Model
 
 

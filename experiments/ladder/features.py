@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.ladder.regression import Block
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 DIRECTIONS = 20
 VALUES = 40  # singular values

@@ -19,15 +19,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.ladder.linear_state import PARTS, energies, half_logs
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import Predictor, ridge
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 FUNCTIONS = 1024  # random functions of a token
 DIRECTIONS = 64  # principal directions of the contents that they see

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import Predictor, ridge
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 PENALTY = 1e-2  # of the mean diagonal of the Gram matrix
 PARTS = 50  # images at a time

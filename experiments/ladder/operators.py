@@ -7,8 +7,6 @@ tokens, by its Jacobian at the calibration tokens' mean (T8c) or by least square
 tokens. One step: from the measured state in front of the layer; trajectory: from X_0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

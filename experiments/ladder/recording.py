@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,5 @@ def record(
     if len({X.shape[1] for X in starts}) > 1:
         raise InputError("the inputs have different lengths: give inputs of one number of tokens")
     return Recording(
-        torch.cat(starts),
-        torch.cat(logs).numpy(),
-        torch.cat(kept, dim=1) if states else None,
+        torch.cat(starts), torch.cat(logs).numpy(), torch.cat(kept, dim=1) if states else None
     )

@@ -1,7 +1,5 @@
 """Two regressions with penalties chosen inside the calibration set: ridge and kernel ridge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +11,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
-Array = NDArray[np.float64]
 Predictor = Callable[[Array], Array]
 
 RIDGE_PENALTIES = tuple(10.0**k for k in range(-3, 6))

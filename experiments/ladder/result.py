@@ -1,18 +1,14 @@
 """What a ladder found: every rung's predictions, score and cost, as a table and as JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from oversmoothing.experiments.ladder.scores import Score
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

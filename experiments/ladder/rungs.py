@@ -1,7 +1,5 @@
 """The rungs one by one: what each is fitted on, what it costs, and its score on held-out inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +25,9 @@ from oversmoothing.experiments.ladder.regression import (
 from oversmoothing.experiments.ladder.result import LadderResult, Rung
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.models.model import Model
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
-Array = NDArray[np.float64]
 Features = Callable[[Tensor], list[Block]]
 
 ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0

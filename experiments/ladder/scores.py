@@ -5,19 +5,15 @@ removes each layer's calibration mean, so that P0' (those means) is its zero. In
 images, which are the independent observations.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import DegenerateDataWarning, bootstrap, spearmanr
 
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 RESAMPLES = 500
 

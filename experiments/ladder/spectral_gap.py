@@ -6,8 +6,6 @@ and has neither norm nor FFN. `folded` puts the norm in front into H with one sc
 C diag(gain) W / s (T8e). A prediction in the sign and the order of layers and images, not a fit.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What a ladder is fitted and scored on: inputs drawn apart by the seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ladder for a reader: a row a rung, what the columns mean, and the best rung in a sentence."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from oversmoothing.experiments.ladder.result import LadderResult

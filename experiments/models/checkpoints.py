@@ -1,7 +1,5 @@
 """Named tensors out of checkpoint files, without running anything that a file holds."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from pathlib import Path

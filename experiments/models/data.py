@@ -1,7 +1,5 @@
 """Where real inputs lie: trained models and data sets that are never part of the project."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -18,8 +18,6 @@ Whether the description is right is not believed: `extract` compares attention t
 what the module itself computes, and the sublayers with the block.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

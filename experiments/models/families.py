@@ -6,8 +6,6 @@ project's own ViT. Whether a model that fits these names also computes what they
 `extract`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """The model and the inputs that a user names: a run, a folder, a name on the hub; a folder of
 images, CIFAR-100, a file of texts."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

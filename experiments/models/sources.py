@@ -4,8 +4,6 @@ Weights are read from safetensors; a pickled checkpoint only by torch's loader t
 but tensors. Needs the extra `models` for Hugging Face models.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Checkpoints of this kind are one file without a config. Everything but the numbe
 from the shapes; heads of width 64 are the rule of these models, and heads= overrides it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import isqrt
 

@@ -1,7 +1,5 @@
 """The weights of a layer in X W form, read from modules by what they hold."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -5,8 +5,6 @@ Classes: 'consensus' (a = 1 wins), 'smallest' (the a of smallest real part, the 
 exact zeros of H or to rounding) and, in E3 alone, 'undecided' (Arnoldi's method did not converge).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -28,9 +26,9 @@ from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.theory.spectra.heads_operator import Radius, consensus_block, quotient_radius
 from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import eigenvalues
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
-Array = NDArray[np.float64]
 Attention = NDArray[np.floating]
 
 CLASSES = (*LAYER_CLASSES, "undecided")

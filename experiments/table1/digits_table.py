@@ -6,8 +6,6 @@ Two lines are theorems and are demanded of every run: ViT+ has 100 % consensus (
 and no case is won by consensus in a layer whose h_j all lie in [-1, 0) (T3d).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of every reading: percentages by class with 95 % intervals over images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +9,7 @@ import pandas as pd
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.table1.cases import (
-    CLASSES,
-    READINGS,
-    Attention,
-    dominance_cases,
-)
+from oversmoothing.experiments.table1.cases import CLASSES, READINGS, Attention, dominance_cases
 from oversmoothing.experiments.table1.value_spectra import Folding
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError

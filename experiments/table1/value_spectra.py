@@ -6,19 +6,16 @@ what multiplies the tokens but for each token's own scale and the constant shift
 eigenvalue of H exactly 0.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.models.model import Layer
 from oversmoothing.simulations.spectra import HeadValues, dense_values, head_values
 from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.support.arrays import Array
 
-Array = NDArray[np.float64]
 Folding = Literal["unfolded", "folded"]
 
 

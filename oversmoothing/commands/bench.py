@@ -1,7 +1,5 @@
 """`oversmoothing bench`: every speed and accuracy target of the project, measured in one run."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`oversmoothing certify`: a verdict that anyone can check, as a file."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Option

@@ -1,7 +1,5 @@
 """`oversmoothing certify-model`: certified verdicts on the attention of a vision model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`oversmoothing check`: confirm or refuse a certificate, by computation."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Argument

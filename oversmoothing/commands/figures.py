@@ -1,7 +1,5 @@
 """`oversmoothing figures`: from data to pictures, each with its data."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`oversmoothing heads`: one run of many heads and changing layers beside the theory."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,8 +16,7 @@ def heads(
     n: opt.Tokens = 16,
     d: opt.Features = 16,
     rank: Annotated[
-        int | None,
-        Option(metavar="R", help="Of a head's W_V W_O (default d / heads, at least 1)."),
+        int | None, Option(metavar="R", help="Of a head's W_V W_O (default d / heads, at least 1).")
     ] = None,
     attention: Annotated[
         Literal["fixed", "drawn", "state"],

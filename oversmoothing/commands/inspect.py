@@ -1,7 +1,5 @@
 """`oversmoothing inspect`: does a trained model smooth, where, by which sublayer, and why?"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

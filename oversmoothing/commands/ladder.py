@@ -1,7 +1,5 @@
 """`oversmoothing ladder`: which cheap theory predicts the smoothing of a trained model?"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -3,8 +3,6 @@
 Exit status: 0 done, 1 a check failed or something is not installed, 2 bad input, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Options that several commands share: one name, one meaning, one sentence of help."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,8 +14,7 @@ ReportFile = Annotated[
 Seed = Annotated[int, Option(metavar="N", min=0, help="Of all that is drawn.")]
 Device = Annotated[str, Option(metavar="NAME", help="auto, cpu or cuda.")]
 DataDir = Annotated[
-    Path | None,
-    Option(metavar="DIR", help="External models and data (or $OVERSMOOTHING_DATA)."),
+    Path | None, Option(metavar="DIR", help="External models and data (or $OVERSMOOTHING_DATA).")
 ]
 
 Tokens = Annotated[int, Option(metavar="N", help="Tokens.")]

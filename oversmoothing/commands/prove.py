@@ -4,8 +4,6 @@ Claims run in worker processes, two at a time on two cores; each query of a solv
 of its own that is stopped at its limit.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

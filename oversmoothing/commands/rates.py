@@ -1,7 +1,5 @@
 """`oversmoothing rates`: rates and depths predicted against measured, in one table (T5)."""
 
-from __future__ import annotations
-
 from oversmoothing.commands import options as opt
 
 

@@ -1,7 +1,5 @@
 """`oversmoothing readings`: Table 1 of arXiv 2401.04301 for any model, in every reading."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

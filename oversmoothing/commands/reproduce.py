@@ -1,7 +1,5 @@
 """`oversmoothing reproduce`: the main job, from data to pictures and the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from oversmoothing.commands import options as opt

@@ -1,7 +1,5 @@
 """`oversmoothing simulate`: one run on a drawn case, its metrics beside the prediction."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Annotated, Any

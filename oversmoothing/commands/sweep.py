@@ -1,7 +1,5 @@
 """`oversmoothing sweep`: a grid of parameters, its outcomes as one Parquet table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,8 +24,7 @@ def sweep(
         int | None, Option(metavar="N", help="Worker processes (default 1: this process).")
     ] = None,
     cluster: Annotated[
-        Literal["local"] | None,
-        Option(help="Let a Dask cluster on this machine run the workers."),
+        Literal["local"] | None, Option(help="Let a Dask cluster on this machine run the workers.")
     ] = None,
     scheduler: Annotated[
         str | None, Option(metavar="ADDRESS", help="A running Dask cluster, e.g. tcp://host:8786.")

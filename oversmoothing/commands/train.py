@@ -1,7 +1,5 @@
 """`oversmoothing train`: the digits models, ordinary, smoothing and sharpening."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,8 +10,7 @@ from oversmoothing.commands import options as opt
 
 def train(
     config: Annotated[
-        str | None,
-        Argument(metavar="CONFIG.json", help="An object of configuration fields."),
+        str | None, Argument(metavar="CONFIG.json", help="An object of configuration fields.")
     ] = None,
     variant: Annotated[
         Literal["vit", "vit+", "vit-", "all"] | None,

@@ -1,7 +1,5 @@
 """`oversmoothing verdict`: the theory's answer on one case, in words or as JSON."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Option

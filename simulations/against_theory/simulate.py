@@ -1,7 +1,5 @@
 """One simulated run beside what the theory predicts for it (T1-T5): the table of `simulate`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,18 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.verdict import verdict
-
-Array = NDArray[np.float64]
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 

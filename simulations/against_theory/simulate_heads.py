@@ -1,7 +1,5 @@
 """One run of many heads and changing layers, and what the theory says of it (T7, T9)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

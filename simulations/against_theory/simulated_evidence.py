@@ -3,8 +3,6 @@
 theory/ states the claims and knows no torch; SIMULATED is what only a simulation can add to them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A run in a few lines: some of its layers as a table, and what was found in words."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

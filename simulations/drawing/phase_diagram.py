@@ -3,8 +3,6 @@
 A cell is one value of x, y and panel; what else the sweep varies (seeds, say) is counted in it.
 """
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any
@@ -229,10 +227,7 @@ def caption(table: pd.DataFrame) -> str:
 def write(table: pd.DataFrame, folder: Path, name: str, title: str) -> list[Path]:
     """folder/NAME.png, .pdf, .csv and .txt from `cells`. Returns their paths."""
     figure = draw(table)
-    files: dict[str, str | bytes] = {
-        "csv": table.to_csv(index=False),
-        "txt": caption(table) + "\n",
-    }
+    files: dict[str, str | bytes] = {"csv": table.to_csv(index=False), "txt": caption(table) + "\n"}
     for kind, metadata in (
         ("png", {"Title": title, "Software": None}),
         ("pdf", {"Title": title, "CreationDate": None, "ModDate": None}),

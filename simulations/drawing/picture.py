@@ -1,7 +1,5 @@
 """How every picture of the project looks: colours that all eyes tell apart, one style, no LaTeX."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -5,8 +5,6 @@ and X_L = A Z_{L-1} Q without the residual. As in `plain`, what is iterated are 
 between tokens and the pi-mean, apart (T11.9).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -3,15 +3,14 @@
 Each distinct A and each distinct W of the batch is decomposed once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from oversmoothing.simulations.engine.kept_states import States
-from oversmoothing.simulations.engine.problem import Array, Problem
+from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.theory.depth.closed_form import ClosedForm
 from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
+from oversmoothing.theory.support.arrays import Array
 
 
 class Bases:

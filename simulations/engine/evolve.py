@@ -5,8 +5,6 @@ eigenbases at any depth (`closed_form`), and two independent oracles for small s
 `kronecker`). The result names the method, why it was taken, and how exact it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

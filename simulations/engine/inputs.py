@@ -1,7 +1,5 @@
 """What `evolve` accepts besides matrices: depths, devices and precisions."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What a method hands back: the states at the asked depths, and how exact they are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

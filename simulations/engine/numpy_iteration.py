@@ -9,20 +9,16 @@ to batches: for the small matrices of a point, a call of torch costs more than i
 importing it more than a hundred points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.closed_form import ScaledState
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient
 from oversmoothing.theory.numbers.scaled import add, normalise
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 def iterate(A: Array, H: Array, X0: Array, depths: Sequence[int]) -> list[ScaledState]:

@@ -6,15 +6,14 @@ squaring: the powers M^(2^k) of the two decoupled systems, I + B' (x) W^T and I 
     own scale. No eigenvector is used, so defective and ill-conditioned A and H are no trouble.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
 from oversmoothing.simulations.engine.kept_states import States, start_of
-from oversmoothing.simulations.engine.problem import Array, Exponents, Problem
+from oversmoothing.simulations.engine.problem import Exponents, Problem
 from oversmoothing.simulations.states.split_state import apart, to_differences
 from oversmoothing.theory.numbers.scaled import normalise
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
 KRONECKER_SIZE = 1024

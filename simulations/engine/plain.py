@@ -6,8 +6,6 @@ its square roots cost the exact zeros: with h = -2 and A = [[3/4, 1/4], [1/4, 3/
 after one layer.) Two products a layer, in place: at 197 x 768 the speed of a large square product.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -4,8 +4,6 @@ Eigenbases cost about 1.5 ns n^3, products 2 flops a term, and each call its ove
 only choose; nothing depends on their being right.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

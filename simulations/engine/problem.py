@@ -5,8 +5,6 @@ What every method returns are the two decoupled systems behind X,
 each with its own power of two: HFC and mean never swamp one another.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,9 +24,9 @@ from oversmoothing.theory.layer.input_checks import (
     one_of,
 )
 from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
-Array = NDArray[np.float64]
 Exponents = NDArray[np.int64]
 
 # Up to this size a norm is bounded by powers of the matrix, four products of its size.

@@ -1,7 +1,5 @@
 """The states that `evolve` kept, from which every metric is read (T1c, T1d)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

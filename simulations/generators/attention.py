@@ -6,20 +6,16 @@ entries N(0, 1), W_Q and W_K [dim, dim] with entries N(0, 1/dim), logits
 x_i W_Q W_K^T x_k^T / (sqrt(dim) temperature). A low temperature makes A sharp.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
 from oversmoothing.theory.layer.input_checks import row_sum_tolerance
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 # Sinkhorn converges like the square of the second singular value of the limit per round.
 _SINKHORN_ROUNDS = 100_000

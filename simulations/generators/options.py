@@ -4,8 +4,6 @@
 kind and options, and whatever is wrong with these becomes one sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin

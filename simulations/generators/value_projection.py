@@ -3,20 +3,16 @@
 A generator is a model with its options as fields; `draw` gives float64 [d, d].
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 BasisName = Literal["orthogonal", "general"]
 BASES: tuple[str, ...] = get_args(BasisName)
@@ -41,11 +37,7 @@ def random_basis(d: int, *, rng: np.random.Generator, condition: float = 4.0) ->
 
 
 def chosen_spectrum(
-    d: int,
-    *,
-    rng: np.random.Generator,
-    eigenvalues: Sequence[complex],
-    basis: str = "orthogonal",
+    d: int, *, rng: np.random.Generator, eigenvalues: Sequence[complex], basis: str = "orthogonal"
 ) -> Array:
     """H [d, d] with these d eigenvalues, real or in complex conjugate pairs, in a random basis.
 

@@ -16,8 +16,6 @@ Per layer: one product with all P_h, one batched product with the B'_h (g_h its 
 all Q_h (`head_map`). Attention that follows the state is in `state_attention`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ With W_h = P_h Q_h: one product X [P_1 ... P_H], one batched product with the A_
 [Q_1; ...; Q_H]. Dense W_h are the case P_h = I, where the first product falls away.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -5,20 +5,16 @@ Attention and weights are each the same in every layer (`Fixed`), given or compu
 any layer can be drawn again). Attention may also follow the state: `FromState`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
 from oversmoothing.theory.layer.input_checks import _real_array, check_attention, check_square
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 # The two streams of one seed: the same seed for A and W must not give the same numbers.
 ATTENTION_STREAM, WEIGHT_STREAM = 0, 1

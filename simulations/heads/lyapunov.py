@@ -9,14 +9,11 @@ layer): the mean of the logarithms of what R's diagonal does is the exponent, an
 that mean over blocks of layers its standard error.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
@@ -27,9 +24,8 @@ from oversmoothing.simulations.heads.layers import (
     head_weights,
 )
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 _BLOCKS = 20
 

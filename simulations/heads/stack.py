@@ -1,14 +1,11 @@
 """The layers of a stack as tensors on a device, made as they are asked for (see `heads`)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import row_tolerance
@@ -27,9 +24,8 @@ from oversmoothing.simulations.heads.layers import (
 )
 from oversmoothing.simulations.heads.state_attention import SoftmaxHeads
 from oversmoothing.theory.layer.input_checks import row_sum_tolerance
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 # Bits of range that the layers between two rescalings may use, up or down.
 RANGE_BITS = {torch.float64: 900, torch.float32: 96}

@@ -1,18 +1,11 @@
 """The state of a stack of heads, layer by layer within the range of the floats (see `heads`)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
 from oversmoothing.simulations.engine.plain import largest_of_parts
 from oversmoothing.simulations.heads.head_map import mix
-from oversmoothing.simulations.heads.stack import (
-    RANGE_BITS,
-    FollowingLayer,
-    LinearLayer,
-    Stack,
-)
+from oversmoothing.simulations.heads.stack import RANGE_BITS, FollowingLayer, LinearLayer, Stack
 from oversmoothing.simulations.states.scaled import exponent_of, normalised_sum, scale
 from oversmoothing.simulations.states.split_state import from_differences, to_differences
 

@@ -23,8 +23,6 @@ Where |s| exceeds 1, or a causal mask hides tokens, D = A - a with both from the
 is no smaller than its rounding.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ no two numbers near 1 are subtracted, so 1 - cos has its relative accuracy at an
 matrix of unit rows in float32 is 16 % wrong at a spread of 1e-3.)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

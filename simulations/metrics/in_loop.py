@@ -8,8 +8,6 @@ y_i = p_i e + s_i with s_i orthogonal to e, and t_i = |x_i|, the unit tokens u_i
 and the mean over the pairs i != k is  1 - cos = sum_i |u_i - mean u|^2 / (n - 1).
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -25,9 +23,7 @@ _SAFE = {torch.float32: 2.0**20, torch.float64: 2.0**200}
 _TINY = {torch.float32: 2.0**-40, torch.float64: 2.0**-400}
 
 
-def hfc_lfc_and_cosine(
-    X: Tensor,
-) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+def hfc_lfc_and_cosine(X: Tensor) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
     """(||HFC||_F / ||LFC||_F, 1 - mean cosine over pairs i != k of non-zero tokens), each [...].
 
     X [..., n, d] float32 or float64; the results have its dtype, and its relative accuracy times

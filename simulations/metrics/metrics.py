@@ -10,8 +10,6 @@ Undefined is NaN: every metric of X = 0 or of a non-finite X, a cosine with fewe
 tokens. LFC = 0 with HFC != 0 gives a ratio of +inf; one token gives the ratio 0.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

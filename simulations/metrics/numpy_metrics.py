@@ -4,16 +4,12 @@ To eps, absolutely, which is all that the column of a sweep needs; what is relat
 collapse is `metrics`. HFC/LFC is theory's `ScaledState.log_hfc_lfc`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.closed_form import ScaledState
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 def dense(state: ScaledState) -> Array:

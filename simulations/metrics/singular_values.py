@@ -6,8 +6,6 @@ with its own power of two, so that sigma2 / sigma1 = 1e-200 has as many digits a
 itself stops at eps.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -6,8 +6,6 @@ Gram matrix of unit tokens and the eigenvalues of X^T X do. Inputs near collapse
 form.
 """
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor

@@ -4,8 +4,6 @@ The steps are in `simulations.spectra.steps`. Everything runs on one BLAS thread
 shares the matrices out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,10 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from oversmoothing.simulations.spectra.head_values import HeadValues
 from oversmoothing.simulations.spectra.steps import CHUNK, CLASSES, METHODS, Answers, decide_share
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.outcome import Outcome
-
-Array = NDArray[np.float64]
 
 # Codes of `lapack.decide` in arrays of one byte each.
 VERDICTS = {

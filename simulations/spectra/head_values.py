@@ -5,13 +5,10 @@ for any a. A head of rank r < d has d - r eigenvalues 0 exactly: their modes hav
 a is, so that neither radius is below 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import (
@@ -20,10 +17,8 @@ from oversmoothing.theory.spectra.spectrum import (
     head_spectrum,
     value_projection_spectrum,
 )
+from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 # A margin counts where it exceeds this many error estimates.
 SAFETY = 10.0

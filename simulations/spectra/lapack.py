@@ -5,8 +5,6 @@ eigenvalue, condition numbers of all of them (theory.spectra.spectrum) decide, o
 UNDECIDED.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,11 +12,9 @@ from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.radii import largest_modulus
 from oversmoothing.theory.spectra.spectrum import EPS, attention_spectrum
+from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.outcome import Outcome
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 # Values alone are trusted to an eigenvalue condition of 1e7, more than trained attention has shown.
 # Beyond it, or closer than that, condition numbers are computed.

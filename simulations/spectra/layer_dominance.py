@@ -10,8 +10,6 @@ real part, which is the paper's lambda_1 where the spectrum is real; another eig
 when it is not (T3a), the class "other".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +21,7 @@ from oversmoothing.theory.spectra.spectrum import (
     attention_spectrum,
     value_projection_spectrum,
 )
-from oversmoothing.theory.verdict.dominance import (
-    Dominance,
-    disc_form,
-    dominance,
-    safe_interval,
-)
+from oversmoothing.theory.verdict.dominance import Dominance, disc_form, dominance, safe_interval
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 

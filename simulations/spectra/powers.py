@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
+
 Floating = NDArray[np.floating]
 
 # Roundings on the way from A to C: a pairwise sum over a row, a division, a subtraction.

@@ -14,19 +14,14 @@ left eigenvector of C for t^H T = theta t^H but for terms of order (rest / theta
 Condition numbers are first order: a decision needs `SAFETY` times the error that they give.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.powers import Powers, norms
 from oversmoothing.theory.spectra.radii import multipliers
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Array, Complex
 
 # Distances delta that are tried; the best bound of them all is taken.
 _DISTANCES = 10.0 ** -np.arange(2.0, 13.0, 0.5)

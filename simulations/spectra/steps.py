@@ -8,8 +8,6 @@ No step decides with a margin under `SAFETY` times its error estimate, and what 
 separate is undecided.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,8 +27,8 @@ from oversmoothing.simulations.spectra.lapack import (
 from oversmoothing.simulations.spectra.powers import Powers, centred, first_power, squared
 from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
 from oversmoothing.theory.layer.input_checks import check_attention
+from oversmoothing.theory.support.arrays import Array
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int8]
 Mask = NDArray[np.bool_]
 

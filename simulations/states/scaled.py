@@ -6,8 +6,6 @@ them. theory.numbers.scaled does the same to numpy arrays: theory and the worker
 without torch.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -6,8 +6,6 @@ every smoothing metric is a function of these two parts (T11.5, T11.9). Multiply
 two is exact, so no digit is lost on the way.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -80,10 +78,7 @@ def centred(
     # Near collapse x_i - mean is exact (Sterbenz); what rounding of the mean left is centred away.
     hfc = X - mean.unsqueeze(-2)
     left = hfc.mean(-2)
-    return (
-        *normalise(hfc - left.unsqueeze(-2), 2, exponent),
-        *normalise(mean + left, 1, exponent),
-    )
+    return (*normalise(hfc - left.unsqueeze(-2), 2, exponent), *normalise(mean + left, 1, exponent))
 
 
 def apart(
@@ -92,11 +87,7 @@ def apart(
     """HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi, each with its exponent (T1d)."""
     hfc, hfc_exponent, mean, mean_exponent = centred(X)
     coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
-    return (
-        hfc,
-        hfc_exponent,
-        *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1),
-    )
+    return (hfc, hfc_exponent, *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1))
 
 
 def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor) -> SplitState:

@@ -13,8 +13,6 @@ An axis is a list or a range; the points are the product of the axes. A paramete
 has its default (simulations.sweep.parameters).
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import json

@@ -4,20 +4,16 @@ Heads are drawn independently of each other; H_h carries a factor 1/heads, so th
 heads has the size of one head. X_0 has entries N(0, 1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.points import Point, seed_of
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,5 @@
 """What a sweep can vary: the sizes that every point has and the options of the generators."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -10,12 +8,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from oversmoothing.simulations.generators.attention import ATTENTION
-from oversmoothing.simulations.generators.options import (
-    Options,
-    choices,
-    requirement,
-    scalar_type,
-)
+from oversmoothing.simulations.generators.options import Options, choices, requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from oversmoothing.theory.support.errors import InputError
 

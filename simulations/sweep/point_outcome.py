@@ -3,22 +3,15 @@
 `outcome` is a function of the point alone. Whatever goes wrong at a point is its outcome, as text.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.simulations.engine.numpy_iteration import iterate
-from oversmoothing.simulations.metrics.numpy_metrics import (
-    cosine_extremes,
-    dense,
-    effective_rank,
-)
+from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
 from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
@@ -34,8 +27,6 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.expansion import expand, expansion_limits
 from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
-
-Array = NDArray[np.float64]
 
 # Rows of the dense quotient operator of several heads: 1024 take seconds, and the time is cubic.
 OPERATOR_LIMIT = 1024

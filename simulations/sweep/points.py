@@ -4,8 +4,6 @@ A point is the parameters that matter to it. Its seed is a hash of these alone, 
 other points, nor the order, nor the division among workers can change what is drawn for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

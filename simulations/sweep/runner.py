@@ -5,8 +5,6 @@ who did. (They do depend on the kind of processor that BLAS was made for: on a c
 machines the last digits may.)
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import sys

@@ -7,8 +7,6 @@ Every file is written whole. A chunk carries the hash of its bytes in its name: 
 is seen, removed and computed again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The table of a sweep in a few lines."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from oversmoothing.theory.verdict.outcome import Outcome

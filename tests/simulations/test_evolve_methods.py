@@ -16,11 +16,7 @@ from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.numbers.accurate_product import accurate_product
 from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.proofs.strategies import (
-    SEEDS,
-    circulant_attention,
-    walsh_attention,
-)
+from oversmoothing.theory.proofs.strategies import SEEDS, circulant_attention, walsh_attention
 from oversmoothing.theory.spectra.eigenbasis import Eigenbasis, by_lapack
 from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
 from oversmoothing.theory.support.errors import InputError

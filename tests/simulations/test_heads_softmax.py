@@ -328,12 +328,7 @@ def test_attention_that_sharpens_freezes_the_ratio():
 
 
 @settings(max_examples=15)
-@given(
-    seed=SEEDS,
-    n=st.integers(2, 5),
-    heads=st.integers(1, 3),
-    scale=st.sampled_from([1e-3, 1.0]),
-)
+@given(seed=SEEDS, n=st.integers(2, 5), heads=st.integers(1, 3), scale=st.sampled_from([1e-3, 1.0]))
 def test_the_dobrushin_certificate_holds_for_attention_that_follows_the_state(
     seed, n, heads, scale
 ):

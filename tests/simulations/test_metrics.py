@@ -89,13 +89,7 @@ def test_every_metric_is_its_definition(X: np.ndarray) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(
-    st.integers(2, 5),
-    st.integers(1, 4),
-    st.integers(-700, 40),
-    st.integers(-1000, 1000),
-    SEEDS,
-)
+@given(st.integers(2, 5), st.integers(1, 4), st.integers(-700, 40), st.integers(-1000, 1000), SEEDS)
 def test_split_states_keep_a_spread_of_1e_minus_200(
     n: int, d: int, gap: int, scale: int, seed: int
 ) -> None:

@@ -147,11 +147,7 @@ def test_a_broken_run_resumes_with_what_is_missing(
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "foreign"])
 def test_damaged_chunks_are_seen_said_and_computed_again(
-    small: Config,
-    unbroken: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    damage: str,
+    small: Config, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
     stopped_after(small, tmp_path, 3, chunk=10)
     first, second, _ = sorted((tmp_path / "chunks").glob("*.parquet"))

@@ -397,10 +397,7 @@ def near_ties(count):
 
 def test_near_ties_are_never_certified_wrongly_by_float_discs():
     A, h, truths = zip(*near_ties(4000), strict=True)
-    attention, value = (
-        attention_discs_all(np.stack(A)),
-        enclose_all(np.array(h)[:, None, None]),
-    )
+    attention, value = (attention_discs_all(np.stack(A)), enclose_all(np.array(h)[:, None, None]))
     found = [certify_spectra(a, v).verdict for a, v in zip(attention, value, strict=True)]
     assert all(f in (true, "UNDECIDED") for f, true in zip(found, truths, strict=True))
     assert found.count("UNDECIDED") < 2000

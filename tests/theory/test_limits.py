@@ -203,10 +203,7 @@ def test_T4f_differences_vanish_iff_the_quotient_radius_is_below_1(case):
 
 @pytest.mark.parametrize(
     ("H", "tends_to", "order"),
-    [
-        ([[0, 1], [0, 0]], "zero", -1),
-        ([["-4/3", 1], [0, "-4/3"]], "constant", 0),
-    ],
+    [([[0, 1], [0, 0]], "zero", -1), ([["-4/3", 1], [0, "-4/3"]], "constant", 0)],
 )
 def test_T6b_jordan_blocks_decide_a_tie(H, tends_to, order):
     A = [["1/2", "1/2"], ["1/2", "1/2"]] if tends_to == "zero" else [["3/4", "1/4"], ["1/4", "3/4"]]

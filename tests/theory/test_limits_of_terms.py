@@ -71,10 +71,7 @@ def test_T3f_opposite_multipliers_interfere_with_period_2():
 
 
 def test_T3f_orthogonal_parts_do_not_interfere():
-    terms = [
-        term([[1, 0], [-1, 0]], [1, 0]),
-        term([[0, 1], [0, -1]], [0, 0], phase=math.pi),
-    ]
+    terms = [term([[1, 0], [-1, 0]], [1, 0]), term([[0, 1], [0, -1]], [0, 0], phase=math.pi)]
     found = limits(terms, (2, 2))
     assert found.tends_to == "constant"
     assert found.limit == pytest.approx(math.sqrt(4 / 2))
@@ -91,10 +88,7 @@ def test_T3f_what_rounding_leaves_of_an_interference_is_none():
 
 
 def test_T3f_equal_phases_that_differ_by_a_turn_are_one_frequency():
-    terms = [
-        term([[1], [-1]], [1], phase=math.pi),
-        term([[1], [-1]], [1], phase=-math.pi),
-    ]
+    terms = [term([[1], [-1]], [1], phase=math.pi), term([[1], [-1]], [1], phase=-math.pi)]
     found = limits(terms, (2, 1))
     assert found.tends_to == "constant" and found.limit == pytest.approx(1)
 
@@ -126,10 +120,7 @@ def test_T4c_the_rank_is_the_largest_that_is_taken_again_and_again():
         X = np.array([[1, 1], [-1, 1]]) + sign * np.array([[1, -1], [-1, -1]])
         assert np.linalg.matrix_rank(X) == rank
     assert limits(period, (2, 2)).limit_rank == 1
-    alternating = [
-        term([[1, 0], [-1, 0]], [0, 1]),
-        term([[0, 0], [0, 0]], [0, 1], phase=math.pi),
-    ]
+    alternating = [term([[1, 0], [-1, 0]], [0, 1]), term([[0, 0], [0, 0]], [0, 1], phase=math.pi)]
     # The means add up at even depth and cancel at odd depth, and then the other way about.
     assert limits(alternating, (2, 2)).limit_rank == 2
     alternating[1] = term([[0, 0], [0, 0]], [0, -1], phase=math.pi)

@@ -6,8 +6,6 @@ V (I + F), F_ij = R_ij / (R_jj - R_ii), is closer by Newton's square; the discs 
 whatever V comes out (T10).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -19,9 +17,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from oversmoothing.theory.numbers.balls import at_precision
-
-Complex = NDArray[np.complex128]
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array, Complex
 
 # Bits that the entries of a matrix are enclosed with, and bits worked with step by step: each step
 # squares the error of V, from 1e-14 over 1e-28 to 1e-56.

@@ -5,8 +5,6 @@ file says, to the last bit. The digest ties the parts together; it proves nothin
 `theory.checker` recomputes the claim by other means.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from fractions import Fraction
@@ -20,10 +18,7 @@ from oversmoothing.theory.certificates.stages import decide
 from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.entries import Entries
-from oversmoothing.theory.numbers.rational import (
-    Matrix,
-    fraction_text,
-)
+from oversmoothing.theory.numbers.rational import Matrix, fraction_text
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.support.provenance import provenance
 from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, ExactDominance, jordan_size

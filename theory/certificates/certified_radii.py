@@ -4,8 +4,6 @@ The float64 path proves discs around both spectra (theory.certificates.enclosure
 moduli with outward rounding. What it cannot separate is left to theory.certificates.stages.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +20,8 @@ from oversmoothing.theory.certificates.enclosure import (
 from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated, upper_product
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.spectra.radii import Interval, multipliers
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

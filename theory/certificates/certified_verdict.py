@@ -1,7 +1,5 @@
 """A numerical verdict made rigorous: its word and its radii replaced by certified ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from oversmoothing.theory.certificates.stages import decide

@@ -7,8 +7,6 @@ contains exactly as many eigenvalues as it has discs. Only row sums of the error
 bounds cost matrix-vector products; the matrix products are those of R and Y V.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +24,7 @@ from oversmoothing.theory.certificates.rounding import (
     upper_product,
     upper_sum,
 )
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
-
+from oversmoothing.theory.support.arrays import Array, Complex
 
 # Entries of a stack that are worked on together: more than fits a cache is slower than one by one.
 _BLOCK = 2**14

@@ -7,8 +7,6 @@ verdict for generic X_0 is the verdict for this one: SMOOTHING leaves ||c_L|| >=
 HFC = O(poly rho_Q^L), NON_SMOOTHING the other way about.
 """
 
-from __future__ import annotations
-
 from itertools import repeat
 from typing import Any
 

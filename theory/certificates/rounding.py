@@ -7,12 +7,9 @@ one by at most gamma_k |x|^T |y| + k 2^-1074 (Higham, Accuracy and Stability, se
 gradual underflow). Bounds computed in floats are inflated so that they stay bounds.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 UNIT = 2.0**-53
 # Smallest positive subnormal: the most that one product can lose to underflow.

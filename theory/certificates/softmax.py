@@ -9,8 +9,6 @@ and 64 u pays for products of errors too; the power of two is exact, and an unde
 2^-1074.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import factorial
@@ -18,13 +16,11 @@ from typing import Any
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated
 from oversmoothing.theory.layer.entries import read_entries
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 EXP_ERROR = 64 * UNIT
 _BITS = 128

@@ -6,8 +6,6 @@ refined similarity in balls on what is larger or a softmax. The method of what c
 stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import repeat
 

@@ -8,8 +8,6 @@ its Krylov vectors, by powers of the operator and by its coefficient in the domi
 that fits is not evidence.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The depth from which HFC/LFC stays below eps, by powers of the operator."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gershgorin's discs of U M U^-1 in balls, U approximate left eigenvectors, refined by Newton."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether X_0 contains the dominant mode: its coefficient, recomputed with left eigenvectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import flint

@@ -1,7 +1,5 @@
 """The two decoupled systems of a layer, exactly: consensus, and differences to the first token."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

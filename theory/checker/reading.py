@@ -1,7 +1,5 @@
 """A certificate file as fractions: nothing in it is believed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Spectra in balls: exact characteristic polynomials, or discs from left eigenvectors."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims about one X_0: the modes that it contains, by Krylov vectors."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ties: two squared moduli are equal when a determinant leaves no room between them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import lcm, log2
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps that several written proofs share: the two autonomous blocks, the coupling, and growth."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

@@ -3,24 +3,20 @@
 In float64; the certified depth once more in balls is theory.depth.bounds_in_balls.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
 from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
 from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient
 from oversmoothing.theory.spectra.radii import largest_modulus, multipliers, radii
+from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 # Share of ||X_0|| below which a mode counts as absent.
 _PRESENT = 1e-10

@@ -1,7 +1,5 @@
 """The certified depth L*(eps) with every constant enclosed: rigorous (T5d)."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

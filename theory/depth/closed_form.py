@@ -5,8 +5,6 @@ A head W = P Q of rank r needs the basis of its r x r core G = Q P alone:
     X_L = X_0 + A (sum_l Z_l) Q,   Z_0 = X_0 P,   a sum_{l<L} (1 + a g)^l = ((1 + a g)^L - 1) / g.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +22,11 @@ from oversmoothing.theory.spectra.residuals import (
     from_quotient,
     to_quotient,
 )
+from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.support.errors import InputError
 
 __all__ = ["CONDITION_LIMIT", "ClosedForm", "ScaledState", "closed_form", "log_multiplier"]
 
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 Indices = NDArray[np.intp]
 # C, and to which eigenvalues of B (None: the eigenvalue 1) and of H its rows and columns belong.
 _Coefficients = tuple[Complex, Indices | None, Indices]

@@ -4,23 +4,18 @@ Spectra come in as plain arrays: `a` [n-1] the eigenvalues of attention without 
 (T1c), `h` [d] those of H = W^T. Depth bounds are in theory.depth.bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.spectra import radii
 from oversmoothing.theory.spectra.algebraic import Factor, eigenvalues, factors
+from oversmoothing.theory.support.arrays import Complex
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
-
 
 # -------------------------------------------------------------------------------------- rates
 

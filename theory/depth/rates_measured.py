@@ -4,8 +4,6 @@ X_L = (I + H (x) A)^L X_0 by repeated squaring in balls; singular values, angles
 from it without subtracting what is nearly equal. float64 sees none of this beyond 1e-16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations

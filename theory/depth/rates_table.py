@@ -4,8 +4,6 @@ Predicted from the two spectra in float64; measured on X_L at 1200 digits betwee
 float64 sees nothing beyond 1e-16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

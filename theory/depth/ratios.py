@@ -4,8 +4,6 @@ Both work in decoupled coordinates: y_i = x_i - x_n with y' = y + B' y W, and th
 c' = c (I + W). So neither a huge LFC nor a huge HFC can swamp the other, whatever the depth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -231,10 +229,7 @@ class _Powers:
 
 
 def numerical_ratios(
-    A: NDArray[np.float64],
-    H: NDArray[np.float64],
-    X0: NDArray[np.float64],
-    depths: Iterable[int],
+    A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
 ) -> dict[int, Ratio]:
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
     n = len(A)

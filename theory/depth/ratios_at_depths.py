@@ -1,7 +1,5 @@
 """HFC/LFC at the depths a user asks for, each by the most exact of the available methods."""
 
-from __future__ import annotations
-
 import math
 
 from oversmoothing.theory.depth.ratios import (

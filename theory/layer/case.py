@@ -7,8 +7,6 @@ and then the rows of A must sum to 1 exactly. One float anywhere makes the case 
 entry is read once, here.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +27,9 @@ from oversmoothing.theory.numbers.rational import (
     to_flint,
     to_fractions,
 )
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text
-
-Array = NDArray[np.float64]
 
 _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
 # Fractions are decided exactly up to this n and d; larger ones are rounded to binary64.

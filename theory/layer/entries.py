@@ -1,18 +1,14 @@
 """The entries of one matrix of a case, read once: in binary64, and exactly where written so."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.rational import Matrix, rows_of, to_fraction
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ GT4 smooths although h < 0, GT5 does not although some h > 0, GT12 is a tie that
 decides, GT19 a tie in which every cosine still tends to 1.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fractions import Fraction

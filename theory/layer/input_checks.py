@@ -3,16 +3,13 @@
 A declared property is verified here, never believed. Every refusal names the place and the remedy.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -4,12 +4,10 @@ Both are read off the zero pattern and off positive sums, so neither suffers fro
 scipy loads where it is needed: most verdicts start without it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 _BLOCK = 32
 # Below this size elimination is as quick as iterating.

@@ -4,15 +4,12 @@ With Q an orthonormal basis of the vectors orthogonal to 1, Y = Q^T X is autonom
 Y' = Y + B Y W with B = Q^T A Q, and spec(B) is spec(A) without one copy of the eigenvalue 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 def complement_basis(n: int) -> Array:

@@ -3,8 +3,6 @@
 vec stacks columns, so vec(A X W) = (W^T (x) A) vec(X) = (H (x) A) vec(X).
 """
 
-from __future__ import annotations
-
 import sympy as sp
 
 

@@ -5,12 +5,9 @@ of rounding (after Ozaki, Ogita, Oishi, Rump 2012); the other three are small be
 depth of 1e9 multiplies the error of an eigenvalue by 1e9, its residual is formed in this way.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 def accurate_product(A: Array, X: Array) -> tuple[Array, Array]:

@@ -1,7 +1,5 @@
 """Ball arithmetic: the few operations on FLINT's balls that the theory needs everywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from fractions import Fraction

@@ -3,8 +3,6 @@
 A matrix is nested lists of `Fraction`, as everywhere; products and powers go through FLINT.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ Strings ("3/4", "0.75"), integers and `Fraction`s are exact. A binary64 number i
 what it is: A then means A_ij / sum_k A_ik, so that rounding in the row sums is no obstacle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Rational

@@ -4,14 +4,11 @@ Multiplying by a power of two is exact: a state may grow or shrink by any number
 exponent for the whole array. simulations.states.scaled does the same to batches of torch tensors.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 # From the smallest subnormal past the largest float: beyond it is 0 or inf in any case.
 _REACH = 2200

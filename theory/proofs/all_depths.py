@@ -1,7 +1,5 @@
 """States at every depth L at once: a formula in sympy, proved by induction over the layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

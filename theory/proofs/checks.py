@@ -1,7 +1,5 @@
 """The checks that steps of proofs execute: each returns nothing, and raises where it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

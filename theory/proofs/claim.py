@@ -5,8 +5,6 @@ evidence, never declared; `on_record` is what it is expected to be, and `prove` 
 differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Spectra of exact instances, decided exactly, and verdicts from lists of eigenvalues."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The hypotheses that several claims share, each with one wording and one exact predicate."""
 
-from __future__ import annotations
-
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity, power
 from oversmoothing.theory.numbers.rational import Matrix

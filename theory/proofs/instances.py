@@ -1,7 +1,5 @@
 """The matrices on which proofs are executed, each known by what it shows."""
 
-from __future__ import annotations
-
 from oversmoothing.theory.numbers.exact_matrix import matrix
 
 # Symmetric attention of two tokens with the second eigenvalue 1/2, 0, -1/2 and -3/4.

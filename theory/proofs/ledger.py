@@ -4,8 +4,6 @@ A claim is the CLAIM of one module of theory/claims. Evidence that needs more th
 (torch, simulations) is given to `Ledger` by who runs it, under the claim's name.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import re
 import time
@@ -55,9 +53,7 @@ class Ledger(dict[str, Claim]):
     """
 
     def __init__(
-        self,
-        stated: Mapping[str, Claim],
-        extra: Mapping[str, tuple[Evidence, ...]] | None = None,
+        self, stated: Mapping[str, Claim], extra: Mapping[str, tuple[Evidence, ...]] | None = None
     ) -> None:
         super().__init__(stated)
         for name, added in (extra or {}).items():

@@ -4,8 +4,6 @@ latex2mathml translates; what MathML Core leaves out (mathvariant but "normal") 
 letters that it stood for, and a command that was not understood is an error, never a red word.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """The ledger as one self-contained page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import resources
 

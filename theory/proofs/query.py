@@ -5,8 +5,6 @@ claim, translated to SMT-LIB 2 for z3 and cvc5, and evaluated exactly on fractio
 that a solver returns is checked by other means. `unsat` proves the statement for all reals.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass

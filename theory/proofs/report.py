@@ -1,7 +1,5 @@
 """The ledger as a table, as JSON and as a page: what is claimed, how it stands, how we know."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Sequence

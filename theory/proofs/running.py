@@ -4,8 +4,6 @@ Evidence holds functions, which no process can send to another: a worker gets an
 that makes the ledger, and the name of the claim; what it sends back are positions and outcomes.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

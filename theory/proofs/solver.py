@@ -5,8 +5,6 @@ one JSON object. `solve` runs that with a time limit: what is not answered by th
 counts as unanswered, never as a proof.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Exact strategies yield nested Fractions; conjugation is by integer matrices of d
 spectrum (and the Jordan structure) of what they build is known without any computation.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache
@@ -14,12 +12,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.exact_matrix import identity, product
 from oversmoothing.theory.numbers.rational import Matrix
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 @cache

@@ -5,8 +5,6 @@ be run in any order, on any number of workers, and never twice. The record is wr
 chunk: an interrupted run loses at most the chunk in work.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import zlib

@@ -4,8 +4,6 @@ A step is a string (words alone) or a function: its docstring is the words, its 
 body asserts, or returns a sympy residual (scalar, matrix or list) that must vanish identically.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from oversmoothing.theory.numbers.rational import Matrix

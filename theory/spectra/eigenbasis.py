@@ -5,16 +5,14 @@ LAPACK's eigenvalues carry an error of some eps kappa, and a depth of 1e9 makes 
 more digits, and one Newton step leaves an error of the order of eps^2 kappa / gap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Array, Complex
+
 Indices = NDArray[np.intp]
 
 EPS = float(np.finfo(np.float64).eps)

@@ -9,22 +9,18 @@ Causal heads (every A_h lower triangular) decouple token by token (T7e): the spe
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg
-from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.input_checks import check_attention, check_square
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-Array = NDArray[np.float64]
 
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.balls import at_precision
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Array, Complex
 
 # A mode e^-45 times smaller than the largest is beyond the digits of float64.
 REACH = 45.0

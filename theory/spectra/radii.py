@@ -4,20 +4,15 @@ In float64, in float64 with the error that each eigenvalue carries, and in balls
 is the same maximum with a = 1 alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.balls import largest
 from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, exact_spectrum
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Array, Complex
 
 _ONE = exact_spectrum(np.ones(1))
 

@@ -4,17 +4,12 @@ Tokens: B = Q^T A Q on the differences between tokens. Features: H = W^T, or for
 rank r its r x r core G = Q P, whose spectrum is all of W's but d - r zeros.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.numbers.accurate_product import accurate_product, two_product, two_sum
 from oversmoothing.theory.spectra.eigenbasis import Eigenbasis, Solver
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Array, Complex
 
 
 class TokenModes:

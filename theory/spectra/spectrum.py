@@ -5,8 +5,6 @@ Structure is used before numerics: the Perron eigenvalue 1 is split off through 
 d - r zero eigenvalues exactly, the rest in the r x r core W_proj W_V.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +13,7 @@ from numpy.typing import NDArray
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.layer.quotient import quotient
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Array, Complex
 
 EPS = float(np.finfo(np.float64).eps)
 

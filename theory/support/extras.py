@@ -1,7 +1,5 @@
 """Libraries that only an extra of the distribution brings, and what is said without them."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results are written whole or not at all: an interrupted run leaves the earlier result intact."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Where a result came from: versions, commit and machine, kept beside every stored result."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The verdict as an object: value, status, radii, limits, and why, in a sentence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

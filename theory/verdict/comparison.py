@@ -1,7 +1,5 @@
 """rho_C against rho_Q for one case, exactly or in float64, with the words that say it (T2, T3)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from oversmoothing.theory.layer.case import Case
@@ -91,11 +89,7 @@ def _numerically(case: Case) -> Comparison:
 
 
 def _numerical_reason(
-    outcome: Outcome,
-    attention: Spectrum,
-    value: Spectrum,
-    consensus: Interval,
-    quotient: Interval,
+    outcome: Outcome, attention: Spectrum, value: Spectrum, consensus: Interval, quotient: Interval
 ) -> str:
     if quotient.index is None or consensus.index is None:
         return ""

@@ -5,18 +5,14 @@ status. The real closed forms take any ordered field (Fraction, float, sympy), s
 proofs evaluate the very same code exactly.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.spectra.radii import largest_modulus
+from oversmoothing.theory.support.arrays import Complex
 from oversmoothing.theory.verdict.outcome import Outcome
-
-Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True)

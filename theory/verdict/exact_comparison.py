@@ -6,8 +6,6 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 |delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log2, prod
 

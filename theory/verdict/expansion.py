@@ -1,7 +1,5 @@
 """X_0 over the eigenvectors of A and H in float64, and the limits that follow (T4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +8,8 @@ from numpy.typing import NDArray
 from oversmoothing.theory.layer.perron import closed_classes, stationary_distribution
 from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import EPS
+from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, limits
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 # Moduli closer than this (relative) but farther apart than rounding are neither equal nor different
 # for the limits: which mode wins would show only at depths beyond 1/gap.

@@ -4,8 +4,6 @@ Each eigenvalue comes with an error estimate (theory.spectra.spectrum); the radi
 and only disjoint intervals, or equal ones that structure gives exactly, are a verdict.
 """
 
-from __future__ import annotations
-
 from oversmoothing.theory.spectra.radii import Interval, consensus_interval, quotient_interval
 from oversmoothing.theory.spectra.spectrum import Spectrum
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of

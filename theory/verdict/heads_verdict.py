@@ -1,7 +1,5 @@
 """Does a layer of many heads oversmooth, all heads together (T7, E3)? Two radii compared."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from oversmoothing.theory.spectra.heads_operator import (

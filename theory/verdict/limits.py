@@ -5,16 +5,13 @@ the asymptotic rank. Where the terms come from (exact projectors or floating eig
 matter here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-Complex = NDArray[np.complex128]
+from oversmoothing.theory.support.arrays import Complex
 
 # Directions and phases arrive in binary64 from data of at least that accuracy; what agrees to
 # this relative tolerance is taken for equal.

@@ -1,7 +1,5 @@
 """The answers there are, and the one comparison of rho_C with rho_Q that gives them (T2, T3)."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 

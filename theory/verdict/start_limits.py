@@ -1,7 +1,5 @@
 """What HFC/LFC tends to from generic X_0, and from the X_0 of a case (T4, T6)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

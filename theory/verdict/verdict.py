@@ -4,8 +4,6 @@ One way: case -> spectra -> comparison -> limits -> `Verdict`. Exact input is de
 binary64 input numerically, with UNDECIDED wherever rounding could turn the answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

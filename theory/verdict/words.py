@@ -1,7 +1,5 @@
 """Sentences of a verdict: what was compared, what follows for HFC/LFC."""
 
-from __future__ import annotations
-
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.outcome import Outcome
 

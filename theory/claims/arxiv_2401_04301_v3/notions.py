@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.support.arrays import Array
 
 
 def _angle_without_smoothing() -> None:
@@ -36,7 +37,7 @@ def _rank_without_angle() -> None:
     holds(state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs")
 
 
-def _law(X: draw.Array) -> None:
+def _law(X: Array) -> None:
     scale = np.abs(X).max()
     if scale == 0 or not np.isfinite(scale):
         return

@@ -1,7 +1,5 @@
 """T1a: the spectrum of a layer is {1 + h_j a_i}, with algebraic multiplicity, always."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """T1b: states in which all tokens agree stay so, whatever the attention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp
@@ -64,11 +62,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        written(
-            "one line each way",
-            _restriction,
-            _converse,
-        ),
+        written("one line each way", _restriction, _converse),
         Searched("one layer in fractions", draw.exact_cases(), _law),
     ),
 )

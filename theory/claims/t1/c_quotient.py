@@ -1,7 +1,5 @@
 """T1c: the differences between tokens evolve by themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import flint
@@ -95,13 +93,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
-        written(
-            "block triangular form",
-            _projected,
-            _orthonormal,
-            _triangular_form,
-            _similar,
-        ),
+        written("block triangular form", _projected, _orthonormal, _triangular_form, _similar),
         Symbolic(
             "n = 3 in symbols: det(x - A) = (x - 1) det(x - B')",
             _characteristic_residual,

@@ -1,7 +1,5 @@
 """T1d: the mean over the tokens weighted by pi evolves by itself too, for ever and exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -102,17 +100,9 @@ CLAIM = Claim(
     hypotheses=(ROW_STOCHASTIC,),
     evidence=(
         written(
-            "the left Perron vector",
-            _stationary_is_a_distribution,
-            _evolves,
-            _coupling,
-            _decoupled,
+            "the left Perron vector", _stationary_is_a_distribution, _evolves, _coupling, _decoupled
         ),
-        Symbolic(
-            "n = d = 2 in symbols: pi^T X' = pi^T X (I + W)",
-            _autonomous,
-            complete=False,
-        ),
+        Symbolic("n = d = 2 in symbols: pi^T X' = pi^T X (I + W)", _autonomous, complete=False),
         Searched(
             "trajectories in fractions: c_L = c_0 (I + W)^L and the coupling",
             st.tuples(draw.exact_cases(), st.integers(0, 6)),

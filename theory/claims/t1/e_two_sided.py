@@ -1,7 +1,5 @@
 """T1e: HFC/LFC and t = HFC/(sqrt n |c|) bound each other, and both bounds are attained."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -90,11 +88,7 @@ CLAIM = Claim(
     r"\quad(1/t>k),\qquad k=\sqrt n\,\|\pi-\tfrac1n\mathbf 1\|",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        ROW_STOCHASTIC,
-        NOT_FLAT,
-        Hypothesis("c = pi^T X_0 is not 0", _given),
-    ),
+    hypotheses=(ROW_STOCHASTIC, NOT_FLAT, Hypothesis("c = pi^T X_0 is not 0", _given)),
     evidence=(
         written(
             "the triangle inequality",

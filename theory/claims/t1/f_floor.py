@@ -1,7 +1,5 @@
 """T1f: without consensus HFC/LFC has a floor: the limit of a non-smoothing layer is never 0."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

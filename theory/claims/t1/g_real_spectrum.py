@@ -1,8 +1,6 @@
 """T1g: symmetric logits make the spectrum of attention real, positive semidefinite ones put it in
 [0, 1]."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import factorial
 from typing import Any

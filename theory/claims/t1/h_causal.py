@@ -1,7 +1,5 @@
 """T1h: a causal mask shows its spectrum on the diagonal, and its first token is all of pi."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -137,13 +135,7 @@ CLAIM = Claim(
     on_record=Status.WRITTEN,
     hypotheses=(CAUSAL_MASK, TWO_TOKENS),
     evidence=(
-        written(
-            "triangular matrices",
-            _read_off,
-            _stationary,
-            _first_token,
-            _attained,
-        ),
+        written("triangular matrices", _read_off, _stationary, _first_token, _attained),
         Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
         Searched("spectrum, pi, delta and the floor in fractions", _causal(), _law),
         Certified("softmax of masked integer logits in balls", _certify),

@@ -1,7 +1,5 @@
 """T10: what interval certificates decide, and why no enclosure certifies a tie."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, squared_norms
 from oversmoothing.theory.layer.quotient import complement_basis
@@ -18,8 +17,8 @@ from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Symboli
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.support.arrays import Array
 
-Array = NDArray[np.float64]
 _EPS = 2.0**-52
 
 

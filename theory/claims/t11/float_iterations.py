@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.proofs.evidence import Measurement
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 def naive_layers(A: Array, h: float, x: Array, depth: int) -> list[Array]:

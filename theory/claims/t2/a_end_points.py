@@ -1,7 +1,5 @@
 """T2a: between two eigenvalues of A nothing dominates; the ends of the interval do."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -47,9 +45,7 @@ CLAIM = Claim(
         .unless("h = 0 admitted", without="h != 0")
         .unless("a = b admitted", without="a < b", given="a <= b"),
         Searched(
-            "in fractions",
-            st.tuples(draw.fractions(-4, 3), draw.attention_spectra(2, 2)),
-            _law,
+            "in fractions", st.tuples(draw.fractions(-4, 3), draw.attention_spectra(2, 2)), _law
         ),
     ),
 )

@@ -1,7 +1,5 @@
 """T2b: for a single real h, consensus loses exactly on (-2/(1+a), 0)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """T2c: four corners of the rectangle [min h, max h] x [min a, 1] decide the verdict."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -69,9 +67,7 @@ CLAIM = Claim(
         .unless("without the corner (p, a)", without="-M < 1 + p*a < M")
         .unless("for every eigenvalue of A in place of the smallest", without="a <= b"),
         Searched(
-            "all pairs in fractions",
-            st.tuples(draw.real_spectra(), draw.attention_spectra()),
-            _law,
+            "all pairs in fractions", st.tuples(draw.real_spectra(), draw.attention_spectra()), _law
         ),
     ),
 )

@@ -1,7 +1,5 @@
 """T2d: the verdict for real spectra in closed form, from min h, max h and min spec(A) alone."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -41,8 +39,7 @@ def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
 
 
 def _matrix_law(
-    attention: tuple[Matrix, list[Fraction]],
-    value: tuple[Matrix, list[Fraction]],
+    attention: tuple[Matrix, list[Fraction]], value: tuple[Matrix, list[Fraction]]
 ) -> None:
     (A, a_values), (H, h_values) = attention, value
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
@@ -79,8 +76,7 @@ def _dyadic_value(pick: Any) -> tuple[Matrix, list[Fraction]]:
 
 
 def _certificate_law(
-    attention: tuple[Matrix, list[Fraction]],
-    value: tuple[Matrix, list[Fraction]],
+    attention: tuple[Matrix, list[Fraction]], value: tuple[Matrix, list[Fraction]]
 ) -> None:
     """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
     (A, a_values), (H, h_values) = attention, value
@@ -189,11 +185,7 @@ CLAIM = Claim(
         ),
         Searched(
             "on the boundaries and beside them",
-            st.tuples(
-                draw.inside(-1, 1),
-                draw.fractions(-4, 3),
-                st.sampled_from([-1, 0, 1]),
-            ),
+            st.tuples(draw.inside(-1, 1), draw.fractions(-4, 3), st.sampled_from([-1, 0, 1])),
             _boundary_law,
         ),
         Searched(

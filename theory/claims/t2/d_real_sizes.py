@@ -4,13 +4,10 @@ Float64 discs enclose both spectra (theory.certificates); what follows from the 
 the closed form must be what follows from the enclosed radii.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,
@@ -21,9 +18,9 @@ from oversmoothing.theory.certificates.certified_radii import (
 from oversmoothing.theory.certificates.enclosure import Discs, Failure
 from oversmoothing.theory.proofs.claim import Effort
 from oversmoothing.theory.proofs.evidence import Settled
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
-Array = NDArray[np.float64]
 N, D, WIDTH = 197, 64, 768
 
 

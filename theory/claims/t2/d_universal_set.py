@@ -1,7 +1,5 @@
 """T2d, corollary (ii): which spectra of H are non-smoothing for every positive A."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import count
 
@@ -165,11 +163,7 @@ CLAIM = Claim(
             "complex spectra in fractions",
             st.tuples(
                 st.lists(draw.gaussian_points(2), min_size=1, max_size=3),
-                st.lists(
-                    draw.gaussian_disc(),
-                    min_size=1,
-                    max_size=5,
-                ),
+                st.lists(draw.gaussian_disc(), min_size=1, max_size=5),
             ),
             _law,
         ),

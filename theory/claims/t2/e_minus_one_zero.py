@@ -1,7 +1,5 @@
 """T2e: what "all eigenvalues of H in [-1, 0]" guarantees, and what it does not."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import assume
@@ -24,11 +22,7 @@ from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
 from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import (
-    spectral_projector,
-    spectrum,
-    stationary,
-)
+from oversmoothing.theory.proofs.exact_spectrum import spectral_projector, spectrum, stationary
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
 from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3

@@ -1,7 +1,5 @@
 """T3a: the dominant eigenvalue of A is the one farthest from -1/h, a vertex of their hull."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

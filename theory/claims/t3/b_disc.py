@@ -1,7 +1,5 @@
 """T3b: consensus loses to a exactly for h in an open disc D(a) with 0 on its boundary."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -32,11 +30,7 @@ def _law(h: Gaussian, a: Gaussian) -> None:
     assert centre[0] ** 2 + centre[1] ** 2 == radius, "0 lies on the boundary"
 
 
-def _matrix_law(
-    attention: tuple[Matrix, list[Gaussian]],
-    h: Gaussian,
-    s: Fraction,
-) -> None:
+def _matrix_law(attention: tuple[Matrix, list[Gaussian]], h: Gaussian, s: Fraction) -> None:
     (A, a_values), (x, y) = attention, h
     # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
     H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
@@ -63,8 +57,7 @@ CLAIM = Claim(
             name="|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
             at="x=0, y=0, u=0, v=0",
         ).unless(
-            "conj a for a",
-            then=f"{_CONSENSUS} - ({_MODE}) == {_FORM.replace('+ y*v', '- y*v')}",
+            "conj a for a", then=f"{_CONSENSUS} - ({_MODE}) == {_FORM.replace('+ y*v', '- y*v')}"
         ),
         for_all(
             "x y u v",
@@ -73,9 +66,7 @@ CLAIM = Claim(
             name="Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
             at="x=0, y=0, u=0, v=0",
         ).unless(
-            "by Re h alone",
-            then=f"Iff({_CONSENSUS} < {_MODE}, x < 0)",
-            at="x=-1/2, y=-1, u=0, v=0",
+            "by Re h alone", then=f"Iff({_CONSENSUS} < {_MODE}, x < 0)", at="x=-1/2, y=-1, u=0, v=0"
         ),
         # Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
         for_all(
@@ -103,14 +94,7 @@ CLAIM = Claim(
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
             at="h=-2, u=0, v=1/2",
         ),
-        Searched(
-            "in fractions",
-            st.tuples(
-                draw.gaussian_points(),
-                draw.gaussian_disc(),
-            ),
-            _law,
-        ),
+        Searched("in fractions", st.tuples(draw.gaussian_points(), draw.gaussian_disc()), _law),
         Searched(
             "the verdict over all pairs against the exact one on matrices",
             st.tuples(

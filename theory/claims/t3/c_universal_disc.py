@@ -1,7 +1,5 @@
 """T3c: |h + 1/2| <= 1/2, h != 0 is exactly where consensus loses whatever the positive A is."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -190,14 +188,7 @@ CLAIM = Claim(
             _contraction_example,
             _needed,
         ),
-        Searched(
-            "in fractions",
-            st.tuples(
-                draw.gaussian_points(2),
-                draw.gaussian_disc(),
-            ),
-            _law,
-        ),
+        Searched("in fractions", st.tuples(draw.gaussian_points(2), draw.gaussian_disc()), _law),
         Searched("the set as computed", draw.gaussian_points(2), _code_law),
         Searched(
             "the exact verdict on matrices",

@@ -1,7 +1,5 @@
 """T3d: a real h in [-1, 0) loses at consensus to every mode, whatever the complex spectrum."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -71,11 +69,7 @@ CLAIM = Claim(
             name="|1+ha| >= 1 - |h||a|, as squares",
             at="h=-1, u=0, v=1/2, r=1/2",
         ).unless("any h", without="-1 <= h; h < 0", at="h=1, u=0, v=0, r=0"),
-        Searched(
-            "in fractions",
-            st.tuples(_INTERVAL, draw.gaussian_disc()),
-            _law,
-        ),
+        Searched("in fractions", st.tuples(_INTERVAL, draw.gaussian_disc()), _law),
         Searched(
             "every exact eigenvalue of a positive A",
             st.tuples(draw.attention(2, 4), _INTERVAL),

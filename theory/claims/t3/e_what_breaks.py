@@ -1,7 +1,5 @@
 """T3e: real-spectrum rules that fail for complex spectra, each with exact numbers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

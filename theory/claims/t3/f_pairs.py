@@ -1,7 +1,5 @@
 """T3f: which pairs tie, and the rank of the limit: 2 when both eigenvalues are not real."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Norms and minors of exact states: what is read off a limit of rank 2."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """States at a far depth in balls, and what T4, T5 and T6 read off them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """T7a: layers and heads that change: a product for the differences against one for the mean."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

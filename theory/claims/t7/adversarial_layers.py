@@ -1,7 +1,5 @@
 """What the certificate T7b is searched with: adversarial layers, and the bounds they must keep."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -19,13 +17,7 @@ from oversmoothing.theory.claims.t7.oscillation import (
     squared_diameter,
 )
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import (
-    applied,
-    diagonal,
-    plus,
-    product,
-    transposed,
-)
+from oversmoothing.theory.numbers.exact_matrix import applied, diagonal, plus, product, transposed
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 

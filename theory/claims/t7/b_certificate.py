@@ -1,18 +1,11 @@
 """T7b: a floor for HFC/LFC under any attention that changes, even with the state."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7 import adversarial_layers as adversarial
-from oversmoothing.theory.claims.t7.oscillation import (
-    ADVERSARIES,
-    dobrushin,
-    mean,
-    oscillation,
-)
+from oversmoothing.theory.claims.t7.oscillation import ADVERSARIES, dobrushin, mean, oscillation
 from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact_matrix import (
@@ -259,11 +252,7 @@ CLAIM = Claim(
             adversarial.one_feature(),
             adversarial.feature_law,
         ),
-        Searched(
-            "two heads, common eigenbasis",
-            adversarial.common_basis(),
-            adversarial.basis_law,
-        ),
+        Searched("two heads, common eigenbasis", adversarial.common_basis(), adversarial.basis_law),
         Searched(
             "symmetric weights that do not commute",
             adversarial.matrix_layers(),

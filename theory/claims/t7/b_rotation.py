@@ -1,7 +1,5 @@
 """T7b: weights that change by layer smooth although every single layer sharpens."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -280,11 +278,7 @@ CLAIM = Claim(
         Simulated("ratios and rates on record", _measure),
         Searched(
             "the threshold on trace and determinant",
-            st.tuples(
-                draw.inside(0, 1),
-                draw.below_one(),
-                draw.fractions(0, 1, 40).filter(bool),
-            ),
+            st.tuples(draw.inside(0, 1), draw.below_one(), draw.fractions(0, 1, 40).filter(bool)),
             _threshold_law,
         ),
     ),

@@ -1,7 +1,5 @@
 """T7b: no smoothing on average over the features, and for generic X_0 below tau q."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """T7c: one feature, h_l > 0: smoothing is decided by whether a state ever has one sign."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

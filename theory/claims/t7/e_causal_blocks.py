@@ -1,7 +1,5 @@
 """T7e: causal layers of any number of heads decouple into one small product for each token."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

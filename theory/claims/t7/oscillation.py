@@ -1,7 +1,5 @@
 """Oscillation, diameter and Dobrushin's coefficient in fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

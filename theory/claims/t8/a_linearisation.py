@@ -1,7 +1,5 @@
 """T8a: the linearisation at consensus is the layer with the attention frozen there."""
 
-from __future__ import annotations
-
 import flint
 import sympy as sp
 

@@ -1,7 +1,5 @@
 """T8b: content-only attention near consensus moves the differences at third order."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

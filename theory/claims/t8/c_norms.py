@@ -1,7 +1,5 @@
 """T8c: LayerNorm and feed-forward blocks at consensus: one Jacobian for all modes of attention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """T8e: when gamma -> -gamma turns the verdict of a Pre-LN layer with frozen attention."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -185,11 +183,7 @@ CLAIM = Claim(
         ),
         Searched(
             "complex spectra in fractions, the boundary among them",
-            st.tuples(
-                draw.fractions(0, 8),
-                draw.gaussian_disc(),
-                draw.inside(-1, 1),
-            ),
+            st.tuples(draw.fractions(0, 8), draw.gaussian_disc(), draw.inside(-1, 1)),
             _complex_law,
         ),
         Searched(

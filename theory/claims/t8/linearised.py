@@ -1,7 +1,5 @@
 """A layer in sympy with attention computed from the state, and its derivative at a state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import sympy as sp

@@ -6,7 +6,6 @@ import mpmath as mp
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from oversmoothing.theory.claims.t9.many_digits import attention, covariance, high_and_mean, norm
 from oversmoothing.theory.claims.t9.series import series
@@ -16,8 +15,7 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.proofs.written import written
-
-Array = NDArray[np.float64]
+from oversmoothing.theory.support.arrays import Array
 
 
 def _leading_orders() -> None:

@@ -1,7 +1,5 @@
 """One layer of softmax attention near consensus, as a power series in E with symbols (T9d)."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy.polys.rings import PolyElement, ring
 
