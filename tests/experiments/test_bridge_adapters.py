@@ -26,7 +26,7 @@ from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.models.timm_vit import TimmViT
 from oversmoothing.experiments.models.weights import recognise_norm
 from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens
 
@@ -452,7 +452,7 @@ def test_a_hub_that_cannot_be_reached_is_said_so(monkeypatch, tmp_path):
 def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
     tiny("vit").save_pretrained(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(InputError, match="oversmoothing\\[models\\]"):
+    with pytest.raises(RequirementError, match="oversmoothing\\[models\\]"):
         open_model(tmp_path)
     # timm's names need no library.
     save_file(timm_weights_of_own(), tmp_path / "timm.safetensors")
