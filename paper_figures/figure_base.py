@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,11 +80,11 @@ class FigureFiles:
     txt: Path
 
 
-def label_panels(axes: NDArray[np.object_], start: str = "a") -> None:
+def label_panels(axes: NDArray[np.object_]) -> None:
     """Set a bold letter above the left end of each panel, row by row."""
-    for offset, axis in enumerate(axes.flatten().tolist()):
+    for letter, axis in zip(ascii_lowercase, axes.flatten().tolist(), strict=False):
         axis.annotate(
-            chr(ord(start) + offset),
+            letter,
             xy=(0.0, 1.0),
             xycoords="axes fraction",
             xytext=(-2, 4),
@@ -134,11 +135,10 @@ def _decade_label(value: float, _: int | None = None) -> str:
     return f"$10^{{{whole}}}$" if power else f"${mantissa:.2g}\\cdot 10^{{{whole}}}$"
 
 
-def decade_axis(axis: Axes, which: str = "y") -> None:
-    """Label an axis that carries log10 values with the numbers themselves (powers of ten)."""
-    target = axis.yaxis if which == "y" else axis.xaxis
-    target.set_major_locator(_DecadeLocator())
-    target.set_major_formatter(FuncFormatter(_decade_label))
+def decade_axis(axis: Axes) -> None:
+    """Label a y axis that carries log10 values with the numbers themselves (powers of ten)."""
+    axis.yaxis.set_major_locator(_DecadeLocator())
+    axis.yaxis.set_major_formatter(FuncFormatter(_decade_label))
 
 
 def make_figure(module: FigureModule, context: Context, out: Path) -> FigureFiles:

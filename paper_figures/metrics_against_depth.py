@@ -161,12 +161,8 @@ def _cosine_panel(
 def _rank_panel(
     axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, first: pd.Series, colour: str
 ) -> None:
-    for table, line in ((theory, True), (run, False)):
-        y = _drawn_rank(table) / np.log(10)
-        if line:
-            axis.plot(table["depth"], y, color=colour)
-        else:
-            _points(axis, table["depth"], y, colour)
+    axis.plot(theory["depth"], _drawn_rank(theory) / np.log(10), color=colour)
+    _points(axis, run["depth"], _drawn_rank(run) / np.log(10), colour)
     if first["log_r_sigma"] < -1e-3:
         # erank - 1 ~ eps (1 + log 1/eps), eps ~ r_sigma^L (T5c), through the last point drawn.
         y = _drawn_rank(theory)

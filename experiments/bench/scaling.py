@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import linregress
 from tqdm import tqdm
 
 from oversmoothing.experiments.bench.benchmark import Row, measurement
@@ -101,40 +102,16 @@ def _sweep(size: int, repeats: int) -> float:
 
 
 SERIES = (
-    Series(
-        "one more layer, d = 16",
-        "n",
-        (128, 256, 512, 1024),
-        lambda n, k: _layer(n, 16, k),
-        2.0,
-        2.0,
-    ),
-    Series(
-        "one more layer, n = 16",
-        "d",
-        (128, 256, 512, 1024),
-        lambda d, k: _layer(16, d, k),
-        2.0,
-        2.0,
-    ),
-    Series(
-        "plain, n = 32, d = 16",
-        "L",
-        (1000, 4000, 16000, 64000),
-        lambda L, k: _evolve(32, 16, L, k, "plain"),
-        1.0,
-        0.0,
-    ),
-    Series(
-        "closed form, n = 32, d = 16",
-        "L",
-        (1000, 4000, 16000, 64000),
-        lambda L, k: _evolve(32, 16, L, k, "closed_form"),
-        0.0,
-        0.0,
-    ),
+    Series("one more layer, d = 16", "n", (128, 256, 512, 1024),
+           lambda n, k: _layer(n, 16, k), 2.0, 2.0),
+    Series("one more layer, n = 16", "d", (128, 256, 512, 1024),
+           lambda d, k: _layer(16, d, k), 2.0, 2.0),
+    Series("plain, n = 32, d = 16", "L", (1000, 4000, 16000, 64000),
+           lambda L, k: _evolve(32, 16, L, k, "plain"), 1.0, 0.0),
+    Series("closed form, n = 32, d = 16", "L", (1000, 4000, 16000, 64000),
+           lambda L, k: _evolve(32, 16, L, k, "closed_form"), 0.0, 0.0),
     Series("sweep, n = 32, d = 16", "points", (50, 100, 200, 400), _sweep, 1.0, 0.0),
-)
+)  # fmt: skip
 
 
 # ------------------------------------------------------------------------- fresh processes
@@ -182,16 +159,10 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
 
     NaN where a value is NaN or not positive, or of fewer than two sizes; the error is NaN for two.
     """
-    x, y = np.log(np.asarray(sizes, float)), np.asarray(values, float)
-    if len(x) < 2 or not (y > 0).all():
+    if len(sizes) < 2 or not all(value > 0 for value in values):
         return math.nan, math.nan
-    y = np.log(y)
-    centred = x - x.mean()
-    slope = float(centred @ y / (centred @ centred))
-    if len(x) == 2:
-        return slope, math.nan
-    rest = y - y.mean() - slope * centred
-    return slope, float(np.sqrt(rest @ rest / (len(x) - 2) / (centred @ centred)))
+    line = linregress(np.log(sizes), np.log(values))
+    return float(line.slope), float(line.stderr) if len(sizes) > 2 else math.nan
 
 
 def measure(progress: bool = False) -> pd.DataFrame:

@@ -132,7 +132,10 @@ class Findings:
         is null, infinite is "inf" or "-inf".
         """
         records = [
-            {str(key): _json_value(str(key), value) for key, value in record.items()}
+            {
+                str(key): int(value) if key == "layer" else json_number(value)
+                for key, value in record.items()
+            }
             for record in self.table.to_dict("records")
         ]
         given = [name for name in records[0] if name.startswith(METRICS)]
@@ -170,7 +173,3 @@ def _change(mean: float, low: float, high: float) -> str:
     if np.isnan(low):
         return f"total change of log HFC/LFC {mean:+.2f}, a single input, hence no interval"
     return f"total change of log HFC/LFC {mean:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}"
-
-
-def _json_value(key: str, value: float) -> int | float | str | None:
-    return int(value) if key == "layer" else json_number(value)

@@ -37,11 +37,11 @@ from oversmoothing.experiments.ladder.operators import (
     check_pre_norm,
     operator_changes,
 )
-from oversmoothing.experiments.ladder.recording import Recording, log_energies, record, streams
+from oversmoothing.experiments.ladder.recording import Recording, record
 from oversmoothing.experiments.ladder.result import LadderResult
 from oversmoothing.experiments.ladder.rungs import Climb, Known
 from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
@@ -133,17 +133,13 @@ def _observe(
     model: Model, inputs: Sequence[Any], affine: Affines, batch_size: int
 ) -> tuple[Recording, dict[str, Array]]:
     """The recording of the inputs and what P1 to P5 predict of them, in one run."""
-    starts, logs = [], []
     found: dict[str, list[Tensor]] = {}
-    for batch in stream(model, inputs, batch_size=batch_size):
-        states = streams(batch)
-        starts.append(states[0].float().cpu())
-        logs.append(torch.stack([log_energies(X) for X in states], dim=1).cpu())
+
+    def predict(batch: Extraction) -> None:
         changes = spectral_gaps(model.layers, batch.traces)
         changes |= operator_changes(model, batch.traces, *affine)
         for name, values in changes.items():
             found.setdefault(name, []).append(values)
-    if len({X.shape[1] for X in starts}) > 1:
-        raise InputError("the inputs have different lengths: give inputs of one number of tokens")
-    recording = Recording(torch.cat(starts), torch.cat(logs).numpy())
+
+    recording = record(model, inputs, watch=predict, batch_size=batch_size)
     return recording, {name: torch.cat(parts).numpy() for name, parts in found.items()}

@@ -52,12 +52,7 @@ class StateFeatures:
 
     @classmethod
     def fit(
-        cls,
-        X: Tensor,
-        *,
-        directions: int = DIRECTIONS,
-        content: bool = False,
-        weights: Tensor | None = None,
+        cls, X: Tensor, *, content: bool = False, weights: Tensor | None = None
     ) -> StateFeatures:
         """Fit to calibration states X [m, n, d]. content: subtract each position's mean."""
         n, d = X.shape[1:]
@@ -66,7 +61,7 @@ class StateFeatures:
         Y = X - place if place is not None else X
         m = torch.einsum("n,mnd->md", weights, Y)
         Y = (Y - m[:, None]).flatten(0, 1)
-        k = min(directions, d)
+        k = min(DIRECTIONS, d)
         centre = m.mean(0)
         return cls(
             principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k),

@@ -120,6 +120,14 @@ class Landmarks:
             )
         return joined(blocks, (*2 * (START_WEIGHT,), *4 * (STATE_WEIGHT,), PATH_WEIGHT))
 
+    def words(self) -> str:
+        """What it is, for a reader of the table."""
+        first, second = self.stages
+        return (
+            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, "
+            f"{len(second.weights)} through the others; kernel ridge"
+        )
+
     def cost(self) -> int:
         """Multiply-adds for one image, but for the final kernel sum."""
         n, d = self.grid.tokens, self.model.width

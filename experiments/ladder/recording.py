@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,19 +68,27 @@ def streams(batch: Extraction) -> list[Tensor]:
 
 
 def record(
-    model: Model, inputs: Iterable[Any], *, states: bool = False, batch_size: int = 25
+    model: Model,
+    inputs: Iterable[Any],
+    *,
+    states: bool = False,
+    watch: Callable[[Extraction], None] | None = None,
+    batch_size: int = 25,
 ) -> Recording:
     """Run the model on the inputs and keep what `Recording` says.
 
-    Raises `InputError` for inputs of different lengths.
+    watch: sees every batch of the run, with its attention. Raises `InputError` for inputs of
+    different lengths.
     """
     starts, logs, kept = [], [], []
-    for batch in stream(model, inputs, batch_size=batch_size, attention=False):
+    for batch in stream(model, inputs, batch_size=batch_size, attention=watch is not None):
         found = streams(batch)
         starts.append(found[0].float().cpu())
         logs.append(torch.stack([log_energies(X) for X in found], dim=1).cpu())
         if states:
             kept.append(torch.stack([X.float().cpu() for X in found]))
+        if watch is not None:
+            watch(batch)
     if len({X.shape[1] for X in starts}) > 1:
         raise InputError("the inputs have different lengths: give inputs of one number of tokens")
     return Recording(

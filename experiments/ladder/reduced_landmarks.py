@@ -133,6 +133,15 @@ class ReducedLandmarks:
             )
         return joined(blocks, (*2 * (START_WEIGHT,), *2 * (STATE_WEIGHT,), PATH_WEIGHT))
 
+    def words(self) -> str:
+        """What it is, for a reader of the table."""
+        first, second, third = self.stages
+        return (
+            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, among "
+            f"themselves to layer {second.layers.stop}, {len(third.weights)} through the others; "
+            "FFNs of few hidden units; kernel ridge"
+        )
+
     def cost(self) -> int:
         """Multiply-adds for one image, but for the final kernel sum."""
         n, d = self.grid.tokens, self.model.width

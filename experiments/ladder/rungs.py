@@ -146,39 +146,24 @@ class Climb:
 
         note = "P6 with a kernel correction on X_0's features and P6's energies"
         self._kernel("P7 kernel", known, both, fixed.cost() + start.cost(), note)
-        self._landmarks(known, first_layers)
-        self._reduced(known)
+        recording = known.recording
+        self._landmarks(
+            "P7 landmarks", known, lambda: Landmarks.fit(self.model, recording, first_layers)
+        )
+        self._landmarks(
+            "P7 landmarks, reduced FFN", known, lambda: ReducedLandmarks.fit(self.model, recording)
+        )
 
-    def _landmarks(self, known: Known, first_layers: int) -> None:
+    def _landmarks(
+        self, name: str, known: Known, fit: Callable[[], Landmarks | ReducedLandmarks]
+    ) -> None:
         """P7 with landmark tokens; skipped, with the reason, where it does not apply."""
         try:
-            found = Landmarks.fit(self.model, known.recording, first_layers)
-        except InputError as error:
-            self._skipped[f"P7 landmarks{known.label}"] = str(error)
-            return
-        first, second = found.stages
-        note = (
-            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, "
-            f"{len(second.weights)} through the others; "
-            "kernel ridge"
-        )
-        self._kernel("P7 landmarks", known, found.features, found.cost(), note)
-
-    def _reduced(self, known: Known) -> None:
-        """P7 with landmark tokens and reduced FFNs; skipped likewise."""
-        name = "P7 landmarks, reduced FFN"
-        try:
-            found = ReducedLandmarks.fit(self.model, known.recording)
+            found = fit()
         except InputError as error:
             self._skipped[f"{name}{known.label}"] = str(error)
             return
-        first, second, third = found.stages
-        note = (
-            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, among "
-            f"themselves to layer {second.layers.stop}, {len(third.weights)} through the others; "
-            "FFNs of few hidden units; kernel ridge"
-        )
-        self._kernel(name, known, found.features, found.cost(), note)
+        self._kernel(name, known, found.features, found.cost(), found.words())
 
     def _kernel(self, name: str, known: Known, features: Features, cost: int, note: str) -> None:
         blocks = known.blocks(features)

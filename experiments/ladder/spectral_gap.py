@@ -21,7 +21,8 @@ def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[
     found: dict[str, list[Tensor]] = {name: [] for name in NAMES}
     for layer, trace in zip(layers, traces, strict=True):
         assert trace.attention is not None
-        a = _without_consensus(trace.attention.double().mean(1))
+        A = trace.attention.double().mean(1)
+        a = torch.linalg.eigvals(A[:, :-1, :-1] - A[:, -1:, :-1])  # of the quotient (T1c)
         W = layer.heads.total()
         found[NAMES[0]].append(_gap(a, torch.linalg.eigvals(W).expand(len(a), -1)))
         norm = layer.norm_attention
@@ -36,13 +37,6 @@ def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[
         h = torch.linalg.eigvals(inner) / scale[:, None]
         found[NAMES[1]].append(_gap(a, h))
     return {name: torch.stack(columns, dim=1) for name, columns in found.items()}
-
-
-def _without_consensus(A: Tensor) -> Tensor:
-    """The spectra [b, n - 1] of A [b, n, n] without one eigenvalue 1: of the quotient (T1c)."""
-    B = A[:, :-1, :-1] - A[:, -1:, :-1]
-    found: Tensor = torch.linalg.eigvals(B)
-    return found
 
 
 def _gap(a: Tensor, h: Tensor) -> Tensor:

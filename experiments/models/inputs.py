@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from oversmoothing.experiments.digits.images import scaled
 from oversmoothing.theory.support.errors import InputError
@@ -154,8 +155,7 @@ class Texts:
 
     def __call__(self, texts: list[Any]) -> dict[str, Tensor]:
         if texts and all(isinstance(each, Tensor) for each in texts):
-            ids = stacked(texts)
-            self.check(ids)
+            ids = self.check(stacked(texts))
             return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         return self._encode(texts)
 
@@ -196,15 +196,13 @@ class Texts:
         encoded = [self._tokenizer(text)["input_ids"] for text in texts]
         if not all(encoded):
             raise InputError("a text has no tokens: give longer strings")
-        length = max(map(len, encoded))
+        rows = [torch.tensor(each) for each in encoded]
         # Padding is masked and left out: any known id serves.
-        ids = torch.full((len(texts), length), getattr(self._tokenizer, "pad_token_id", None) or 0)
-        mask = torch.zeros_like(ids)
-        for row, each in enumerate(encoded):
-            ids[row, : len(each)] = torch.tensor(each)
-            mask[row, : len(each)] = 1
-        self.check({"input_ids": ids, "attention_mask": mask})
-        return {"input_ids": ids, "attention_mask": mask}
+        padding = getattr(self._tokenizer, "pad_token_id", None) or 0
+        ids = pad_sequence(rows, batch_first=True, padding_value=padding)
+        mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+        checked: dict[str, Tensor] = self.check({"input_ids": ids, "attention_mask": mask})
+        return checked
 
 
 def preprocessing(folder: Path) -> dict[str, Any]:

@@ -79,15 +79,11 @@ class Heads:
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Heads:
         """The same weights on another device and in another dtype."""
-
-        def moved(value: Tensor | None) -> Tensor | None:
-            return None if value is None else value.to(device=device, dtype=dtype)
-
-        W_Q, W_K, W_V, W_O = (
-            each.to(device=device, dtype=dtype) for each in (self.W_Q, self.W_K, self.W_V, self.W_O)
-        )
-        biases = (moved(each) for each in (self.b_Q, self.b_K, self.b_V, self.b_O))
-        return Heads(W_Q, W_K, W_V, W_O, *biases)
+        moved: dict[str, Any] = {
+            name: None if each is None else each.to(device=device, dtype=dtype)
+            for name, each in vars(self).items()
+        }
+        return Heads(**moved)
 
     def double(self) -> Heads:
         """The same weights in float64 on the CPU, as the theory takes them."""

@@ -5,6 +5,8 @@ but tensors. Needs the extra `models` for Hugging Face models.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +64,6 @@ def open_model(
     if isinstance(source, nn.Module):
         module, notes = _placed(source, dtype, device)
         return from_module(module, **settings).noted(*notes)
-    return _open_path(source, dtype, device, heads, settings)
-
-
-def _open_path(
-    source: str | Path,
-    dtype: torch.dtype | None,
-    device: torch.device | str | None,
-    heads: int | None,
-    settings: dict[str, Any],
-) -> Model:
     place = Path(source)
     if place.is_file():
         module, notes = _checkpoint(place, heads, settings)
@@ -140,10 +132,8 @@ def _checkpoint(
 
 def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str]]:
     transformers = required("transformers")
-    local = isinstance(source, Path)
     given: dict[str, Any] = {"use_safetensors": True}
-    if local:
-        assert isinstance(source, Path)
+    if isinstance(source, Path):
         safe, pickled = list(source.glob("*.safetensors")), list(source.glob("*.bin"))
         if not safe and not pickled:
             raise InputError(f"'{source}' holds no weights: download the .safetensors file as well")
@@ -156,7 +146,7 @@ def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Modu
             given = {"state_dict": merged}
         for name, value in preprocessing(source).items():
             settings.setdefault(name, value)
-    with _quiet(transformers):
+    with _quiet(transformers.utils.logging):
         try:
             config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
             kind = _class_of(transformers, config)
@@ -167,7 +157,7 @@ def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Modu
                 **given,
             )
         except Exception as error:  # the library raises many kinds
-            raise InputError(_advice(source, local, error)) from error
+            raise InputError(_advice(source, error)) from error
     lost = [name for name in info["missing_keys"] if not name.startswith(_OUTPUTS)]
     lost += [str(each[0]) for each in info.get("mismatched_keys", [])]
     if lost:
@@ -193,9 +183,9 @@ def _class_of(transformers: Any, config: Any) -> Any:
     return transformers.AutoModel
 
 
-def _advice(source: str | Path, local: bool, error: Exception) -> str:
+def _advice(source: str | Path, error: Exception) -> str:
     what = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
-    if local:
+    if isinstance(source, Path):
         return f"the model folder '{source}' cannot be loaded ({what})"
     return (
         f"'{source}' is no local folder and could not be had from the hub ({what}): check the "
@@ -205,7 +195,7 @@ def _advice(source: str | Path, local: bool, error: Exception) -> str:
 
 def _tokenizer(transformers: Any, source: str | Path) -> Any:
     try:
-        with _quiet(transformers):
+        with _quiet(transformers.utils.logging):
             found = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         # Without a file the library makes a tokenizer that knows its special tokens alone.
         if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
@@ -218,22 +208,18 @@ def _tokenizer(transformers: Any, source: str | Path) -> Any:
     return found
 
 
-class _quiet:  # noqa: N801
+@contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
     """No progress bars and no news about unused weights, which are expected here."""
-
-    def __init__(self, transformers: Any) -> None:
-        self.logging = transformers.utils.logging
-
-    def __enter__(self) -> None:
-        self.before = self.logging.get_verbosity()
-        self.bars = self.logging.is_progress_bar_enabled()
-        self.logging.disable_progress_bar()
-        self.logging.set_verbosity_error()
-
-    def __exit__(self, *_: object) -> None:
-        self.logging.set_verbosity(self.before)
-        if self.bars:
-            self.logging.enable_progress_bar()
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def _placed(
