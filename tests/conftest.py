@@ -7,6 +7,8 @@ import os
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+from tests.support.shapes import shapes
+
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
@@ -14,3 +16,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 # The shapes in signatures hold at run time: in tests alone, which is soon enough to see one broken.
 SHAPED = ("metrics", "states")
 install_import_hook([f"oversmoothing.simulations.{room}" for room in SHAPED], "beartype.beartype")
+# Where users' own input comes in, the arrays alone.
+SHAPES_ALONE = ("simulations.engine", "simulations.generators")
+install_import_hook(
+    [f"oversmoothing.{room}" for room in SHAPES_ALONE], f"{shapes.__module__}.{shapes.__name__}"
+)

@@ -6,6 +6,7 @@ between tokens and the pi-mean, apart (T11.9).
 """
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.engine.kept_states import States, start_of
@@ -74,7 +75,13 @@ class CoreIteration(LayerIteration):
     """Z [N, n, r] and the running sum of all Z before it, `total`, with exponents [N, 2] each."""
 
     def __init__(
-        self, Z: Tensor, exponents: Tensor, A: Tensor, G: Tensor, block: int, residual: bool = True
+        self,
+        Z: Float[Tensor, "N n r"],
+        exponents: Int64[Tensor, "N 2"],
+        A: Float[Tensor, "N n n"],
+        G: Float[Tensor, "N r r"],
+        block: int,
+        residual: bool = True,
     ) -> None:
         super().__init__(Z, exponents, A, G, block, residual)
         self.sum = torch.zeros_like(Z)
@@ -109,8 +116,11 @@ class CoreIteration(LayerIteration):
 
 
 def _sum_of_parts(
-    a: Tensor, a_exponents: Tensor, b: Tensor, b_exponents: Tensor
-) -> tuple[Tensor, Tensor]:
+    a: Float[Tensor, "N n d"],
+    a_exponents: Int64[Tensor, "N 2"],
+    b: Float[Tensor, "N n d"],
+    b_exponents: Int64[Tensor, "N 2"],
+) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N 2"]]:
     """2^a_exponents a + 2^b_exponents b, row by row, and the exponents [N, 2] of the sum."""
     sums = []
     for index, rows in ((0, slice(0, a.shape[-2] - 1)), (1, slice(a.shape[-2] - 1, None))):

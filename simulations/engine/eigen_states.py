@@ -5,6 +5,7 @@ Each distinct A and each distinct W of the batch is decomposed once.
 
 import numpy as np
 import torch
+from jaxtyping import Float64
 
 from oversmoothing.simulations.engine.kept_states import States
 from oversmoothing.simulations.engine.problem import Problem
@@ -78,7 +79,11 @@ def closed_form_states(
     )
 
 
-def by_torch(M: Array) -> tuple[Array, Array, Array, Array]:
+def by_torch(
+    M: Float64[Array, "m m"],
+) -> tuple[
+    Float64[Array, " m"], Float64[Array, " m"], Float64[Array, "m m"], Float64[Array, "m m"]
+]:
     """As `theory.spectra.eigenbasis.by_lapack`, by the LAPACK that torch brings (MKL is faster)."""
     values, complex_vectors = torch.linalg.eig(torch.from_numpy(np.ascontiguousarray(M)))
     vectors = complex_vectors.numpy()

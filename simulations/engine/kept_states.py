@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.engine.problem import Problem
@@ -16,12 +17,14 @@ class States:
     error: a first-order estimate of the relative error at each depth, the worst of the batch.
     """
 
-    states: Tensor
-    exponents: Tensor
+    states: Float[Tensor, "depths N n d"]
+    exponents: Int64[Tensor, "depths N 2"]
     error: tuple[float, ...]
 
 
-def start_of(problem: Problem, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def start_of(
+    problem: Problem, device: torch.device, dtype: torch.dtype
+) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N 2"]]:
     """(Z, exponents) of X_0: the rows of y and then c, [N, n, d], and their exponents [N, 2]."""
     hfc, hfc_exponent, c, c_exponent = problem.start
     y = hfc[..., :-1, :] - hfc[..., -1:, :]

@@ -12,6 +12,7 @@ importing it more than a hundred points.
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float64
 
 from oversmoothing.theory.depth.closed_form import ScaledState
 from oversmoothing.theory.layer.perron import stationary_distribution
@@ -21,7 +22,12 @@ from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
 
-def iterate(A: Array, H: Array, X0: Array, depths: Sequence[int]) -> list[ScaledState]:
+def iterate(
+    A: Float64[Array, "heads n n"],
+    H: Float64[Array, "heads d d"],
+    X0: Float64[Array, "n d"],
+    depths: Sequence[int],
+) -> list[ScaledState]:
     """X' = X + sum_h A_h X H_h^T at increasing depths >= 0; A [heads, n, n], H [heads, d, d].
 
     Raises `InputError` where one layer leaves the range of floats.
@@ -49,7 +55,9 @@ def iterate(A: Array, H: Array, X0: Array, depths: Sequence[int]) -> list[Scaled
     return found
 
 
-def _couplings(A: Array, Q: Array) -> tuple[Array, Array]:
+def _couplings(
+    A: Float64[Array, "heads n n"], Q: Float64[Array, "n m"]
+) -> tuple[Float64[Array, " n"], Float64[Array, "heads m"]]:
     """pi [n], and pi^T (A_h - I) Q [heads, n-1], which is 0 for one head."""
     heads, n = len(A), A.shape[-1]
     if heads == 1:

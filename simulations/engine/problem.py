@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -37,15 +38,15 @@ _SMALL = 256
 class Problem:
     """X' = X + A X W (X' = A X W where residual is False), batched, in float64 on the CPU.
 
-    A [*a, n, n]; W [*w, d, d], or P [*w, d, r] and Q [*w, r, d] with W = P Q; X0 [*x, n, d]; the
+    A [*a, n, n]; W [*w, d, d], or P [*p, d, r] and Q [*q, r, d] with W = P Q; X0 [*x, n, d]; the
     batch shapes broadcast to `batch`.
     """
 
-    A: Array
-    W: Array | None
-    P: Array | None
-    Q: Array | None
-    X0: Array
+    A: Float64[Array, "*a n n"]
+    W: Float64[Array, "*w d d"] | None
+    P: Float64[Array, "*p d r"] | None
+    Q: Float64[Array, "*q r d"] | None
+    X0: Float64[Array, "*x n d"]
     batch: tuple[int, ...]
     residual: bool
 
@@ -67,7 +68,7 @@ class Problem:
         return math.prod(self.batch)
 
     @cached_property
-    def dense_weights(self) -> Array:
+    def dense_weights(self) -> Float64[Array, "*w d d"]:
         """W [*w, d, d]."""
         if self.W is not None:
             return self.W
@@ -75,7 +76,7 @@ class Problem:
         return self.P @ self.Q
 
     @cached_property
-    def pi(self) -> Array:
+    def pi(self) -> Float64[Array, "*a n"]:
         """pi [*a, n]."""
         result = np.zeros(self.A.shape[:-1])
         for place in np.ndindex(*self.A.shape[:-2]):
@@ -83,12 +84,12 @@ class Problem:
         return result
 
     @cached_property
-    def offset(self) -> Array:
+    def offset(self) -> Float64[Array, "*a n"]:
         """1/n - pi [*a, n], so that mean = c + offset^T HFC (T1d)."""
         return 1.0 / self.n - self.pi
 
     @cached_property
-    def quotient(self) -> Array:
+    def quotient(self) -> Float64[Array, "*a n n"]:
         """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""
         n = self.n
         extended = np.zeros_like(self.A)

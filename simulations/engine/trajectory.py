@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import torch
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.metrics.metrics import metrics
@@ -28,9 +29,9 @@ class Trajectory:
 
     depths: tuple[int, ...]
     batch: tuple[int, ...]
-    states: Tensor
-    exponents: Tensor
-    offset: Tensor
+    states: Float[Tensor, "depths N n d"]
+    exponents: Int64[Tensor, "depths N 2"]
+    offset: Float64[Tensor, "N n"]
     method: str
     reason: str
     error: tuple[float, ...]
@@ -51,7 +52,7 @@ class Trajectory:
             flat.row_exponent.reshape(*self.batch, n),
         )
 
-    def X(self, index: int) -> tuple[Tensor, Tensor]:
+    def X(self, index: int) -> tuple[Float64[Tensor, "*batch n d"], Int64[Tensor, "*batch"]]:
         """(X [..., n, d], exponent [...]): the state at depths[index] is 2^exponent X."""
         state = self.state(index)
         rows, exponent = state.rows, state.row_exponent

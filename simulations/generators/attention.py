@@ -10,6 +10,7 @@ import math
 from typing import Annotated, Literal
 
 import numpy as np
+from jaxtyping import Float64
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
@@ -21,7 +22,7 @@ from oversmoothing.theory.support.errors import InputError
 _SINKHORN_ROUNDS = 100_000
 
 
-def row_softmax(logits: Array) -> Array:
+def row_softmax(logits: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch n n"]:
     """softmax over the last axis, float64 [..., n, n]; -inf is a masked entry (T11.10).
 
     Raises `InputError` for NaN, +inf or a row that is masked altogether.
@@ -36,7 +37,7 @@ def row_softmax(logits: Array) -> Array:
     return result
 
 
-def sinkhorn(K: Array) -> Array:
+def sinkhorn(K: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch n n"]:
     """The doubly stochastic D_1 K D_2 of a positive K [..., n, n], rows and columns within n eps.
 
     Raises `InputError` where the iteration stops short of it.
@@ -63,14 +64,18 @@ class AttentionGenerator(Options):
     temperature: float = Field(default=1.0, gt=0, description="divides the logits")
     dim: int = Field(default=16, ge=1, description="width of queries and keys")
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+    def draw(
+        self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()
+    ) -> Float64[Array, "*batch {n} {n}"]:
         """A [*batch, n, n]. Raises `InputError` for sizes that do not fit."""
         if n < 1:
             raise InputError(f"n must be at least 1, not {n}")
         logits = self._logits(rng.standard_normal((*batch, n, self.dim)), rng)
         return row_softmax(logits / (math.sqrt(self.dim) * self.temperature))
 
-    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+    def _logits(
+        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
+    ) -> Float64[Array, "*batch n n"]:
         """X W_Q W_K^T X^T."""
         return _products(X @ _weights(X, rng), X @ _weights(X, rng))
 
@@ -97,7 +102,9 @@ class SymmetricPsd(AttentionGenerator):
 
     kind: Literal["symmetric_psd"] = "symmetric_psd"
 
-    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+    def _logits(
+        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
+    ) -> Float64[Array, "*batch n n"]:
         queries = X @ _weights(X, rng)
         return _products(queries, queries)
 
@@ -107,7 +114,9 @@ class SymmetricIndefinite(AttentionGenerator):
 
     kind: Literal["symmetric_indefinite"] = "symmetric_indefinite"
 
-    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+    def _logits(
+        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
+    ) -> Float64[Array, "*batch n n"]:
         W = _weights(X, rng)
         signs = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
         return _products(X @ (W * signs), X @ W)
@@ -118,7 +127,9 @@ class Causal(AttentionGenerator):
 
     kind: Literal["causal"] = "causal"
 
-    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+    def _logits(
+        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
+    ) -> Float64[Array, "*batch n n"]:
         return np.where(np.tri(X.shape[-2], dtype=bool), super()._logits(X, rng), -np.inf)
 
 
@@ -130,7 +141,9 @@ class DoublyStochastic(AttentionGenerator):
 
     kind: Literal["doubly_stochastic"] = "doubly_stochastic"
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+    def draw(
+        self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()
+    ) -> Float64[Array, "*batch {n} {n}"]:
         return sinkhorn(super().draw(n, rng=rng, batch=batch))
 
 
@@ -147,7 +160,9 @@ class Asymmetric(AttentionGenerator):
         default=0.5, ge=0, le=1, description="share of ||W_Q W_K^T||^2 that is antisymmetric"
     )
 
-    def _logits(self, X: Array, rng: np.random.Generator) -> Array:
+    def _logits(
+        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
+    ) -> Float64[Array, "*batch n n"]:
         first, second = rng.standard_normal((2, *X.shape[:-2], self.dim, self.dim))
         S, K = first + np.swapaxes(first, -1, -2), second - np.swapaxes(second, -1, -2)
         t = self.asymmetry
@@ -166,7 +181,9 @@ class NearlyReducible(AttentionGenerator):
     coupling: float = Field(default=1e-3, gt=0, le=1, description="between the blocks of A")
     blocks: int = Field(default=2, ge=1, description="blocks of A")
 
-    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Array:
+    def draw(
+        self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()
+    ) -> Float64[Array, "*batch {n} {n}"]:
         if self.blocks > n:
             raise InputError(f"blocks must lie between 1 and n = {n}, not {self.blocks}")
         full = super().draw(n, rng=rng, batch=batch)

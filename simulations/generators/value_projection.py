@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 import numpy as np
+from jaxtyping import Float64
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
@@ -20,14 +21,16 @@ Basis = Annotated[BasisName, Field(description="eigenvectors of H")]
 Scale = Annotated[float, Field(ge=0, description="size of H")]
 
 
-def random_orthogonal(d: int, *, rng: np.random.Generator) -> Array:
+def random_orthogonal(d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
     """A Haar-distributed orthogonal matrix [d, d]."""
     Q, R = np.linalg.qr(rng.standard_normal((d, d)))
     result: Array = Q * np.where(np.diag(R) < 0, -1.0, 1.0)
     return result
 
 
-def random_basis(d: int, *, rng: np.random.Generator, condition: float = 4.0) -> Array:
+def random_basis(
+    d: int, *, rng: np.random.Generator, condition: float = 4.0
+) -> Float64[Array, "{d} {d}"]:
     """A matrix [d, d] with that condition number and random singular vectors."""
     if not (condition >= 1 and math.isfinite(condition)):
         raise InputError(f"condition must be a number >= 1, not {condition}")
@@ -38,7 +41,7 @@ def random_basis(d: int, *, rng: np.random.Generator, condition: float = 4.0) ->
 
 def chosen_spectrum(
     d: int, *, rng: np.random.Generator, eigenvalues: Sequence[complex], basis: str = "orthogonal"
-) -> Array:
+) -> Float64[Array, "{d} {d}"]:
     """H [d, d] with these d eigenvalues, real or in complex conjugate pairs, in a random basis.
 
     basis 'orthogonal' makes H normal, 'general' has condition number 4. Raises `InputError` for a
@@ -49,7 +52,7 @@ def chosen_spectrum(
     return _conjugate(real_form(eigenvalues), basis, rng)
 
 
-def real_form(eigenvalues: Sequence[complex]) -> Array:
+def real_form(eigenvalues: Sequence[complex]) -> Float64[Array, "d d"]:
     """A block-diagonal real matrix with these eigenvalues: [[x, y], [-y, x]] for a pair x +- iy.
 
     Raises `InputError` unless the non-real ones come in conjugate pairs and all are finite.
@@ -93,7 +96,7 @@ def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
 class ValueGenerator(Options):
     """How H is drawn."""
 
-    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+    def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         """H [d, d]. Raises `InputError` for sizes that do not fit."""
         raise NotImplementedError
 
@@ -107,7 +110,7 @@ class _Chosen(ValueGenerator):
         """The d eigenvalues."""
         raise NotImplementedError
 
-    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+    def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         return chosen_spectrum(d, rng=rng, eigenvalues=self.spectrum(d, rng), basis=self.basis)
 
 
@@ -176,7 +179,7 @@ class Goe(ValueGenerator):
     kind: Literal["goe"] = "goe"
     scale: Scale = 1.0
 
-    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+    def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         G = rng.standard_normal((d, d))
         result: Array = self.scale * (G + G.T) / math.sqrt(2 * d)
         return result
@@ -188,7 +191,7 @@ class Ginibre(ValueGenerator):
     kind: Literal["ginibre"] = "ginibre"
     scale: Scale = 1.0
 
-    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+    def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         result: Array = self.scale * rng.standard_normal((d, d)) / math.sqrt(d)
         return result
 
@@ -203,7 +206,9 @@ class LowRank(ValueGenerator):
     scale: Scale = 1.0
     rank: int = Field(default=1, ge=1, description="rank of a head")
 
-    def factors(self, d: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+    def factors(
+        self, d: int, *, rng: np.random.Generator
+    ) -> tuple[Float64[Array, "{d} rank"], Float64[Array, "rank {d}"]]:
         """(W_V [d, rank], W_proj [rank, d]). Raises `InputError` for a rank above d."""
         if self.rank > d:
             raise InputError(f"rank must lie between 1 and d = {d}, not {self.rank}")
@@ -211,7 +216,7 @@ class LowRank(ValueGenerator):
         W_V = rng.standard_normal((d, self.rank)) * size
         return W_V, rng.standard_normal((self.rank, d)) * size
 
-    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+    def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         W_V, W_proj = self.factors(d, rng=rng)
         result: Array = (W_V @ W_proj).T
         return result
@@ -228,7 +233,7 @@ class Defective(ValueGenerator):
     size: int | None = Field(default=None, ge=2, description="size of the Jordan block")
     basis: Basis = "orthogonal"
 
-    def draw(self, d: int, *, rng: np.random.Generator) -> Array:
+    def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         size = d if self.size is None else self.size
         if not 2 <= size <= d:
             raise InputError(f"the Jordan block must have a size between 2 and d = {d}, not {size}")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
 
 from oversmoothing.simulations.generators.attention import (
     ATTENTION,
@@ -227,3 +228,8 @@ def test_bad_value_options_are_refused(name: str, bad: dict) -> None:
         random_basis(3, rng=rng(0), condition=0.5)
     with pytest.raises(InputError):
         real_form([-1j])
+
+
+def test_a_matrix_that_is_not_square_is_no_attention():
+    with pytest.raises(TypeCheckError, match="row_softmax"):
+        row_softmax(np.zeros((2, 3)))
