@@ -26,11 +26,11 @@ from oversmoothing.paper_figures.regimes import TOKENS, cases, cosine_limit
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.split_state import join
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.outcome import Outcome
-from oversmoothing.theory.verdict.verdict import verdict
 
 NAME = "metrics_against_depth"
 TITLE = "Smoothing metrics against depth: theory over simulation"

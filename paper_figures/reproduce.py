@@ -16,11 +16,11 @@ from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.page import Check, draw_figure, write_page
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def reproduce(folder: Path, context: Context) -> int:

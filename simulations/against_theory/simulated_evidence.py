@@ -12,13 +12,14 @@ import torch
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricPsd
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled, Simulated
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
-from oversmoothing.theory.verdict.verdict import verdict
+from oversmoothing.theory.verdict.outcome import Outcome
 
 
 def _case(seed: int, eigenvalues: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -101,7 +102,7 @@ def drift(effort: Effort) -> list[Measurement]:
 
 def contractions_at_real_size(effort: Effort) -> Settled:
     """T3c at n = 197, d = 64: H = -(I - K)/2 with ||K||_2 < 1 is certified NON_SMOOTHING."""
-    return _certify_all(effort, lambda rng, d: _contraction(rng, d), "NON_SMOOTHING")
+    return _certify_all(effort, _contraction, Outcome.NON_SMOOTHING)
 
 
 def negative_spectra_at_real_size(effort: Effort) -> Settled:
@@ -111,7 +112,7 @@ def negative_spectra_at_real_size(effort: Effort) -> Settled:
         lambda rng, d: chosen_spectrum(
             d, rng=rng, eigenvalues=list(rng.uniform(-0.95, -0.05, d)), basis="orthogonal"
         ),
-        "NON_SMOOTHING",
+        Outcome.NON_SMOOTHING,
     )
 
 
@@ -121,13 +122,13 @@ def _contraction(rng: np.random.Generator, d: int) -> np.ndarray:
 
 
 def _certify_all(
-    effort: Effort, make: Callable[[np.random.Generator, int], np.ndarray], expected: str
+    effort: Effort, make: Callable[[np.random.Generator, int], np.ndarray], expected: Outcome
 ) -> Settled:
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
         A = Softmax(temperature=temperature).draw(197, rng=rng)
         found = certified_dominance(A, make(rng, 64))
-        if found.verdict == "UNDECIDED":
+        if found.verdict == Outcome.UNDECIDED:
             yield False
         elif found.verdict == expected:
             yield True

@@ -15,10 +15,10 @@ from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_
 from oversmoothing.experiments.table1.table import nearest, readings_of, summarise
 from oversmoothing.experiments.table1.value_spectra import factors, own_values, whole_values
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.dominance import disc_form
-from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 
 seeds = st.integers(0, 2**32 - 1)

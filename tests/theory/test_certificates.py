@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import oversmoothing
 from oversmoothing.theory import checker
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import certify, digest
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,
@@ -42,7 +43,6 @@ from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**32 - 1), st.integers(-200, 200))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.rational import from_flint, to_flint, to_float
@@ -23,7 +24,6 @@ from oversmoothing.theory.verdict.dominance import (
     safe_interval,
 )
 from oversmoothing.theory.verdict.exact_comparison import Mode, compare, exact_dominance
-from oversmoothing.theory.verdict.verdict import verdict
 
 EPS = np.finfo(float).eps
 

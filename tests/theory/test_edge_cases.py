@@ -11,6 +11,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.case import make_case, read_case
 from oversmoothing.theory.layer.golden import golden_case
@@ -18,7 +19,6 @@ from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import verdict
 
 HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
 

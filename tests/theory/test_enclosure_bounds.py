@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates import certified_radii as dominance
 from oversmoothing.theory.certificates import certified_verdict as verdicts
 from oversmoothing.theory.certificates import enclosure, stages
@@ -30,7 +31,6 @@ from oversmoothing.theory.certificates.rounding import (
 from oversmoothing.theory.certificates.softmax import EXP_ERROR, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.spectra.radii import Interval
-from oversmoothing.theory.verdict.verdict import verdict
 
 U = Fraction(1, 2**53)
 SMALL = Fraction(1, 2**1074)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads_operator import (
     Radius,
@@ -21,7 +22,6 @@ from oversmoothing.theory.spectra.heads_operator import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.heads_verdict import heads_verdict
-from oversmoothing.theory.verdict.verdict import verdict
 
 EPS = 2.0**-52
 

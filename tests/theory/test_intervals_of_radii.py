@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.spectra.radii import consensus_interval, quotient_interval
 from oversmoothing.theory.spectra.spectrum import (
@@ -23,7 +24,6 @@ from oversmoothing.theory.verdict.expansion import (
 )
 from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.limits import Limits
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def spectrum(values, errors=0.0, exact=False) -> Spectrum:

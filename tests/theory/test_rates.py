@@ -22,13 +22,13 @@ from oversmoothing.theory.depth.bounds import (
 )
 from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
+    all_multipliers,
     angle_rate,
     block_sizes,
     effective_rank_excess,
     effective_rank_excess_expanded,
     jordan_type,
     kronecker_jordan_sizes,
-    multipliers,
     rank_rate,
     rank_rate_over_pairs,
     ratio_rate,
@@ -71,9 +71,9 @@ def test_T5a_the_ratio_rate_of_the_golden_case_and_where_consensus_dies():
 @pytest.mark.parametrize("bad", [[[1.0]], [math.nan]])
 def test_rates_refuse_what_is_no_spectrum(bad):
     with pytest.raises(InputError):
-        multipliers(bad, [1.0])
+        all_multipliers(bad, [1.0])
     with pytest.raises(InputError):
-        multipliers([0.5], [])
+        all_multipliers([0.5], [])
 
 
 @given(st.lists(st.floats(1e-12, 1), min_size=1, max_size=6))

@@ -21,13 +21,13 @@ from oversmoothing.theory.depth.bounds import (
 )
 from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
+    all_multipliers,
     angle_rate,
     block_sizes,
     effective_rank_excess,
     effective_rank_excess_expanded,
     jordan_type,
     kronecker_jordan_sizes,
-    multipliers,
     rank_rate,
     rank_rate_over_pairs,
     ratio_rate,
@@ -50,11 +50,11 @@ def floats(rows):
 
 
 def test_T1a_the_last_row_of_the_multipliers_is_consensus():
-    assert multipliers([0.5, -0.5], [2.0, -1.0]).tolist() == [[2, 0.5], [0, 1.5], [3, 0]]
+    assert all_multipliers([0.5, -0.5], [2.0, -1.0]).tolist() == [[2, 0.5], [0, 1.5], [3, 0]]
     with pytest.raises(InputError, match="h is empty"):
-        multipliers([0.5], [])
+        all_multipliers([0.5], [])
     with pytest.raises(InputError, match="a must be a list of finite eigenvalues"):
-        multipliers([math.inf], [1.0])
+        all_multipliers([math.inf], [1.0])
 
 
 def test_T5a_the_ratio_rate_compares_the_largest_of_each_side():

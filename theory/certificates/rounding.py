@@ -34,9 +34,9 @@ def upper_product(P: Array, Q: Array) -> Array:
     return inflated(P @ Q, P.shape[-1])
 
 
-def upper_sum(P: Array, axis: int = -1) -> Array:
-    """An upper bound on the sum of P >= 0 along an axis."""
-    return inflated(P.sum(axis=axis), P.shape[axis])
+def upper_sum(P: Array) -> Array:
+    """An upper bound on the sum of P >= 0 along its last axis."""
+    return inflated(P.sum(axis=-1), P.shape[-1])
 
 
 def upper_modulus(real: Array, imaginary: Array) -> Array:

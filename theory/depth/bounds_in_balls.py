@@ -14,7 +14,7 @@ from oversmoothing.theory.spectra.radii import radius_in_balls
 
 
 def certified_depth_in_balls(
-    A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, bits: int = 256
+    A: Matrix, H: Matrix, X0: Matrix, eps: Fraction
 ) -> CertifiedDepth | None:
     """The same from rational input with every constant enclosed: rigorous (T5d).
 
@@ -22,7 +22,7 @@ def certified_depth_in_balls(
     decide: not SMOOTHING, repeated eigenvalues of B or H, no content found.
     """
     n = len(A)
-    with at_precision(bits):
+    with at_precision(256):
         pi = exact_stationary(A, [list(range(n))])
         try:
             a, _, kappa_b = _ball_basis(_orthonormal_quotient(A))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.spectra import radii
 from oversmoothing.theory.spectra.algebraic import Factor, eigenvalues, factors
+from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.support.arrays import Complex
 from oversmoothing.theory.support.errors import InputError
 
@@ -27,7 +27,7 @@ def _values(values: ArrayLike, name: str) -> Complex:
     return found
 
 
-def multipliers(a: ArrayLike, h: ArrayLike) -> Complex:
+def all_multipliers(a: ArrayLike, h: ArrayLike) -> Complex:
     """mu_ij = 1 + h_j a_i, complex [n, d]; the last row is consensus, a_n = 1 (T1a).
 
     a: [n-1], without one copy of 1; h: [d], d >= 1. Raises `InputError` on other shapes.
@@ -35,7 +35,7 @@ def multipliers(a: ArrayLike, h: ArrayLike) -> Complex:
     attention, value = _values(a, "a"), _values(h, "h")
     if len(value) == 0:
         raise InputError("h is empty: H has at least one eigenvalue")
-    return radii.multipliers(np.append(attention, 1.0), value)
+    return multipliers(np.append(attention, 1.0), value)
 
 
 def ratio_rate(a: ArrayLike, h: ArrayLike) -> float:
@@ -43,7 +43,7 @@ def ratio_rate(a: ArrayLike, h: ArrayLike) -> float:
 
     Below 1 it is the rate of HFC/LFC -> 0 too. inf where rho_C = 0, 0.0 where n = 1.
     """
-    modulus = np.abs(multipliers(a, h))
+    modulus = np.abs(all_multipliers(a, h))
     rho_c, rho_q = float(modulus[-1].max()), float(modulus[:-1].max(initial=0.0))
     if rho_c == 0:
         return float("inf") if rho_q > 0 else 0.0
@@ -55,7 +55,7 @@ def rank_rate_over_pairs(a: ArrayLike, h: ArrayLike) -> float:
 
     The definition, over all (n d)^2 pairs of pairs. 0.0 where n = 1 or d = 1.
     """
-    modulus = np.abs(multipliers(a, h))
+    modulus = np.abs(all_multipliers(a, h))
     n, d = modulus.shape
     product = modulus[:, :, None, None] * modulus[None, None, :, :]
     same_row = np.eye(n, dtype=bool)[:, None, :, None]
@@ -71,7 +71,7 @@ def rank_rate(a: ArrayLike, h: ArrayLike) -> float:
     With (I, J) any pair of largest modulus, unique or not,
     r_sigma = max{ max_{i!=I, j!=J} |mu_ij| / rho,  max_{j!=J} |mu_Ij| max_{i!=I} |mu_iJ| / rho^2 }.
     """
-    modulus = np.abs(multipliers(a, h))
+    modulus = np.abs(all_multipliers(a, h))
     rho = float(modulus.max())
     if rho == 0:
         return 0.0

@@ -49,19 +49,19 @@ def row_sum_tolerance(n: int) -> float:
     return n * EPS
 
 
-def check_attention(A: ArrayLike, *, name: str = "A", tolerance: float | None = None) -> Array:
+def check_attention(A: ArrayLike, *, tolerance: float | None = None) -> Array:
     """A as float64 [..., n, n] with every row divided by its sum.
 
     Entries must be >= 0 and each row must sum to 1 within `tolerance` (n eps unless given, the
     rounding of binary64; give more for an A computed in float32). Zero entries are legal (causal
     masks). Raises `InputError` naming the first offending row.
     """
-    array = check_square(A, name=name)
+    array = check_square(A, name="A")
     n = array.shape[-1]
     if (array < 0).any():
         place = tuple(int(i) for i in np.argwhere(array < 0)[0])
         raise InputError(
-            f"{name}{list(place)} = {array[place]:.6g} is negative: attention is row-stochastic, "
+            f"A{list(place)} = {array[place]:.6g} is negative: attention is row-stochastic, "
             "so entries are >= 0 (did you pass logits? apply softmax over the last axis first)"
         )
     sums = array.sum(axis=-1)
@@ -70,7 +70,7 @@ def check_attention(A: ArrayLike, *, name: str = "A", tolerance: float | None = 
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise InputError(
-            f"{name} is not row-stochastic: row {list(place)} sums to {sums[place]:.17g}, "
+            f"A is not row-stochastic: row {list(place)} sums to {sums[place]:.17g}, "
             f"more than {allowed:.1e} from 1 (divide each row by its sum, or, if the columns "
             "sum to 1, pass the transpose)"
         )

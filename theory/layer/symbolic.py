@@ -21,11 +21,9 @@ def layer_matrix(A: sp.Matrix, H: sp.Matrix) -> sp.Matrix:
     return sp.eye(A.rows * H.rows) + sp.kronecker_product(H, A)
 
 
-def symbolic_attention(n: int, name: str = "a") -> sp.Matrix:
+def symbolic_attention(n: int) -> sp.Matrix:
     """A row-stochastic A in symbols: the last entry of each row is 1 minus the others."""
-    free = [
-        [sp.Symbol(f"{name}{i + 1}{j + 1}", positive=True) for j in range(n - 1)] for i in range(n)
-    ]
+    free = [[sp.Symbol(f"a{i + 1}{j + 1}", positive=True) for j in range(n - 1)] for i in range(n)]
     return sp.Matrix([[*row, 1 - sum(row)] for row in free])
 
 

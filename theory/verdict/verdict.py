@@ -22,28 +22,8 @@ from oversmoothing.theory.verdict.start_limits import generic_limits, limits_of_
 from oversmoothing.theory.verdict.words import ONE_TOKEN, ZERO_STATE, limit_words, repeated_one
 
 
-def verdict(
-    *,
-    A: Any = None,
-    logits: Any = None,
-    H: Any = None,
-    W: Any = None,
-    X0: Any = None,
-    depth: int | Iterable[int] = (),
-) -> Verdict:
-    """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
-
-    Matrices go by keyword only: A [n, n] row-stochastic, or the logits [n, n] whose softmax it is
-    (-inf masks); H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the factors of
-    one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
-    counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
-    (except logits), others in binary64. Raises `InputError` on illegal input.
-    """
-    return case_verdict(given_case(A, logits, H, W, X0), check_depths(depth))
-
-
 def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
-    """The case of the arguments of `verdict`."""
+    """The case of the arguments of `theory.ask.verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
         return make_case(A, None, X0, logits=logits, factors=W)
     return make_case(A, H if W is None else _transpose(W), X0, logits=logits)

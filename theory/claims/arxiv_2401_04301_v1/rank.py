@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import sympy as sp
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
 from oversmoothing.theory.proofs.checks import equal, holds, vanishes
 from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, simple
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.written import refuted
-from oversmoothing.theory.verdict.verdict import verdict
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
 _A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")

@@ -9,6 +9,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import matrix, plus_identity, weighted_mean
@@ -28,7 +29,6 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _annihilated() -> None:

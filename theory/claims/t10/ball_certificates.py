@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict as ask
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs import strategies as draw
@@ -15,7 +15,6 @@ from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, s
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _isolated() -> sp.Expr:
@@ -34,7 +33,7 @@ def _rounded() -> None:
     NON_SMOOTHING, and is certified to be."""
     assert verdict(A=AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
     assert Fraction(-4 / 3) > Fraction(-4, 3)
-    found = ask(A=to_float(AA), H=[[-4 / 3]], certified=True)
+    found = verdict(A=to_float(AA), H=[[-4 / 3]], certified=True)
     assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
@@ -18,7 +19,6 @@ from oversmoothing.theory.proofs.instances import CAUSAL
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.dominance import real_verdict
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _softmax(logits: list[list[float]]) -> list[list[float]]:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers import exact_matrix as exact
@@ -18,7 +19,6 @@ from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, statio
 from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, POSITIVE, TWO_TOKENS, consensus
 from oversmoothing.theory.proofs.instances import A3, AA
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _doubly_stochastic() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
@@ -17,7 +18,6 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.modes import mode_content
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _golden() -> None:

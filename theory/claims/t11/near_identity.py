@@ -6,6 +6,7 @@ import flint
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t7.oscillation import dobrushin
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers import exact_matrix as exact
@@ -17,7 +18,6 @@ from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_row
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
@@ -13,7 +14,6 @@ from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instanc
 from oversmoothing.theory.proofs.evidence import Measurement, Simulated
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 _DEPTH = 10**6
 # log(1/3) + 10^6 log(3/4) = -287683.171064069595549, rounded once.

@@ -6,6 +6,7 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.numbers.exact_matrix import centred, diagonal, flat, layer, scaled
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
@@ -15,7 +16,6 @@ from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.spectra.algebraic import factors
-from oversmoothing.theory.verdict.verdict import verdict
 
 _A = flat("2/5", 4)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import ratio_of_squares, squared_norms
 from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix, zeros
 from oversmoothing.theory.numbers.rational import Matrix
@@ -14,7 +15,6 @@ from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, has_low
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _zero() -> None:

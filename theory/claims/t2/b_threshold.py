@@ -5,6 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
@@ -13,7 +14,6 @@ from oversmoothing.theory.proofs.exact_spectrum import by_squares
 from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
 from oversmoothing.theory.proofs.hypotheses import ONE_VALUE, POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _residual() -> sp.Expr:

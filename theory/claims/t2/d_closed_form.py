@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.claims.t2.c_corners import CLAIM as T2C
 from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
@@ -16,7 +17,6 @@ from oversmoothing.theory.proofs.exact_spectrum import by_squares
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.verdict.dominance import real_verdict
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _corners(given: str, then: str, name: str, at: str) -> ForAllReals:

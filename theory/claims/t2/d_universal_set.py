@@ -5,6 +5,7 @@ from itertools import count
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.c_universal_disc import LOSES
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, uniform
 from oversmoothing.theory.proofs import strategies as draw
@@ -23,7 +24,6 @@ from oversmoothing.theory.proofs.for_all import CORNERS, for_all
 from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS, is_positive
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _flat() -> None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
@@ -27,7 +28,6 @@ from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
 from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
 SKEW_H = matrix("0 1; 0 -1/2")

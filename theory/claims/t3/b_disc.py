@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.claim import Claim, Status
@@ -11,7 +12,6 @@ from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.exact_spectrum import Gaussian, by_squared_moduli, squared_modulus
 from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.verdict.verdict import verdict
 
 _FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"
 _CONSENSUS = "(1+x)**2 + y**2"

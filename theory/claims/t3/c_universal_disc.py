@@ -7,6 +7,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, identity, matrix, plus, scaled
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
@@ -22,7 +23,6 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS, is_positive
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import in_universal_disc
-from oversmoothing.theory.verdict.verdict import verdict
 
 # By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
 # better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).

@@ -5,6 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, scaled, uniform
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
@@ -22,7 +23,6 @@ from oversmoothing.theory.proofs.exact_spectrum import (
 from oversmoothing.theory.proofs.instances import C3
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
-from oversmoothing.theory.verdict.verdict import verdict
 
 _GT8 = matrix("-1/2 -2; 2 -1/2")
 # Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.

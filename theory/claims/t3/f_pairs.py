@@ -7,6 +7,7 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.e_what_breaks import C4
 from oversmoothing.theory.claims.t3.minors import (
     frobenius,
@@ -26,7 +27,6 @@ from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _conjugate_pairs() -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,
     certify_spectra,
@@ -36,7 +37,6 @@ from oversmoothing.theory.proofs.hypotheses import (
 from oversmoothing.theory.proofs.instances import A3, ROTATING
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-from oversmoothing.theory.verdict.verdict import verdict
 
 _FAR = 20_000
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers import exact_matrix as exact
@@ -24,7 +25,6 @@ from oversmoothing.theory.proofs.hypotheses import (
 from oversmoothing.theory.proofs.instances import AA, J2
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
-from oversmoothing.theory.verdict.verdict import verdict
 
 # Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
 DEFECTIVE = exact.matrix("13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2")

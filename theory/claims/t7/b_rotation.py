@@ -8,6 +8,7 @@ import mpmath
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
 from oversmoothing.theory.numbers.exact_matrix import (
     determinant,
@@ -34,7 +35,6 @@ from oversmoothing.theory.proofs.for_all import for_all
 from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 R = matrix("4/5 -3/5; 3/5 4/5")
 X0 = matrix("1 2; 3 5")

@@ -6,6 +6,7 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import (
     characteristic,
     diagonal,
@@ -22,7 +23,6 @@ from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.hypotheses import CAUSAL_MASK
 from oversmoothing.theory.proofs.instances import CAUSAL
 from oversmoothing.theory.proofs.written import written
-from oversmoothing.theory.verdict.verdict import verdict
 
 Heads = list[tuple[Matrix, Matrix]]
 

@@ -6,6 +6,7 @@ from typing import Any
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import diagonal, scaled
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import strategies as draw
@@ -23,7 +24,6 @@ from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.written import written
 from oversmoothing.theory.verdict.dominance import real_verdict
-from oversmoothing.theory.verdict.verdict import verdict
 
 
 def reach(a_values: list[Gaussian]) -> Fraction:
