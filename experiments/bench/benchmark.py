@@ -1,7 +1,7 @@
 """Ratios of running times: ours against what a user would otherwise run, interleaved, medians.
 
 Speed is stated as a ratio within one process, since machines are shared. A measurement is a
-function that `measurement` decorates, in one of the modules that `experiments.bench` names; the
+function that `measurement` decorates, in one of the modules that `bench.running` names; the
 command `oversmoothing bench` runs them all.
 """
 

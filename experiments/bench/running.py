@@ -3,16 +3,31 @@
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench import measurements
 from oversmoothing.experiments.bench.benchmark import Measurement, Row
 from oversmoothing.theory.support.errors import InputError
 
-__all__ = ["measure", "measurements", "record", "select", "table"]
+_MODULES = (
+    "certificates",
+    "engine",
+    "spectra_at_scale",
+    "fused_heads",
+    "scaling",
+    "inspecting",
+    "trained_spectra",
+)
+
+
+def measurements() -> list[Measurement]:
+    """What the modules declare with `benchmark.measurement`, in their order."""
+    modules = (import_module(f"{__package__}.{name}") for name in _MODULES)
+    return [each for module in modules for each in vars(module).values()
+            if isinstance(each, Measurement)]  # fmt: skip
 
 
 def measure(chosen: Sequence[Measurement], device: str, data: Path | None) -> list[Row]:

@@ -27,7 +27,7 @@ from oversmoothing.experiments.digits.images import Digits, Images, Reach, augme
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
+from oversmoothing.simulations.spectra.layer_dominance import LayerDominance, layer_dominance
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 # What a default configuration must reach on the test images.
@@ -160,6 +160,17 @@ def score(model: ViT, images: Images) -> tuple[float, int]:
     return float(loss), int((scores.argmax(1) == images.labels).sum())
 
 
+@torch.no_grad()
+def dominance_by_layer(model: ViT, pixels: Tensor) -> list[LayerDominance]:
+    """Reading E2 of every layer on images on the model's device."""
+    record: list[LayerTrace] = []
+    model(pixels, record)
+    return [
+        layer_dominance(trace.attention.cpu().numpy(), H.numpy())
+        for trace, H in zip(record, model.value_projections(), strict=True)
+    ]
+
+
 def _epochs(model: ViT, config: TrainConfig, images: Images, progress: bool) -> Any:
     """Train epoch by epoch; yields (epoch from 1, mean training loss of the epoch)."""
     order = generator(config.seed, "order")
@@ -240,12 +251,9 @@ def _log_rows(
     """One row a layer: loss, accuracy, the spectrum of H, and dominance on the probe images."""
     model.eval()
     loss, correct = score(model, data.validation)
-    record: list[LayerTrace] = []
-    with torch.no_grad():
-        model(data.validation.pixels[: config.probe_images], record)
     rows = []
-    for number, (trace, H) in enumerate(zip(record, model.value_projections(), strict=True), 1):
-        layer = layer_dominance(trace.attention.cpu().numpy(), H.numpy())
+    probes = data.validation.pixels[: config.probe_images]
+    for number, layer in enumerate(dominance_by_layer(model, probes), 1):
         rows.append(
             {
                 "epoch": epoch,

@@ -72,17 +72,16 @@ def observe(
         middle.append(log_ratio(trace.after_attention, keep))
     return Observed(
         {name: np.stack([row[name].cpu().numpy() for row in rows]) for name in rows[0]},
-        {name: _rows(parts, name, len(batch.keep) if account else 0) for name in PART_NAMES},
+        {
+            # No column where no account was taken.
+            name: np.stack([part[name].cpu().numpy() for part in parts])
+            if account
+            else np.zeros((1, 0))
+            for name in PART_NAMES
+        },
         torch.stack(middle).cpu().numpy(),
         _drift(batch, keep),
     )
-
-
-def _rows(parts: list[dict[str, Tensor]], name: str, inputs: int) -> Array:
-    """[layers, inputs] of one part; no column where no account was taken."""
-    if not inputs:
-        return np.zeros((1, 0))
-    return np.stack([part[name].cpu().numpy() for part in parts])
 
 
 def _metrics(X: Tensor, keep: Tensor | None, cls: bool) -> dict[str, Tensor]:

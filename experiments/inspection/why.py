@@ -36,8 +36,7 @@ class Principal:
 
 def value_projection(heads: Heads) -> Array:
     """H = sum_h (W_V,h W_O,h)^T [d, d] in float64."""
-    product = torch.einsum("hdr,hre->de", heads.W_V.double(), heads.W_O.double())
-    return np.ascontiguousarray(product.detach().cpu().numpy().T)
+    return np.ascontiguousarray(heads.total().detach().numpy().T)
 
 
 def head_eigenvalues(heads: Heads) -> NDArray[np.complex128]:

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 
-from oversmoothing.experiments.digits.vit import LayerTrace, ViT
+from oversmoothing.experiments.digits.training import dominance_by_layer
+from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.inspection.intervals import share_interval
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra import CLASSES
-from oversmoothing.simulations.spectra.layer_dominance import LayerDominance, layer_dominance
+from oversmoothing.simulations.spectra.layer_dominance import LayerDominance
 from oversmoothing.theory.support.errors import RequirementError
 
 
@@ -35,14 +35,8 @@ def dominance_table(models: Mapping[str, ViT], pixels: Tensor) -> pd.DataFrame:
     """
     rows = []
     for name, model in models.items():
-        record: list[LayerTrace] = []
-        with torch.no_grad():
-            model(pixels.to(next(model.parameters()).device), record)
-        layers = [
-            layer_dominance(trace.attention.cpu().numpy(), H.numpy())
-            for trace, H in zip(record, model.value_projections(), strict=True)
-        ]
-        rows += _rows(name, layers)
+        device = next(model.parameters()).device
+        rows += _rows(name, dominance_by_layer(model, pixels.to(device)))
     return pd.DataFrame(rows)
 
 
