@@ -105,17 +105,13 @@ def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:
         radii.append(np.nextafter(float(radius), np.inf))
     label = _components(boxes)
     members = [np.flatnonzero(label == c) for c in label]
-    hulls = [reduce(_hull, (boxes[j] for j in group)) for group in members]
+    hulls = [reduce(flint.acb.union, (boxes[j] for j in group)) for group in members]
     alone = [len(group) == 1 for group in members]
     return BallSpectrum(hulls, alone, V, similar, np.array(radii), bits)
 
 
 def _sum(values: Iterable[flint.arb]) -> flint.arb:
     return sum(values, flint.arb(0))
-
-
-def _hull(first: flint.acb, second: flint.acb) -> flint.acb:
-    return flint.acb(first.real.union(second.real), first.imag.union(second.imag))
 
 
 def _components(boxes: list[flint.acb]) -> NDArray[np.intp]:

@@ -83,12 +83,7 @@ def _ball_basis(M: flint.acb_mat) -> tuple[list[flint.acb], flint.acb_mat, flint
 
 def _two_norm_bound(V: flint.acb_mat) -> flint.arb:
     """(trace (V* V)^m)^(1/2m) >= ||V||_2 for m = 2^10, above it by at most size^(1/2048)."""
-    power = _adjoint(V) * V
+    power = V.conjugate().transpose() * V
     for _ in range(10):
         power = power * power
     return (power.trace().real.log() / 2**11).exp()
-
-
-def _adjoint(V: flint.acb_mat) -> flint.acb_mat:
-    entries = [V[j, i].conjugate() for i in range(V.ncols()) for j in range(V.nrows())]
-    return flint.acb_mat(V.ncols(), V.nrows(), entries)

@@ -140,10 +140,6 @@ class _RawTerm:
     mean: flint.acb_mat
 
 
-def _row(entries: list[flint.acb]) -> flint.acb_mat:
-    return flint.acb_mat(1, len(entries), entries)
-
-
 def _blocks(A: Matrix, H: Matrix, start: flint.acb_mat, threshold: flint.arb) -> list[_Block]:
     value = [(h, E.transpose(), M.transpose()) for h, E, M in projectors(H)]
     found = []
@@ -164,7 +160,7 @@ def _blocks(A: Matrix, H: Matrix, start: flint.acb_mat, threshold: flint.arb) ->
 
 def _split(modulus: flint.arb, mu: flint.acb, k: int, carry: flint.acb_mat) -> _RawTerm:
     n = carry.nrows()
-    mean = _row([flint.acb(1) / n] * n) * carry
+    mean = flint.acb_mat(1, n, [flint.acb(1) / n] * n) * carry
     return _RawTerm(modulus, mu, k, carry - flint.acb_mat(n, 1, [1] * n) * mean, mean)
 
 
