@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import linregress
 from tqdm import tqdm
 
 from oversmoothing.experiments.bench.benchmark import Row, measurement
@@ -159,10 +158,16 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
 
     NaN where a value is NaN or not positive, or of fewer than two sizes; the error is NaN for two.
     """
-    if len(sizes) < 2 or not all(value > 0 for value in values):
+    x, y = np.log(np.asarray(sizes, float)), np.asarray(values, float)
+    if len(x) < 2 or not (y > 0).all():
         return math.nan, math.nan
-    line = linregress(np.log(sizes), np.log(values))
-    return float(line.slope), float(line.stderr) if len(sizes) > 2 else math.nan
+    y = np.log(y)
+    centred = x - x.mean()
+    slope = float(centred @ y / (centred @ centred))
+    if len(x) == 2:
+        return slope, math.nan
+    rest = y - y.mean() - slope * centred
+    return slope, float(np.sqrt(rest @ rest / (len(x) - 2) / (centred @ centred)))
 
 
 def measure(progress: bool = False) -> pd.DataFrame:
