@@ -13,8 +13,7 @@ from oversmoothing.theory.layer.symbolic import (
     symbolic_matrix,
 )
 from oversmoothing.theory.numbers.exact_matrix import layer, matrix
-from oversmoothing.theory.proofs.checks import vanishes
-from oversmoothing.theory.proofs.evidence import Step
+from oversmoothing.theory.proofs.kit import by, vanishes
 
 
 def _blocks() -> None:
@@ -52,7 +51,7 @@ def _growth() -> None:
     vanishes(power.subs(L, L + 1) - power * block)
 
 
-SPECTRUM = Step(
+SPECTRUM = by.Step(
     "With complex Schur forms A = U S U*, H = V T V*, I + H (x) A is similar to I + T (x) S, upper "
     "triangular with diagonal 1 + h_j a_i: these are its eigenvalues, with multiplicity (T1a).",
     lambda: vanishes(
@@ -60,21 +59,21 @@ SPECTRUM = Step(
     ),
 )
 
-BLOCKS = Step(
+BLOCKS = by.Step(
     "A 1 = 1 gives P A = P A P for P = I - 1 1^T / n: in an orthonormal basis of the vectors "
     "orthogonal to 1, HFC has coordinates Y with Y' = Y + B Y W, where spec(B) is spec(A) less one "
     "copy of 1. And pi^T A = pi^T gives c' = c (I + W) for c = pi^T X (T1c, T1d).",
     _blocks,
 )
 
-COUPLING = Step(
+COUPLING = by.Step(
     "The mean is m = c + (1/n - pi)^T HFC, so | ||m|| - ||c|| | <= delta ||HFC||, delta = ||pi - "
     "1/n||. With t = ||HFC|| / (sqrt(n) ||c||) and k = sqrt(n) delta: 1/(k + 1/t) <= HFC/LFC, and "
     "HFC/LFC <= 1/(1/t - k) where 1/t > k (T1e).",
     _coupling,
 )
 
-GROWTH = Step(
+GROWTH = by.Step(
     "Growth: for a real square T of spectral radius rho > 0, with largest Jordan block s at "
     "modulus rho, ||T^L y|| lies between two positive multiples of L^(s-1) rho^L for every y "
     "outside a proper subspace: T^L y = sum over eigenvalues and k < s of C(L, k) lambda^(L-k) "
@@ -84,7 +83,7 @@ GROWTH = Step(
     _growth,
 )
 
-POSITIVE_SPECTRUM = Step(
+POSITIVE_SPECTRUM = by.Step(
     "A > 0 with A 1 = 1: the eigenvalue 1 is simple, every other has |a_i| < 1, and pi > 0 "
     "(Perron)."
 )

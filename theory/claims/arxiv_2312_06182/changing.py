@@ -1,15 +1,11 @@
 """'All attention matrices share span(1) and have large gaps': the gap of each is not the rate."""
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
-from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS, consensus
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, holds, spectra
 
-_GAP = Hypothesis(
+_GAP = given.Hypothesis(
     "the second eigenvalue of the A of each layer is 0",
-    lambda case: values(case.A)[:-1] == [0] * (len(case.A) - 1),
+    lambda case: spectra.values(case.A)[:-1] == [0] * (len(case.A) - 1),
 )
 
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
@@ -21,7 +17,7 @@ _H, _V = matrix("1"), column("-2 1 1")
 def _collapse_alone() -> None:
     """Each alone makes all tokens equal in two layers: A^2 has equal rows."""
     for A in (FIRST, SECOND):
-        holds(consensus(product(A, A)), "the tokens differ")
+        holds(given.consensus(product(A, A)), "the tokens differ")
 
 
 def _survives() -> None:
@@ -30,7 +26,7 @@ def _survives() -> None:
     equal(product(SECOND, FIRST, _V), scaled("1/16", _V))
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="N-2312.06182-changing",
     statement="With attention matrices that differ by layer, similarity escalates at the rate of "
     "their |lambda_2| (our reading: the abstract argues from the shared eigenspace span(1) and the "
@@ -38,7 +34,7 @@ CLAIM = refuted(
     latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to |\lambda_2|\ "
     r"\text{for}\ X_L = A_L\cdots A_1X_0,\ |\lambda_2(A_l)| = |\lambda_2|",
     source="arXiv 2312.06182 v2, abstract, our reading for layers that differ",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, _GAP),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, _GAP),
     title="two matrices in turn, each with lambda_2 = 0",
     numbers="A_1 = [[1/4, 1/2, 1/4], [1/4, 1/2, 1/4], [1/2, 1/4, 1/4]], A_2 = [[1/4, 1/4, 1/2], "
     "[1/4, 1/2, 1/4], [1/4, 1/2, 1/4]], W = 1",

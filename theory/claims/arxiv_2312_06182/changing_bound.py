@@ -10,13 +10,7 @@ from oversmoothing.theory.claims.arxiv_2312_06182.changing import FIRST, SECOND
 from oversmoothing.theory.claims.t7.oscillation import dobrushin, oscillation
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, product, transposed
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS, is_stochastic
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, given
 
 
 def _law(layers: list[Matrix], X: Matrix) -> None:
@@ -63,15 +57,15 @@ CLAIM = Claim(
     "coefficient is Dobrushin's",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TWO_TOKENS,
-        Hypothesis(
+        given.TWO_TOKENS,
+        given.Hypothesis(
             "A of each layer is row-stochastic: A >= 0 and A 1 = 1",
-            lambda case: is_stochastic(case.A),
+            lambda case: given.is_stochastic(case.A),
         ),
-        Hypothesis("one feature (d = 1)", lambda case: len(case.H) == 1),
+        given.Hypothesis("one feature (d = 1)", lambda case: len(case.H) == 1),
     ),
     evidence=(
-        written(
+        by.written(
             "one layer, by the positive part",
             _positive_part,
             """The positive part weighs values of at most max x, the negative part values of at
@@ -82,7 +76,7 @@ CLAIM = Claim(
             (Popoviciu).""",
             _attained,
         ),
-        Searched("products of up to four layers in fractions", _drawn(), _law),
+        by.Searched("products of up to four layers in fractions", _drawn(), _law),
     ),
     further="With several features the same bound holds for the diameter of the tokens, with ||W|| "
     "in the place of |h|.",

@@ -6,9 +6,7 @@ from fractions import Fraction
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import matrix, weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.kit import Matrix, equal, spectra
 
 # Three tokens, two features, in general position.
 START = matrix("1 2; 2 -1; 4 1")
@@ -23,7 +21,7 @@ def t_falls(
     layers: int,
 ) -> None:
     """One feature: every layer multiplies t by |by|/|over|, exactly (c = pi^T X)."""
-    pi = stationary(A)
+    pi = spectra.stationary(A)
     for _ in range(layers):
         moved = move(X)
         (before,), (after,) = weighted_mean(pi, X), weighted_mean(pi, moved)

@@ -11,12 +11,8 @@ from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.numbers.exact_matrix import from_integers, matrix, product
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _two_tokens() -> sp.Matrix:
@@ -42,7 +38,7 @@ def _law(attention: Any, w: Any, h: Any) -> None:
     t_falls(A, from_integers([[x], [y]]), lambda X: product(A, X, [[w]]), a, Fraction(1), 6)
 
 
-def _measured(effort: Effort) -> list[Measurement]:
+def _measured(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     # A Jordan block is approached like 1/L: its slope is off by a multiple of 1/(150 300).
     for words, H, tolerance in (
@@ -51,7 +47,7 @@ def _measured(effort: Effort) -> list[Measurement]:
         ("H defective", matrix("2 1; 0 2"), 1e-3),
     ):
         found = slope(layer_rows(A3, H, residual=False), START, (150, 300))
-        rows.append(Measurement(words, math.log(1 / 2), found, tolerance))
+        rows.append(by.Measurement(words, math.log(1 / 2), found, tolerance))
     return rows
 
 
@@ -65,9 +61,9 @@ CLAIM = Claim(
     latex=r"\lim_{L\to\infty} (\mathrm{HFC}/\mathrm{LFC})^{1/L} = |\lambda_2(A)|",
     source="arXiv 2312.06182 v2, token similarity escalation (abstract; a summary)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT),
     evidence=(
-        written(
+        by.written(
             "both blocks carry the same weights",
             POSITIVE_SPECTRUM,
             BLOCKS,
@@ -80,9 +76,9 @@ CLAIM = Claim(
             COUPLING,
             "t -> 0, so (HFC/LFC)/t -> 1 and HFC/LFC has the same rate.",
         ),
-        Symbolic("two tokens: HFC' = lambda_2 HFC W", _two_tokens, complete=False),
-        Symbolic("similarity and HFC/LFC", _similarity, complete=False),
-        Searched(
+        by.Symbolic("two tokens: HFC' = lambda_2 HFC W", _two_tokens, complete=False),
+        by.Symbolic("similarity and HFC/LFC", _similarity, complete=False),
+        by.Searched(
             "two tokens, one feature: t falls by |lambda_2| exactly",
             st.tuples(
                 draw.two_token_attention(),
@@ -91,7 +87,7 @@ CLAIM = Claim(
             ),
             _law,
         ),
-        Simulated("slope of log HFC/LFC, A with lambda_2 = 1/2", _measured),
+        by.Simulated("slope of log HFC/LFC, A with lambda_2 = 1/2", _measured),
     ),
     further="The paper's own theorem bounds the expectation of its rate r(X, Y) from below; its "
     "form was not at hand. Layers that differ: N-2312.06182-changing.",

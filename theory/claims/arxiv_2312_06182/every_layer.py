@@ -2,9 +2,7 @@
 
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.hypotheses import BOTH_PARTS, POSITIVE, REAL_A, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given
 
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("5 -3")
 
@@ -18,13 +16,13 @@ def _once() -> None:
     equal(squared_norms(once), (2, 0))
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="N-2312.06182-every-layer",
     statement="Every self-attention layer increases token similarity, LFC/||X|| (our reading of "
     "'escalates'; the paper's bound is on an expectation).",
     latex=r"\frac{\|J A X\|}{\|A X\|} \ge \frac{\|J X\|}{\|X\|}\quad \forall X",
     source="arXiv 2312.06182 v2, token similarity escalation, our reading layer by layer",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, BOTH_PARTS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.BOTH_PARTS),
     title="a mean that attention cancels",
     numbers="A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X = (5, -3): A X = (1, -1)",
     at=((_A, _H, _X0),),

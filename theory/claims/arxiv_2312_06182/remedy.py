@@ -19,14 +19,8 @@ from oversmoothing.theory.claims.lemmas import GROWTH
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3, AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given
 
 
 def _block_form() -> list[sp.Expr]:
@@ -81,7 +75,7 @@ def _thresholds() -> None:
     equal(squared_norms(X)[1], 0)
 
 
-def _measured(effort: Effort) -> list[Measurement]:
+def _measured(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
     falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
@@ -90,7 +84,7 @@ def _measured(effort: Effort) -> list[Measurement]:
         what = f"tau = {tau}, {place}" + ": constant" * (not falls)
         predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
         found = slope(operator(A3, exact.diagonal("1 -1/2"), t, place), START, (200, 400))
-        rows.append(Measurement(what, predicted, found, 1e-8))
+        rows.append(by.Measurement(what, predicted, found, 1e-8))
     return rows
 
 
@@ -109,9 +103,9 @@ CLAIM = Claim(
     r"\mathrm{HFC}/\mathrm{LFC} \not\to 0 \Leftarrow |1-\tau| < \rho_Q/\rho_C",
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        written(
+        by.written(
             "block triangular in (mean, HFC)",
             """S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. For X = 1
             m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y W and the deviation Y
@@ -130,13 +124,15 @@ CLAIM = Claim(
             is bounded below.""",
             _thresholds,
         ),
-        Symbolic("both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False),
-        Searched(
+        by.Symbolic(
+            "both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False
+        ),
+        by.Searched(
             "characteristic polynomials and HFC, in fractions",
             st.tuples(draw.exact_cases(4, 2), draw.fractions(-2, 4)),
             _law,
         ),
-        Simulated("slope of log HFC/LFC, r = 3/4", _measured),
+        by.Simulated("slope of log HFC/LFC, r = 3/4", _measured),
     ),
     further="Attention computed from X: HFC then depends on tau through A. Positivity is used only "
     "through n >= 2 and rho_Q > 0. The tie is decided by the Jordan blocks and the coupling.",

@@ -17,14 +17,8 @@ from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, given
 
 
 def _eigenvector() -> list[sp.Expr]:
@@ -80,7 +74,7 @@ def _below_the_floor() -> None:
         equal(hfc / lfc, Fraction(1, 25) if place == BEFORE else Fraction(1, 9))
 
 
-def _measured(effort: Effort) -> list[Measurement]:
+def _measured(effort: by.Effort) -> list[by.Measurement]:
     # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
     rows, start, h, a = [], matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
     cases = ("0", AFTER), ("1/2", AFTER), ("1/2", BEFORE), ("1", BEFORE), ("3/2", AFTER)
@@ -89,7 +83,9 @@ def _measured(effort: Effort) -> list[Measurement]:
         predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
         state = measured.powers(operator(A3, [[h]], t, place), start, [400])[400]
         found = measured.log(measured.hfc_lfc(state))
-        rows.append(Measurement(f"log of the limit, tau = {tau} {place}", predicted, found, 1e-9))
+        rows.append(
+            by.Measurement(f"log of the limit, tau = {tau} {place}", predicted, found, 1e-9)
+        )
     return rows
 
 
@@ -106,15 +102,15 @@ CLAIM = Claim(
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        Hypothesis(
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.Hypothesis(
             "H has one eigenvalue h != 0 (d = 1; for several, the dominant one)",
             lambda case: len(case.H) == 1 and case.H[0][0] != 0,
         ),
     ),
     evidence=(
-        written(
+        by.written(
             "the lifted mode",
             """Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = a y, mu
             = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an eigenvector for mu iff mu
@@ -128,16 +124,18 @@ CLAIM = Claim(
             outside a proper subspace, and HFC/LFC = ||y||/(sqrt(n) |kappa|).""",
             _below_the_floor,
         ),
-        for_all(
+        by.for_all(
             "h a tau",
-            given=(EIGENVALUE, "-1 <= h; h < 0; 0 <= tau; tau <= 2"),
+            given=(by.EIGENVALUE, "-1 <= h; h < 0; 0 <= tau; tau <= 2"),
             then="(h*(1-a) - tau*(1+h))**2 >= (1-tau)**2 * (h*(1-a))**2 and "
             "(h*(1-a) - tau*(1+h))**2 >= (h*(1-a))**2",
             name="for h in [-1, 0) and tau in [0, 2] the limit is at least the one at tau = 0",
             at="h=-1/2, a=0, tau=1/2",
         ).unless("h > 0 too", without="-1 <= h; h < 0", given="h != 0; -1 <= h"),
-        Symbolic("two tokens, any A, h, tau: eigenvector and factor", _eigenvector, complete=False),
-        Searched(
+        by.Symbolic(
+            "two tokens, any A, h, tau: eigenvector and factor", _eigenvector, complete=False
+        ),
+        by.Searched(
             "two tokens, in fractions",
             st.tuples(
                 draw.two_token_attention(),
@@ -147,7 +145,7 @@ CLAIM = Claim(
             ),
             _law,
         ),
-        Simulated("the limit, three tokens", _measured),
+        by.Simulated("the limit, three tokens", _measured),
     ),
     further="The floor with remedy, one feature: HFC/LFC >= 1/(sqrt(n) ||l||), l = w h b A P "
     "((1-tau)(1+h) - 1 - h P A P)^-1, depends on h and tau; without remedy l = pi - 1/n.",

@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.depth.rates_measured import layer_rows
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs.kit import Matrix, exact
 
 AFTER, BEFORE = "after", "before"
 

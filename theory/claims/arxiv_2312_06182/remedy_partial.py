@@ -4,11 +4,8 @@ from fractions import Fraction
 
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import AFTER, BEFORE, step
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given
 
 _H, _X0, _TAU = matrix("2"), column("0 2"), Fraction(1, 6)
 
@@ -21,19 +18,19 @@ def _modes() -> None:
         equal(step(AA, _H, column("-1 1"), _TAU, place), scaled(Fraction(2), column("-1 1")))
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="N-2312.06182-remedy-partial",
     statement="Any partial removal, 0 < tau < 1, stops similarity escalation (our reading; the "
     "paper usually takes tau = 1).",
     latex=r"0 < \tau < 1 \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2312.06182 v2, surgical removal (a summary), our reading",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="tau below 1 - r",
     numbers="A = [[3/4, 1/4], [1/4, 3/4]], h = 2, tau = 1/6, X_0 = (0, 2): HFC/LFC = (4/5)^L",
     at=((AA, _H, _X0),),
     steps=(
         _modes,
-        Step(
+        by.Step(
             "X_0 = (1, 1) + (-1, 1), HFC/LFC = 1.",
             lambda: equal(
                 _X0, [[x[0] + y[0]] for x, y in zip(column("1 1"), column("-1 1"), strict=True)]

@@ -11,12 +11,8 @@ from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _two_tokens() -> list[sp.Expr]:
@@ -39,7 +35,7 @@ def _law(attention: Any, h: Any, point: Any) -> None:
     t_falls(A, from_integers([[x], [y]]), lambda X: layer(A, [[h]], X), 1 + h * a, 1 + h, 5)
 
 
-def _measured(effort: Effort) -> list[Measurement]:
+def _measured(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     # Eigenvalues of A: 1, 1/2, 1/5.
     for words, H, rate in (
@@ -48,7 +44,7 @@ def _measured(effort: Effort) -> list[Measurement]:
         ("H = diag(-3, 1/8): r = 9/16", matrix("-3 0; 0 1/8"), (1 + 1 / 16) / 2),
     ):
         found = slope(layer_rows(A3, H), START, (200, 400))
-        rows.append(Measurement(words, math.log(rate), found, 1e-8))
+        rows.append(by.Measurement(words, math.log(rate), found, 1e-8))
     return rows
 
 
@@ -63,9 +59,9 @@ CLAIM = Claim(
     r"\frac{\max_{j,\,i<n}|1+h_ja_i|}{\max_j|1+h_j|}\quad (<1)",
     source="ours, for arXiv 2312.06182 v2 (self-attention with residual)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        written(
+        by.written(
             "the two blocks with residual",
             POSITIVE_SPECTRUM,
             BLOCKS,
@@ -76,8 +72,8 @@ CLAIM = Claim(
             """r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity and
             HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.""",
         ),
-        Symbolic("two tokens, one feature", _two_tokens, complete=False),
-        Searched(
+        by.Symbolic("two tokens, one feature", _two_tokens, complete=False),
+        by.Searched(
             "two tokens: t falls by |1 + ha|/|1 + h| exactly",
             st.tuples(
                 draw.two_token_attention(),
@@ -86,7 +82,7 @@ CLAIM = Claim(
             ),
             _law,
         ),
-        Simulated("slope of log HFC/LFC, A with eigenvalues 1, 1/2, 1/5", _measured),
+        by.Simulated("slope of log HFC/LFC, A with eigenvalues 1, 1/2, 1/5", _measured),
     ),
     further="r = 1: Jordan blocks decide (T6b).",
 )

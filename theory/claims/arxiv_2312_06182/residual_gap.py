@@ -4,12 +4,8 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
 _X0 = column("0 2")
 
@@ -33,20 +29,22 @@ def _reversed() -> None:
     ratio_is(state, sp.Rational(9, 4) ** L)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="N-2312.06182-residual-gap",
     statement="With residual too, similarity escalates at a geometric rate that |lambda_2(A)| "
     "fixes, whatever the weights (our reading of a lower bound that 'depends on |lambda_2|'; its "
     "form and its assumptions on the weights were not at hand).",
     latex=r"X' = X + AXW:\quad (\mathrm{HFC}/\mathrm{LFC})^{1/L} \to \varphi(|\lambda_2(A)|) < 1",
     source="arXiv 2312.06182 v2, self-attention with residual (a summary), our reading",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="one A, two signs of the weight",
     numbers="A = [[3/4, 1/4], [1/4, 3/4]] (lambda_2 = 1/2), X_0 = (0, 2): HFC/LFC = (3/4)^L for h "
     "= 1 and (3/2)^L for h = -1/2",
     at=((AA, matrix("1"), _X0),),
     steps=(
-        Step("lambda_2 = 1/2.", lambda: equal([str(a) for a in values(AA)], ["1/2", "1"])),
+        by.Step(
+            "lambda_2 = 1/2.", lambda: equal([str(a) for a in spectra.values(AA)], ["1/2", "1"])
+        ),
         _slower,
         _reversed,
     ),

@@ -4,12 +4,8 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import CLOSED, POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
 _H, _X0 = matrix("0 1; 0 0"), matrix("0 0; 0 2")
@@ -25,20 +21,22 @@ def _linear() -> None:
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-control",
     statement="lambda_j^H in [-1, 0] for all j guarantees that lambda_1^A dominates and that there "
     "is no oversmoothing (v1: the poster prints the closed interval, a review the half-open one; "
     "that H need not be diagonalisable is our reading).",
     latex=r"\lambda_j^H \in [-1,0]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v1, control of the spectrum (poster)",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, CLOSED),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.CLOSED),
     title="a Jordan block at 0",
     numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = [[0, 1], [0, 0]], X_0 = [[0, 0], [0, 2]]: "
     "(HFC/LFC)^2 = 1/(L^2 + 1)",
     at=((J2, _H, _X0),),
     steps=(
-        Step("Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(values(_H), [0, 0])),
+        by.Step(
+            "Both eigenvalues of H are 0: in [-1, 0].", lambda: equal(spectra.values(_H), [0, 0])
+        ),
         _linear,
     ),
     repaired_by="T2e",

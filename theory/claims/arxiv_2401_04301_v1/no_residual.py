@@ -5,20 +5,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import stationary
-from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given, spectra
 
 
 def _law(attention: Any, value: Any, numbers: Any) -> None:
     """Two tokens: HFC_L = a^L HFC_0 W^L, and pi^T X_L = pi^T X_0 W^L."""
     (A, a), (H, _) = attention, value
-    W, pi = exact.power(exact.transposed(H), 6), stationary(A)
+    W, pi = exact.power(exact.transposed(H), 6), spectra.stationary(A)
     X = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
     moved = exact.product(exact.power(A, 6), X, W)
     equal(exact.centred(moved), exact.scaled(a**6, exact.product(exact.centred(X), W)))
@@ -34,9 +27,9 @@ CLAIM = Claim(
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 v1, remark on the residual (public reviews); our reading of its scope",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, NOT_NILPOTENT),
+    hypotheses=(given.POSITIVE, given.NOT_NILPOTENT),
     evidence=(
-        written(
+        by.written(
             "the residual taken out of both blocks",
             POSITIVE_SPECTRUM,
             BLOCKS,
@@ -48,7 +41,7 @@ CLAIM = Claim(
             """||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper subspace,
             ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.""",
         ),
-        Searched(
+        by.Searched(
             "two tokens: HFC_L = a^L HFC_0 W^L in fractions",
             st.tuples(
                 draw.two_token_attention(),

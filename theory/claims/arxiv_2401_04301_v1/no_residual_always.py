@@ -4,9 +4,7 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, ratio_is, symbolic
-from oversmoothing.theory.proofs.checks import equal, vanishes
-from oversmoothing.theory.proofs.hypotheses import BOTH_PARTS, POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, vanishes
 
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
 
@@ -20,13 +18,13 @@ def _forever() -> None:
     ratio_is(state, 9)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-no-residual-always",
     statement="Without the residual the model is low-pass for every X_0 with HFC and LFC not 0 "
     "(our reading of 'always').",
     latex=r"\mathrm{HFC}(A^L X_0 W^L)/\mathrm{LFC}(A^L X_0 W^L) \to 0 \quad \forall X_0",
     source="arXiv 2401.04301 v1, remark on the residual, our reading",
-    hypotheses=(POSITIVE, TWO_TOKENS, BOTH_PARTS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.BOTH_PARTS),
     title="an eigenvector of A that has a mean",
     numbers="A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
     at=((_A, _H, _X0),),

@@ -4,16 +4,12 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, transposed
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.exact_spectrum import within
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
-_NEGATIVE = Hypothesis(
+_NEGATIVE = given.Hypothesis(
     "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
-    lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h <= 0),
+    lambda case: transposed(case.H) == case.H and spectra.within(case.H, lambda h: h <= 0),
 )
 
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
@@ -29,13 +25,13 @@ def _smooths() -> None:
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-psi",
     statement="H = V_H diag(-psi^2) V_H^T with learnable psi ensures that there is no "
     "oversmoothing (v1; 'ensures' in the submission's reviews; -psi^2 has no lower bound).",
     latex=r"H = V_H\,\mathrm{diag}(-\psi^2)\,V_H^\top \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v1, reparameterisation (poster, public reviews)",
-    hypotheses=(POSITIVE, TWO_TOKENS, _NEGATIVE),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, _NEGATIVE),
     title="psi = 2",
     numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = -psi^2 = -4, X_0 = (0, 2): HFC/LFC = 3^-L",
     at=((J2, _H, _X0),),

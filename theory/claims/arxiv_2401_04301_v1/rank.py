@@ -7,10 +7,7 @@ import sympy as sp
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
-from oversmoothing.theory.proofs.checks import equal, holds, vanishes
-from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, simple
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, holds, spectra, vanishes
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
 _A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
@@ -27,7 +24,7 @@ def _moduli() -> None:
     """With w = e^(2 pi i/3) the eigenvalues of H are w, w^2, of A 1, w/4, w^2/4, all simple. |1 + h
     a|^2 is 25/16 for (w, w^2/4) and its conjugate, 13/16 for (w, w/4) and its conjugate, 1 for
     consensus. The dominant two differ in both indices."""
-    holds(simple(_A) and simple(_H), "an eigenvalue repeats")
+    holds(spectra.simple(_A) and spectra.simple(_H), "an eigenvalue repeats")
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
     vanishes(plus_identity(plus(_H, product(_H, _H))))
     C = matrix("0 1 0; 0 0 1; 1 0 0")
@@ -55,18 +52,18 @@ def _neighbours() -> None:
     for e in (Fraction(1, 50), Fraction(-1, 70)):
         A = [[x + e * (i - 1) * (j - 1) for j, x in enumerate(row)] for i, row in enumerate(_A)]
         H = [[_H[0][0] + e, _H[0][1] - 2 * e], [_H[1][0] + 3 * e, _H[1][1] + 5 * e]]
-        holds(diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour")
+        holds(spectra.diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour")
         near = verdict(A=A, H=H)
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-rank",
     statement="The rank collapses to 1 except where eigenvalues balance exactly, which is "
     "'extremely rare' (v1, public reviews; our reading: for all A, H outside a null set).",
     latex=r"\sigma_2(X_L)/\sigma_1(X_L) \to 0 \quad \text{for almost all } (A, H, X_0)",
     source="arXiv 2401.04301 v1, remark on rank (public reviews), our reading of 'rare'",
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="a triangle of tokens that only grows",
     numbers="A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], "
     "X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2",

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM, SPECTRUM
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import simple
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
 def _law(attention: Any, h_values: Any, above: Any) -> None:
@@ -35,17 +30,17 @@ CLAIM = Claim(
     source="arXiv 2401.04301 v1, remark on rank (public reviews)",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        REAL_A,
-        REAL_H,
-        Hypothesis(
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.REAL_A,
+        given.REAL_H,
+        given.Hypothesis(
             "the eigenvalues of A, and those of H, are simple",
-            lambda case: simple(case.A) and simple(case.H),
+            lambda case: spectra.simple(case.A) and spectra.simple(case.H),
         ),
     ),
     evidence=(
-        written(
+        by.written(
             "one leading row or column of pairs",
             POSITIVE_SPECTRUM,
             SPECTRUM,
@@ -59,7 +54,7 @@ CLAIM = Claim(
             are distinct, so a_i and a_k are not both 0 and each is a proper hyperplane in (h_1 ...
             h_d): finitely many hyperplanes are a null set.""",
         ),
-        Searched(
+        by.Searched(
             "two tokens, no such tie, rank 1",
             st.tuples(
                 draw.two_token_attention(),

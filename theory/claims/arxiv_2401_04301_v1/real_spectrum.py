@@ -4,10 +4,7 @@ from fractions import Fraction
 
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import determinant, matrix, product
-from oversmoothing.theory.proofs.checks import equal, holds, vanishes
-from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, is_real
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, holds, spectra, vanishes
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
 _COMPLEX = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
@@ -21,7 +18,7 @@ def _complex() -> None:
     B = rational_quotient(_COMPLEX)
     equal(B, matrix("0 -1/4; 1/4 -1/4"))
     equal((B[0][0] + B[1][1]) ** 2 - 4 * determinant(B), Fraction(-3, 16))
-    holds(not is_real(_COMPLEX), "the spectrum is real")
+    holds(not spectra.is_real(_COMPLEX), "the spectrum is real")
 
 
 def _defective() -> None:
@@ -30,10 +27,10 @@ def _defective() -> None:
     B = rational_quotient(_DEFECTIVE)
     equal(B, matrix("1/4 -1/4; 1/4 -1/4"))
     vanishes(product(B, B))
-    holds(not diagonalisable(_DEFECTIVE), "A is diagonalisable")
+    holds(not spectra.diagonalisable(_DEFECTIVE), "A is diagonalisable")
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-real-spectrum",
     statement="The eigenvalues of softmax attention can be sorted, lambda_1^A <= ... <= "
     "lambda_n^A, and A has a basis of eigenvectors, for every A (v1, poster: sorted spectrum; a "
@@ -42,7 +39,7 @@ CLAIM = refuted(
     latex=r"\lambda_1^A \le \dots \le \lambda_n^A = 1,\quad "
     r"A = V\,\mathrm{diag}(\lambda^A)\,V^{-1}",
     source="arXiv 2401.04301 v1 (poster), setting of Thms 1-3; our reading of its scope",
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="three tokens that look ahead in a circle; and a defective A",
     numbers="A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: eigenvalues 1 and "
     "(-1 +- i sqrt3)/8. A = [[1/2, 1/4, 1/4], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: "

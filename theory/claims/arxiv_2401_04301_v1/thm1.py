@@ -5,12 +5,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import SPECTRUM
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _law(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
@@ -30,16 +25,16 @@ CLAIM = Claim(
     r"|1+\lambda_j^H\lambda_n^A|\}",
     source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     evidence=(
-        written(
+        by.written(
             "from the pairs to the ends",
             SPECTRUM,
             """For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in [lambda_1,
             1] it is largest at lambda_1 or at 1 (the query below).""",
             "The maximum over j of these maxima is the maximum over all pairs.",
         ),
-        for_all(
+        by.for_all(
             "x y t a",
             given="a <= t; t <= 1",
             then="inside <= at_a or inside <= at_1",
@@ -51,7 +46,7 @@ CLAIM = Claim(
                 "at_1": "(1+x)**2 + y**2",
             },
         ).unless("only the end a", then="inside <= at_a"),
-        Searched(
+        by.Searched(
             "pairs against ends, in fractions",
             st.tuples(draw.attention_spectra(1, 5), draw.fractions(-4, 3), draw.fractions(-3, 3)),
             _law,

@@ -3,23 +3,13 @@
 from fractions import Fraction
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import (
-    column,
-    identity,
-    matrix,
-    plus,
-    product,
-    scaled,
-)
-from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, holds
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
-_A = matrix("1/5 1/5 1/5 2/5; 2/5 1/5 1/5 1/5; 1/5 2/5 1/5 1/5; 1/5 1/5 2/5 1/5")
-_H = matrix("-1/2 -1; 1 -1/2")
+_A = exact.matrix("1/5 1/5 1/5 2/5; 2/5 1/5 1/5 1/5; 1/5 2/5 1/5 1/5; 1/5 1/5 2/5 1/5")
+_H = exact.matrix("-1/2 -1; 1 -1/2")
 
 
 def _modulus(re: Fraction, im: Fraction) -> Fraction:
@@ -32,13 +22,16 @@ def _spectrum() -> None:
     """The eigenvalues of A are 1, -1/5 and +- i/5 (vectors (1, -1, 1, -1) and (1, +-i, -1, -+i));
     those of H are -1/2 +- i."""
     # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
-    shifted = plus(_H, identity(2, "1/2"))
-    equal(product(shifted, shifted), identity(2, -1))
-    for value, vector in (("-1/5", column("1 -1 1 -1")), ("1", column("1 1 1 1"))):
-        equal(product(_A, vector), scaled(value, vector))
+    shifted = exact.plus(_H, exact.identity(2, "1/2"))
+    equal(exact.product(shifted, shifted), exact.identity(2, -1))
+    for value, vector in (("-1/5", exact.column("1 -1 1 -1")), ("1", exact.column("1 1 1 1"))):
+        equal(exact.product(_A, vector), exact.scaled(value, vector))
     # v = p + iq = (1, i, -1, -i): A v = -i v/5 = q/5 - i p/5.
-    p, q = column("1 0 -1 0"), column("0 1 0 -1")
-    equal((product(_A, p), product(_A, q)), (scaled("1/5", q), scaled("-1/5", p)))
+    p, q = exact.column("1 0 -1 0"), exact.column("0 1 0 -1")
+    equal(
+        (exact.product(_A, p), exact.product(_A, q)),
+        (exact.scaled("1/5", q), exact.scaled("-1/5", p)),
+    )
 
 
 def _moduli() -> None:
@@ -63,7 +56,7 @@ def _decided() -> None:
             holds(mode.attention.ball(128).real > -0.1, "a = -1/5")
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-thm1-complex",
     statement="Thm 1 for every softmax A, with lambda_1^A the eigenvalue of smallest real part "
     "(our reading: what the ordering becomes when eigenvalues are complex): the eigenvalue of I + "
@@ -72,7 +65,7 @@ CLAIM = refuted(
     latex=r"\arg\max_{i,j}|1+\lambda_j^H\lambda_i^A| \in \{(n,j),(1,j)\},\ "
     r"\mathrm{Re}\,\lambda_1^A\le\dots\le\mathrm{Re}\,\lambda_n^A",
     source="arXiv 2401.04301 v1, Thm 1, our reading for complex spectra",
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="another high-frequency mode dominates",
     numbers="A circulant with first row (1/5, 1/5, 1/5, 2/5), H = [[-1/2, -1], [1, -1/2]]",
     at=((_A, _H),),

@@ -7,16 +7,9 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import SPECTRUM
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import projector
-from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_A, EIGENBASIS_H, POSITIVE
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given, spectra
 
 
 def _example() -> None:
@@ -35,7 +28,9 @@ def _law(attention: Any, value: Any, numbers: Any) -> None:
     total = exact.zeros(2, len(H))
     for x in (Fraction(1), a):
         for h in {*h_values}:
-            part = exact.product(projector(A, x), X0, exact.transposed(projector(H, h)))
+            part = exact.product(
+                spectra.projector(A, x), X0, exact.transposed(spectra.projector(H, h))
+            )
             total = exact.plus(total, part, (1 + h * x) ** 5)
     equal(total, exact.layer(A, H, X0, 5))
 
@@ -51,9 +46,9 @@ CLAIM = Claim(
     r"o(\rho^L)",
     source="arXiv 2401.04301 v1, Thm 2 (public reviews)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, EIGENBASIS_A, EIGENBASIS_H),
+    hypotheses=(given.POSITIVE, given.EIGENBASIS_A, given.EIGENBASIS_H),
     evidence=(
-        written(
+        by.written(
             "power iteration in the eigenbasis",
             SPECTRUM,
             """With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d independent
@@ -62,7 +57,7 @@ CLAIM = Claim(
             """The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L they
             vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.""",
         ),
-        Searched(
+        by.Searched(
             "the sum over spectral projectors is X_5, in fractions",
             st.tuples(
                 draw.two_token_attention(),

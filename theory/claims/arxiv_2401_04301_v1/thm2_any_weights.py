@@ -4,11 +4,8 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_A, POSITIVE, REAL_A, REAL_H
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, holds, spectra
 
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
 _H = matrix("1 1; 0 1")
@@ -18,7 +15,7 @@ _STATE = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 def _single() -> None:
     """The eigenvalues of A are 0, 1 and H has 1 only: 1 + h a is 1 or 2, and 2 dominates alone."""
-    equal({1 + h * a for h in values(_H) for a in values(J2)}, {1, 2})
+    equal({1 + h * a for h in spectra.values(_H) for a in spectra.values(J2)}, {1, 2})
 
 
 def _diverges() -> None:
@@ -29,13 +26,13 @@ def _diverges() -> None:
     holds((_STATE / 2**L)[0, 1] == 1, "the second feature")
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-thm2-any-weights",
     statement="Thm 2 for every H (our reading: diagonalisability is stated of A only, in what we "
     "have seen): a single dominating eigenvalue mu gives a limit of X_L / mu^L.",
     latex=r"|\mu| > |\mu'|\ \forall \mu'\ne\mu \implies X_L/\mu^L \to s\,v_i^A (v_j^H)^\top",
     source="arXiv 2401.04301 v1, Thm 2, our reading of its scope",
-    hypotheses=(POSITIVE, REAL_A, REAL_H, EIGENBASIS_A),
+    hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H, given.EIGENBASIS_A),
     title="a Jordan block of H",
     numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = [[1, 1], [0, 1]], X_0 = [[0, 1], [0, 1]]: every row "
     "of X_L / 2^L is (L/2, 1)",

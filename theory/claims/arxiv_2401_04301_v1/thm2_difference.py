@@ -4,16 +4,8 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.hypotheses import (
-    EIGENBASIS_A,
-    EIGENBASIS_H,
-    POSITIVE,
-    REAL_A,
-    REAL_H,
-)
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given
 
 _H, _X0 = matrix("1"), column("0 2")
 _ERROR = sp.Rational(3, 2) ** L
@@ -29,13 +21,13 @@ def _diverges() -> None:
     equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-thm2-difference",
     statement="Thm 2 with -> read literally (our reading): X_L - mu^L s v_i^A (v_j^H)^T tends to "
     "0, so that the tokens become one vector.",
     latex=r"\|X_L - (1+\lambda_j^H\lambda_i^A)^L s\, v_i^A (v_j^H)^\top\| \to 0",
     source="arXiv 2401.04301 v1, Thm 2, our reading of the arrow",
-    hypotheses=(POSITIVE, REAL_A, REAL_H, EIGENBASIS_A, EIGENBASIS_H),
+    hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H, given.EIGENBASIS_A, given.EIGENBASIS_H),
     title="the second eigenvalue exceeds 1 too",
     numbers="A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (0, 2): X_L = 2^L (1, 1) + (3/2)^L (-1, 1)",
     at=((AA, _H, _X0),),

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _law(A: Any, value: Any) -> None:
@@ -32,9 +28,9 @@ CLAIM = Claim(
     r"\rho_C < \rho_Q \Rightarrow \liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v1, Thm 3 (poster; genericity in public reviews)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        written(
+        by.written(
             "the two blocks compared",
             POSITIVE_SPECTRUM,
             BLOCKS,
@@ -46,7 +42,7 @@ CLAIM = Claim(
             """rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t ->
             infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for k = 0.""",
         ),
-        Searched(
+        by.Searched(
             "verdict against limit, exact input",
             st.tuples(draw.attention(2, 3), draw.value_projections(2)),
             _law,

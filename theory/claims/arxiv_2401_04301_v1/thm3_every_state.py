@@ -6,10 +6,7 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import BOTH_PARTS, POSITIVE, REAL_A, REAL_H, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
 _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
@@ -17,8 +14,8 @@ _A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
 
 def _dominance() -> None:
     """A has eigenvalues 1 and 1/4: the multipliers are 2 (consensus, dominating) and 5/4."""
-    equal(values(_A), [Fraction(1, 4), Fraction(1)])
-    equal([1 + a for a in values(_A)], [Fraction(5, 4), Fraction(2)])
+    equal(spectra.values(_A), [Fraction(1, 4), Fraction(1)])
+    equal([1 + a for a in spectra.values(_A)], [Fraction(5, 4), Fraction(2)])
 
 
 def _forever() -> None:
@@ -30,14 +27,14 @@ def _forever() -> None:
     ratio_is(state, 9)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-thm3-every-state",
     statement="Thm 3 for every X_0 with HFC and LFC not 0 (our reading; the definition of a "
     "low-pass filter quantifies over inputs): HFC/LFC tends to 0 whenever 1 + lambda_j^H "
     "lambda_n^A dominates.",
     latex=r"\rho_C > \rho_Q \implies \mathrm{HFC}/\mathrm{LFC} \to 0 \quad \forall X_0",
     source="arXiv 2401.04301 v1, Thm 3 and the definition of low-pass, our reading",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, BOTH_PARTS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.BOTH_PARTS),
     title="X_0 without its stationary mean",
     numbers="A = [[1/2, 1/2], [1/4, 3/4]], h = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
     at=((_A, _H, _X0),),

@@ -5,45 +5,41 @@ from fractions import Fraction
 import sympy as sp
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import (
-    column,
-    diagonal,
-    dot,
-    layer,
-    matrix,
-    power,
-    product,
-    scaled,
-    transposed,
-)
-from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.all_depths import symbolic
-from oversmoothing.theory.proofs.checks import equal, holds, meets, vanishes
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.exact_spectrum import within
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import refuted
-
-_SYMMETRIC = Hypothesis(
-    "the H of each layer is symmetric with eigenvalues in [-1, 0]",
-    lambda case: transposed(case.H) == case.H and within(case.H, lambda h: h >= -1 and h <= 0),
+from oversmoothing.theory.proofs.kit import (
+    Matrix,
+    by,
+    equal,
+    exact,
+    given,
+    holds,
+    meets,
+    spectra,
+    vanishes,
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, _SYMMETRIC)
+
+_SYMMETRIC = given.Hypothesis(
+    "the H of each layer is symmetric with eigenvalues in [-1, 0]",
+    lambda case: (
+        exact.transposed(case.H) == case.H and spectra.within(case.H, lambda h: h >= -1 and h <= 0)
+    ),
+)
+_HYPOTHESES = (given.POSITIVE, given.TWO_TOKENS, given.REAL_A, _SYMMETRIC)
 # The smallest rational turn that does it at a = 1/2, where cos^2 > 1 - a is needed: 3-4-5. Two
 # directions in turn never do, whatever a and their angle: consensus has radius cos^2 over the two
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
-_TURN = matrix("4/5 -3/5; 3/5 4/5")
-_X0 = matrix("0 2; 0 0")
+_TURN = exact.matrix("4/5 -3/5; 3/5 4/5")
+_X0 = exact.matrix("0 2; 0 0")
 _DEPTH = 12
 
 
 def _weights() -> list[Matrix]:
-    g, found = column("1 0"), []
+    g, found = exact.column("1 0"), []
     for _ in range(_DEPTH):
-        found.append(scaled(-1, product(g, transposed(g))))
-        g = product(_TURN, g)
+        found.append(exact.scaled(-1, exact.product(g, exact.transposed(g))))
+        g = exact.product(_TURN, g)
     return found
 
 
@@ -55,27 +51,30 @@ def _hypotheses() -> None:
 
 def _frame(a: str) -> Matrix:
     """diag(1 - a, 1) R: one layer on a mode a, in coordinates that turn along."""
-    return product(diagonal([1 - Fraction(a), 1]), _TURN)
+    return exact.product(exact.diagonal([1 - Fraction(a), 1]), _TURN)
 
 
 def _turning() -> None:
     """In coordinates turning along, one layer multiplies rows by K(a) = diag(1 - a, 1) R, a = 1 for
     the mean and a = 1/2 for the difference; both start at (0, 1)."""
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
-    X, start = _X0, matrix("0 1")
+    X, start = _X0, exact.matrix("0 1")
     for depth, H in enumerate(_weights(), 1):
-        X = layer(AA, H, X)
-        mean, high = (product(start, power(_frame(a), depth)) for a in ("1", "1/2"))
-        equal(product(matrix("1/2 1/2; 1/2 -1/2"), X, power(_TURN, depth)), [*mean, *high])
+        X = exact.layer(AA, H, X)
+        mean, high = (exact.product(start, exact.power(_frame(a), depth)) for a in ("1", "1/2"))
+        equal(
+            exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(_TURN, depth)),
+            [*mean, *high],
+        )
 
 
 def _consensus() -> None:
     """K(1) = [[0, 0], [3/5, 4/5]]: the mean is (3/5, 4/5) after one layer, of length 1, and then
     shrinks by exactly 4/5 a layer."""
-    equal(_frame("1"), matrix("0 0; 3/5 4/5"))
-    once = product(matrix("0 1"), _frame("1"))
-    equal(product(once, _frame("1")), scaled("4/5", once))
-    equal(dot(once[0], once[0]), 1)
+    equal(_frame("1"), exact.matrix("0 0; 3/5 4/5"))
+    once = exact.product(exact.matrix("0 1"), _frame("1"))
+    equal(exact.product(once, _frame("1")), exact.scaled("4/5", once))
+    equal(exact.dot(once[0], once[0]), 1)
 
 
 def _quotient() -> None:
@@ -98,14 +97,14 @@ def _measured() -> None:
     12."""
     X, found = _X0, []
     for H in _weights():
-        X = layer(AA, H, X)
+        X = exact.layer(AA, H, X)
         hfc, lfc = squared_norms(X)
         found.append(hfc / lfc)
     equal(found[0], Fraction(1))
     holds(found[11] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[11])} after 12 layers")
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v1-untied",
     statement="Symmetric H_l = V_l diag(lambda_l) V_l^T with lambda_l in [-1, 0] in each layer, "
     "weights differing by layer, prevents oversmoothing (our reading: v1 and the poster state it "

@@ -4,14 +4,12 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import induction, ratio_is
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.exact_spectrum import within
-from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, given, spectra
 
-_CLIPPED = Hypothesis(
-    "every eigenvalue of H lies in [0, 1]", lambda case: within(case.H, lambda h: h >= 0 and h <= 1)
+_CLIPPED = given.Hypothesis(
+    "every eigenvalue of H lies in [0, 1]",
+    lambda case: spectra.within(case.H, lambda h: h >= 0 and h <= 1),
 )
 
 _H, _X0 = matrix("0"), column("1 3")
@@ -24,13 +22,13 @@ def _constant() -> None:
     ratio_is(state, sp.Rational(1, 4))
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v3-clip-smoothing",
     statement="H = V diag(clip(psi, [0, 1])) V^-1 makes X oversmooth (our reading of the smoothing "
     "reparameterisation of v3, whose text says 'influences').",
     latex=r"\lambda_j^H \in [0,1]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _CLIPPED),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.EIGENBASIS_H, _CLIPPED),
     title="psi <= 0 everywhere",
     numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = clip(-1, [0, 1]) = 0, X_0 = (1, 3): HFC/LFC = 1/2",
     at=((J2, _H, _X0),),

@@ -9,15 +9,18 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import COUPLING
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal, is_zero
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import projector, squared_deviation, stationary
-from oversmoothing.theory.proofs.hypotheses import CLOSED, EIGENBASIS_H, POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import (
+    Claim,
+    Matrix,
+    Status,
+    by,
+    draw,
+    equal,
+    exact,
+    given,
+    is_zero,
+    spectra,
+)
 
 
 def _norm(X: Matrix) -> float:
@@ -28,13 +31,13 @@ def _law(A: Any, value: Any, numbers: Any) -> None:
     H, kinds = value
     n, d = len(A), len(H)
     X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
-    Pi = exact.transposed(projector(H, Fraction(0)))
+    Pi = exact.transposed(spectra.projector(H, Fraction(0)))
     frozen = exact.product(exact.centred(X), Pi)
     assume(not is_zero(frozen))
-    pi = stationary(A)
+    pi = spectra.stationary(A)
     c = [exact.weighted_mean(pi, X)]
-    bound = sum(_norm(projector(H, h)) for h in {*kinds}) * _norm(c)
-    k = math.sqrt(n * float(squared_deviation(pi)))
+    bound = sum(_norm(spectra.projector(H, h)) for h in {*kinds}) * _norm(c)
+    k = math.sqrt(n * float(spectra.squared_deviation(pi)))
     inverse_t = math.sqrt(n) * bound * _norm(Pi) / _norm(frozen)
     assume(k + inverse_t > 0)
     for _ in range(12):
@@ -62,9 +65,9 @@ CLAIM = Claim(
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), for tied layers",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, EIGENBASIS_H, CLOSED),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.EIGENBASIS_H, given.CLOSED),
     evidence=(
-        written(
+        by.written(
             "what a zero eigenvalue keeps",
             """Without the eigenvalue 0 the spectrum lies in [-1, 0):
             P-2401.04301v3-control-negative.""",
@@ -79,7 +82,7 @@ CLAIM = Claim(
             """No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every
             other eigenvalue of A.""",
         ),
-        Searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _draws(), _law),
+        by.Searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _draws(), _law),
     ),
     further="The floor needs neither positivity nor a real spectrum of A. Defective H: "
     "P-2401.04301v1-control; special X_0: P-2401.04301v3-control-every-state; weights that differ "

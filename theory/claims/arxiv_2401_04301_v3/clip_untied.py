@@ -4,17 +4,12 @@ from fractions import Fraction
 
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import identity, layer, matrix
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.evidence import Step
-from oversmoothing.theory.proofs.exact_spectrum import values, within
-from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, POSITIVE, REAL_A, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
-_HALF_OPEN = Hypothesis(
+_HALF_OPEN = given.Hypothesis(
     "every eigenvalue of the H of each layer lies in [-1, 0)",
-    lambda case: within(case.H, lambda h: h >= -1 and h < 0),
+    lambda case: spectra.within(case.H, lambda h: h >= -1 and h < 0),
 )
 
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
@@ -52,7 +47,7 @@ def _ratios() -> None:
         equal(squared_norms(X), (2, 2 * 17 * power**2))
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v3-clip-untied",
     statement="H_l = V_l diag(clip(psi_l, [-1, 0])) V_l^-1 in each layer l, weights differing by "
     "layer, prevents oversmoothing (our reading: v3 trains the reparameterisation in networks "
@@ -61,15 +56,17 @@ CLAIM = refuted(
     r"\mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading for untied "
     "layers",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, _HALF_OPEN),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.EIGENBASIS_H, _HALF_OPEN),
     title="two layers in turn",
     numbers="A = [[1/2, 1/2], [1/2, 1/2]], H_1 = [[-1/2, 0], [2, -1]], H_2 = [[-1, 2], [0, -1/2]] "
     "in turn, X_0 = [[2, 0], [0, 0]]: HFC/LFC = 4^(1-k) / sqrt(17) after 2k layers",
     at=((J2, _FIRST, _X0), (J2, _SECOND, _X0)),
     steps=(
-        Step(
+        by.Step(
             "Both H have the eigenvalues -1 and -1/2.",
-            lambda: equal((values(_FIRST), values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2),
+            lambda: equal(
+                (spectra.values(_FIRST), spectra.values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2
+            ),
         ),
         _differences,
         _two_layers,

@@ -4,16 +4,8 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.hypotheses import (
-    BOTH_PARTS,
-    EIGENBASIS_H,
-    HALF_OPEN,
-    POSITIVE,
-    REAL_A,
-    TWO_TOKENS,
-)
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, given
 
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
 _H, _X0 = matrix("-1/4 0; 0 -1"), matrix("1 1; 1 -1")
@@ -28,14 +20,21 @@ def _smooths() -> None:
     ratio_is(_STATE, sp.Rational(4, 9) ** L)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v3-control-every-state",
     statement="lambda_j^H in [-1, 0) for all j (or the clip to [-1, 0]) prevents oversmoothing for "
     "every X_0 with HFC and LFC not 0 (our reading: 'guarantees').",
     latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0 "
     r"\quad \forall X_0",
     source="arXiv 2401.04301, control of the spectrum, our reading of 'guarantees'",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, EIGENBASIS_H, HALF_OPEN, BOTH_PARTS),
+    hypotheses=(
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.REAL_A,
+        given.EIGENBASIS_H,
+        given.HALF_OPEN,
+        given.BOTH_PARTS,
+    ),
     title="one feature all mean, the other all difference",
     numbers="A = [[3/4, 1/4], [1/4, 3/4]], H = diag(-1/4, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = "
     "(2/3)^L",

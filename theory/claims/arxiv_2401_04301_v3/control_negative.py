@@ -5,12 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import HALF_OPEN, POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -43,9 +38,9 @@ CLAIM = Claim(
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, HALF_OPEN),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     evidence=(
-        written(
+        by.written(
             "every mode beats consensus",
             POSITIVE_SPECTRUM,
             """Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| |a_i| >
@@ -58,14 +53,14 @@ CLAIM = Claim(
             """With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least 0:
             the largest is 1 + h a_1, for every j.""",
         ),
-        for_all(
+        by.for_all(
             "h x y",
             given="x**2 + y**2 < 1; -1 <= h; h < 0",
             then="(1+h)**2 < (1+h*x)**2 + (h*y)**2",
             name="every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
             at="h=-1/2, x=1/2, y=1/2",
         ).unless("[-1, 0] closed", without="h < 0", given="h <= 0"),
-        Searched("positive A, any Jordan blocks, decided exactly", _draws(), _law),
+        by.Searched("positive A, any Jordan blocks, decided exactly", _draws(), _law),
     ),
     further="Not for special X_0 (P-2401.04301v3-control-every-state) nor for weights that differ "
     "by layer (P-2401.04301v3-clip-untied); the largest such set is T2d's and T3c's.",

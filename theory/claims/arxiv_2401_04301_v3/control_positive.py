@@ -5,17 +5,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import within
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
-_ALL_POSITIVE = Hypothesis(
-    "every eigenvalue of H is real and > 0", lambda case: within(case.H, lambda h: h > 0)
+_ALL_POSITIVE = given.Hypothesis(
+    "every eigenvalue of H is real and > 0", lambda case: spectra.within(case.H, lambda h: h > 0)
 )
 
 
@@ -39,9 +33,9 @@ CLAIM = Claim(
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 (public summary; the version of the wording is unknown)",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, _ALL_POSITIVE),
+    hypotheses=(given.POSITIVE, _ALL_POSITIVE),
     evidence=(
-        written(
+        by.written(
             "consensus beats every mode",
             POSITIVE_SPECTRUM,
             """|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + h_j <=
@@ -51,14 +45,14 @@ CLAIM = Claim(
             COUPLING,
             "So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC.",
         ),
-        for_all(
+        by.for_all(
             "h x y",
             given="x**2 + y**2 < 1; h > 0",
             then="(1+h*x)**2 + (h*y)**2 < (1+h)**2",
             name="consensus beats every a = x + iy in the open unit disc for h > 0",
             at="h=1/2, x=-1/2, y=1/2",
         ).unless("a on the unit circle", without="x**2 + y**2 < 1", given="x**2 + y**2 <= 1"),
-        Searched("positive A, decided exactly", _draws(), _law),
+        by.Searched("positive A, decided exactly", _draws(), _law),
     ),
     further="One positive eigenvalue is not enough: P-2401.04301v3-control-some-positive, T2d.",
 )

@@ -6,13 +6,11 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.exact_spectrum import has_value, values
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
-_SOME = Hypothesis("some eigenvalue of H is > 0", lambda case: has_value(case.H, lambda h: h > 0))
+_SOME = given.Hypothesis(
+    "some eigenvalue of H is > 0", lambda case: spectra.has_value(case.H, lambda h: h > 0)
+)
 
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
 _A, _H = matrix("1/4 3/4; 3/4 1/4"), matrix("1 0; 0 -3")
@@ -24,10 +22,10 @@ _STATE = sp.Matrix([[2**L, (-2) ** L - _HIGH], [2**L, (-2) ** L + _HIGH]])
 def _multipliers() -> None:
     """A has eigenvalues 1 and -1/2: consensus is multiplied by 2 and -2, differences by 1/2 and
     5/2. The largest is 5/2."""
-    equal(values(_A), [Fraction(-1, 2), Fraction(1)])
-    equal(values(_H), [-3, 1])
+    equal(spectra.values(_A), [Fraction(-1, 2), Fraction(1)])
+    equal(spectra.values(_H), [-3, 1])
     equal(
-        [(1 + h, 1 + h * values(_A)[0]) for h in (1, -3)],
+        [(1 + h, 1 + h * spectra.values(_A)[0]) for h in (1, -3)],
         [(2, Fraction(1, 2)), (-2, Fraction(5, 2))],
     )
 
@@ -39,13 +37,13 @@ def _grows() -> None:
     ratio_is(_STATE, sp.Rational(25, 16) ** L / 2)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v3-control-some-positive",
     statement="Some lambda_j^H > 0 suffices for oversmoothing (a reading of 'lambda^H in (0, inf) "
     "=> lambda_n^A dominates', ours, not the paper's own words).",
     latex=r"\exists j: \lambda_j^H > 0 \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301, control of the spectrum, our reading",
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _SOME),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _SOME),
     title="1 beside -3",
     numbers="A = [[1/4, 3/4], [3/4, 1/4]], H = diag(1, -3), X_0 = [[1, 0], [1, 2]]: (HFC/LFC)^2 = "
     "(25/16)^L / 2",

@@ -4,18 +4,16 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, flat, identity, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
-from oversmoothing.theory.proofs.checks import equal, meets
-from oversmoothing.theory.proofs.claim import Hypothesis
-from oversmoothing.theory.proofs.exact_spectrum import values
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import refuted
+from oversmoothing.theory.proofs.kit import by, equal, given, meets, spectra
 
-_VANISH = Hypothesis(
+_VANISH = given.Hypothesis(
     "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
-    lambda case: all(abs(1 + h * a) < 1 for a in values(case.A)[:-1] for h in values(case.H)),
+    lambda case: all(
+        abs(1 + h * a) < 1 for a in spectra.values(case.A)[:-1] for h in spectra.values(case.H)
+    ),
 )
-_HYPOTHESES = (POSITIVE, TWO_TOKENS, REAL_A, REAL_H, _VANISH)
+_HYPOTHESES = (given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _VANISH)
 _H, _X0 = matrix("-1"), column("1 -1")
 _STATE = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
 # Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
@@ -39,7 +37,7 @@ def _rank() -> None:
     equal((_STATE3 * 2**L).applyfunc(sp.simplify).rank(), 2)
 
 
-CLAIM = refuted(
+CLAIM = by.refuted(
     name="P-2401.04301v3-input-strictest",
     statement="Input convergence (x_i - x_k -> 0 for all i, k) is the strictest of the three "
     "notions: it implies angle convergence and rank collapse (v3; the names are the paper's, "

@@ -4,10 +4,8 @@ import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, around, induction, symbolic
-from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, equal, holds
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -51,7 +49,7 @@ CLAIM = Claim(
     r"\mathrm{rank}\, X_L = 2\ \forall L",
     source="arXiv 2401.04301 v3, findings on the three notions (public summary)",
     on_record=Status.WRITTEN,
-    evidence=(written("witnesses", _no_input_convergence, _angles, _rank_kept),),
+    evidence=(by.written("witnesses", _no_input_convergence, _angles, _rank_kept),),
     further="'Rank collapse is likely': true of real simple spectra "
     "(P-2401.04301v1-rank-real), false on an open set of complex ones (P-2401.04301v1-rank).",
 )

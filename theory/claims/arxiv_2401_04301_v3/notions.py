@@ -6,13 +6,9 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
-from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.checks import equal, holds
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, holds
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -65,7 +61,7 @@ CLAIM = Claim(
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
     on_record=Status.WRITTEN,
     evidence=(
-        written(
+        by.written(
             "inequalities for any state",
             """x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= 1 the
             angle between x_i and m is at most arcsin e, between two tokens 2 arcsin e: cos >= 1 - 2
@@ -77,7 +73,7 @@ CLAIM = Claim(
             _angle_without_smoothing,
             _rank_without_angle,
         ),
-        Searched(
+        by.Searched(
             "both inequalities, scales and spreads over 300 orders", draw.token_states(), _law
         ),
     ),

@@ -10,20 +10,9 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import (
-    characteristic,
-    kronecker,
-    matrix,
-    plus_identity,
-)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, Step, Symbolic, show
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import DEFECTIVE
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, vanishes
 
 
 def _mixed_product() -> sp.Matrix:
@@ -62,9 +51,9 @@ def _eigenvector() -> list[Any]:
 
 def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
     """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
-    result = characteristic(plus_identity(A, values[0]))
+    result = exact.characteristic(exact.plus_identity(A, values[0]))
     for h in values[1:]:
-        result = result * characteristic(plus_identity(A, h))
+        result = result * exact.characteristic(exact.plus_identity(A, h))
     return result
 
 
@@ -72,19 +61,21 @@ def _defective() -> None:
     """Not every eigenvector is a product: with a defective A (eigenvalue 1/5 of a positive 3 x 3
     matrix) and H = J_2(-1/2) the eigenvalue 9/10 of M has multiplicity 4 and two eigenvectors, A
     and H one each."""
-    H = matrix("-1/2 1; 0 -1/2")
-    M = plus_identity(kronecker(H, DEFECTIVE))
-    assert characteristic(M) == _pairs_polynomial(DEFECTIVE, [Fraction(-1, 2)] * 2)
+    H = exact.matrix("-1/2 1; 0 -1/2")
+    M = exact.plus_identity(exact.kronecker(H, DEFECTIVE))
+    assert exact.characteristic(M) == _pairs_polynomial(DEFECTIVE, [Fraction(-1, 2)] * 2)
     # mu = 1 - 1/2 * 1/5 = 9/10: algebraic multiplicity 4, two eigenvectors, one of them a product.
-    shifted = to_flint(plus_identity(M, Fraction(-10, 9)))
-    assert characteristic(M)(flint.fmpq(9, 10)) == 0 and 6 - shifted.rank() == 2
-    assert 3 - to_flint(plus_identity(DEFECTIVE, -5)).rank() == 1
-    assert 2 - to_flint(plus_identity(H, 2)).rank() == 1
+    shifted = to_flint(exact.plus_identity(M, Fraction(-10, 9)))
+    assert exact.characteristic(M)(flint.fmpq(9, 10)) == 0 and 6 - shifted.rank() == 2
+    assert 3 - to_flint(exact.plus_identity(DEFECTIVE, -5)).rank() == 1
+    assert 2 - to_flint(exact.plus_identity(H, 2)).rank() == 1
 
 
 def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
     H, values = value
-    assert characteristic(plus_identity(kronecker(H, A))) == _pairs_polynomial(A, values)
+    assert exact.characteristic(exact.plus_identity(exact.kronecker(H, A))) == _pairs_polynomial(
+        A, values
+    )
 
 
 @st.composite
@@ -97,7 +88,7 @@ def _jordan(pick: Any) -> tuple[Matrix, list[Fraction]]:
     return H, [value for value, size in blocks for _ in range(size)]
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """Balls around the eigenvalues of the dense operator against balls around all pairs."""
     rng = np.random.default_rng(effort.seed)
     for _ in range(12):
@@ -108,14 +99,16 @@ def _certify(effort: Effort) -> Settled:
         with at_precision(256):
             a = flint.acb_mat(to_flint(A)).eig(nonstop=True)
             h = flint.acb_mat(to_flint(H)).eig(nonstop=True)
-            dense = flint.acb_mat(to_flint(plus_identity(kronecker(H, A)))).eig(nonstop=True)
+            dense = flint.acb_mat(to_flint(exact.plus_identity(exact.kronecker(H, A)))).eig(
+                nonstop=True
+            )
             pairs = [1 + x * y for y in h for x in a]
             if not all(ball.is_finite() for ball in [*pairs, *dense]):
                 yield False
                 continue
             meets = [[ball.overlaps(pair) for pair in pairs] for ball in dense]
         if any(not any(row) for row in meets):
-            yield f"A = {show(A)}, H = {show(H)}"
+            yield f"A = {by.show(A)}, H = {by.show(H)}"
         # One to one: the enclosures of n d different eigenvalues match the n d pairs.
         yield all(sum(row) == 1 for row in [*meets, *zip(*meets, strict=True)])
 
@@ -130,11 +123,11 @@ CLAIM = Claim(
     latex=r"\det\bigl(xI - I - H\otimes A\bigr) = \prod_{i,j}\bigl(x - 1 - h_j a_i\bigr)",
     source="arXiv 2401.04301, Theorem 1, for diagonalisable matrices; here without that hypothesis",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written(
+        by.written(
             "Schur forms",
-            Step(
+            by.Step(
                 "Column j of A X W is sum_k W_kj A x_k, and block (j, k) of H (x) A is "
                 "H_jk A = W_kj A: vec(A X W) = (H (x) A) vec(X).",
                 lambda: vanishes(
@@ -150,15 +143,15 @@ CLAIM = Claim(
             _eigenvector,
             _defective,
         ),
-        Symbolic(
+        by.Symbolic(
             "n = d = 2 in symbols: the characteristic polynomial is the resultant over all pairs",
             lambda: symbolic.characteristic_residual(
                 symbolic.symbolic_attention(2), symbolic.symbolic_matrix(2, 2, "h")
             ),
             complete=False,
         ),
-        Certified("balls around the dense spectrum meet the pairs one to one", _certify),
-        Searched(
+        by.Certified("balls around the dense spectrum meet the pairs one to one", _certify),
+        by.Searched(
             "characteristic polynomials in fractions, H with drawn Jordan blocks",
             st.tuples(draw.attention(1, 4, zeros=True), _jordan()),
             _law,

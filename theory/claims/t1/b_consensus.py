@@ -6,12 +6,7 @@ import sympy as sp
 
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.exact_matrix import layer, plus_identity
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
 def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
@@ -60,9 +55,9 @@ CLAIM = Claim(
     r"\mathbf 1\bigl((I+H)c\bigr)^\top",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written("one line each way", _restriction, _converse),
-        Searched("one layer in fractions", draw.exact_cases(), _law),
+        by.written("one line each way", _restriction, _converse),
+        by.Searched("one layer in fractions", draw.exact_cases(), _law),
     ),
 )

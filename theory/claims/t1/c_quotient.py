@@ -11,11 +11,7 @@ from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import complement
 from oversmoothing.theory.numbers.exact_matrix import characteristic, layer
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _projected() -> sp.Matrix:
@@ -91,15 +87,15 @@ CLAIM = Claim(
     latex=r"PA = PAP,\qquad Y' = Y + BYW,\qquad \det(x-A) = (x-1)\det(x-B) = (x-1)\det(x-B')",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written("block triangular form", _projected, _orthonormal, _triangular_form, _similar),
-        Symbolic(
+        by.written("block triangular form", _projected, _orthonormal, _triangular_form, _similar),
+        by.Symbolic(
             "n = 3 in symbols: det(x - A) = (x - 1) det(x - B')",
             _characteristic_residual,
             complete=False,
         ),
-        Searched(
+        by.Searched(
             "trajectories of differences and characteristic polynomials in fractions",
             st.tuples(draw.exact_cases(), st.integers(0, 4)),
             _law,

@@ -8,22 +8,9 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.layer.symbolic import symbolic_pi
-from oversmoothing.theory.numbers.exact_matrix import (
-    layer,
-    matrix,
-    plus_identity,
-    power,
-    weighted_mean,
-)
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import vanishes
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import stationary
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra, vanishes
 
 
 def _stationary_is_a_distribution() -> None:
@@ -31,12 +18,14 @@ def _stationary_is_a_distribution() -> None:
     row-stochastic R with R A = R: each row of R is a pi. Its support is a union of closed classes,
     within each of which pi is unique up to a factor and positive (Perron-Frobenius). A >= 0 is
     needed here, not only A 1 = 1: for [[2, -1], [1, 0]] pi^T A = pi^T forces pi^T 1 = 0."""
-    assert stationary(A3) == [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
+    assert spectra.stationary(A3) == [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
     # Row sums 1 alone are not enough: here pi^T A = pi^T forces pi^T 1 = 0.
-    signed = matrix("2 -1; 1 0")
-    left = to_flint([list(column) for column in zip(*plus_identity(signed, -1), strict=True)])
-    assert to_flint(signed).charpoly() == to_flint(matrix("1 0; 0 1")).charpoly()
-    assert left.rank() == 1 and left * to_flint(matrix("1; -1")) == to_flint(matrix("0; 0"))
+    signed = exact.matrix("2 -1; 1 0")
+    left = to_flint([list(column) for column in zip(*exact.plus_identity(signed, -1), strict=True)])
+    assert to_flint(signed).charpoly() == to_flint(exact.matrix("1 0; 0 1")).charpoly()
+    assert left.rank() == 1 and left * to_flint(exact.matrix("1; -1")) == to_flint(
+        exact.matrix("0; 0")
+    )
 
 
 def _coupling() -> sp.Matrix:
@@ -58,16 +47,16 @@ def _autonomous() -> sp.Matrix:
 
 def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     A, H, X = case
-    n, pi = len(A), stationary(A)
-    moved = layer(A, H, X, depth)
+    n, pi = len(A), spectra.stationary(A)
+    moved = exact.layer(A, H, X, depth)
     # c_L^T = (I + H)^L c_0^T, exactly.
-    start = [[entry] for entry in weighted_mean(pi, X)]
-    expected = to_flint(power(plus_identity(H), depth)) * to_flint(start)
-    c = weighted_mean(pi, moved)
+    start = [[entry] for entry in exact.weighted_mean(pi, X)]
+    expected = to_flint(exact.power(exact.plus_identity(H), depth)) * to_flint(start)
+    c = exact.weighted_mean(pi, moved)
     assert to_flint([[entry] for entry in c]) == expected
-    mean = weighted_mean([Fraction(1, n)] * n, moved)
+    mean = exact.weighted_mean([Fraction(1, n)] * n, moved)
     high = [[x - m for x, m in zip(row, mean, strict=True)] for row in moved]
-    static = weighted_mean([Fraction(1, n) - p for p in pi], high)
+    static = exact.weighted_mean([Fraction(1, n) - p for p in pi], high)
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
@@ -75,7 +64,7 @@ def _evolves() -> None:
     """c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. (Executed: two
     tokens in symbols, and seven layers of a 3 x 3 example.)"""
     vanishes(_autonomous())
-    _law((A3, matrix("-1/2 1; 1/3 -2"), matrix("1 2; 2 -1; 4 0")), 7)
+    _law((A3, exact.matrix("-1/2 1; 1/3 -2"), exact.matrix("1 2; 2 -1; 4 0")), 7)
 
 
 def _decoupled() -> list[Any]:
@@ -97,13 +86,13 @@ CLAIM = Claim(
     r"m = c + \bigl(\tfrac{1}{n}\mathbf 1-\pi\bigr)^\top\mathrm{HFC}",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written(
+        by.written(
             "the left Perron vector", _stationary_is_a_distribution, _evolves, _coupling, _decoupled
         ),
-        Symbolic("n = d = 2 in symbols: pi^T X' = pi^T X (I + W)", _autonomous, complete=False),
-        Searched(
+        by.Symbolic("n = d = 2 in symbols: pi^T X' = pi^T X (I + W)", _autonomous, complete=False),
+        by.Searched(
             "trajectories in fractions: c_L = c_0 (I + W)^L and the coupling",
             st.tuples(draw.exact_cases(), st.integers(0, 6)),
             _law,

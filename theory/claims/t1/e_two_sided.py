@@ -11,15 +11,8 @@ from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.layer.symbolic import symbolic_pi
 from oversmoothing.theory.numbers.exact_matrix import weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 
 
 def _coupled() -> sp.Expr:
@@ -36,11 +29,11 @@ def _coupled() -> sp.Expr:
 
 def _law(A: Matrix, X: Matrix) -> None:
     """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
-    n, pi = len(A), stationary(A)
+    n, pi = len(A), spectra.stationary(A)
     hfc, lfc = squared_norms(X)
     c = n * sum((x * x for x in weighted_mean(pi, X)), Fraction(0))
     assume(hfc > 0)
-    spread = n * squared_deviation(pi) * hfc
+    spread = n * spectra.squared_deviation(pi) * hfc
     # |sqrt lfc - sqrt c| <= sqrt spread, for sqrt lfc = s m, sqrt c = s c, sqrt spread = k u; that
     # is lfc + c - spread <= 2 sqrt(lfc c).
     left = lfc + c - spread
@@ -61,8 +54,8 @@ def _attained() -> None:
     ||HFC|| = |s| delta. If c > 0, s > 0 gives the lower bound and small s < 0 the upper one, with
     equality."""
     # x = gamma + s (1/n - pi): m - c = s delta^2, HFC = |s| delta: both signs attain a bound.
-    pi = stationary(A3)
-    delta = squared_deviation(pi)
+    pi = spectra.stationary(A3)
+    delta = spectra.squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):
         X = [[5 + s * (Fraction(1, 3) - p)] for p in pi]
         (c,), (m,) = weighted_mean(pi, X), weighted_mean([Fraction(1, 3)] * 3, X)
@@ -72,10 +65,10 @@ def _attained() -> None:
         assert lfc == 3 * (c + s * delta) ** 2
 
 
-def _given(instance: Instance) -> bool:
+def _given(instance: given.Instance) -> bool:
     if instance.X0 is None:
         return False
-    return any(weighted_mean(stationary(instance.A), instance.X0))
+    return any(weighted_mean(spectra.stationary(instance.A), instance.X0))
 
 
 CLAIM = Claim(
@@ -88,9 +81,13 @@ CLAIM = Claim(
     r"\quad(1/t>k),\qquad k=\sqrt n\,\|\pi-\tfrac1n\mathbf 1\|",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, NOT_FLAT, Hypothesis("c = pi^T X_0 is not 0", _given)),
+    hypotheses=(
+        given.ROW_STOCHASTIC,
+        given.NOT_FLAT,
+        given.Hypothesis("c = pi^T X_0 is not 0", _given),
+    ),
     evidence=(
-        written(
+        by.written(
             "the triangle inequality",
             _coupled,
             "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
@@ -101,7 +98,7 @@ CLAIM = Claim(
             _attained,
         ),
         # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m).
-        for_all(
+        by.for_all(
             "s u m c k",
             given="0 < s; 0 < u; 0 <= m; 0 <= c; 0 <= k; s*m <= s*c + k*u; s*m >= s*c - k*u",
             then="u*(k*u + s*c) >= u*s*m and Implies(s*c > k*u, m > 0 and u*(s*c - k*u) <= u*s*m)",
@@ -115,7 +112,7 @@ CLAIM = Claim(
             "without k above: HFC/LFC <= t", then="u*s*c <= u*s*m", at="s=1, u=1, m=1, c=2, k=1"
         ),
         # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
-        for_all(
+        by.for_all(
             "m q1 q2 h1 h2",
             then="(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
             name="|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
@@ -131,6 +128,6 @@ CLAIM = Claim(
             then="(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
             at="m=0, q1=1, q2=0, h1=1, h2=0",
         ),
-        Searched("the bounds in fractions, near consensus and far from it", _cases(), _law),
+        by.Searched("the bounds in fractions, near consensus and far from it", _cases(), _law),
     ),
 )

@@ -14,29 +14,16 @@ from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import matrix, plus_identity, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    Measurement,
-    Searched,
-    Settled,
-    Simulated,
-    show,
-)
-from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
 def _annihilated() -> None:
     """If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v, so pi^T v = 0.
     States E_a X with E_a a spectral projector of A, a != 1, have pi^T X = 0 in the same way."""
     # pi^T v = 0 for the mode of A3 at 1/5, and for the generalised ones of a Jordan block.
-    assert weighted_mean(stationary(A3), matrix("-1; -1; 7")) == [0]
-    pi = stationary(SKEW_DEFECTIVE)
+    assert weighted_mean(spectra.stationary(A3), matrix("-1; -1; 7")) == [0]
+    pi = spectra.stationary(SKEW_DEFECTIVE)
     shifted = to_flint(plus_identity(SKEW_DEFECTIVE, -5))
     # (A - 1/5)^2 = (1 - 1/5)^2 1 pi^T: generalised modes are exactly what pi annihilates.
     assert shifted.rank() == 2 and from_flint(shifted * shifted) == [[16 * p for p in pi]] * 3
@@ -55,8 +42,8 @@ def _sharp() -> None:
     """Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean 1, LFC = sqrt n
     and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 pi^T + a (I - 1 pi^T).)"""
     # v = 1 - P pi/|P pi|^2 for A3: pi^T v = 0 and n delta^2 HFC^2 = LFC^2.
-    pi = stationary(A3)
-    delta = squared_deviation(pi)
+    pi = spectra.stationary(A3)
+    delta = spectra.squared_deviation(pi)
     v = [[1 - (p - Fraction(1, 3)) / delta] for p in pi]
     assert weighted_mean(pi, v) == [0]
     hfc, lfc = squared_norms(v)
@@ -99,20 +86,20 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix]:
     """Positive A and a state X with pi^T X = 0."""
     A = pick(draw.attention(2, 5))
     X = pick(draw.states(len(A), 2))
-    c = weighted_mean(stationary(A), X)
+    c = weighted_mean(spectra.stationary(A), X)
     return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
 
 
 def _law(A: Matrix, X: Matrix) -> None:
-    n, pi = len(A), stationary(A)
+    n, pi = len(A), spectra.stationary(A)
     hfc, lfc = squared_norms(X)
     assume(any(map(any, X)))
-    assert lfc <= n * squared_deviation(pi) * hfc
+    assert lfc <= n * spectra.squared_deviation(pi) * hfc
     assert (n - 1) * hfc > lfc
     assert (lfc == 0) == (not any(map(sum, zip(*X, strict=True))))
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """Balls around the eigenvectors of A: n delta^2 |P v|^2 > n |mean v|^2 for every mode."""
     rng = np.random.default_rng(effort.seed)
     for _ in range(12):
@@ -120,7 +107,7 @@ def _certify(effort: Effort) -> Settled:
         weights = rng.integers(1, 50, size=(n, n))
         A = [[Fraction(int(x), int(row.sum())) for x in row] for row in weights]
         with at_precision(256):
-            delta = squared_deviation(stationary(A))
+            delta = spectra.squared_deviation(spectra.stationary(A))
             ball = flint.arb(flint.fmpq(delta.numerator, delta.denominator))
             values, right = flint.acb_mat(to_flint(A)).eig(right=True, nonstop=True)
             if not all(v.is_finite() for v in values):
@@ -128,7 +115,7 @@ def _certify(effort: Effort) -> Settled:
                 continue
             gaps = [_gap(right, j, n, ball) for j, a in enumerate(values) if not a.overlaps(1)]
         if any(gap < 0 for gap in gaps):
-            yield f"A = {show(A)}"
+            yield f"A = {by.show(A)}"
         yield len(gaps) == n - 1 and all(gap > 0 for gap in gaps)
 
 
@@ -141,7 +128,7 @@ def _gap(right: flint.acb_mat, j: int, n: int, delta: flint.arb) -> flint.arb:
     return n * delta * hfc - lfc
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
     limit = 8 * 2**0.5 / 5
     rows = []
@@ -151,12 +138,14 @@ def _measure(effort: Effort) -> list[Measurement]:
         assert value is not None
         # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
         tolerance = 100 * (5 / 6) ** depth + 16 * 2.0**-52 * limit
-        rows.append(Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance))
+        rows.append(by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance))
     return rows
 
 
-def _no_consensus(instance: Instance) -> bool:
-    return instance.X0 is not None and not any(weighted_mean(stationary(instance.A), instance.X0))
+def _no_consensus(instance: given.Instance) -> bool:
+    return instance.X0 is not None and not any(
+        weighted_mean(spectra.stationary(instance.A), instance.X0)
+    )
 
 
 CLAIM = Claim(
@@ -174,13 +163,13 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        NOT_FLAT,
-        Hypothesis("X_0 has no consensus part: pi^T X_0 = 0", _no_consensus),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.NOT_FLAT,
+        given.Hypothesis("X_0 has no consensus part: pi^T X_0 = 0", _no_consensus),
     ),
     evidence=(
-        written(
+        by.written(
             "Cauchy-Schwarz against pi",
             _annihilated,
             "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= "
@@ -198,7 +187,7 @@ CLAIM = Claim(
         ),
         # 3 HFC^2 = 3 |x|^2 - S^2, 3 LFC^2 = S^2, S = x1 + x2 + x3: (n-1) HFC^2 > LFC^2 reads
         # 2 |x|^2 > S^2.
-        for_all(
+        by.for_all(
             "p1 p2 p3 x1 x2 x3",
             given=(
                 "0 < p1; 0 < p2; 0 < p3; p1 + p2 + p3 == 1; p1*x1 + p2*x2 + p3*x3 == 0",
@@ -221,7 +210,7 @@ CLAIM = Claim(
             at="p1=1, p2=0, p3=0, x1=0, x2=1, x3=1",
         ),
         # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: pi^T x = m + q^T h, so m = -q^T h.
-        for_all(
+        by.for_all(
             "q1 q2 h1 h2",
             then="3*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
             name="n = 3: pi^T x = 0 => n delta^2 HFC^2 >= LFC^2",
@@ -237,7 +226,7 @@ CLAIM = Claim(
             then="2*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
             at="q1=1/6, q2=-1/12, h1=-4, h2=2",
         ),
-        for_all(
+        by.for_all(
             "p1 p2 p3 x1 x2 x3 p4 x4",
             given=(
                 "0 < p1; 0 < p2; 0 < p3; 0 < p4; p1*x1 + p2*x2 + p3*x3 + p4*x4 == 0",
@@ -252,9 +241,9 @@ CLAIM = Claim(
             then="2*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
             at="p1=30, p2=1, p3=1, p4=1, x1=-1/10, x2=1, x3=1, x4=1",
         ),
-        Searched("the floor in fractions, pi^T X = 0", _cases(), _law),
-        Certified("balls around every mode of random positive A", _certify),
-        Simulated("the limit of GT11 in balls", _measure),
+        by.Searched("the floor in fractions, pi^T X = 0", _cases(), _law),
+        by.Certified("balls around every mode of random positive A", _certify),
+        by.Simulated("the limit of GT11 in balls", _measure),
     ),
     further="Ties are T4d: there t stays bounded and the floor does not apply.",
 )

@@ -11,20 +11,9 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import (
-    characteristic,
-    diagonal,
-    matrix,
-    product,
-    transposed,
-)
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
-from oversmoothing.theory.proofs.exact_spectrum import is_real, stationary
-from oversmoothing.theory.proofs.hypotheses import POSITIVE
 from oversmoothing.theory.proofs.instances import AQ, C3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, exact, given, spectra
 
 
 def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
@@ -79,12 +68,12 @@ def _bias() -> sp.Expr:
 def _not_semidefinite() -> None:
     """Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
     # K = [[1, 3], [3, 1]]: symmetric logits (0, log 3), a_1 = (1 - 3)/4 < 0.
-    assert characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
+    assert exact.characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
 
 
 def _needed() -> None:
     """Without symmetry the spectrum need not be real: the circulant (1/10, 4/5, 1/10)."""
-    assert not is_real(C3)
+    assert not spectra.is_real(C3)
 
 
 def _equal_tokens() -> None:
@@ -93,13 +82,13 @@ def _equal_tokens() -> None:
     hence sum_i c_i e^{<z_i, z>} = 0 for all z; exponentials of distinct z_i are independent, so two
     z_i are equal. Two equal z_i give S two equal rows, so it is singular."""
     # Two equal tokens: K has two equal rows and columns, so A is singular.
-    A = _normalised(matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
+    A = _normalised(exact.matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
     assert to_flint(A).det() == 0
 
 
 def _normalised(S: Matrix, g: list[int]) -> Matrix:
     """A_ij = S_ij g_j / sum_k S_ik g_k."""
-    return normalised_rows(product(S, diagonal(g)))
+    return normalised_rows(exact.product(S, exact.diagonal(g)))
 
 
 @st.composite
@@ -114,9 +103,9 @@ def _kernels(pick: Any) -> tuple[Matrix, list[int]]:
 
 def _law(S: Matrix, g: list[int]) -> None:
     A = _normalised(S, g)
-    assert is_real(A)
-    weight = [c * sum(row) for c, row in zip(g, product(S, diagonal(g)), strict=True)]
-    assert stationary(A) == [w / sum(weight) for w in weight]
+    assert spectra.is_real(A)
+    weight = [c * sum(row) for c, row in zip(g, exact.product(S, exact.diagonal(g)), strict=True)]
+    assert spectra.stationary(A) == [w / sum(weight) for w in weight]
 
 
 @st.composite
@@ -134,12 +123,12 @@ def _semidefinite_law(L: Matrix, degree: int, _: list[int]) -> None:
         [sum((x**k / factorial(k) for k in range(degree + 1)), Fraction(0)) for x in row]
         for row in L
     ]
-    signs = characteristic(K).coeffs()
+    signs = exact.characteristic(K).coeffs()
     n = len(L)
     assert all(c * (-1) ** (n - k) >= 0 for k, c in enumerate(signs))
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """softmax of X X^T + column terms for distinct integer tokens: spec(A) in (0, 1], in balls."""
     rng = np.random.default_rng(effort.seed)
     for _ in range(12):
@@ -174,20 +163,20 @@ def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
     return found
 
 
-def _reversible(instance: Instance) -> bool:
+def _reversible(instance: given.Instance) -> bool:
     """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
-    flow = product(diagonal(stationary(instance.A)), instance.A)
-    return transposed(flow) == flow
+    flow = exact.product(exact.diagonal(spectra.stationary(instance.A)), instance.A)
+    return exact.transposed(flow) == flow
 
 
 def _kolmogorov() -> None:
     """Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then A = S diag(pi) with S_ij
     = A_ij/pi_j symmetric."""
     # pi_i A_ij symmetric makes S_ij = A_ij/pi_j symmetric, and A = S diag(pi).
-    A = _normalised(matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
-    pi = stationary(A)
-    S = product(A, diagonal(1 / p for p in pi))
-    assert transposed(S) == S
+    A = _normalised(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
+    pi = spectra.stationary(A)
+    S = exact.product(A, exact.diagonal(1 / p for p in pi))
+    assert exact.transposed(S) == S
 
 
 CLAIM = Claim(
@@ -204,11 +193,11 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        Hypothesis("A comes from symmetric logits and a column term", _reversible),
+        given.POSITIVE,
+        given.Hypothesis("A comes from symmetric logits and a column term", _reversible),
     ),
     evidence=(
-        written(
+        by.written(
             "a symmetric similar matrix",
             _bias,
             _symmetrised,
@@ -222,12 +211,14 @@ CLAIM = Claim(
             _not_semidefinite,
             _needed,
         ),
-        Searched("symmetric kernels with column terms: real roots, pi, exactly", _kernels(), _law),
-        Searched(
+        by.Searched(
+            "symmetric kernels with column terms: real roots, pi, exactly", _kernels(), _law
+        ),
+        by.Searched(
             "entrywise exponential series of Gram matrices are positive semidefinite, exactly",
             _gram(),
             _semidefinite_law,
         ),
-        Certified("softmax of distinct integer tokens in balls", _certify),
+        by.Certified("softmax of distinct integer tokens in balls", _certify),
     ),
 )

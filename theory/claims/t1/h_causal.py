@@ -12,13 +12,8 @@ from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import characteristic, layer, matrix, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix, to_fractions
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
-from oversmoothing.theory.proofs.hypotheses import CAUSAL_MASK, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import CAUSAL
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 
@@ -41,8 +36,8 @@ def _diagonal(A: Matrix) -> Any:
 def _stationary() -> None:
     """e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple, and delta^2 =
     (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1."""
-    pi = stationary(CAUSAL)
-    assert pi == [1, 0, 0] and squared_deviation(pi) == Fraction(2, 3)
+    pi = spectra.stationary(CAUSAL)
+    assert pi == [1, 0, 0] and spectra.squared_deviation(pi) == Fraction(2, 3)
 
 
 def _attained() -> None:
@@ -82,14 +77,14 @@ def _law(A: Matrix, X: Matrix) -> None:
     assert characteristic(A) == _diagonal(A)
     assert all(0 < A[i][i] <= 1 for i in range(n)) and A[0][0] == 1
     assert all(A[i][i] < 1 for i in range(1, n))
-    pi = stationary(A)
-    assert pi == [1] + [0] * (n - 1) and squared_deviation(pi) == 1 - Fraction(1, n)
+    pi = spectra.stationary(A)
+    assert pi == [1] + [0] * (n - 1) and spectra.squared_deviation(pi) == 1 - Fraction(1, n)
     assert weighted_mean(pi, X) == [0, 0]
     hfc, lfc = squared_norms(X)
     assert (n - 1) * hfc >= lfc
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """softmax of causally masked integer logits in balls: every diagonal entry is an eigenvalue."""
     rng = np.random.default_rng(effort.seed)
     for _ in range(12):
@@ -133,11 +128,11 @@ CLAIM = Claim(
     r"\quad \delta=\sqrt{1-1/n}",
     source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
     on_record=Status.WRITTEN,
-    hypotheses=(CAUSAL_MASK, TWO_TOKENS),
+    hypotheses=(given.CAUSAL_MASK, given.TWO_TOKENS),
     evidence=(
-        written("triangular matrices", _read_off, _stationary, _first_token, _attained),
-        Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
-        Searched("spectrum, pi, delta and the floor in fractions", _causal(), _law),
-        Certified("softmax of masked integer logits in balls", _certify),
+        by.written("triangular matrices", _read_off, _stationary, _first_token, _attained),
+        by.Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
+        by.Searched("spectrum, pi, delta and the floor in fractions", _causal(), _law),
+        by.Certified("softmax of masked integer logits in balls", _certify),
     ),
 )

@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, show
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _isolated() -> sp.Expr:
@@ -43,7 +39,7 @@ def _law(attention: tuple[Matrix, Fraction], e: Fraction) -> None:
     assert verdict(A=A, H=[[h]]).verdict == "TIE" != verdict(A=A, H=[[h + e]]).verdict
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """Small binary64 cases: what is certified is what the same numbers give exactly."""
     rng = np.random.default_rng([10, effort.seed])
     for _ in range(12):
@@ -56,7 +52,7 @@ def _certify(effort: Effort) -> Settled:
             yield False
         else:
             agree = found == verdict(A=A, H=H).verdict
-            yield agree or f"A = {show(A)}, H = {show(H)}: {found}"
+            yield agree or f"A = {by.show(A)}, H = {by.show(H)}: {found}"
 
 
 CLAIM = Claim(
@@ -71,9 +67,9 @@ CLAIM = Claim(
     r"\Big),\qquad R=V^{-1}BV",
     source="ours; Gershgorin (1931) for the discs",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        written(
+        by.written(
             "what an enclosure can say",
             "For an eigenvector x of R with largest entry x_i, (r - R_ii) x_i = sum_(j != i) R_ij "
             "x_j: |r - R_ii| <= sum |R_ij|. Along R_t = diag + t (R - diag) the discs grow with t "
@@ -86,8 +82,8 @@ CLAIM = Claim(
             "neighbourhood; by the last step it cannot say TIE.",
             _rounded,
         ),
-        Certified("certified verdicts against exact ones, in binary64", _certify),
-        Searched(
+        by.Certified("certified verdicts against exact ones, in binary64", _certify),
+        by.Searched(
             "two tokens at their threshold, and beside it",
             st.tuples(draw.two_token_attention(), draw.fractions(-1, 1).filter(bool)),
             _law,

@@ -12,11 +12,8 @@ from oversmoothing.theory.layer.quotient import complement_basis
 from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.numbers.exact_matrix import flat, layer, matrix
 from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Symbolic
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, given
 from oversmoothing.theory.support.arrays import Array
 
 _EPS = 2.0**-52
@@ -64,7 +61,7 @@ def _single(seed: int, n: int) -> Array:
     return A
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     """Iterating X with A rounded to single precision: saturation at ||Pv||/(sqrt n |mean v|)."""
     rows = []
     for n in (4, 8, 16):
@@ -82,11 +79,13 @@ def _measure(effort: Effort) -> list[Measurement]:
         # 2^-24 of the first.
         allowed = 8 * n * _EPS + float(predicted) / np.sqrt(n) * n * 2.0**-23
         predicted_ratio = float(predicted / np.sqrt(n))
-        rows.append(Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed))
+        rows.append(
+            by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
+        )
     return rows
 
 
-def _autonomous(effort: Effort) -> list[Measurement]:
+def _autonomous(effort: by.Effort) -> list[by.Measurement]:
     """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
     A = flat("1/2", 3)
     H, X = matrix("1/2 0; 0 1/4"), matrix("1 2; 3 5; 4 -2")
@@ -96,7 +95,7 @@ def _autonomous(effort: Effort) -> list[Measurement]:
     assert exact is not None and found is not None
     # n + d + 4 roundings a layer, in Y and in c, each of relative size eps: B and H are normal.
     tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(exact) * _EPS
-    return [Measurement("log HFC/LFC at L = 300 by (Y, c)", exact, found, tolerance)]
+    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", exact, found, tolerance)]
 
 
 def _no_leak() -> None:
@@ -121,14 +120,14 @@ CLAIM = Claim(
     r"\frac{\|(I-B)^{-1}Q^\top\eta\|}{\sqrt n} + O(\|\eta\|^2)",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        written(
+        by.written(
             "the Perron vector of the rounded matrix", _exact_saturation, _first_order, _no_leak
         ),
-        Symbolic("first order for three tokens in symbols", _first_order, complete=False),
-        Simulated("saturation of x + A x/2 with A in single precision", _measure),
-        Simulated("float64 in (Y, c) against balls", _autonomous),
+        by.Symbolic("first order for three tokens in symbols", _first_order, complete=False),
+        by.Simulated("saturation of x + A x/2 with A in single precision", _measure),
+        by.Simulated("float64 in (Y, c) against balls", _autonomous),
     ),
     further="The rounding of the products adds a term of the same size, which depends on their "
     "order.",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from oversmoothing.theory.proofs.evidence import Measurement
+from oversmoothing.theory.proofs.kit import by
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -17,7 +17,7 @@ def naive_layers(A: Array, h: float, x: Array, depth: int) -> list[Array]:
     return states
 
 
-def scaled_row(h: float, exact: float) -> Measurement:
+def scaled_row(h: float, exact: float) -> by.Measurement:
     """log |y_L/(2 c_L)| after 20000 layers y' = y + h y/2, c' = c + h c from (1, 3/2).
 
     Powers of two are split off at each layer.
@@ -32,4 +32,4 @@ def scaled_row(h: float, exact: float) -> Measurement:
         exponent += shift_y - shift_c
     found = math.log(abs(y / (2 * c))) + exponent * math.log(2)
     tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
-    return Measurement(f"log HFC/LFC at L = {depth}", exact, found, tolerance)
+    return by.Measurement(f"log HFC/LFC at L = {depth}", exact, found, tolerance)

@@ -11,12 +11,8 @@ from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import CAUSAL
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.dominance import real_verdict
 
@@ -104,10 +100,10 @@ CLAIM = Claim(
     r"-\tfrac{2}{1+\min_i A_{ii}}<h<0",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written("zeros in A", _masked, _nothing_left, _threshold, _two_groups),
-        Searched("random causal A against the closed form, exactly", _causal(), _law),
-        Searched("random masks", draw.attention(1, 4, zeros=True), _masks_law),
+        by.written("zeros in A", _masked, _nothing_left, _threshold, _two_groups),
+        by.Searched("random causal A against the closed form, exactly", _causal(), _law),
+        by.Searched("random masks", draw.attention(1, 4, zeros=True), _masks_law),
     ),
 )

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
-from oversmoothing.theory.proofs.hypotheses import NOT_FLAT, POSITIVE, TWO_TOKENS, consensus
 from oversmoothing.theory.proofs.instances import A3, AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
 def _doubly_stochastic() -> None:
@@ -38,7 +31,7 @@ def _other() -> None:
     found = verdict(A=A3, H=exact.matrix("-1"), X0=exact.matrix("1; 2; 4"), depth=[3])
     assert found.hfc_lfc[3].squared == Fraction(1819399, 423200)
     hfc, lfc = squared_norms(X)
-    assert hfc / lfc >= 1 / (3 * squared_deviation(stationary(A3)))
+    assert hfc / lfc >= 1 / (3 * spectra.squared_deviation(spectra.stationary(A3)))
 
 
 def _consensus_dies() -> None:
@@ -61,11 +54,11 @@ def _cases(pick: Any) -> tuple[Matrix, Matrix, int]:
 
 
 def _law(A: Matrix, X: Matrix, depth: int) -> None:
-    assume(not consensus(X))
-    pi = stationary(A)
+    assume(not given.consensus(X))
+    pi = spectra.stationary(A)
     moved = exact.layer(A, exact.diagonal("-1 -1"), X, depth)
     hfc, lfc = squared_norms(moved)
-    delta = squared_deviation(pi)
+    delta = spectra.squared_deviation(pi)
     assert exact.weighted_mean(pi, moved) == [0, 0] and hfc > 0
     assert lfc <= len(A) * delta * hfc
     if delta == 0:
@@ -83,13 +76,13 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        NOT_FLAT,
-        Hypothesis("H = -I", lambda case: exact.identity(len(case.H), -1) == case.H),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.NOT_FLAT,
+        given.Hypothesis("H = -I", lambda case: exact.identity(len(case.H), -1) == case.H),
     ),
     evidence=(
-        written("c vanishes, Y does not", _consensus_dies, _doubly_stochastic, _other),
-        Searched("the floor at every layer, in fractions", _cases(), _law),
+        by.written("c vanishes, Y does not", _consensus_dies, _doubly_stochastic, _other),
+        by.Searched("the floor at every layer, in fractions", _cases(), _law),
     ),
 )

@@ -7,15 +7,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import projector, stationary
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from oversmoothing.theory.verdict.modes import mode_content
 
@@ -48,7 +41,9 @@ def _blocks() -> None:
     total = exact.zeros(2, 2)
     for a in (Fraction(1), Fraction(1, 2)):
         for h in (Fraction(1), Fraction(-1, 2)):
-            block = exact.product(projector(AA, a), X, exact.transposed(projector(H, h)))
+            block = exact.product(
+                spectra.projector(AA, a), X, exact.transposed(spectra.projector(H, h))
+            )
             total = exact.plus(total, block, (1 + h * a) ** 7)
     assert total == exact.layer(AA, H, X, 7)
 
@@ -81,12 +76,12 @@ def _law(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[i
     assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 
-def _misses(instance: Instance) -> bool:
+def _misses(instance: given.Instance) -> bool:
     """Whether X_0 lacks the modes that dominate for generic states."""
     X = instance.X0
     if X is None or not any(map(any, X)):
         return False
-    content = mode_content(instance.A, instance.H, X, stationary(instance.A))
+    content = mode_content(instance.A, instance.H, X, spectra.stationary(instance.A))
     generic = exact_dominance(instance.A, instance.H)
     tops = [x for x in (content.consensus, content.quotient) if x is not None]
     largest = max(float(generic.radius(side).mid()) for side in (True, False))
@@ -103,10 +98,13 @@ CLAIM = Claim(
     latex=r"X_L = \sum_{i,j} (1+h_ja_i+D)^L\,E_iX_0E_j^\top,\qquad D \text{ nilpotent}",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, Hypothesis("X_0 is given and lacks the dominant modes", _misses)),
+    hypotheses=(
+        given.ROW_STOCHASTIC,
+        given.Hypothesis("X_0 is given and lacks the dominant modes", _misses),
+    ),
     evidence=(
-        written("spectral projectors commute with the layer", _blocks, _golden, _opposite),
-        Searched("verdict_x0 over the modes put into X_0, exactly", _cases(), _law),
+        by.written("spectral projectors commute with the layer", _blocks, _golden, _opposite),
+        by.Searched("verdict_x0 over the modes put into X_0, exactly", _cases(), _law),
     ),
     further="In floating point rounding puts the missing mode back after about log(1/eps) over the "
     "gap of the logarithms of the radii (T4e): an observation, no theorem.",

@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t7.oscillation import dobrushin
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
 
@@ -87,21 +80,21 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TWO_TOKENS,
-        Hypothesis("A = (1-s) I + s 11^T/n with 0 < s <= 1", lambda case: _mixes(case.A)),
-        Hypothesis("H = h I with h > 0", lambda case: _scalar(case.H)),
+        given.TWO_TOKENS,
+        given.Hypothesis("A = (1-s) I + s 11^T/n with 0 < s <= 1", lambda case: _mixes(case.A)),
+        given.Hypothesis("H = h I with h > 0", lambda case: _scalar(case.H)),
     ),
     evidence=(
-        written("one repeated eigenvalue", _spectrum, _depths, _dobrushin),
+        by.written("one repeated eigenvalue", _spectrum, _depths, _dobrushin),
         # One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2.
-        for_all(
+        by.for_all(
             "x y",
             given="0 <= x; x < 1; y*(1 - x) == 1",
             then="1 <= y and y <= y**2",
             name="1 <= 1/(1-x) <= 1/(1-x)^2 on [0, 1)",
             at="x=1/2, y=2",
         ).unless("without x < 1", without="x < 1", at="x=2, y=-1"),
-        Searched(
+        by.Searched(
             "the ratio of every X_0 in fractions",
             st.tuples(
                 st.integers(2, 4),

@@ -5,11 +5,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 _ONE = matrix("1")
 
@@ -48,10 +44,10 @@ CLAIM = Claim(
     latex=r"n=1:\quad A=(1),\quad \mathrm{HFC}_L = 0,\quad x_L^\top = (I+H)^L x_0^\top",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(Hypothesis("there is one token", lambda instance: len(instance.A) == 1),),
+    hypotheses=(given.Hypothesis("there is one token", lambda instance: len(instance.A) == 1),),
     evidence=(
-        written("one row", _trivial, _undefined),
-        Searched(
+        by.written("one row", _trivial, _undefined),
+        by.Searched(
             "verdict and ratio of one token, exactly",
             st.tuples(
                 draw.value_projections(3),

@@ -10,10 +10,8 @@ from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scale
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import layer, matrix
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Simulated
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, given
 
 _DEPTH = 10**6
 # log(1/3) + 10^6 log(3/4) = -287683.171064069595549, rounded once.
@@ -49,12 +47,12 @@ def _deep() -> None:
     assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
 
 
-def _scaled(effort: Effort) -> list[Measurement]:
+def _scaled(effort: by.Effort) -> list[by.Measurement]:
     """Powers of two split off at every layer, in float64."""
     return [scaled_row(1.0, -20000 * float(np.log(4 / 3)) - float(np.log(3)))]
 
 
-def _grows(instance: Instance) -> bool:
+def _grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
 
 
@@ -69,9 +67,9 @@ CLAIM = Claim(
     r"L\log\tfrac34 - \log 3",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(Hypothesis("the diagonal of H is positive", _grows),),
+    hypotheses=(given.Hypothesis("the diagonal of H is positive", _grows),),
     evidence=(
-        written("two scales", _closed_form, _naive, _deep),
-        Simulated("scaled iteration in float64", _scaled),
+        by.written("two scales", _closed_form, _naive, _deep),
+        by.Simulated("scaled iteration in float64", _scaled),
     ),
 )

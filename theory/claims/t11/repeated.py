@@ -10,11 +10,7 @@ from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.numbers.exact_matrix import centred, diagonal, flat, layer, scaled
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.spectra.algebraic import factors
 
 _A = flat("2/5", 4)
@@ -73,7 +69,7 @@ def _law(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
         assert to_flint(centred(moved)).rank() == to_flint(centred(X)).rank()
 
 
-def _repeats(instance: Instance) -> bool:
+def _repeats(instance: given.Instance) -> bool:
     return any(f.multiplicity > 1 for M in (instance.A, instance.H) for f in factors(M))
 
 
@@ -89,9 +85,9 @@ CLAIM = Claim(
     r"PX_L = (1+ha)^L PX_0",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(TWO_TOKENS, Hypothesis("an eigenvalue of A or of H repeats", _repeats)),
+    hypotheses=(given.TWO_TOKENS, given.Hypothesis("an eigenvalue of A or of H repeats", _repeats)),
     evidence=(
-        written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
-        Searched("HFC of every X_0 in fractions", _cases(), _law),
+        by.written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
+        by.Searched("HFC of every X_0 in fractions", _cases(), _law),
     ),
 )

@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_row
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, is_zero
 
 
 def _naive() -> None:
@@ -63,7 +55,7 @@ def _law(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
 
 
@@ -76,9 +68,9 @@ CLAIM = Claim(
     latex=r"A>0,\ n\ge 2\implies (I+H\otimes A)^L\ne 0\quad\text{for all }L",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        written(
+        by.written(
             "two multipliers cannot both vanish",
             """M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, so h_j =
             -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the eigenvalue 1 is simple,
@@ -87,14 +79,14 @@ CLAIM = Claim(
             _special,
             _naive,
         ),
-        for_all(
+        by.for_all(
             "p q x y",
             given="1 + p == 0; q == 0; 1 + p*x - q*y == 0; p*y + q*x == 0",
             then="x == 1 and y == 0",
             name="1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",
             at="p=-1, q=0, x=1, y=0",
         ).unless("without 1 + h = 0", without="1 + p == 0", at="p=-2, q=0, x=1/2, y=0"),
-        Searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _cases(), _law),
-        Simulated("scaled iteration in float64", _measure),
+        by.Searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _cases(), _law),
+        by.Simulated("scaled iteration in float64", _measure),
     ),
 )

@@ -8,13 +8,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import ratio_of_squares, squared_norms
 from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix, zeros
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, has_low
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
 def _zero() -> None:
@@ -63,7 +58,7 @@ def _law(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 
 def _has_zero(X: Matrix) -> bool:
-    return any(not any(row) for row in X) or not has_low(X)
+    return any(not any(row) for row in X) or not given.has_low(X)
 
 
 CLAIM = Claim(
@@ -77,14 +72,14 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        ROW_STOCHASTIC,
-        Hypothesis(
+        given.ROW_STOCHASTIC,
+        given.Hypothesis(
             "X_0 is zero, has a zero row, or has mean zero",
             lambda case: case.X0 is not None and _has_zero(case.X0),
         ),
     ),
     evidence=(
-        written("what vanishes", _zero, _infinite, _rows),
-        Searched("value, infinity or nothing, as the exact norms say", _cases(), _law),
+        by.written("what vanishes", _zero, _infinite, _rows),
+        by.Searched("value, infinity or nothing, as the exact norms say", _cases(), _law),
     ),
 )

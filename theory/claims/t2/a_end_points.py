@@ -4,11 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _law(h: Fraction, ends: list[Fraction]) -> None:
@@ -25,17 +21,17 @@ CLAIM = Claim(
     latex=r"a \le b \le 1 \implies |1+hb| \le \max(|1+ha|,\ |1+h|)",
     source="ours, sharpening the dominance statement of arXiv 2401.04301",
     on_record=Status.PROVED,
-    hypotheses=(POSITIVE, REAL_A, REAL_H),
+    hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H),
     evidence=(
         # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
-        for_all(
+        by.for_all(
             "h a b M",
             given="a <= b; b <= 1; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
             then="-M <= 1 + h*b <= M",
             name="Q2: |1 + hb| <= max(|1 + ha|, |1 + h|) for a <= b <= 1",
             at="h=-1, a=0, b=1/2, M=1",
         ).unless("b beyond 1", without="b <= 1"),
-        for_all(
+        by.for_all(
             "h a b M",
             given="a < b; b < 1; h != 0; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
             then="-M < 1 + h*b < M",
@@ -44,7 +40,7 @@ CLAIM = Claim(
         )
         .unless("h = 0 admitted", without="h != 0")
         .unless("a = b admitted", without="a < b", given="a <= b"),
-        Searched(
+        by.Searched(
             "in fractions", st.tuples(draw.fractions(-4, 3), draw.attention_spectra(2, 2)), _law
         ),
     ),

@@ -6,13 +6,7 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import by_squares
-from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import ONE_VALUE, POSITIVE, REAL_A, REAL_H, TWO_TOKENS
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
 
@@ -25,7 +19,7 @@ def _law(h: Fraction, second: list[Fraction]) -> None:
     (a,) = second
     expected = "NON_SMOOTHING" if threshold(a) < h < 0 else "SMOOTHING"
     expected = "TIE" if h in (0, threshold(a)) else expected
-    assert real_verdict(h, h, a) == expected == by_squares([h], [a])
+    assert real_verdict(h, h, a) == expected == spectra.by_squares([h], [a])
 
 
 def _matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
@@ -43,10 +37,10 @@ CLAIM = Claim(
     latex=r"|1+h| < |1+ha| \iff -\tfrac{2}{1+a} < h < 0",
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
     on_record=Status.PROVED,
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H, ONE_VALUE),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.ONE_VALUE),
     evidence=(
-        Symbolic("the identity", _residual, complete=False),
-        for_all(
+        by.Symbolic("the identity", _residual, complete=False),
+        by.for_all(
             "h a",
             then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1+a))",
             name="Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
@@ -54,23 +48,23 @@ CLAIM = Claim(
         ).unless(
             "1-a for 1+a in the last factor", then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))"
         ),
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "h > 0"),
+            given=(by.EIGENVALUE, "h > 0"),
             then="(1+h*a)**2 < (1+h)**2",
             name="Q3: h > 0 wins at consensus",
             at="h=1, a=1/2",
         ).unless("h >= 0", without="h > 0", given="h >= 0"),
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "h*(1+a) < -2"),
+            given=(by.EIGENVALUE, "h*(1+a) < -2"),
             then="(1+h*a)**2 < (1+h)**2",
             name="Q4: h < -2/(1+a) wins at consensus",
             at="h=-3/2, a=1/2",
         ).unless("h < -1", without="h*(1+a) < -2", given="h < -1"),
-        for_all(
+        by.for_all(
             "h a",
-            given=EIGENVALUE,
+            given=by.EIGENVALUE,
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",
             name="Q5: consensus loses strictly iff -2/(1+a) < h < 0",
             at="h=-1, a=1/2",
@@ -78,35 +72,35 @@ CLAIM = Claim(
             "the interval reaches to -2 for every a",
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
         ),
-        for_all(
+        by.for_all(
             "h a",
-            given=EIGENVALUE,
+            given=by.EIGENVALUE,
             then="Iff((1+h)**2 == (1+h*a)**2, h == 0 or h*(1+a) == -2)",
             name="Q5t: tie iff h = 0 or h = -2/(1+a)",
             at="h=0, a=0",
         ).unless("only h = 0 ties", then="Iff((1+h)**2 == (1+h*a)**2, h == 0)", at="h=-4/3, a=1/2"),
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "-1 <= h; h < 0"),
+            given=(by.EIGENVALUE, "-1 <= h; h < 0"),
             then="(1+h)**2 < (1+h*a)**2",
             name="Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
             at="h=-1/2, a=0",
         )
         .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, a=1/2")
         .unless("[-3/2, 0)", without="-1 <= h", given="-3/2 <= h", at="h=-4/3, a=1/2"),
-        for_all(
+        by.for_all(
             "h a",
             given="h < -1; a*h == -1",
             then="0 < a < 1 and (1+h*a)**2 < (1+h)**2",
             name="Q6b: h < -1 wins at consensus for a = -1/h, an eigenvalue in (0, 1)",
             at="h=-2, a=1/2",
         ).unless("h < -1/2", without="h < -1", given="h < -1/2", at="h=-1, a=1"),
-        Searched(
+        by.Searched(
             "closed form against squares",
             st.tuples(draw.fractions(-6, 3), draw.attention_spectra(1, 1)),
             _law,
         ),
-        Searched(
+        by.Searched(
             "closed form against the exact verdict on matrices",
             st.tuples(draw.two_token_attention(), draw.fractions(-6, 3)),
             _matrix_law,

@@ -4,12 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import named
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
@@ -18,7 +13,7 @@ def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
     quotient = max((1 + h * b) ** 2 for h in h_values for b in a_values)
     assert consensus == max((1 + p) ** 2, (1 + q) ** 2)
     corner = max((1 + q * a) ** 2, (1 + p * a) ** 2)
-    assert named(consensus, quotient) == named(consensus, corner)
+    assert spectra.named(consensus, quotient) == spectra.named(consensus, corner)
     assert quotient == corner or quotient < consensus
     assert quotient == max((1 + h * b) ** 2 for h in (q, p) for b in (a, z))
 
@@ -33,9 +28,9 @@ CLAIM = Claim(
     r"=\operatorname{sign}\big(\max(|1+qa|,|1+pa|)-\max(|1+q|,|1+p|)\big)",
     source="ours",
     on_record=Status.PROVED,
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
-        for_all(
+        by.for_all(
             "q p h a b z M",
             given=(
                 "q <= h; h <= p; a <= b; b <= z; -M <= 1 + q*a <= M; -M <= 1 + p*a <= M",
@@ -53,7 +48,7 @@ CLAIM = Claim(
         .unless("without max h", without="-M <= 1 + p*a <= M; -M <= 1 + p*z <= M"),
         # With M = rho_Q >= rho_C: were both corners at a below M, so were every pair (h, b),
         # b < 1, although one attains M. So rho_Q >= rho_C gives rho_Q = max(|1+qa|, |1+pa|).
-        for_all(
+        by.for_all(
             "q p h a b M",
             given=(
                 "q <= h; h <= p; -1 < a; a < 1; a <= b; b < 1; -M <= 1 + q <= M",
@@ -66,7 +61,7 @@ CLAIM = Claim(
         )
         .unless("without the corner (p, a)", without="-M < 1 + p*a < M")
         .unless("for every eigenvalue of A in place of the smallest", without="a <= b"),
-        Searched(
+        by.Searched(
             "all pairs in fractions", st.tuples(draw.real_spectra(), draw.attention_spectra()), _law
         ),
     ),

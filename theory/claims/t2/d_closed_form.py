@@ -10,24 +10,19 @@ from oversmoothing.theory.certificates.certified_radii import certified_dominanc
 from oversmoothing.theory.claims.t2.c_corners import CLAIM as T2C
 from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
 from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched
-from oversmoothing.theory.proofs.exact_spectrum import by_squares
-from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, REAL_A, REAL_H, TWO_TOKENS
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
-def _corners(given: str, then: str, name: str, at: str) -> ForAllReals:
+def _corners(case: str, then: str, name: str, at: str) -> by.ForAllReals:
     """On q <= p and a; q < t for t = min(-2/(1+a), -2-ap) is multiplied out on both sides."""
-    hypotheses = (EIGENVALUE, "q <= p", given)
-    return for_all("q p a", given=hypotheses, then=then, name=name, at=at, where=CORNERS)
+    hypotheses = (by.EIGENVALUE, "q <= p", case)
+    return by.for_all("q p a", given=hypotheses, then=then, name=name, at=at, where=by.CORNERS)
 
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
-    assert closed == by_squares(h_values, a_values)
+    assert closed == spectra.by_squares(h_values, a_values)
 
 
 def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
@@ -35,7 +30,7 @@ def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
     shift = Fraction(side, 1000)
     for q in (-2 / (1 + a) + shift, -2 - a * p + shift, *([p / a + shift] if a else [])):
         if q <= p:
-            assert real_verdict(q, p, a) == by_squares([q, p], [a])
+            assert real_verdict(q, p, a) == spectra.by_squares([q, p], [a])
 
 
 def _matrix_law(
@@ -99,18 +94,18 @@ CLAIM = Claim(
     r"p<0:\ \rho_C>\rho_Q \iff q<\min\big(-\tfrac{2}{1+a},\,-2-ap\big)",
     source="ours, repairing Theorems 1-3 of arXiv 2401.04301",
     on_record=Status.PROVED,
-    hypotheses=(POSITIVE, TWO_TOKENS, REAL_A, REAL_H),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
         # The reduction of all pairs to four corners.
         *(evidence for evidence in T2C.evidence if evidence.complete),
         _corners(
-            given="p > 0",
+            case="p > 0",
             then="Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
             name="Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
             at="q=-4, p=1, a=-3/4",
         ).unless("some h > 0 always smooths", then="SMOOTHING", at="q=-4, p=1, a=-3/4"),
         _corners(
-            given="p > 0",
+            case="p > 0",
             then="Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
             name="Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
             at="q=-4, p=3, a=-3/4",
@@ -120,13 +115,13 @@ CLAIM = Claim(
             at="q=-4, p=3, a=-1/2",
         ),
         _corners(
-            given="p == 0",
+            case="p == 0",
             then="Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
             name="Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
             at="q=-3, p=0, a=1/2",
         ).unless("q < -2 suffices", then="Iff(SMOOTHING, q < -2)", at="q=-3, p=0, a=-1/2"),
         _corners(
-            given="p == 0",
+            case="p == 0",
             then="Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
             name="Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
             at="q=-1, p=0, a=-1/2",
@@ -136,7 +131,7 @@ CLAIM = Claim(
             at="q=-1, p=0, a=1/2",
         ),
         _corners(
-            given="p < 0",
+            case="p < 0",
             then="Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
             name="Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
             at="q=-6/5, p=-1/2, a=1/2",
@@ -144,7 +139,7 @@ CLAIM = Claim(
             "iff q > -2/(1+a)", then="Iff(NON_SMOOTHING, q*(1+a) > -2)", at="q=-3/2, p=-1, a=3/8"
         ),
         _corners(
-            given="p < 0",
+            case="p < 0",
             then="Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
             name="Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
             at="q=-3, p=-1, a=1/2",
@@ -154,7 +149,7 @@ CLAIM = Claim(
             at="q=-3/2, p=-1, a=3/8",
         ),
         _corners(
-            given="-1 <= q; p < 0",
+            case="-1 <= q; p < 0",
             then="NON_SMOOTHING",
             name="Q11: all h in [-1, 0) is non-smoothing for every a",
             at="q=-1, p=-1/2, a=1/2",
@@ -162,13 +157,13 @@ CLAIM = Claim(
         .unless("[-1, 0] closed", without="p < 0", given="p <= 0", at="q=-1, p=0, a=1/2")
         .unless("[-3/2, 0)", without="-1 <= q", given="-3/2 <= q", at="q=-4/3, p=-4/3, a=1/2"),
         _corners(
-            given="-1 <= q; p <= 0",
+            case="-1 <= q; p <= 0",
             then="not (SMOOTHING)",
             name="Q11b: all h in [-1, 0] never smooths strictly",
             at="q=-1, p=0, a=1/2",
         ).unless("[-3/2, 0]", without="-1 <= q", given="-3/2 <= q", at="q=-3/2, p=-3/2, a=1/2"),
         _corners(
-            given="p > 0; a >= 0 or q >= 0",
+            case="p > 0; a >= 0 or q >= 0",
             then="SMOOTHING",
             name="Q12: some h > 0 smooths if a >= 0 or all h >= 0",
             at="q=-4, p=1, a=0",
@@ -178,27 +173,27 @@ CLAIM = Claim(
             given="a > -1/2 or q >= 0",
             at="q=-3, p=1, a=-2/5",
         ),
-        Searched(
+        by.Searched(
             "closed form against all pairs",
             st.tuples(draw.real_spectra(), draw.attention_spectra()),
             _law,
         ),
-        Searched(
+        by.Searched(
             "on the boundaries and beside them",
             st.tuples(draw.inside(-1, 1), draw.fractions(-4, 3), st.sampled_from([-1, 0, 1])),
             _boundary_law,
         ),
-        Searched(
+        by.Searched(
             "closed form against the exact verdict on matrices",
             st.tuples(draw.walsh_attention(), draw.value_projections(3)),
             _matrix_law,
         ),
-        Searched(
+        by.Searched(
             "the float64 certificate against the closed form",
             st.tuples(_dyadic_attention(), _dyadic_value()),
             _certificate_law,
         ),
-        Certified("n = 197, d = 64 and a head of width 768", closed_form_at_real_size),
+        by.Certified("n = 197, d = 64 and a head of width 768", closed_form_at_real_size),
     ),
     further="Complex spectra need the whole convex hull of spec(A) (T3).",
 )

@@ -16,8 +16,7 @@ from oversmoothing.theory.certificates.certified_radii import (
     value_discs,
 )
 from oversmoothing.theory.certificates.enclosure import Discs, Failure
-from oversmoothing.theory.proofs.claim import Effort
-from oversmoothing.theory.proofs.evidence import Settled
+from oversmoothing.theory.proofs.kit import by
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
@@ -53,7 +52,7 @@ def _real_ends(discs: Discs) -> tuple[tuple[float, float], tuple[float, float]]:
     return (low.min(), high[low.argmin()]), (low[high.argmax()], high.max())
 
 
-def closed_form_at_real_size(effort: Effort) -> Settled:
+def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     """T2d: the verdict from the enclosed q, p and a against the one from the enclosed radii.
 
     Spectra around the threshold t = -2/(1+a), on both sides of it, positive ones and a head of

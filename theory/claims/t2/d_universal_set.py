@@ -8,21 +8,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.c_universal_disc import LOSES
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, uniform
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import (
-    ONE,
-    ZERO,
-    Gaussian,
-    by_squared_moduli,
-    by_squares,
-    squared_modulus,
-    value_in_disc,
-)
-from oversmoothing.theory.proofs.for_all import CORNERS, for_all
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS, is_positive
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -31,9 +17,9 @@ def _flat() -> None:
     a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
     # flat_attention(a, n) is positive and has the spectrum {1, a, ..., a}.
     for n in (2, 3, 5):
-        for a in (ZERO, Fraction(1, 2), Fraction(999, 1000)):
+        for a in (spectra.ZERO, Fraction(1, 2), Fraction(999, 1000)):
             A = flat(a, n)
-            assert is_positive(A)
+            assert given.is_positive(A)
             # (A - aI) is (1-a)/n times the matrix of ones, of rank 1 and trace 1 - a.
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
 
@@ -50,21 +36,21 @@ def _wide_example() -> None:
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
-def _smoothing_witness(h_values: list[Gaussian]) -> Fraction:
+def _smoothing_witness(h_values: list[spectra.Gaussian]) -> Fraction:
     """Some a in [0, 1) at which the spectrum is not non-smoothing; a moves towards 1."""
     for k in count():
         a = 1 - Fraction(1, 2**k)
-        if by_squared_moduli(h_values, [(a, ZERO)]) != "NON_SMOOTHING":
+        if spectra.by_squared_moduli(h_values, [(a, spectra.ZERO)]) != "NON_SMOOTHING":
             return a
     raise AssertionError
 
 
-def _law(values: list[Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
+def _law(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
     h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
-    radius = max(squared_modulus(h, (ONE, ZERO)) for h in h_values)
+    radius = max(spectra.squared_modulus(h, (spectra.ONE, spectra.ZERO)) for h in h_values)
     safe = any(
-        squared_modulus(h, (ONE, ZERO)) == radius
-        and h != (ZERO, ZERO)
+        spectra.squared_modulus(h, (spectra.ONE, spectra.ZERO)) == radius
+        and h != (spectra.ZERO, spectra.ZERO)
         and h[0] * h[0] + h[1] * h[1] + h[0] <= 0
         for h in h_values
     )
@@ -72,25 +58,25 @@ def _law(values: list[Gaussian], points: list[tuple[Fraction, Fraction]]) -> Non
         _smoothing_witness(h_values)
         return
     for u, v in points:
-        assert by_squared_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
+        assert spectra.by_squared_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
 
 
 def _real_law(h_values: list[Fraction]) -> None:
     radius = max((1 + h) ** 2 for h in h_values)
     safe = any((1 + h) ** 2 == radius and -1 <= h < 0 for h in h_values)
     if not safe:
-        _smoothing_witness([(h, ZERO) for h in h_values])
+        _smoothing_witness([(h, spectra.ZERO) for h in h_values])
         return
     for k in range(-99, 100, 9):
-        assert by_squares(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
+        assert spectra.by_squares(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
 
 
-def _maximiser_in_disc(instance: Instance) -> bool:
+def _maximiser_in_disc(instance: given.Instance) -> bool:
     maximisers = exact_dominance(uniform(2), instance.H).consensus
-    return any(value_in_disc(instance.H, mode.value) for mode in maximisers)
+    return any(spectra.value_in_disc(instance.H, mode.value) for mode in maximisers)
 
 
-_PROOF = written(
+_PROOF = by.written(
     "the exact set",
     "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
     "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
@@ -118,14 +104,16 @@ CLAIM = Claim(
     source="ours, sharpening the control statement of arXiv 2401.04301 v3",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TWO_TOKENS,
-        Hypothesis("some maximiser of |1+h_j| lies in the punctured disc", _maximiser_in_disc),
+        given.TWO_TOKENS,
+        given.Hypothesis(
+            "some maximiser of |1+h_j| lies in the punctured disc", _maximiser_in_disc
+        ),
     ),
     evidence=(
         _PROOF,
         LOSES,
         # p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
-        for_all(
+        by.for_all(
             "q p a",
             given=(
                 "0 <= a; a < 1; q <= p; not (-1 <= p and p < 0 and p + q >= -2)",
@@ -135,7 +123,7 @@ CLAIM = Claim(
             then="not (NON_SMOOTHING)",
             name="no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
             at="q=-3, p=-1/2, a=3/4",
-            where=CORNERS,
+            where=by.CORNERS,
         )
         .unless(
             "a maximiser in [-1, 0) admitted",
@@ -148,7 +136,7 @@ CLAIM = Claim(
             "a = 0 is always a witness",
             without="p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
         ),
-        for_all(
+        by.for_all(
             "q p e",
             given=(
                 "q <= p; p < 0; p + q < -2; not (-1 <= p and p < 0 and p + q >= -2)",
@@ -159,7 +147,7 @@ CLAIM = Claim(
             name="the last hypothesis holds for every a close enough to 1",
             at="q=-3, p=-1/2, e=1/10",
         ).unless("whatever e in (0, 1)", without="e*q > 2*(q + 1); e*p > 2 + p + q", given="e < 1"),
-        Searched(
+        by.Searched(
             "complex spectra in fractions",
             st.tuples(
                 st.lists(draw.gaussian_points(2), min_size=1, max_size=3),
@@ -167,6 +155,6 @@ CLAIM = Claim(
             ),
             _law,
         ),
-        Searched("real spectra in fractions", draw.real_spectra(), _real_law),
+        by.Searched("real spectra in fractions", draw.real_spectra(), _real_law),
     ),
 )

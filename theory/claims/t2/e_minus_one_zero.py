@@ -9,29 +9,12 @@ from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.numbers.exact_matrix import (
-    diagonal,
-    dot,
-    layer,
-    matrix,
-    product,
-    transposed,
-    uniform,
-    weighted_mean,
-)
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import spectral_projector, spectrum, stationary
-from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
-SKEW_H = matrix("0 1; 0 -1/2")
-SKEW_PROJECTOR = matrix("1 2; 0 0")
+SKEW_H = exact.matrix("0 1; 0 -1/2")
+SKEW_PROJECTOR = exact.matrix("1 2; 0 0")
 
 
 def _dominant_mode() -> None:
@@ -48,7 +31,7 @@ def _dominant_mode() -> None:
     assert sum(w) == 0
     start = sum(x * row[0] for x, row in zip(w, case.X0, strict=True))
     for depth in (1, 7, 40):
-        X = layer(case.A, case.H, case.X0, depth)
+        X = exact.layer(case.A, case.H, case.X0, depth)
         measured = sum(x * row[0] for x, row in zip(w, X, strict=True))
         assert measured == Fraction(9, 10) ** depth * start
         assert squared_norms(X)[0] * sum(x * x for x in w) >= measured**2
@@ -59,14 +42,14 @@ def _fixed_part() -> None:
     E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it changes: X_L Pi_0 =
     X_0 Pi_0."""
     # X Pi_0 never moves, whatever A is.
-    Pi = transposed(SKEW_PROJECTOR)
-    zero = next(value.factor for value in spectrum(SKEW_H) if value.is_zero)
-    assert spectral_projector(SKEW_H, zero) == SKEW_PROJECTOR
-    assert product(SKEW_PROJECTOR, SKEW_PROJECTOR) == SKEW_PROJECTOR
-    assert product(SKEW_H, SKEW_PROJECTOR) == matrix("0 0; 0 0")
-    X0 = matrix("1 2; 3 5; -1 4")
+    Pi = exact.transposed(SKEW_PROJECTOR)
+    zero = next(value.factor for value in spectra.spectrum(SKEW_H) if value.is_zero)
+    assert spectra.spectral_projector(SKEW_H, zero) == SKEW_PROJECTOR
+    assert exact.product(SKEW_PROJECTOR, SKEW_PROJECTOR) == SKEW_PROJECTOR
+    assert exact.product(SKEW_H, SKEW_PROJECTOR) == exact.matrix("0 0; 0 0")
+    X0 = exact.matrix("1 2; 3 5; -1 4")
     for depth in (1, 5, 30):
-        assert product(layer(A3, SKEW_H, X0, depth), Pi) == product(X0, Pi)
+        assert exact.product(exact.layer(A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
 
 
 def _projector_limit() -> None:
@@ -76,10 +59,10 @@ def _projector_limit() -> None:
     tied at 1, and HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 Pi_0/n||, for every X_0 for which this is
     not 0/0. Pi_0 is not the orthogonal projector."""
     # a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector.
-    X0 = matrix("1 2; 3 5; -1 4")
-    limit = squared_ratio(product(X0, transposed(SKEW_PROJECTOR)))
-    orthogonal = squared_ratio(product(X0, matrix("1 0; 0 0")))
-    reached = squared_ratio(layer(A3, SKEW_H, X0, 300))
+    X0 = exact.matrix("1 2; 3 5; -1 4")
+    limit = squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
+    orthogonal = squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
+    reached = squared_ratio(exact.layer(A3, SKEW_H, X0, 300))
     assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
 
@@ -87,44 +70,46 @@ def _projector_limit() -> None:
 def _complex_limit() -> None:
     """The same for complex a_i with |a_i - 1| < 1."""
     # The circulant of order 3 with weights 7/10, 1/5, 1/10 has complex a_i, |a_i - 1| < 1.
-    A = matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")
+    A = exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")
     # |a - 1|^2 = |3/10 - w/5 - w^2/10|^2 for a primitive cube root w.
     u, v_squared = Fraction(3, 10) + Fraction(3, 20), 3 * Fraction(1, 20) ** 2
     assert u * u + v_squared < 1
-    X0 = matrix("1 2; 3 5; -1 4")
-    limit = squared_ratio(product(X0, transposed(SKEW_PROJECTOR)))
-    assert abs(squared_ratio(layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
+    X0 = exact.matrix("1 2; 3 5; -1 4")
+    limit = squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
+    assert abs(squared_ratio(exact.layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
 def _zero_eigenvalue() -> None:
     """a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an LFC term (1/n
     - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
     # a_1 = 0: the modes (h_j, 0) stay too, as HFC and, unless A is doubly stochastic, as LFC.
-    H, X0 = matrix("0 0; 0 -1"), matrix("1 2; 3 5")
-    expected = squared_ratio(product(X0, matrix("1 0; 0 0")))
-    for A in (uniform(2), matrix("1/4 3/4; 1/4 3/4")):
-        X = layer(A, H, X0, 50)
-        assert layer(A, H, X0, 1) == X, "settled after one layer"
+    H, X0 = exact.matrix("0 0; 0 -1"), exact.matrix("1 2; 3 5")
+    expected = squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
+    for A in (exact.uniform(2), exact.matrix("1/4 3/4; 1/4 3/4")):
+        X = exact.layer(A, H, X0, 50)
+        assert exact.layer(A, H, X0, 1) == X, "settled after one layer"
         assert squared_norms(X)[0] == squared_norms(X0)[0]
         assert squared_ratio(X) != expected
-    assert [row[1:] for row in layer(uniform(2), H, X0, 9)] == matrix("-3/2; 3/2")
-    skew = layer(matrix("1/4 3/4; 1/4 3/4"), H, X0, 9)
+    assert [row[1:] for row in exact.layer(exact.uniform(2), H, X0, 9)] == exact.matrix("-3/2; 3/2")
+    skew = exact.layer(exact.matrix("1/4 3/4; 1/4 3/4"), H, X0, 9)
     assert sum(row[1] for row in skew) == Fraction(-3, 2), "an LFC term"
 
 
 def _negative_eigenvalue() -> None:
     """a_1 < 0 and some h < 0: 1 + h a_1 > 1, NON_SMOOTHING (T2d with p = 0)."""
-    assert verdict(A=matrix("1/4 3/4; 3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
+    assert verdict(A=exact.matrix("1/4 3/4; 3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
 
 
 def _floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0: Matrix) -> None:
     """||HFC_L|| >= ||P X_0 Pi_0|| / ||Pi_0||_F for every L, whatever the row-stochastic A."""
-    H = product(S, diagonal(values), inverse)
-    Pi = transposed(product(S, diagonal(int(value == 0) for value in values), inverse))
-    fixed = product(X0, Pi)
+    H = exact.product(S, exact.diagonal(values), inverse)
+    Pi = exact.transposed(
+        exact.product(S, exact.diagonal(int(value == 0) for value in values), inverse)
+    )
+    fixed = exact.product(X0, Pi)
     size = sum(x * x for row in Pi for x in row)
     for depth, X in exact_state(A, H, X0, [1, 2, 9]).items():
-        assert depth > 0 and product(X, Pi) == fixed
+        assert depth > 0 and exact.product(X, Pi) == fixed
         assert squared_norms(X)[0] * size >= squared_norms(fixed)[0]
     # The exact verdict never says SMOOTHING.
     assert verdict(A=A, H=H).verdict != "SMOOTHING"
@@ -141,13 +126,13 @@ def _with_kernel(draw_from: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, 
 
 def _generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
     """All h in [-1, 0): NON_SMOOTHING; c decays at rho_C and HFC never vanishes."""
-    d, H = len(values), diagonal(values)
+    d, H = len(values), exact.diagonal(values)
     X0 = [row[:d] for row in X0[: len(A)]]
-    pi = stationary(A)
+    pi = spectra.stationary(A)
 
     def t_squared(X: Matrix) -> tuple[Fraction, Fraction]:
-        c = weighted_mean(pi, X)
-        return squared_norms(X)[0], dot(c, c)
+        c = exact.weighted_mean(pi, X)
+        return squared_norms(X)[0], exact.dot(c, c)
 
     states = exact_state(A, H, X0, [1, 40])
     (first_hfc, first_c), (hfc, c) = t_squared(states[1]), t_squared(states[40])
@@ -165,10 +150,10 @@ def _gt12() -> None:
     # X_L = X_0 + L A X_0 W since W^2 = 0 and A^2 = A: HFC never moves, LFC grows like L.
     case = golden_case("GT12")
     for depth in (1, 2, 5, 60):
-        X = layer(case.A, case.H, case.X0, depth)
+        X = exact.layer(case.A, case.H, case.X0, depth)
         first = Fraction(2) + depth * Fraction(7, 2)
         assert squared_norms(X) == (Fraction(13, 2), 2 * (first**2 + Fraction(49, 4)))
-    assert [squared_ratio(layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
+    assert [squared_ratio(exact.layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
         Fraction(13, 170),
         Fraction(13, 373),
         Fraction(13, 1570),
@@ -181,26 +166,26 @@ def _gt14() -> None:
     # Column 1 is constant and stays; column 2 = (1, -1) is halved by every layer.
     case = golden_case("GT14")
     for depth in (1, 2, 5, 10, 60):
-        X = layer(case.A, case.H, case.X0, depth)
+        X = exact.layer(case.A, case.H, case.X0, depth)
         assert squared_ratio(X) == Fraction(1, 4**depth)
 
 
 def _trivial() -> None:
     """n = 1 or P X_0 = 0: HFC = 0 in every layer."""
-    X = layer([[Fraction(1)]], [[Fraction(-1, 2)]], [[Fraction(3)]], 4)
+    X = exact.layer([[Fraction(1)]], [[Fraction(-1, 2)]], [[Fraction(3)]], 4)
     assert squared_norms(X)[0] == 0
-    X = layer(A3, SKEW_H, matrix("1 2; 1 2; 1 2"), 4)
-    assert squared_norms(X)[0] == 0 and verdict(A=A3, H=SKEW_H, X0=matrix("1 2; 1 2; 1 2"))
+    X = exact.layer(A3, SKEW_H, exact.matrix("1 2; 1 2; 1 2"), 4)
+    assert squared_norms(X)[0] == 0 and verdict(A=A3, H=SKEW_H, X0=exact.matrix("1 2; 1 2; 1 2"))
 
 
 def _identity_layer() -> None:
     """h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths."""
-    X0 = matrix("1 2; 3 5; -1 4")
-    assert layer(A3, matrix("0 0; 0 0"), X0, 7) == X0
-    assert verdict(A=A3, H=matrix("0 0; 0 0")).verdict == "TIE"
+    X0 = exact.matrix("1 2; 3 5; -1 4")
+    assert exact.layer(A3, exact.matrix("0 0; 0 0"), X0, 7) == X0
+    assert verdict(A=A3, H=exact.matrix("0 0; 0 0")).verdict == "TIE"
 
 
-_PROOF = written(
+_PROOF = by.written(
     "every case of the closed interval",
     _dominant_mode,
     "By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + "
@@ -221,18 +206,22 @@ _PROOF = written(
 )
 
 
-def _semisimple_at_zero(instance: Instance) -> bool:
-    return all(max(value.factor.jordan) == 1 for value in spectrum(instance.H) if value.is_zero)
+def _semisimple_at_zero(instance: given.Instance) -> bool:
+    return all(
+        max(value.factor.jordan) == 1 for value in spectra.spectrum(instance.H) if value.is_zero
+    )
 
 
-def _not_all_consensus(instance: Instance) -> bool:
+def _not_all_consensus(instance: given.Instance) -> bool:
     """P X_0 Pi_0 != 0, or P X_0 != 0 where 0 is no eigenvalue."""
     if instance.X0 is None:
         return True
-    zero = [value.factor for value in spectrum(instance.H) if value.is_zero]
+    zero = [value.factor for value in spectra.spectrum(instance.H) if value.is_zero]
     if not zero:
         return squared_norms(instance.X0)[0] > 0
-    fixed = product(instance.X0, transposed(spectral_projector(instance.H, zero[0])))
+    fixed = exact.product(
+        instance.X0, exact.transposed(spectra.spectral_projector(instance.H, zero[0]))
+    )
     return squared_norms(fixed)[0] > 0
 
 
@@ -250,25 +239,27 @@ CLAIM = Claim(
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        MINUS_ONE_TO_ZERO,
-        Hypothesis("the eigenvalue 0 of H is semisimple", _semisimple_at_zero),
-        Hypothesis("P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)", _not_all_consensus),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.MINUS_ONE_TO_ZERO,
+        given.Hypothesis("the eigenvalue 0 of H is semisimple", _semisimple_at_zero),
+        given.Hypothesis(
+            "P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)", _not_all_consensus
+        ),
     ),
     evidence=(
         _PROOF,
         EVERY_MODE,
-        for_all(
+        by.for_all(
             "q p a",
-            given=(EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
+            given=(by.EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
             then="not (SMOOTHING)",
             name="Q11b: all h in [-1, 0] never smooths strictly",
             at="q=-1, p=0, a=1/2",
-            where=CORNERS,
+            where=by.CORNERS,
         ).unless("never a tie either", then="NON_SMOOTHING", at="q=-1, p=0, a=1/2"),
-        Searched("the floor in fractions, whatever A", _with_kernel(), _floor_law),
-        Searched(
+        by.Searched("the floor in fractions, whatever A", _with_kernel(), _floor_law),
+        by.Searched(
             "all h in [-1, 0) in fractions",
             st.tuples(
                 draw.attention(2, 3),

@@ -7,12 +7,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import Gaussian, spectrum, squared_modulus
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
 def _farthest() -> Any:
@@ -31,16 +26,16 @@ def _convexity() -> Any:
     return ends - middle - r * (1 - r) * ((u - s) ** 2 + (v - t) ** 2)
 
 
-def _distance(h: Gaussian, a: Gaussian) -> Fraction:
+def _distance(h: spectra.Gaussian, a: spectra.Gaussian) -> Fraction:
     """|h|^2 |a + 1/h|^2."""
     (x, y), (u, v) = h, a
     size = x * x + y * y
     return size * ((u + x / size) ** 2 + (v - y / size) ** 2)
 
 
-def _law(h: Gaussian, points: list[Gaussian], weights: list[int]) -> None:
+def _law(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]) -> None:
     assume(any(h) and sum(weights[: len(points)]) > 0)
-    values = [squared_modulus(h, a) for a in points]
+    values = [spectra.squared_modulus(h, a) for a in points]
     assert values == [_distance(h, a) for a in points]
     # A mixture of the points is never farther, and strictly nearer unless it is one of them.
     used = weights[: len(points)]
@@ -48,7 +43,7 @@ def _law(h: Gaussian, points: list[Gaussian], weights: list[int]) -> None:
         sum((w * a[k] for w, a in zip(used, points, strict=True)), Fraction(0)) / sum(used)
         for k in (0, 1)
     )
-    mixed = squared_modulus(h, (inside[0], inside[1]))
+    mixed = spectra.squared_modulus(h, (inside[0], inside[1]))
     assert mixed <= max(values)
     assert mixed < max(values) or inside in points
 
@@ -61,8 +56,8 @@ def _real_line() -> None:
     assert _distance(h, (Fraction(1, 2), zero)) == Fraction(1, 16)
 
 
-def _nonsingular(instance: Instance) -> bool:
-    return not any(value.is_zero for value in spectrum(instance.H))
+def _nonsingular(instance: given.Instance) -> bool:
+    return not any(value.is_zero for value in spectra.spectrum(instance.H))
 
 
 CLAIM = Claim(
@@ -74,19 +69,19 @@ CLAIM = Claim(
     latex=r"|1+ha| = |h|\,\big|a-(-\tfrac1h)\big|",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(Hypothesis("every eigenvalue of H considered is non-zero", _nonsingular),),
+    hypotheses=(given.Hypothesis("every eigenvalue of H considered is non-zero", _nonsingular),),
     evidence=(
-        Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
-        Symbolic("strict convexity of the squared distance", _convexity),
+        by.Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
+        by.Symbolic("strict convexity of the squared distance", _convexity),
         # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2, and the identity before.
-        for_all(
+        by.for_all(
             "A B D r",
             given="0 < r; r < 1; D > 0",
             then="r*A + (1-r)*B - r*(1-r)*D < A or r*A + (1-r)*B - r*(1-r)*D < B",
             name="a point strictly between a != b is strictly closer to z than one of them",
             at="A=1, B=0, D=1, r=1/2",
         ).unless("a = b admitted", without="D > 0", given="D >= 0"),
-        written(
+        by.written(
             "from distances to hulls",
             _real_line,
             "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
@@ -97,7 +92,7 @@ CLAIM = Claim(
             "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
             "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
         ),
-        Searched(
+        by.Searched(
             "in fractions",
             st.tuples(
                 draw.gaussian_points(),

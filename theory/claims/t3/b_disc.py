@@ -5,36 +5,32 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import Gaussian, by_squared_moduli, squared_modulus
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 
 _FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"
 _CONSENSUS = "(1+x)**2 + y**2"
 _MODE = "(1+x*u-y*v)**2 + (x*v+y*u)**2"
 
 
-def _law(h: Gaussian, a: Gaussian) -> None:
+def _law(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
     (x, y), (u, v) = h, a
     g = 1 - u * u - v * v
     centre, radius = (-(1 - u) / g, -v / g), ((1 - u) ** 2 + v * v) / g**2
     distance = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
-    consensus = squared_modulus((x, y), (Fraction(1), Fraction(0)))
-    mode = squared_modulus((x, y), (u, v))
+    consensus = spectra.squared_modulus((x, y), (Fraction(1), Fraction(0)))
+    mode = spectra.squared_modulus((x, y), (u, v))
     assert (consensus < mode) == (distance < radius)
     assert (consensus == mode) == (distance == radius)
     assert centre[0] ** 2 + centre[1] ** 2 == radius, "0 lies on the boundary"
 
 
-def _matrix_law(attention: tuple[Matrix, list[Gaussian]], h: Gaussian, s: Fraction) -> None:
+def _matrix_law(
+    attention: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian, s: Fraction
+) -> None:
     (A, a_values), (x, y) = attention, h
     # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
     H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
-    expected = by_squared_moduli([(x, y), (x, -y)], a_values)
+    expected = spectra.by_squared_moduli([(x, y), (x, -y)], a_values)
     assert verdict(A=A, H=H).verdict == expected
 
 
@@ -49,9 +45,9 @@ CLAIM = Claim(
     r"\Big|h+\tfrac{1-\bar a}{1-|a|^2}\Big| < \tfrac{|1-a|}{1-|a|^2}",
     source="ours",
     on_record=Status.PROVED,
-    hypotheses=(POSITIVE, TWO_TOKENS),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
-        for_all(
+        by.for_all(
             "x y u v",
             then=f"{_CONSENSUS} - ({_MODE}) == {_FORM}",
             name="|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
@@ -59,7 +55,7 @@ CLAIM = Claim(
         ).unless(
             "conj a for a", then=f"{_CONSENSUS} - ({_MODE}) == {_FORM.replace('+ y*v', '- y*v')}"
         ),
-        for_all(
+        by.for_all(
             "x y u v",
             given="u*u + v*v < 1",
             then=f"Iff({_CONSENSUS} < {_MODE}, {_FORM} < 0)",
@@ -69,7 +65,7 @@ CLAIM = Claim(
             "by Re h alone", then=f"Iff({_CONSENSUS} < {_MODE}, x < 0)", at="x=-1/2, y=-1, u=0, v=0"
         ),
         # Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
-        for_all(
+        by.for_all(
             "x y u v g",
             given="g > 0",
             then="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y+v)**2 < (1-u)**2 + "
@@ -83,7 +79,7 @@ CLAIM = Claim(
             "v**2)",
             at="x=0, y=1/2, u=0, v=-1/2, g=3/4",
         ),
-        for_all(
+        by.for_all(
             "h u v",
             given="u*u + v*v < 1",
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1-u*u-v*v) > -2*(1-u))",
@@ -94,8 +90,8 @@ CLAIM = Claim(
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
             at="h=-2, u=0, v=1/2",
         ),
-        Searched("in fractions", st.tuples(draw.gaussian_points(), draw.gaussian_disc()), _law),
-        Searched(
+        by.Searched("in fractions", st.tuples(draw.gaussian_points(), draw.gaussian_disc()), _law),
+        by.Searched(
             "the verdict over all pairs against the exact one on matrices",
             st.tuples(
                 draw.circulant_attention(),

@@ -9,25 +9,13 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, identity, matrix, plus, scaled
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import (
-    Gaussian,
-    by_squared_moduli,
-    in_disc,
-    squared_modulus,
-)
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS, is_positive
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.dominance import in_universal_disc
 
 # By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
 # better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).
 LOSES = (
-    for_all(
+    by.for_all(
         "x y u v",
         given="u*u + v*v < 1; x*x + y*y + x <= 0; x < 0; y >= 0; v >= 0",
         then="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) - 2*y*v < 0",
@@ -84,32 +72,32 @@ def _contraction_example() -> None:
     K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
     # K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10).
     H = scaled("1/2", plus(matrix("0 -1; 1 0"), identity(2), -1))
-    assert matrix("-1/2 -1/2; 1/2 -1/2") == H and in_disc(H)
+    assert matrix("-1/2 -1/2; 1/2 -1/2") == H and spectra.in_disc(H)
     for n in (2, 3):
         for k in range(10):
             A = flat(Fraction(k, 10), n)
-            assert is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
+            assert given.is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
 def _needed() -> None:
     """Neither condition can be dropped."""
     # 1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc.
-    assert not in_disc(matrix("0 0; 0 -1/2"))
+    assert not spectra.in_disc(matrix("0 0; 0 -1/2"))
     outside = matrix("-1/2 -11/20; 11/20 -1/2")
-    assert not in_disc(outside)
+    assert not spectra.in_disc(outside)
     assert verdict(A=flat(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
 
 
-def _law(h: Gaussian, point: Gaussian) -> None:
+def _law(h: spectra.Gaussian, point: spectra.Gaussian) -> None:
     (x, y), (u, v) = h, point
-    consensus = squared_modulus((x, y), (Fraction(1), Fraction(0)))
+    consensus = spectra.squared_modulus((x, y), (Fraction(1), Fraction(0)))
     if in_universal_disc_exact(x, y):
-        assert max(squared_modulus((x, y), (u, s * v)) for s in (1, -1)) > consensus
+        assert max(spectra.squared_modulus((x, y), (u, s * v)) for s in (1, -1)) > consensus
         return
     size = x * x + y * y
     assume(size > 0)
     a = -x / size if x <= 0 else Fraction(0)
-    assert 0 <= a < 1 and squared_modulus((x, y), (a, Fraction(0))) < consensus
+    assert 0 <= a < 1 and spectra.squared_modulus((x, y), (a, Fraction(0))) < consensus
 
 
 def in_universal_disc_exact(x: Fraction, y: Fraction) -> bool:
@@ -123,10 +111,12 @@ def _code_law(*h: Fraction) -> None:
     assert in_universal_disc(complex(float(x), float(y))) == in_universal_disc_exact(x, y)
 
 
-def _matrix_law(attention: tuple[Matrix, list[Gaussian]], points: list[Gaussian]) -> None:
+def _matrix_law(
+    attention: tuple[Matrix, list[spectra.Gaussian]], points: list[spectra.Gaussian]
+) -> None:
     A, a_values = attention
     values = [(x, s * y) for x, y in points for s in (1, -1)]
-    assert by_squared_moduli(values, a_values) == "NON_SMOOTHING"
+    assert spectra.by_squared_moduli(values, a_values) == "NON_SMOOTHING"
     x, y = points[0]
     assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "NON_SMOOTHING"
 
@@ -145,16 +135,20 @@ CLAIM = Claim(
     source="ours, extending the control statement of arXiv 2401.04301 v3 to complex spectra",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        Hypothesis("every eigenvalue of H has |h + 1/2| <= 1/2 and h != 0", lambda i: in_disc(i.H)),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.Hypothesis(
+            "every eigenvalue of H has |h + 1/2| <= 1/2 and h != 0", lambda i: spectra.in_disc(i.H)
+        ),
     ),
     evidence=(
         LOSES,
-        Symbolic("the form of the query, and its symmetry under conjugation", _conjugate_residual),
-        Symbolic("|h + 1/2| <= 1/2 iff Re(1/h) <= -1", _inverse_residual),
-        Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, complete=False),
-        for_all(
+        by.Symbolic(
+            "the form of the query, and its symmetry under conjugation", _conjugate_residual
+        ),
+        by.Symbolic("|h + 1/2| <= 1/2 iff Re(1/h) <= -1", _inverse_residual),
+        by.Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, complete=False),
+        by.for_all(
             "x y a",
             given="x <= 0; x*x + y*y + x > 0; a*(x*x + y*y) == -x",
             then="0 <= a < 1 and (1+x)**2 + y**2 > (1+x*a)**2 + (y*a)**2",
@@ -166,14 +160,14 @@ CLAIM = Claim(
             given="x < 0; x*x + y*y + x == 0",
             at="x=-1/2, y=1/2, a=1",
         ),
-        for_all(
+        by.for_all(
             "x y",
             given="x > 0",
             then="(1+x)**2 + y**2 > 1",
             name="Q16b: outside with Re h > 0, a = 0 loses to consensus",
             at="x=1, y=0",
         ).unless("Re h >= 0", without="x > 0", given="x >= 0"),
-        written(
+        by.written(
             "from one pair to matrices",
             "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
             "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
@@ -188,9 +182,9 @@ CLAIM = Claim(
             _contraction_example,
             _needed,
         ),
-        Searched("in fractions", st.tuples(draw.gaussian_points(2), draw.gaussian_disc()), _law),
-        Searched("the set as computed", draw.gaussian_points(2), _code_law),
-        Searched(
+        by.Searched("in fractions", st.tuples(draw.gaussian_points(2), draw.gaussian_disc()), _law),
+        by.Searched("the set as computed", draw.gaussian_points(2), _code_law),
+        by.Searched(
             "the exact verdict on matrices",
             st.tuples(draw.circulant_attention(), st.lists(_INSIDE, min_size=1, max_size=2)),
             _matrix_law,

@@ -4,23 +4,11 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import (
-    Gaussian,
-    attention_values,
-    spectrum,
-    squared_modulus,
-    within,
-)
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
 EVERY_MODE = (
-    for_all(
+    by.for_all(
         "h u v",
         given="u*u + v*v < 1; -1 <= h; h < 0",
         then="(1+h)**2 < (1+h*u)**2 + (h*v)**2",
@@ -32,14 +20,16 @@ EVERY_MODE = (
 )
 
 
-def _law(h: Fraction, a: Gaussian) -> None:
+def _law(h: Fraction, a: spectra.Gaussian) -> None:
     real = (h, Fraction(0))
-    assert squared_modulus(real, a) > squared_modulus(real, (Fraction(1), Fraction(0)))
+    assert spectra.squared_modulus(real, a) > spectra.squared_modulus(
+        real, (Fraction(1), Fraction(0))
+    )
 
 
 def _matrix_law(A: Matrix, h: Fraction) -> None:
-    value = spectrum([[h]])[0]
-    for a in attention_values(A):
+    value = spectra.spectrum([[h]])[0]
+    for a in spectra.attention_values(A):
         assert compare(Mode(a, value), Mode(None, value))[0] == 1
 
 
@@ -53,24 +43,24 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.PROVED,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        Hypothesis(
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.Hypothesis(
             "every eigenvalue of H is real and in [-1, 0)",
-            lambda i: within(i.H, lambda h: -1 <= h < 0),
+            lambda i: spectra.within(i.H, lambda h: -1 <= h < 0),
         ),
     ),
     evidence=(
         EVERY_MODE,
-        for_all(
+        by.for_all(
             "h u v r",
             given="u*u + v*v == r*r; 0 <= r; r < 1; -1 <= h; h < 0",
             then="(1+h*u)**2 + (h*v)**2 >= (1+h*r)**2 and 1 + h*r > 1 + h",
             name="|1+ha| >= 1 - |h||a|, as squares",
             at="h=-1, u=0, v=1/2, r=1/2",
         ).unless("any h", without="-1 <= h; h < 0", at="h=1, u=0, v=0, r=0"),
-        Searched("in fractions", st.tuples(_INTERVAL, draw.gaussian_disc()), _law),
-        Searched(
+        by.Searched("in fractions", st.tuples(_INTERVAL, draw.gaussian_disc()), _law),
+        by.Searched(
             "every exact eigenvalue of a positive A",
             st.tuples(draw.attention(2, 4), _INTERVAL),
             _matrix_law,

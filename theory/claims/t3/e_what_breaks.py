@@ -7,30 +7,18 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, scaled, uniform
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.all_depths import symbolic
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import (
-    ONE,
-    ZERO,
-    Gaussian,
-    by_squared_moduli,
-    by_squares,
-    squared_modulus,
-)
 from oversmoothing.theory.proofs.instances import C3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 _GT8 = matrix("-1/2 -2; 2 -1/2")
 # Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
 C4 = scaled("1/20", matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
-C4_VALUES: list[Gaussian] = [
+C4_VALUES: list[spectra.Gaussian] = [
     (Fraction(1, 10), Fraction(2, 5)),
     (Fraction(1, 10), Fraction(-2, 5)),
-    (ZERO, ZERO),
+    (spectra.ZERO, spectra.ZERO),
 ]
 
 
@@ -38,8 +26,8 @@ def _negative_real_part() -> None:
     """GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient has a = 0 and
     modulus 1."""
     values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
-    assert squared_modulus(values[0], (ONE, ZERO)) == Fraction(17, 4)
-    assert by_squared_moduli(values, [(ZERO, ZERO)]) == "SMOOTHING"
+    assert spectra.squared_modulus(values[0], (spectra.ONE, spectra.ZERO)) == Fraction(17, 4)
+    assert spectra.by_squared_moduli(values, [(spectra.ZERO, spectra.ZERO)]) == "SMOOTHING"
     assert verdict(A=uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
@@ -74,21 +62,23 @@ def _not_the_smallest() -> None:
     = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000."""
     # h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win.
     h = Fraction(-21, 10)
-    by_smallest = real_verdict(h, h, ZERO)
-    assert by_smallest == by_squares([h], [ZERO]) == "SMOOTHING"
-    moduli = [squared_modulus((h, ZERO), a) for a in C4_VALUES]
-    assert moduli == [Fraction(13297, 10000), Fraction(13297, 10000), ONE]
-    assert squared_modulus((h, ZERO), (ONE, ZERO)) == Fraction(121, 100)
+    by_smallest = real_verdict(h, h, spectra.ZERO)
+    assert by_smallest == spectra.by_squares([h], [spectra.ZERO]) == "SMOOTHING"
+    moduli = [spectra.squared_modulus((h, spectra.ZERO), a) for a in C4_VALUES]
+    assert moduli == [Fraction(13297, 10000), Fraction(13297, 10000), spectra.ONE]
+    assert spectra.squared_modulus((h, spectra.ZERO), (spectra.ONE, spectra.ZERO)) == Fraction(
+        121, 100
+    )
     assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
 
 
-def _hull_law(first: tuple[Matrix, list[Gaussian]], h: Gaussian) -> None:
+def _hull_law(first: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian) -> None:
     """Whatever dominates for h, no eigenvalue inside the hull exceeds it (T3a)."""
     _, values = first
-    points = [*values, (ONE, ZERO)]
-    largest = max(squared_modulus(h, a) for a in points)
-    middle = (sum((u for u, _ in points), ZERO) / len(points), ZERO)
-    assert squared_modulus(h, middle) <= largest
+    points = [*values, (spectra.ONE, spectra.ZERO)]
+    largest = max(spectra.squared_modulus(h, a) for a in points)
+    middle = (sum((u for u, _ in points), spectra.ZERO) / len(points), spectra.ZERO)
+    assert spectra.squared_modulus(h, middle) <= largest
 
 
 CLAIM = Claim(
@@ -105,14 +95,14 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     evidence=(
-        written(
+        by.written(
             "three counterexamples",
             _negative_real_part,
             _mildest,
             _positive_real_part,
             _not_the_smallest,
         ),
-        Searched(
+        by.Searched(
             "the mean of the spectrum never dominates",
             st.tuples(draw.circulant_attention(), draw.gaussian_points()),
             _hull_law,

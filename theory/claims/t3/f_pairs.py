@@ -17,15 +17,8 @@ from oversmoothing.theory.claims.t3.minors import (
 )
 from oversmoothing.theory.depth.ratios import exact_state, squared_ratio
 from oversmoothing.theory.numbers.exact_matrix import dot, layer, matrix
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import Gaussian, squared_modulus
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -177,10 +170,13 @@ def _negative_multiplier() -> None:
     assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
 
 
-def _law(h: Gaussian, a: Gaussian) -> None:
+def _law(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
     (x, y), (u, v) = h, a
-    first, second = squared_modulus((x, y), (u, v)), squared_modulus((x, y), (u, -v))
-    assert first == squared_modulus((x, -y), (u, -v))
+    first, second = (
+        spectra.squared_modulus((x, y), (u, v)),
+        spectra.squared_modulus((x, y), (u, -v)),
+    )
+    assert first == spectra.squared_modulus((x, -y), (u, -v))
     assert first - second == -4 * y * v
 
 
@@ -194,7 +190,7 @@ def _winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
         assert a * h < 0
 
 
-def _one_pair(instance: Instance) -> bool:
+def _one_pair(instance: given.Instance) -> bool:
     """One dominant pair up to conjugation, of simple eigenvalues."""
     modes = exact_dominance(instance.A, instance.H).dominant()
     factors = [value.factor for m in modes for value in (m.value, m.attention) if value is not None]
@@ -202,7 +198,7 @@ def _one_pair(instance: Instance) -> bool:
     return simple and len({mode.structural for mode in modes}) == 1
 
 
-_PROOF = written(
+_PROOF = by.written(
     "rank and cosines of the limit",
     "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
     "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
@@ -238,13 +234,13 @@ CLAIM = Claim(
     source="ours, limiting the rank-collapse statement of arXiv 2401.04301",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        Hypothesis("one dominant pair up to conjugation, of simple eigenvalues", _one_pair),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.Hypothesis("one dominant pair up to conjugation, of simple eigenvalues", _one_pair),
     ),
     evidence=(
-        Symbolic("the moduli of the four pairs", _conjugate_pairs),
-        for_all(
+        by.Symbolic("the moduli of the four pairs", _conjugate_pairs),
+        by.for_all(
             "x y u v",
             then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) "
             "and Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
@@ -255,22 +251,22 @@ CLAIM = Claim(
             then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v > 0)",
         ),
         # Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
-        for_all(
+        by.for_all(
             "a b c d s t",
             given="s*s + t*t == 1",
             then="(s*a - t*b)*(s*d + t*c) - (s*c - t*d)*(s*b + t*a) == a*d - b*c",
             name="the determinant of two rows does not see the phase s, |s| = 1",
             at="a=1, b=0, c=0, d=1, s=1, t=0",
         ).unless("for every s", without="s*s + t*t == 1", at="a=1, b=0, c=0, d=1, s=2, t=0"),
-        Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
-        Symbolic("the norm of Re(v w^T)", _norm_residual),
+        by.Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
+        by.Symbolic("the norm of Re(v w^T)", _norm_residual),
         _PROOF,
-        Searched(
+        by.Searched(
             "the moduli in fractions",
             st.tuples(draw.gaussian_points(), draw.gaussian_points()),
             _law,
         ),
-        Searched(
+        by.Searched(
             "the exact dominant pairs",
             st.tuples(draw.attention(3, 4), draw.with_complex_pair()),
             _winner_law,

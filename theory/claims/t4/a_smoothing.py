@@ -13,21 +13,19 @@ from oversmoothing.theory.layer.symbolic import (
     symbolic_matrix,
 )
 from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix, weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import BITS, certain, is_zero, vanishes
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    ROW_STOCHASTIC,
-    SMOOTHING,
-    TWO_TOKENS,
-    contains_both_radii,
-)
 from oversmoothing.theory.proofs.instances import AA, J2
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import (
+    BITS,
+    Claim,
+    Matrix,
+    Status,
+    by,
+    certain,
+    draw,
+    given,
+    is_zero,
+    vanishes,
+)
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -65,7 +63,7 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     found = exact_dominance(A, H)
     assume(found.comparison == 1)
     rho_c, rho_q = radii(found)
-    assume(rho_q / rho_c < 0.98 and contains_both_radii(A, H, X0))
+    assume(rho_q / rho_c < 0.98 and given.contains_both_radii(A, H, X0))
     X = far_state(A, H, X0, rho_q / rho_c, 20)
     assert cosines(X).min() > 1 - 1e-6, "a pair of tokens does not point the same way"
     assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "HFC/LFC does not vanish"
@@ -81,7 +79,7 @@ _CASES = (
 )
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """Simple, negative, complex, defective and repeated dominant h, at 500 layers in balls."""
     for A, H, X0 in _CASES:
         X = measured.states(A, H, X0, [500], BITS)[500]
@@ -100,9 +98,9 @@ CLAIM = Claim(
     r"\cos(x_i,x_k)\to1,\quad \mathrm{erank}\to1",
     source="ours; the three notions are those of arXiv 2401.04301",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, SMOOTHING, GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.SMOOTHING, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "decoupling, a left eigenvector, and Weyl",
             _autonomous,
             _left_vector,
@@ -118,7 +116,7 @@ CLAIM = Claim(
             sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at (1, 0, ..., 0).""",
         ),
         # A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
-        for_all(
+        by.for_all(
             "p q t",
             given="0 <= t; t < 1; p**2 + q**2 <= t**2",
             then="1 + p > 0 and (1+p)**2 >= (1-t**2)*((1+p)**2 + q**2)",
@@ -131,8 +129,8 @@ CLAIM = Claim(
             then="(1+p)**2 >= (1-t**2/2)*((1+p)**2 + q**2)",
             at="p=-9/25, q=12/25, t=3/5",
         ),
-        Certified("simple, negative, complex, defective, repeated h", _certify),
-        Searched("far states of generic smoothing cases", draw.exact_cases(3, 2), _law),
+        by.Certified("simple, negative, complex, defective, repeated h", _certify),
+        by.Searched("far states of generic smoothing cases", draw.exact_cases(3, 2), _law),
     ),
     further="the speed is T5; the exceptional subspace is followed in T4e",
 )

@@ -12,24 +12,19 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
-from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import BITS, certain
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled, Step, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import stationary
-from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    NON_SMOOTHING,
-    ONE_REAL_PAIR,
-    POSITIVE,
-    TWO_TOKENS,
-    single_pair,
-)
 from oversmoothing.theory.proofs.instances import A3, CAUSAL_MEANS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import (
+    BITS,
+    Claim,
+    Status,
+    by,
+    certain,
+    draw,
+    exact,
+    given,
+    spectra,
+)
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
@@ -68,7 +63,7 @@ def _orthogonal() -> None:
     # (1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5.
     v = exact.column("-1 -1 7")
     assert exact.product(A3, v) == exact.scaled("1/5", v) and exact.weighted_mean(
-        stationary(A3), v
+        spectra.stationary(A3), v
     ) == [0]
 
 
@@ -81,7 +76,7 @@ def _converse() -> None:
 
 def _causal() -> None:
     """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
-    assert stationary(CAUSAL_MEANS) == [1, 0, 0]
+    assert spectra.stationary(CAUSAL_MEANS) == [1, 0, 0]
     for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
         assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)
 
@@ -106,7 +101,7 @@ def _cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, int]:
 def _law(A: Matrix, H: Matrix, seed: int) -> None:
     found = exact_dominance(A, H)
     assert found.comparison == -1, "h in [-1, 0) must not smooth"
-    assume(single_pair(found))
+    assume(given.single_pair(found))
     a = attention_spectrum(to_float(A)).values
     h = np.linalg.eigvals(to_float(H))
     values, vectors = np.linalg.eig(to_float(A))
@@ -128,7 +123,7 @@ def _law(A: Matrix, H: Matrix, seed: int) -> None:
     assert abs(mean - float(mean_cosine(plus, n - plus))) < 1e-5
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
     X0 = exact.matrix("1 2; 3 1; -2 5")
     X = measured.states(A3, exact.diagonal("-1/2 -1/3"), X0, [2000], BITS)[2000]
@@ -152,9 +147,15 @@ CLAIM = Claim(
     source="ours, on the angle convergence of arXiv 2401.04301; positivity of mu and the converse "
     "for pi sharpen it",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, NON_SMOOTHING, ONE_REAL_PAIR, GENERIC),
+    hypotheses=(
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.NON_SMOOTHING,
+        given.ONE_REAL_PAIR,
+        given.GENERIC,
+    ),
     evidence=(
-        written(
+        by.written(
             "projectors, and pi^T v = 0",
             """The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same
             modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by
@@ -172,18 +173,18 @@ CLAIM = Claim(
             _counts,
             _converse,
         ),
-        Symbolic("the mean cosine by counting pairs", _mean, complete=False),
-        Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
-        for_all(
+        by.Symbolic("the mean cosine by counting pairs", _mean, complete=False),
+        by.Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "1 + h*a <= 0"),
+            given=(by.EIGENVALUE, "1 + h*a <= 0"),
             then="(1+h)**2 > (1+h*a)**2",
             name="a real multiplier 1 + ha <= 0 is always beaten by consensus",
             at="h=-4, a=1/2",
         )
         .unless("a = 1 allowed", without="a < 1", given="a <= 1")
         .unless("mu up to 1/2", without="1 + h*a <= 0", given="1 + h*a <= 1/2"),
-        for_all(
+        by.for_all(
             "p q s u v w",
             given="p > 0; q > 0; s > 0; p*u + q*v + s*w == 0; u >= 0; v >= 0; w >= 0",
             then="u == 0 and v == 0 and w == 0",
@@ -191,11 +192,11 @@ CLAIM = Claim(
             at="p=1, q=1, s=1, u=0, v=0, w=0",
             complete=False,
         ).unless("pi >= 0", without="q > 0; s > 0", given="q >= 0; s >= 0"),
-        Certified("A3 at 2000 layers", _certify),
-        Searched("cosines and their mean at far depths", _cases(), _law),
-        written(
+        by.Certified("A3 at 2000 layers", _certify),
+        by.Searched("cosines and their mean at far depths", _cases(), _law),
+        by.written(
             "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
-            Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
+            by.Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
             _causal_collapse,
             complete=False,
         ),

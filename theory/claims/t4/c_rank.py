@@ -12,23 +12,10 @@ from oversmoothing.theory.claims.t4.far_states import term_rank
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import exact_state
-from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import certain
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    Measurement,
-    Searched,
-    Settled,
-    Simulated,
-)
-from oversmoothing.theory.proofs.exact_spectrum import projector
-from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, SEMISIMPLE
 from oversmoothing.theory.proofs.instances import J2, ROTATING
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, certain, draw, exact, given, spectra
 
 Pattern = list[list[bool]]
 
@@ -101,7 +88,9 @@ def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], seed: int) 
         np.random.default_rng(seed).integers(-(10**6), 10**6, (len(a), len(h)))
     )
     blocks = {
-        (x, y): exact.product(projector(A, x), X0, exact.transposed(projector(H, y)))
+        (x, y): exact.product(
+            spectra.projector(A, x), X0, exact.transposed(spectra.projector(H, y))
+        )
         for x in set(a)
         for y in set(h)
     }
@@ -166,7 +155,7 @@ def _liminf_is_zero() -> None:
     assert exact.characteristic(ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
 
 
-def _certify_swing(effort: Effort) -> Settled:
+def _certify_swing(effort: by.Effort) -> by.Settled:
     """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
     H, X0 = exact.diagonal("-1/2 -3/2"), exact.matrix("1 2; 3 5; -2 1")
     found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
@@ -177,7 +166,7 @@ def _certify_swing(effort: Effort) -> Settled:
     yield from (True, True)
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     """sigma_i/sigma_1 at 600 layers against the singular values of the leading matrix."""
     rows = []
     rng = np.random.default_rng(effort.seed)
@@ -200,7 +189,7 @@ def _measure(effort: Effort) -> list[Measurement]:
             ratios = [float((s / sigma[0]).mid()) for s in sigma]
         for i in range(1, len(ratios)):
             limit = float(expected[i] / expected[0])
-            rows.append(Measurement(f"{name}: sigma_{i + 1}/sigma_1", limit, ratios[i], 1e-9))
+            rows.append(by.Measurement(f"{name}: sigma_{i + 1}/sigma_1", limit, ratios[i], 1e-9))
     return rows
 
 
@@ -217,9 +206,9 @@ CLAIM = Claim(
     r"\sigma_2/\sigma_1\to0\iff r_\sigma=\max_{i\ne k,\,j\ne l}|\mu_{ij}\mu_{kl}|/\rho^2<1",
     source="ours; A need not even be stochastic",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, SEMISIMPLE, GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.SEMISIMPLE, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "minors, matchings and almost periodicity",
             """Let V, U hold bases adapted to the generalised eigenspaces of A and of H, X_0 = V C
             U^T: a linear bijection between complex X_0 and complex C. Blocks of smaller modulus are
@@ -241,16 +230,16 @@ CLAIM = Claim(
             some k x k sub-pattern of D has a single perfect matching (its minor has constant
             modulus).""",
         ),
-        Searched("rank of the leading matrix, exactly, against the matching", _patterns(), _law),
-        written(
+        by.Searched("rank of the leading matrix, exactly, against the matching", _patterns(), _law),
+        by.written(
             "generic means outside a null set: exact exceptions, and a liminf of 0",
             _rank_one_start,
             _alternating,
             _liminf_is_zero,
             complete=False,
         ),
-        Certified("the swing of sigma_2/sigma_1 with an irrational phase", _certify_swing),
-        Simulated("limits of sigma_i/sigma_1 with a threefold a = 2/5", _measure),
+        by.Certified("the swing of sigma_2/sigma_1 with an irrational phase", _certify_swing),
+        by.Simulated("limits of sigma_i/sigma_1 with a threefold a = 2/5", _measure),
     ),
     further="defective dominant eigenvalues: only the exponent r_sigma survives (T5b)",
 )

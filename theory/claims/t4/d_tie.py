@@ -6,23 +6,8 @@ import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import projector, stationary
-from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    POSITIVE,
-    SEMISIMPLE,
-    TIE,
-    TWO_TOKENS,
-    contains_both_radii,
-)
 from oversmoothing.theory.proofs.instances import AA, AQ, ROTATING
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
 def _collapse() -> None:
@@ -61,7 +46,7 @@ def _unbounded() -> None:
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
     # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
     H, X0 = exact.matrix("-2"), exact.column("3 -2 -1/2")
-    pi = stationary(ROTATING)
+    pi = spectra.stationary(ROTATING)
     (c,) = exact.weighted_mean(pi, X0)
     states = exact_state(ROTATING, H, X0, list(range(12)))
     parts = [sum(x[0] for x in state) / 3 - (-1) ** depth * c for depth, state in states.items()]
@@ -84,9 +69,12 @@ def _law(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
     """h = -2/(1+a) ties; the ratio is exactly what the projectors say, at every depth."""
     A, a = attention
     h = -2 / (1 + a)
-    assume(contains_both_radii(A, [[h]], X0))
+    assume(given.contains_both_radii(A, [[h]], X0))
     # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
-    one, two = exact.product(projector(A, Fraction(1)), X0), exact.product(projector(A, a), X0)
+    one, two = (
+        exact.product(spectra.projector(A, Fraction(1)), X0),
+        exact.product(spectra.projector(A, a), X0),
+    )
     states = exact_state(A, [[h]], X0, [4, 5, 20, 21])
     for depth, state in states.items():
         S = exact.plus(two, one, (-1) ** depth)
@@ -108,9 +96,9 @@ CLAIM = Claim(
     r"\liminf \tfrac{\|HFC\|}{\|LFC\|}<\infty",
     source="ours; the possible unboundedness corrects an earlier 'finite or oscillates'",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, TIE, SEMISIMPLE, GENERIC),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.TIE, given.SEMISIMPLE, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "the leading trigonometric polynomial",
             """Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L E_a
             X_0 E_h^T over the dominant (a, h), a trigonometric polynomial in L, bounded. It has
@@ -125,16 +113,16 @@ CLAIM = Claim(
             _collapse,
             _unbounded,
         ),
-        for_all(
+        by.for_all(
             "h a rho",
-            given=(EIGENVALUE, "1 + h*a <= 0; (1+h)**2 <= rho**2"),
+            given=(by.EIGENVALUE, "1 + h*a <= 0; (1+h)**2 <= rho**2"),
             then="(1+h*a)**2 < rho**2",
             name="a real multiplier 1 + ha <= 0 cannot tie with consensus",
             at="h=-3, a=1/2, rho=3",
         )
         .unless("mu up to 1/3", without="1 + h*a <= 0", given="1 + h*a <= 1/3")
         .unless("a = 1 allowed", without="a < 1", given="a <= 1"),
-        Searched(
+        by.Searched(
             "one feature at the tie, exactly",
             draw.two_token_attention().flatmap(
                 lambda drawn: draw.states(2, 1).map(lambda X0: (drawn, X0))

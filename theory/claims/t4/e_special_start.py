@@ -11,16 +11,19 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import BITS, is_zero
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.exact_spectrum import projector, squared_deviation, stationary
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, consensus, content, simple_one
 from oversmoothing.theory.proofs.instances import A3, AA, J2
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import (
+    BITS,
+    Claim,
+    Status,
+    by,
+    draw,
+    exact,
+    given,
+    is_zero,
+    spectra,
+)
 
 
 def _blocks_are_invariant() -> None:
@@ -45,7 +48,7 @@ def _spectrum_in_minus_one_zero() -> None:
     """A spectrum in [-1, 0] can therefore smooth from a special X_0."""
     # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
     H, X0 = exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
-    assert content(AA, H, X0).comparison == 1
+    assert given.content(AA, H, X0).comparison == 1
     for depth in range(1, 12):
         hfc, lfc = squared_norms(exact.layer(AA, H, X0, depth))
         assert hfc / lfc == Fraction(1, 4) ** depth
@@ -57,7 +60,7 @@ def _rank_is_only_bounded() -> None:
     # x y^T with every pair present keeps rank 1; the matching of its present pairs is 3.
     A, H = exact.flat(Fraction(2, 5), 4), exact.identity(5, Fraction(-1, 2))
     X = exact.from_integers([x * y for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5))
-    assert sum(x[0] for x in X) != 0 and not consensus(X)
+    assert sum(x[0] for x in X) != 0 and not given.consensus(X)
     assert to_flint(exact.layer(A, H, X, 2)).rank() == 1
 
 
@@ -88,13 +91,15 @@ def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: li
     kept: dict[bool, list[Fraction]] = {True: [], False: []}
     for weight, (y, x) in zip(present, pairs(sorted(set(h)), a), strict=False):
         raw = exact.from_integers(rng.integers(1, 1000, (2, len(h))))
-        block = exact.product(projector(A, x), raw, exact.transposed(projector(H, y)))
+        block = exact.product(
+            spectra.projector(A, x), raw, exact.transposed(spectra.projector(H, y))
+        )
         if weight and not is_zero(block):
             kept[x == 1].append(abs(1 + x * y))
             X0 = exact.plus(X0, block, weight)
     assume(kept[True] and kept[False])
     top_c, top_q = max(kept[True]), max(kept[False])
-    found = content(A, H, X0)
+    found = given.content(A, H, X0)
     assert found.comparison == (top_c > top_q) - (top_c < top_q), "the present modes decide"
     assume(top_c != top_q)
     if top_c > top_q:
@@ -103,7 +108,9 @@ def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: li
         assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "it should smooth"
     else:
         assume(top_c / top_q < Fraction(4, 5))
-        floor_squared = 1 / (2 * squared_deviation(stationary(A)) or Fraction(1, 10**6))
+        floor_squared = 1 / (
+            2 * spectra.squared_deviation(spectra.stationary(A)) or Fraction(1, 10**6)
+        )
         hfc, lfc = squared_norms(exact.layer(A, H, X0, 150))
         assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
 
@@ -123,26 +130,28 @@ def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: in
     return None
 
 
-def _reinjection(effort: Effort) -> list[Measurement]:
+def _reinjection(effort: by.Effort) -> list[by.Measurement]:
     """h = 1/2 on A3 from X_0 with pi^T X_0 = 0: exactly, HFC/LFC stays above the floor 1.46; in
     floats it crosses 1 after about log(1/eps)/log(rho/rho') layers."""
-    pi, rows = stationary(A3), []
+    pi, rows = spectra.stationary(A3), []
     per_layer = math.log(1.5 / 1.25)
     for first in ((1, 2), (3, -1), (0, 1)):
         start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
         hfc, lfc = squared_norms(exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300))
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
-        rows.append(Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0))
+        rows.append(
+            by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
+        )
         for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
             found = float(crossing(start, 0.5, kind, 600) or 0)
             what = f"{first}, {name}: layer of re-injection"
-            rows.append(Measurement(what, bits * math.log(2) / per_layer, found, 20))
+            rows.append(by.Measurement(what, bits * math.log(2) / per_layer, found, 20))
     # Exchanging the tokens and the sign commutes with every rounded operation: never.
     x, y = 1.0, -1.0
     for _ in range(1000):
         x, y = x + 0.5 * (0.75 * x + 0.25 * y), y + 0.5 * (0.75 * y + 0.25 * x)
     rows.append(
-        Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
+        by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
     )
     return rows
 
@@ -161,12 +170,12 @@ CLAIM = Claim(
     source="ours; that the rank law becomes an inequality corrects an earlier wording",
     on_record=Status.WRITTEN,
     hypotheses=(
-        ROW_STOCHASTIC,
-        Hypothesis("the eigenvalue 1 of A is simple", simple_one),
-        Hypothesis("X_0 is not 0", lambda case: case.X0 is None or not is_zero(case.X0)),
+        given.ROW_STOCHASTIC,
+        given.Hypothesis("the eigenvalue 1 of A is simple", given.simple_one),
+        given.Hypothesis("X_0 is not 0", lambda case: case.X0 is None or not is_zero(case.X0)),
     ),
     evidence=(
-        written(
+        by.written(
             "blocks evolve alone",
             _blocks_are_invariant,
             """Blocks lie in independent subspaces, so norms of sums of blocks are comparable with
@@ -181,8 +190,8 @@ CLAIM = Claim(
             In floating point eta is of the order of the unit roundoff, where rounding feeds the
             mode at all.""",
         ),
-        Searched("two tokens, blocks of X_0 switched on and off", _special(), _law),
-        Simulated("re-injection by rounding, and its absence", _reinjection),
+        by.Searched("two tokens, blocks of X_0 switched on and off", _special(), _law),
+        by.Simulated("re-injection by rounding, and its absence", _reinjection),
     ),
     further="the re-injection depth is an estimate: a theorem about a rounding model would settle "
     "it",

@@ -10,20 +10,8 @@ from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, layer, matrix
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import BITS
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    ROW_STOCHASTIC,
-    TWO_TOKENS,
-    contains_both_radii,
-)
 from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import BITS, Claim, Matrix, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -68,7 +56,7 @@ def _neither() -> None:
 
 
 def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    assume(len(A) > 1 and contains_both_radii(A, H, X0))
+    assume(len(A) > 1 and given.contains_both_radii(A, H, X0))
     rho = radii(exact_dominance(A, H))[1]
     assume(rho > 0 and abs(rho - 1) > 0.02)
     depths = [300, 600] if rho > 0.3 else [30, 60]
@@ -86,9 +74,9 @@ CLAIM = Claim(
     source="ours, on the input convergence of arXiv 2401.04301; an earlier 'stricter than "
     "HFC/LFC -> 0' was wrong: Aa, h = -1/2, X_0 = (1, 2)",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "the quotient alone decides",
             """All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n
             ||HFC||^2.""",
@@ -102,8 +90,8 @@ CLAIM = Claim(
             _both,
             _neither,
         ),
-        Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
-        for_all(
+        by.Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
+        by.for_all(
             "h a",
             given="0 <= a; a < 1",
             then="Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, "
@@ -117,6 +105,6 @@ CLAIM = Claim(
             "input convergence alone suffices", given="(1+h*a)**2 < 1", then="(1+h*a)**2 < (1+h)**2"
         )
         .unless("smoothing alone suffices", given="(1+h*a)**2 < (1+h)**2", then="(1+h*a)**2 < 1"),
-        Searched("growth of differences against rho_Q", draw.exact_cases(3, 2), _law),
+        by.Searched("growth of differences against rho_Q", draw.exact_cases(3, 2), _law),
     ),
 )

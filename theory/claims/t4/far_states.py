@@ -11,9 +11,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs.checks import BITS
-from oversmoothing.theory.proofs.exact_spectrum import stationary
+from oversmoothing.theory.proofs.kit import BITS, Matrix, spectra
 from oversmoothing.theory.verdict.exact_comparison import ExactDominance
 
 
@@ -27,7 +25,7 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
 def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
     """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
     finite."""
-    found = ball_ratios(A, H, X0, stationary(A), [near, far])
+    found = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
     first, last = found[near].log, found[far].log
     return math.nan if first is None or last is None else last - first
 

@@ -16,26 +16,8 @@ from oversmoothing.theory.claims.t4.far_states import log_growth, radii
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact_matrix import matrix
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    Measurement,
-    Searched,
-    Settled,
-    Simulated,
-    Symbolic,
-)
-from oversmoothing.theory.proofs.exact_spectrum import squared_deviation, stationary
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    ROW_STOCHASTIC,
-    TWO_TOKENS,
-    contains_both_radii,
-)
 from oversmoothing.theory.proofs.instances import A3, ROTATING
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _FAR = 20_000
@@ -61,7 +43,7 @@ def _repeated_real_a_oscillates() -> None:
     assert sp.expand(mu**2 / (sp.Rational(5, 8)) - sp.Rational(4, 5) - 3 * sp.I / 5) == 0
     found = verdict(A=_DOUBLE, H=_SPIRAL, X0=_START)
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "oscillates")
-    ratios = ball_ratios(_DOUBLE, _SPIRAL, _START, stationary(_DOUBLE), range(9000, 9020))
+    ratios = ball_ratios(_DOUBLE, _SPIRAL, _START, spectra.stationary(_DOUBLE), range(9000, 9020))
     present = [r.log for r in ratios.values() if r.log is not None]
     assert max(present) - min(present) > 0.1
 
@@ -80,17 +62,17 @@ def _one_real_a_does_not() -> None:
 def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     found = exact_dominance(A, H)
-    assume(found.comparison == 1 and contains_both_radii(A, H, X0))
+    assume(found.comparison == 1 and given.contains_both_radii(A, H, X0))
     rho_c, rho_q = radii(found)
     assume(rho_q > 0)
-    ratio = ball_ratios(A, H, X0, stationary(A), [_FAR])[_FAR]
+    ratio = ball_ratios(A, H, X0, spectra.stationary(A), [_FAR])[_FAR]
     assume(ratio.log is not None)
     assert ratio.log is not None
     # Jordan blocks and phases leave a factor L^m: log(L)/L = 5e-4 a layer each.
     assert abs(ratio.log / _FAR - math.log(rho_q / rho_c)) < 4e-3, "the rate is not rho_Q/rho_C"
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     thirds, start = matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2"), matrix("1; 2; 4")
     rho_c, rho_q = radii(exact_dominance(thirds, matrix("-1/2")))
     rows = []
@@ -99,14 +81,14 @@ def _measure(effort: Effort) -> list[Measurement]:
         ("doubly stochastic, h = -1/2", thirds, matrix("-1/2"), rho_q / rho_c),
     ):
         found = math.exp(log_growth(A, H, start, 600, 1200) / 600)
-        rows.append(Measurement(name, expected, found, 1e-9))
+        rows.append(by.Measurement(name, expected, found, 1e-9))
     return rows
 
 
-def _floor(effort: Effort) -> Settled:
+def _floor(effort: by.Effort) -> by.Settled:
     """A complex dominant a: over 2000 layers the ratio never falls below the floor, and swings."""
-    pi = stationary(ROTATING)
-    floor = 1 / math.sqrt(3 * float(squared_deviation(pi)))
+    pi = spectra.stationary(ROTATING)
+    floor = 1 / math.sqrt(3 * float(spectra.squared_deviation(pi)))
     found = ball_ratios(ROTATING, matrix("-9/10"), matrix("1; 2; 4"), pi, range(60, 2060))
     values = [r.value for r in found.values() if r.value is not None]
     if min(values) < floor:
@@ -114,7 +96,7 @@ def _floor(effort: Effort) -> Settled:
     yield max(values) > 10 * min(values)
 
 
-def _rate_at_real_size(effort: Effort) -> Settled:
+def _rate_at_real_size(effort: by.Effort) -> by.Settled:
     """The slope of log HFC/LFC between 1e5 and 2e5 layers lies in the certified log r."""
     rng = np.random.default_rng([5, effort.seed])
     for k, share in enumerate((0.2, 0.5, 1.0)):
@@ -146,9 +128,9 @@ CLAIM = Claim(
     latex=r"\lim_{L\to\infty}\left(\tfrac{\|HFC_L\|}{\|LFC_L\|}\right)^{1/L}=r=\rho_Q/\rho_C",
     source="ours; the case of a repeated real a corrects an earlier 'dominant a real: constant'",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "two-sided bounds and L-th roots",
             """Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0
             z|/(||w|| ||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C (T4a
@@ -165,10 +147,12 @@ CLAIM = Claim(
             X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).""",
             _repeated_real_a_oscillates,
         ),
-        Symbolic("the two-sided bound times t", _two_sided, complete=False),
-        Searched(f"log ratio per layer at {_FAR} layers, in balls", draw.exact_cases(3, 2), _law),
-        Simulated("slopes between 600 and 1200 layers", _measure),
-        Certified("the floor under a rotating mode", _floor),
-        Certified("the slope within the certified log r at n = 197, d = 64", _rate_at_real_size),
+        by.Symbolic("the two-sided bound times t", _two_sided, complete=False),
+        by.Searched(
+            f"log ratio per layer at {_FAR} layers, in balls", draw.exact_cases(3, 2), _law
+        ),
+        by.Simulated("slopes between 600 and 1200 layers", _measure),
+        by.Certified("the floor under a rotating mode", _floor),
+        by.Certified("the slope within the certified log r at n = 197, d = 64", _rate_at_real_size),
     ),
 )

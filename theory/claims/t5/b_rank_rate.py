@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
-from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.hypotheses import GENERIC, ROW_STOCHASTIC, TWO_TOKENS, is_positive
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, is_zero
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 
@@ -102,7 +96,7 @@ def _exceptions() -> None:
     """the exceptional cases"""
     # Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second.
     for A in (_PAIRWISE, _ZERO_ENTRIES):
-        assert is_positive(A)
+        assert given.is_positive(A)
     a, h = [-0.25, -0.125, 0.5], [-0.5, -0.25]
     assert abs(rank_rate(a, h) - 11 / 12) < 1e-15
 
@@ -117,11 +111,11 @@ def _slope(
     case: Case,
     depths: tuple[int, int] = (400, 800),
     tolerance: float = 1e-6,
-) -> Measurement:
-    return Measurement(what, predicted, measured.slope(measure, *case, depths), tolerance)
+) -> by.Measurement:
+    return by.Measurement(what, predicted, measured.slope(measure, *case, depths), tolerance)
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     sigma, worst = measured.sigma_ratio, measured.worst_angle_gap
     spaced = _PAIRWISE, exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
     zeros = _ZERO_ENTRIES, exact.diagonal("-1/2 -1/4"), exact.matrix("1 2; 3 -1; -2 7; 5 1")
@@ -174,9 +168,9 @@ CLAIM = Claim(
     r"\limsup_L\big(\max_{k,l}1-|\cos_{kl}|\big)^{1/L}=r_\sigma^2",
     source="ours; that all v_k != 0 is needed corrects an earlier 'over pairs with v_k v_l != 0'",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "minors as exponential polynomials",
             """Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L is
             mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, exponential
@@ -199,10 +193,10 @@ CLAIM = Claim(
             (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is r_sigma^2. A single
             pair of tokens may be faster.""",
         ),
-        Searched("closed form against all pairs of pairs", _spectra(), _law),
-        Searched("sigma_2/sigma_1 at 600 layers, in balls", _real_cases(), _slope_law),
-        written("v_k = 0 breaks r_sigma^2", _exceptions, complete=False),
-        Simulated("slopes between 400 and 800 layers", _measure),
+        by.Searched("closed form against all pairs of pairs", _spectra(), _law),
+        by.Searched("sigma_2/sigma_1 at 600 layers, in balls", _real_cases(), _slope_law),
+        by.written("v_k = 0 breaks r_sigma^2", _exceptions, complete=False),
+        by.Simulated("slopes between 400 and 800 layers", _measure),
     ),
     further="lim instead of limsup for complex leading products: needs a lower bound for linear "
     "forms in logarithms",

@@ -16,11 +16,7 @@ from oversmoothing.theory.depth.rates import (
 )
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import certain, is_zero
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, certain, draw, is_zero
 
 _PRECISION = 400
 
@@ -90,7 +86,7 @@ def _law(values: list[Fraction]) -> None:
     assert abs(effective_rank_excess([float(v) for v in values]) / float(excess.mid()) - 1) < 1e-12
 
 
-def _coefficient(effort: Effort) -> list[Measurement]:
+def _coefficient(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     with at_precision(_PRECISION):
         for digits in (8, 40):
@@ -103,7 +99,7 @@ def _coefficient(effort: Effort) -> list[Measurement]:
                 ("second coefficient", 0.5, second),
             ):
                 rows.append(
-                    Measurement(f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6)
+                    by.Measurement(f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6)
                 )
     A = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
     H, start = diagonal("1/2 3/10"), matrix("1 2; 3 -1; -2 7")
@@ -114,11 +110,11 @@ def _coefficient(effort: Effort) -> list[Measurement]:
         for order, tolerance in zip((1, 2), tolerances, strict=True):
             expanded = effective_rank_excess_expanded([float(ratio.mid())], order)
             name = f"a trajectory, layer {depth}: erank - 1 over its expansion to order {order}"
-            rows.append(Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance))
+            rows.append(by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance))
     # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
     slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
     rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
-    return [*rows, Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)]
+    return [*rows, by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)]
 
 
 CLAIM = Claim(
@@ -135,7 +131,7 @@ CLAIM = Claim(
     "sharpen it",
     on_record=Status.WRITTEN,
     evidence=(
-        written(
+        by.written(
             "the entropy in closed form",
             """p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): the
             entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for any number of
@@ -149,13 +145,13 @@ CLAIM = Claim(
             (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C r_sigma^L,
             erank - 1 is of order L log(1/r_sigma) r_sigma^L.""",
         ),
-        Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
-        Symbolic("second order for one eps", _second_order),
-        Searched(
+        by.Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
+        by.Symbolic("second order for one eps", _second_order),
+        by.Searched(
             "both bounds for up to five singular values",
             st.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), min_size=1, max_size=5),
             _law,
         ),
-        Simulated("coefficients, and a trajectory", _coefficient),
+        by.Simulated("coefficients, and a trajectory", _coefficient),
     ),
 )

@@ -13,24 +13,12 @@ from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
-from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, stationary
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    ROW_STOCHASTIC,
-    SMOOTHING,
-    TWO_TOKENS,
-    consensus,
-)
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, is_zero, spectra
 
-_DIAGONALISABLE = Hypothesis(
-    "A and H are diagonalisable", lambda case: diagonalisable(case.A) and diagonalisable(case.H)
+_DIAGONALISABLE = given.Hypothesis(
+    "A and H are diagonalisable",
+    lambda case: spectra.diagonalisable(case.A) and spectra.diagonalisable(case.H),
 )
 
 
@@ -71,7 +59,7 @@ def _drawn(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix, Fraction]:
 
 def _above(A: Matrix, H: Matrix, X0: Matrix, eps: float, depths: Iterable[int]) -> list[int]:
     """The depths at which HFC/LFC, in balls, is not at most eps."""
-    ratios = ball_ratios(A, H, X0, stationary(A), depths)
+    ratios = ball_ratios(A, H, X0, spectra.stationary(A), depths)
     return [L for L, r in ratios.items() if r.value is None or r.value > eps]
 
 
@@ -84,17 +72,17 @@ def _law(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> None:
 
 
 def _floor_law(A: Matrix, H: Matrix, X0: Matrix, _: Fraction) -> None:
-    assume(not consensus(X0))
+    assume(not given.consensus(X0))
     depths = [0, 1, 2, 5, 20, 60]
     bounds = ratio_floor(to_float(A), to_float(H), to_float(X0), depths)
-    ratios = ball_ratios(A, H, X0, stationary(A), depths)
+    ratios = ball_ratios(A, H, X0, spectra.stationary(A), depths)
     for (depth, ratio), bound in zip(ratios.items(), bounds, strict=True):
         assume(ratio.value is not None)
         assert ratio.value is not None
         assert ratio.value >= bound * (1 - 1e-6) - 1e-13, f"below the floor at layer {depth}"
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
     for seed in range(12):
         A, H, X0 = random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
@@ -111,7 +99,7 @@ def _certify(effort: Effort) -> Settled:
         yield True
 
 
-def _defective(effort: Effort) -> Settled:
+def _defective(effort: by.Effort) -> by.Settled:
     """A defective H: no kappa, but powers certify; the transient is real."""
     H, X0 = matrix("1/2 2; 0 1/2"), matrix("1 2; 3 5; -2 1")
     floats = to_float(A3), to_float(H), to_float(X0)
@@ -138,9 +126,15 @@ CLAIM = Claim(
     r"\forall L\ge L^*",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, SMOOTHING, GENERIC, _DIAGONALISABLE),
+    hypotheses=(
+        given.ROW_STOCHASTIC,
+        given.TWO_TOKENS,
+        given.SMOOTHING,
+        given.GENERIC,
+        _DIAGONALISABLE,
+    ),
     evidence=(
-        written(
+        by.written(
             "left eigenvectors below, condition numbers above",
             """||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a),
             diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is
@@ -157,7 +151,7 @@ CLAIM = Claim(
             s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for the
             kappas.""",
         ),
-        for_all(
+        by.for_all(
             "t k eps ratio",
             given=(
                 "t > 0; k >= 0; eps > 0; t*(1 + k*eps) <= eps; ratio >= 0",
@@ -170,10 +164,10 @@ CLAIM = Claim(
         )
         .unless("the factor 1 + k eps dropped", without="t*(1 + k*eps) <= eps", given="t <= eps")
         .unless("1 - k eps instead", without="t*(1 + k*eps) <= eps", given="t*(1 - k*eps) <= eps"),
-        Searched("L* in balls against ratios in balls", _drawn(), _law),
-        Searched("floors at every depth", _drawn(), _floor_law),
-        Certified("twelve seeded systems, in balls, float64 and by powers", _certify),
-        Certified("a defective H", _defective),
+        by.Searched("L* in balls against ratios in balls", _drawn(), _law),
+        by.Searched("floors at every depth", _drawn(), _floor_law),
+        by.Certified("twelve seeded systems, in balls, float64 and by powers", _certify),
+        by.Certified("a defective H", _defective),
     ),
     further="K is usually large by the kappas: a smaller one from the numerical range of H (x) B",
 )

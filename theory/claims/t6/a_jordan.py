@@ -8,12 +8,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
-from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Certified, Searched, Settled
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact
 from oversmoothing.theory.spectra.algebraic import factors
 
 
@@ -91,7 +87,7 @@ def _growth() -> None:
         assert corner == (Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0)
 
 
-def _table(effort: Effort) -> Settled:
+def _table(effort: by.Effort) -> by.Settled:
     """All p, q <= 4 with h, a zero or not, by ranks in fractions."""
     for p, q in pairs(range(1, 5), range(1, 5)):
         for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
@@ -130,7 +126,7 @@ CLAIM = Claim(
     source="classical (Aitken, Roth, Littlewood; Clebsch-Gordan); its use here is ours",
     on_record=Status.WRITTEN,
     evidence=(
-        written(
+        by.written(
             "sl_2 characters, and ranks of powers",
             """In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) J_q(a),
             and I + H (x) A shifts each by 1: blocks of all pairs are united, those with equal 1 + h
@@ -143,7 +139,7 @@ CLAIM = Claim(
             _sizes_add_up,
             _growth,
         ),
-        Certified("all p, q <= 4 by ranks in fractions", _table),
-        Searched("the whole Jordan type of I + H (x) A", _defective(), _law),
+        by.Certified("all p, q <= 4 by ranks in fractions", _table),
+        by.Searched("the whole Jordan type of I + H (x) A", _defective(), _law),
     ),
 )

@@ -10,20 +10,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.hypotheses import (
-    GENERIC,
-    ROW_STOCHASTIC,
-    TWO_TOKENS,
-    is_positive,
-    is_stochastic,
-)
 from oversmoothing.theory.proofs.instances import AA, J2
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
 
 # Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
@@ -54,8 +42,10 @@ def _sizes_of_the_examples() -> None:
     """vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D of I + H (x) A
     on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = Theta(L^(s_Q-1) rho_Q^L)."""
     for A in (DEFECTIVE, SKEW):
-        assert is_positive(A) and _sizes(A, exact.matrix("-8/5")) == (0, 1, 2)
-    assert is_stochastic(exact.transposed(DEFECTIVE)) and not is_stochastic(exact.transposed(SKEW))
+        assert given.is_positive(A) and _sizes(A, exact.matrix("-8/5")) == (0, 1, 2)
+    assert given.is_stochastic(exact.transposed(DEFECTIVE)) and not given.is_stochastic(
+        exact.transposed(SKEW)
+    )
 
 
 def _residual() -> object:
@@ -102,7 +92,7 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
         assert order > -0.05, f"HFC/LFC decays like L^{order:.4f}"
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     h, start = exact.matrix("-8/5"), exact.column("1 2 5")
     two, three = exact.matrix("1 2; 3 5"), exact.matrix("1 2; 3 5; -2 7")
     J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-8/5 1; 0 -8/5")
@@ -117,9 +107,9 @@ def _measure(effort: Effort) -> list[Measurement]:
     ):
         _, consensus, quotient = _sizes(A, H)
         if A is not SKEW:
-            rows.append(Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0))
+            rows.append(by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0))
         found = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
-        rows.append(Measurement(f"{name}: power of L", order, found, 1e-3))
+        rows.append(by.Measurement(f"{name}: power of L", order, found, 1e-3))
     return rows
 
 
@@ -134,9 +124,9 @@ CLAIM = Claim(
     latex=r"\frac{\|HFC_L\|}{\sqrt n\,\|c_L\|}=\Theta\big(L^{s_Q-s_C}\,r^L\big)",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC, TWO_TOKENS, GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
     evidence=(
-        written(
+        by.written(
             "leading Jordan chains in independent spaces",
             """c_L = (I+H)^L c_0. Let s_C be the largest Jordan block of H over |1+h| = rho_C > 0.
             Then c_L = L^(s_C-1) rho_C^L (sum over those h of e^(i theta_h (L-s_C+1)) v_h + o(1)),
@@ -156,9 +146,9 @@ CLAIM = Claim(
             _linear_in_l,
             _minus_one_zero,
         ),
-        Symbolic("the tie at h = -8/5, a = 1/4", _residual, complete=False),
-        Searched("power of L at a tie, two tokens", _ties(), _law),
-        Simulated("powers of L between 10^5 and 10^7 layers", _measure),
+        by.Symbolic("the tie at h = -8/5, a = 1/4", _residual, complete=False),
+        by.Searched("power of L at a tie, two tokens", _ties(), _law),
+        by.Simulated("powers of L between 10^5 and 10^7 layers", _measure),
     ),
     further="H and A both defective at one tie h a != 0: s_Q - s_C = q - 1, q the block of A. In "
     "floating point neither a tie nor a defective matrix can be decided",

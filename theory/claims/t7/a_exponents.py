@@ -5,22 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import (
-    column,
-    identity,
-    kronecker,
-    matrix,
-    plus,
-    product,
-    transposed,
-)
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
 
 # The heads (A, W) of one layer.
 Heads = list[tuple[Matrix, Matrix]]
@@ -44,14 +29,14 @@ def differences(X: Matrix) -> Matrix:
 def _law(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
     n, d = len(X), len(X[0])
-    y = [[x] for column in transposed(differences(X)) for x in column]
+    y = [[x] for column in exact.transposed(differences(X)) for x in column]
     for heads in layers:
-        T, moved = identity((n - 1) * d), X
+        T, moved = exact.identity((n - 1) * d), X
         for A, W in heads:
-            T = plus(T, kronecker(transposed(W), rational_quotient(A)))
-            moved = plus(moved, product(A, X, W))
-        X, y = moved, product(T, y)
-    assert y == [[x] for column in transposed(differences(X)) for x in column]
+            T = exact.plus(T, exact.kronecker(exact.transposed(W), rational_quotient(A)))
+            moved = exact.plus(moved, exact.product(A, X, W))
+        X, y = moved, exact.product(T, y)
+    assert y == [[x] for column in exact.transposed(differences(X)) for x in column]
 
 
 def _second_moments() -> None:
@@ -59,8 +44,8 @@ def _second_moments() -> None:
     not depend on X_0: E ||HFC_L||^2 = ||T_L||_F^2, and as LFC_0 and HFC_0 are independent, E
     ||LFC_L||^2 = ||C_L||_F^2 + ||D_L||_F^2."""
     # ||M||_F^2 is the sum of ||M e_k||^2 over the unit vectors.
-    M = matrix("1 -2/3; 1/2 5")
-    moved = [product(M, column(unit)) for unit in ("1 0", "0 1")]
+    M = exact.matrix("1 -2/3; 1/2 5")
+    moved = [exact.product(M, exact.column(unit)) for unit in ("1 0", "0 1")]
     equal(sum(x * x for v in moved for (x,) in v), sum(x * x for row in M for x in row))
 
 
@@ -79,9 +64,9 @@ CLAIM = Claim(
     r"\to\gamma_Q-\gamma_C",
     source="ours; the theorem of Oseledets (1968), with its form for block triangular products",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written(
+        by.written(
             "block triangular products",
             "A 1 = 1 for every head gives Q^T A = Q^T A Q Q^T (T1c), also where A is computed from "
             "X. With Y = Q^T X: Y' = Y + sum_h Q^T A Q Y W, so vec Y_L = T_L vec Y_0; and the "
@@ -98,7 +83,7 @@ CLAIM = Claim(
             "gamma_Q > gamma_C: HFC has the exponent gamma_Q, and limsup (1/L) log ||LFC_L|| <= "
             "gamma = gamma_Q: liminf (1/L) log HFC/LFC >= 0.",
         ),
-        Searched("the differences of changing layers with two heads, exactly", _layers(), _law),
+        by.Searched("the differences of changing layers with two heads, exactly", _layers(), _law),
     ),
     further="Whether gamma_Q > gamma_C excludes smoothing slower than any exponential is open. "
     "For attention computed from X the exponents are of that trajectory, without an ergodic claim.",

@@ -18,8 +18,7 @@ from oversmoothing.theory.claims.t7.oscillation import (
 )
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import applied, diagonal, plus, product, transposed
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.kit import Matrix, draw
 
 
 def hfc_floor(X: Matrix, bound: Fraction, n: int, factor: Fraction = Fraction(1)) -> None:

@@ -8,24 +8,8 @@ from oversmoothing.theory.claims.t7 import adversarial_layers as adversarial
 from oversmoothing.theory.claims.t7.oscillation import ADVERSARIES, dobrushin, mean, oscillation
 from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.numbers.exact_matrix import (
-    applied,
-    diagonal,
-    layer,
-    matrix,
-    plus,
-    product,
-    scaled,
-    transposed,
-)
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.exact_spectrum import spectral_projector
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import EIGENBASIS_H, MINUS_ONE_TO_ZERO, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
 from oversmoothing.theory.spectra.algebraic import factors
 
 
@@ -36,15 +20,15 @@ def _skew_basis() -> None:
     HFC and LFC by factors between the extreme singular values of V^-1: HFC/LFC >= 1/(kappa(V) K
     sqrt(2n))."""
     # Not orthogonal: V = [[1, 1], [0, 1]], kappa(V)^2 = (3 + sqrt 5)^2/4 < 7.
-    V, inverse = matrix("1 1; 0 1"), matrix("1 -1; 0 1")
-    X = matrix("1 2; 3 -5; 2 2")
-    A = matrix("1/2 1/4 1/4; 1/4 1/2 1/4; 1/4 1/4 1/2")
+    V, inverse = exact.matrix("1 1; 0 1"), exact.matrix("1 -1; 0 1")
+    X = exact.matrix("1 2; 3 -5; 2 2")
+    A = exact.matrix("1/2 1/4 1/4; 1/4 1/2 1/4; 1/4 1/4 1/2")
     tau = dobrushin(A)
-    features = transposed(product(X, V))
+    features = exact.transposed(exact.product(X, V))
     bound = max(max(abs(mean(y)) / oscillation(y) for y in features), Fraction(2, 3) / (1 - tau))
     for k in range(12):
-        values = diagonal([Fraction(-1, 1 + k), Fraction(-k, 12)])
-        X = plus(X, product(A, X, V, values, inverse))
+        values = exact.diagonal([Fraction(-1, 1 + k), Fraction(-k, 12)])
+        X = exact.plus(X, exact.product(A, X, V, values, inverse))
         adversarial.hfc_floor(X, bound, 3, Fraction(7))
 
 
@@ -52,9 +36,9 @@ def _convex_tau() -> None:
     """Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1: sum_h h_(h,j)
     A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j) <= tau as tau
     is convex. So feature j is a single head with -s_j."""
-    A, B = matrix("1 0; 1/4 3/4"), matrix("1/2 1/2; 1/3 2/3")
+    A, B = exact.matrix("1 0; 1/4 3/4"), exact.matrix("1/2 1/2; 1/3 2/3")
     for w in (Fraction(1, 3), Fraction(5, 8)):
-        mixed = plus(scaled(w, A), B, 1 - w)
+        mixed = exact.plus(exact.scaled(w, A), B, 1 - w)
         assert dobrushin(mixed) <= w * dobrushin(A) + (1 - w) * dobrushin(B)
 
 
@@ -67,7 +51,7 @@ def _sharp_in_p() -> None:
     assert dobrushin(AA) == tau
     for p in (Fraction(2, 5), Fraction(1, 2), Fraction(3, 5)):
         for depth in (1, 4, 30):
-            X = layer(AA, diagonal([-q, -p]), matrix("1 1; -1 1"), depth)
+            X = exact.layer(AA, exact.diagonal([-q, -p]), exact.matrix("1 1; -1 1"), depth)
             assert squared_ratio(X) == ((1 - tau * q) / (1 - p)) ** (2 * depth)
 
 
@@ -92,7 +76,7 @@ def _attained() -> None:
         A = [[Fraction(int(j == 0)) for j in range(n)] for _ in range(n)]
         x = [Fraction(0)] + [Fraction(1)] * (n - 1)
         assert dobrushin(A) == 0
-        y = [a - b for a, b in zip(x, applied(A, x), strict=True)]
+        y = [a - b for a, b in zip(x, exact.applied(A, x), strict=True)]
         assert abs(mean(y)) == (1 - Fraction(1, n)) * oscillation(y)
 
 
@@ -119,7 +103,7 @@ def _causal() -> None:
             assert dobrushin(A) == 1 - 1 / (1 + (n - 1) * R) <= 1 - 1 / (n * R)
 
 
-_PROOF = written(
+_PROOF = by.written(
     "certificate",
     "For rows p, q of A: p - q = TV (alpha - beta) with probability vectors alpha, beta "
     "and TV <= tau(A). So |(p - q) x| <= tau osc(x), and for rows x_j in any norm ||(p - "
@@ -145,12 +129,14 @@ _PROOF = written(
 )
 
 
-def _moving_features(instance: Instance) -> bool:
+def _moving_features(instance: given.Instance) -> bool:
     """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
     if instance.X0 is None:
         return True
     for factor in factors(instance.H):
-        part = product(instance.X0, transposed(spectral_projector(instance.H, factor)))
+        part = exact.product(
+            instance.X0, exact.transposed(spectra.spectral_projector(instance.H, factor))
+        )
         hfc, lfc = squared_norms(part)
         if hfc == 0 < lfc:
             return False
@@ -174,17 +160,17 @@ CLAIM = Claim(
     source="ours; Dobrushin 1956 and Birkhoff 1957 for tau",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TWO_TOKENS,
-        Hypothesis("tau(A) < 1", lambda case: dobrushin(case.A) < 1),
-        MINUS_ONE_TO_ZERO,
-        EIGENBASIS_H,
-        Hypothesis("no eigenfeature of X_0 is constant and non-zero", _moving_features),
+        given.TWO_TOKENS,
+        given.Hypothesis("tau(A) < 1", lambda case: dobrushin(case.A) < 1),
+        given.MINUS_ONE_TO_ZERO,
+        given.EIGENBASIS_H,
+        given.Hypothesis("no eigenfeature of X_0 is constant and non-zero", _moving_features),
     ),
     evidence=(
         _PROOF,
         # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
         # in total variation between the mean row of A and the uniform one.
-        for_all(
+        by.for_all(
             "u K h t k",
             given="0 <= h; h <= 1; 0 <= t; t < 1; 0 <= u; u <= K; K*(1-t) >= k; 0 <= k",
             then="(1-h)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
@@ -193,7 +179,7 @@ CLAIM = Claim(
         )
         .unless("without 1/(1-tau)", without="K*(1-t) >= k", given="K >= k")
         .unless("h in [-4/3, 0]", without="h <= 1", given="h <= 4/3"),
-        for_all(
+        by.for_all(
             "u K h t k s",
             given=(
                 "0 <= h; h <= s; 1 <= s; 0 <= t; t < 1; s*(1+t) < 2; 0 <= u; u <= K; 0 <= k",
@@ -205,7 +191,7 @@ CLAIM = Claim(
             at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
         ).unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k"),
         # r = ||I + S||, w = sum ||W_h||.
-        for_all(
+        by.for_all(
             "u K r w t k",
             given=(
                 "0 <= r; 0 <= w; 0 <= t; r + t*w < 1; 0 <= u; u <= K; 0 <= k",
@@ -216,7 +202,7 @@ CLAIM = Claim(
             "K, K >= k w/(1 - tau w - r)",
             at="u=0, K=8, r=1/4, w=1, t=1/2, k=1",
         ).unless("r <= 1 in place of r + tau w < 1", without="r + t*w < 1", given="r <= 1"),
-        for_all(
+        by.for_all(
             "p q s t",
             given="0 < p; p <= s; s <= q; 0 <= t; t < 1; p > t*q; q*(1+t) < 2",
             then="1 - s + t*q < 1 and s - 1 + t*q < 1",
@@ -226,7 +212,7 @@ CLAIM = Claim(
         .unless("without q (1+tau) < 2", without="q*(1+t) < 2", at="p=3/2, q=3/2, s=3/2, t=1/2")
         .unless("without p > tau q", without="p > t*q"),
         # tau from logits: S the tokens on which p > q; s = |S|/n, R = e^(2B) the largest ratio.
-        for_all(
+        by.for_all(
             "s R",
             given="0 < s; s < 1; R >= 1",
             then="(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
@@ -236,7 +222,7 @@ CLAIM = Claim(
             "half as much",
             then="2*(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
         ),
-        Searched(
+        by.Searched(
             "one layer in fractions, adversarial A among them",
             st.tuples(
                 draw.attention(2, 4),
@@ -247,13 +233,15 @@ CLAIM = Claim(
             ),
             adversarial.one_step,
         ),
-        Searched(
+        by.Searched(
             "one feature, A computed from the state",
             adversarial.one_feature(),
             adversarial.feature_law,
         ),
-        Searched("two heads, common eigenbasis", adversarial.common_basis(), adversarial.basis_law),
-        Searched(
+        by.Searched(
+            "two heads, common eigenbasis", adversarial.common_basis(), adversarial.basis_law
+        ),
+        by.Searched(
             "symmetric weights that do not commute",
             adversarial.matrix_layers(),
             adversarial.matrix_law,

@@ -10,60 +10,38 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
-from oversmoothing.theory.numbers.exact_matrix import (
-    determinant,
-    diagonal,
-    identity,
-    matrix,
-    plus,
-    product,
-    scaled,
-    transposed,
-)
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.all_depths import symbolic
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import (
-    Certified,
-    Measurement,
-    Searched,
-    Settled,
-    Simulated,
-)
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
-R = matrix("4/5 -3/5; 3/5 4/5")
-X0 = matrix("1 2; 3 5")
+R = exact.matrix("4/5 -3/5; 3/5 4/5")
+X0 = exact.matrix("1 2; 3 5")
 _HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
 
 
 def states(values: tuple[Fraction, Fraction], depth: int) -> list[Matrix]:
     """X_0, ..., X_depth under A and the rotating weights."""
-    X, W, found = X0, diagonal(values), [X0]
+    X, W, found = X0, exact.diagonal(values), [X0]
     for _ in range(depth):
-        X = plus(X, product(AA, X, W))
-        W = product(R, W, transposed(R))
+        X = exact.plus(X, exact.product(AA, X, W))
+        W = exact.product(R, W, exact.transposed(R))
         found.append(X)
     return found
 
 
 def _frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
     """(I + a W_0) R: what one layer does in the rotating frame to mode a (a = 1: consensus)."""
-    return product(diagonal(1 + a * value for value in values), R)
+    return exact.product(exact.diagonal(1 + a * value for value in values), R)
 
 
 def _each_layer() -> None:
     """Every layer alone does not smooth."""
     # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
     for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
-        W = diagonal([-1, low])
+        W = exact.diagonal([-1, low])
         for _ in range(6):
-            assert transposed(W) == W and verdict(A=AA, W=W).verdict == expected
-            W = product(R, W, transposed(R))
+            assert exact.transposed(W) == W and verdict(A=AA, W=W).verdict == expected
+            W = exact.product(R, W, exact.transposed(R))
 
 
 def _first_ratios() -> None:
@@ -80,14 +58,17 @@ def _frame_identity() -> None:
     # x_(l+1) R^(l+1) = (x_l R^l)(I + aW_0) R for the mode and for consensus.
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)
-        turn, frames = identity(2), []
+        turn, frames = exact.identity(2), []
         for X in states(values, 5):
-            mode, total = product(matrix("1 -1"), X, turn), product(matrix("1 1"), X, turn)
+            mode, total = (
+                exact.product(exact.matrix("1 -1"), X, turn),
+                exact.product(exact.matrix("1 1"), X, turn),
+            )
             frames.append((mode, total))
-            turn = product(turn, R)
+            turn = exact.product(turn, R)
         for (mode, total), (next_mode, next_total) in pairwise(frames):
-            assert next_mode == product(mode, _frame(values, _HALF))
-            assert next_total == product(total, _frame(values, Fraction(1)))
+            assert next_mode == exact.product(mode, _frame(values, _HALF))
+            assert next_total == exact.product(total, _frame(values, Fraction(1)))
 
 
 def _consensus_exactly() -> None:
@@ -110,11 +91,11 @@ def _mode_quadratic() -> None:
         (Fraction(-1, 20), Fraction(59, 50), Fraction(39, 80)),
     ):
         N = _frame((Fraction(-1), low), _HALF)
-        assert (N[0][0] + N[1][1], determinant(N)) == (T, D) and T**2 < 4 * D
+        assert (N[0][0] + N[1][1], exact.determinant(N)) == (T, D) and T**2 < 4 * D
         # HFC^2 <= K D^L with the conserved form Q: N Q N^T = D Q, positive definite.
         Q = _conserved(N)
-        assert Q[0][0] > 0 and determinant(Q) > 0
-        assert product(N, Q, transposed(N)) == scaled(D, Q)
+        assert Q[0][0] > 0 and exact.determinant(Q) > 0
+        assert exact.product(N, Q, exact.transposed(N)) == exact.scaled(D, Q)
         # The rate: D < ((1-p) 4/5)^2.
         assert ((1 + low) * _COSINE) ** 2 > D
 
@@ -136,12 +117,12 @@ def _deep_bound() -> None:
     # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
     for low in (Fraction(0), Fraction(-1, 20)):
         N = _frame((Fraction(-1), low), _HALF)
-        Q, start = _conserved(N), product(matrix("1 -1"), X0)
-        ((energy,),) = product(start, Q, transposed(start))
+        Q, start = _conserved(N), exact.product(exact.matrix("1 -1"), X0)
+        ((energy,),) = exact.product(start, Q, exact.transposed(start))
         # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
-        smallest = determinant(Q) / (Q[0][0] + Q[1][1])
+        smallest = exact.determinant(Q) / (Q[0][0] + Q[1][1])
         for depth, X in enumerate(states((Fraction(-1), low), 60)):
-            assert squared_norms(X)[0] <= energy * determinant(N) ** depth / smallest / 2
+            assert squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
 
 
 def _general_residual() -> None:
@@ -167,30 +148,30 @@ def _threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
     assert not smooths or p * (2 - a) < a
 
 
-def _certify(effort: Effort) -> Settled:
+def _certify(effort: by.Effort) -> by.Settled:
     """The spectral radius of the rotating frame is below that of consensus, in fractions."""
     for low in (Fraction(0), Fraction(-1, 20), Fraction(-1, 10), Fraction(-1, 5)):
         N = _frame((Fraction(-1), low), _HALF)
-        D, consensus = determinant(N), (1 + low) * _COSINE
+        D, consensus = exact.determinant(N), (1 + low) * _COSINE
         complex_pair = (N[0][0] + N[1][1]) ** 2 < 4 * D
         below = (consensus**2 > D) == (low > Fraction(-1, 7))
         yield (complex_pair and below) or f"p = {-low}"
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     """Ratios at depths 10, 20, 40, and the rate from depths 200 and 1000, in 40 digits."""
     rows = []
     recorded = {10: 0.08168, 20: 0.03307, 40: 0.003428}
     deep = states((Fraction(-1), Fraction(0)), 40)
     for depth, value in recorded.items():
         measured = float(squared_ratio(deep[depth])) ** 0.5
-        rows.append(Measurement(f"HFC/LFC at L = {depth}", value, measured, 2e-4 * value))
+        rows.append(by.Measurement(f"HFC/LFC at L = {depth}", value, measured, 2e-4 * value))
     with mpmath.workdps(40):
         for low, rate in ((0, mpmath.sqrt(0.5) / 0.8), ("-1/20", mpmath.sqrt("0.4875") / 0.76)):
             logs = _logarithms(Fraction(low), 1200)
             slope = float(mpmath.exp((logs[1200] - logs[200]) / 1000))
             what = f"rate per layer, W_0 = -diag(1, p), -p = {low}"
-            rows.append(Measurement(what, float(rate), slope, 2e-3))
+            rows.append(by.Measurement(what, float(rate), slope, 2e-3))
     return rows
 
 
@@ -224,11 +205,11 @@ CLAIM = Claim(
     source="ours; limits the clip of arXiv 2401.04301 v3 to tied weights",
     on_record=Status.WRITTEN,
     hypotheses=(
-        Hypothesis("every layer has a symmetric W", lambda i: transposed(i.H) == i.H),
-        Hypothesis("every layer has spec(W) in [-1, 0]", MINUS_ONE_TO_ZERO.holds),
+        given.Hypothesis("every layer has a symmetric W", lambda i: exact.transposed(i.H) == i.H),
+        given.Hypothesis("every layer has spec(W) in [-1, 0]", given.MINUS_ONE_TO_ZERO.holds),
     ),
     evidence=(
-        written(
+        by.written(
             "smoothing by rotation",
             _each_layer,
             _first_ratios,
@@ -242,14 +223,14 @@ CLAIM = Claim(
             "eigenvalues coincide smooths, since its radius is half the trace (queries).",
         ),
         # k: the cosine of the angle; T, D: trace and determinant of the rotating frame of mode a.
-        for_all(
+        by.for_all(
             "a p k",
             given="0 < a; a < 1; 0 <= p; p < 1; 0 < k; k <= 1; p*(2-a) >= a",
             then="k*(1-p) <= k*(2-a-a*p)/2",
             name="p >= a/(2-a): half the trace of the mode is at least the radius of consensus",
             at="a=1/2, p=1/2, k=1",
         ).unless("p >= a/2 suffices", without="p*(2-a) >= a", given="2*p >= a"),
-        for_all(
+        by.for_all(
             "a p k",
             given=(
                 "0 < a; a < 1; 0 <= p; p < 1; 0 < k; p*(2-a) < a",
@@ -260,7 +241,7 @@ CLAIM = Claim(
             "mode",
             at="a=3/4, p=0, k=4/5",
         ).unless("p < a", without="p*(2-a) < a", given="p < a", at="a=1/2, p=7/16, k=40/41"),
-        for_all(
+        by.for_all(
             "T D m",
             given=(
                 "T >= 0; D >= 0; m >= 0",
@@ -274,9 +255,9 @@ CLAIM = Claim(
             without="(T*T >= 4*D and m*m - T*m + D == 0 and 2*m >= T) or (T*T < 4*D and m*m == D)",
             given="m*m - T*m + D == 0",
         ),
-        Certified("radii of the rotating frame, p = 0, 1/20, 1/10, 1/5", _certify),
-        Simulated("ratios and rates on record", _measure),
-        Searched(
+        by.Certified("radii of the rotating frame, p = 0, 1/20, 1/10, 1/5", _certify),
+        by.Simulated("ratios and rates on record", _measure),
+        by.Searched(
             "the threshold on trace and determinant",
             st.tuples(draw.inside(0, 1), draw.below_one(), draw.fractions(0, 1, 40).filter(bool)),
             _threshold_law,

@@ -8,27 +8,12 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import contraction_to, dobrushin, rotations
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import (
-    determinant,
-    diagonal,
-    kronecker,
-    matrix,
-    plus_identity,
-    product,
-    transposed,
-)
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import MINUS_ONE_TO_ZERO, POSITIVE, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
 
 def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
     """I + B' (x) W^T on the rows y_i = x_i - x_n."""
-    return plus_identity(kronecker(rational_quotient(A), transposed(W)))
+    return exact.plus_identity(exact.kronecker(rational_quotient(A), exact.transposed(W)))
 
 
 @st.composite
@@ -49,8 +34,8 @@ def _volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     quotient = consensus = Fraction(1)
     n = len(layers[0][0])
     for A, W in layers:
-        quotient *= abs(determinant(_kronecker_layer(A, W)))
-        consensus *= abs(determinant(plus_identity(W)))
+        quotient *= abs(exact.determinant(_kronecker_layer(A, W)))
+        consensus *= abs(exact.determinant(exact.plus_identity(W)))
     assert quotient >= consensus ** (n - 1)
 
 
@@ -70,8 +55,8 @@ def _rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Ma
     """Per layer |det|^(1/(n-1)) (1-p)^d >= (1 - tau p)(1 - tau q)^(d-1) ||I+W||^d, d = 2."""
     tau, smallest = dobrushin(A), min(values)
     assume(smallest < 1)
-    W = product(V, diagonal(-s for s in values), transposed(V))
-    volume = abs(determinant(_kronecker_layer(A, W)))
+    W = exact.product(V, exact.diagonal(-s for s in values), exact.transposed(V))
+    volume = abs(exact.determinant(_kronecker_layer(A, W)))
     bound = (1 - tau * p) * (1 - tau * q) * (1 - smallest) ** 2 / (1 - p) ** 2
     assert volume >= bound ** (len(A) - 1)
 
@@ -100,8 +85,8 @@ def _gaussian() -> None:
     o(1))."""
     # The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus.
     a, p, k = Fraction(1, 2), Fraction(2, 5), Fraction(4, 5)
-    W0 = matrix("-1 0; 0 -2/5")
-    assert determinant(plus_identity(W0, a))
+    W0 = exact.matrix("-1 0; 0 -2/5")
+    assert exact.determinant(exact.plus_identity(W0, a))
     assert (1 - a) * (1 - a * p) > (k * (1 - p)) ** 2
 
 
@@ -120,12 +105,14 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        Hypothesis("every eigenvalue of every W_l is real and in [-1, 0]", MINUS_ONE_TO_ZERO.holds),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.Hypothesis(
+            "every eigenvalue of every W_l is real and in [-1, 0]", given.MINUS_ONE_TO_ZERO.holds
+        ),
     ),
     evidence=(
-        written(
+        by.written(
             "volume",
             "On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of "
             "A but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| "
@@ -146,21 +133,21 @@ CLAIM = Claim(
             _gaussian,
             _interval,
         ),
-        for_all(
+        by.for_all(
             "h u v t",
             given="-1 <= h; h <= 0; 0 <= t; t <= 1; u*u + v*v <= t*t",
             then="(1+h*u)**2 + (h*v)**2 >= (1+t*h)**2 and 1 + t*h >= 1 + h",
             name="h in [-1, 0], |a| <= tau: |1+ha| >= 1 - tau |h| >= |1+h|",
             at="h=-1, u=0, v=1/2, t=1/2",
         ).unless("h in [-2, 0]", without="-1 <= h", given="-2 <= h", at="h=-2, u=1/2, v=0, t=1"),
-        for_all(
+        by.for_all(
             "s p t",
             given="0 <= p; p <= s; s < 1; 0 <= t; t < 1",
             then="(1-t*s)*(1-p) >= (1-t*p)*(1-s)",
             name="(1 - tau s)/(1 - s) grows with s in [p, 1)",
             at="s=1/2, p=1/4, t=1/2",
         ).unless("tau > 1", without="t < 1", given="t < 2"),
-        for_all(
+        by.for_all(
             "t q",
             given="0 < t; t < 1; 0 < q; q <= 1",
             then="1 - t*q < 1 - t*t*q",
@@ -168,8 +155,8 @@ CLAIM = Claim(
             "every d",
             at="t=1/2, q=1",
         ).unless("tau = 1", without="t < 1", given="t <= 1"),
-        Searched("volumes in fractions", _layers(), _volume_law),
-        Searched("one symmetric layer in fractions", _symmetric(), _rate_law),
+        by.Searched("volumes in fractions", _layers(), _volume_law),
+        by.Searched("one symmetric layer in fractions", _symmetric(), _rate_law),
     ),
     further="For q = 1 and d = 2 the gap between a/(2-a) and this threshold is open; for larger d "
     "the threshold tends to tau q.",

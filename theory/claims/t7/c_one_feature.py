@@ -18,13 +18,7 @@ from oversmoothing.theory.claims.t7.oscillation import (
 )
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import applied
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC, TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
 @st.composite
@@ -63,13 +57,13 @@ def _following(x: np.ndarray, depth: int) -> np.ndarray:
     return x
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     """(2, -1) keeps both signs and freezes; (.3, -.2) gets one sign."""
     frozen, joined = _following(np.array([2.0, -1.0]), 40), _following(np.array([0.3, -0.2]), 40)
     ratio = abs(frozen[0] - frozen[1]) / abs(frozen.sum())
     return [
-        Measurement("HFC/LFC from (2, -1) after 40 layers", 2.816756, ratio, 1e-5),
-        Measurement("sign of the product from (.3, -.2)", 1.0, float(np.sign(joined.prod())), 0),
+        by.Measurement("HFC/LFC from (2, -1) after 40 layers", 2.816756, ratio, 1e-5),
+        by.Measurement("sign of the product from (.3, -.2)", 1.0, float(np.sign(joined.prod())), 0),
     ]
 
 
@@ -87,12 +81,12 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        ROW_STOCHASTIC,
-        TWO_TOKENS,
-        Hypothesis("one feature, h > 0", lambda case: len(case.H) == 1 and case.H[0][0] > 0),
+        given.ROW_STOCHASTIC,
+        given.TWO_TOKENS,
+        given.Hypothesis("one feature, h > 0", lambda case: len(case.H) == 1 and case.H[0][0] > 0),
     ),
     evidence=(
-        written(
+        by.written(
             "osc against min",
             "x' = x + h A x with h > 0: osc(x') <= osc(x) + h osc(Ax) <= (1 + h tau) osc(x), and "
             "min(Ax) >= min(x), so min(x') >= (1 + h) min(x) where min(x) > 0. Divide (the query): "
@@ -110,15 +104,15 @@ CLAIM = Claim(
             "h) from falling, and the limit would be positive. So the floor holds. For one A "
             "pi^T B = pi^T, hence q = pi.",
         ),
-        for_all(
+        by.for_all(
             "h t o m O M",
             given="0 < h; 0 <= t; t <= 1; 0 < m; 0 <= o; 0 <= O; O <= (1+h*t)*o; M >= (1+h)*m",
             then="O*(1+h)*m <= (1+h*t)*o*M and M > 0",
             name="osc/min shrinks by (1 + h tau)/(1 + h) where min > 0",
             at="h=1, t=1/2, o=1, m=1, O=1, M=2",
         ).unless("mixed signs", without="0 < m", at="h=1, t=1/2, o=1, m=-1, O=1, M=-2"),
-        Searched("both one-step bounds and the floor, adversaries included", _layers(), _law),
-        Simulated("two tokens under softmax(x x^T), h = 1/2", _measure),
+        by.Searched("both one-step bounds and the floor, adversaries included", _layers(), _law),
+        by.Simulated("two tokens under softmax(x x^T), h = 1/2", _measure),
     ),
     further="Both cases occur on open sets of x_0: under softmax(x x^T) with h = 1/2, (2, -1) "
     "freezes at 2.816756 (observed), (.3, -.2) smooths.",

@@ -7,22 +7,8 @@ import flint
 from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import (
-    characteristic,
-    diagonal,
-    identity,
-    kronecker,
-    plus,
-    product,
-    transposed,
-)
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import CAUSAL_MASK
 from oversmoothing.theory.proofs.instances import CAUSAL
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
 Heads = list[tuple[Matrix, Matrix]]
 
@@ -48,18 +34,18 @@ def _layers(pick: Any) -> list[Heads]:
 def _law(layers: list[Heads]) -> None:
     """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""
     n, d = len(layers[0][0][0]), len(layers[0][0][1])
-    whole, blocks = identity(n * d), [identity(d)] * n
+    whole, blocks = exact.identity(n * d), [exact.identity(d)] * n
     for heads in layers:
-        M, factors = identity(n * d), [identity(d)] * n
+        M, factors = exact.identity(n * d), [exact.identity(d)] * n
         for A, W in heads:
-            M = plus(M, kronecker(transposed(W), A))
-            factors = [plus(g, transposed(W), A[i][i]) for i, g in enumerate(factors)]
-        whole = product(M, whole)
-        blocks = [product(g, block) for g, block in zip(factors, blocks, strict=True)]
+            M = exact.plus(M, exact.kronecker(exact.transposed(W), A))
+            factors = [exact.plus(g, exact.transposed(W), A[i][i]) for i, g in enumerate(factors)]
+        whole = exact.product(M, whole)
+        blocks = [exact.product(g, block) for g, block in zip(factors, blocks, strict=True)]
     expected = flint.fmpq_poly([1])
     for block in blocks:
-        expected = expected * characteristic(block)
-    assert characteristic(whole) == expected
+        expected = expected * exact.characteristic(block)
+    assert exact.characteristic(whole) == expected
 
 
 def _threshold() -> None:
@@ -68,7 +54,7 @@ def _threshold() -> None:
     A_ii)."""
     # min A_ii = 1/4: the threshold is -8/5, and consensus wins again below it.
     for h, found in ((-2, "SMOOTHING"), (Fraction(-8, 5), "TIE"), (-1, "NON_SMOOTHING")):
-        assert verdict(A=CAUSAL, H=diagonal([h])).verdict == found
+        assert verdict(A=CAUSAL, H=exact.diagonal([h])).verdict == found
 
 
 CLAIM = Claim(
@@ -82,9 +68,9 @@ CLAIM = Claim(
     r"\operatorname{spec}\prod_l\Big(I+\sum_h A^{(l,h)}_{ii}W_{l,h}^\top\Big)",
     source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
     on_record=Status.WRITTEN,
-    hypotheses=(CAUSAL_MASK,),
+    hypotheses=(given.CAUSAL_MASK,),
     evidence=(
-        written(
+        by.written(
             "token by token",
             "Row i of A X W is sum_(j <= i) A_ij x_j W: token i hears no later token. Ordered by "
             "tokens a layer is block lower triangular with diagonal blocks I + sum_h A_ii W^T; "
@@ -94,6 +80,6 @@ CLAIM = Claim(
             "is consensus (T1h).",
             _threshold,
         ),
-        Searched("characteristic polynomials of products, exactly", _layers(), _law),
+        by.Searched("characteristic polynomials of products, exactly", _layers(), _law),
     ),
 )

@@ -5,8 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.kit import Matrix, draw
 
 Vector = list[Fraction]
 

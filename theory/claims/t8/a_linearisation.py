@@ -5,12 +5,8 @@ import sympy as sp
 
 from oversmoothing.theory.claims.t8.linearised import attention, derivative
 from oversmoothing.theory.numbers.exact_matrix import characteristic
-from oversmoothing.theory.proofs.checks import equal
-from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.evidence import Symbolic
-from oversmoothing.theory.proofs.hypotheses import ROW_STOCHASTIC
 from oversmoothing.theory.proofs.instances import CAUSAL_MEANS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, equal, given
 
 
 def _residual() -> sp.Matrix:
@@ -43,9 +39,9 @@ CLAIM = Claim(
     latex=r"DF_{\mathbf 1c^\top}[D]=D+A_b\,D\,W,\qquad A_b=A(\mathbf 1c^\top)",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(ROW_STOCHASTIC,),
+    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        written(
+        by.written(
             "the derivative of attention is blind at consensus",
             "A(X) 1 = 1 for every X: differentiate, DA[D] 1 = 0.",
             "DF[D] = D + DA[D] 1 c^T W + A_b D W, and the middle term is (DA[D] 1) c^T W = 0.",
@@ -54,7 +50,7 @@ CLAIM = Claim(
             "are 0. A bias b_ij is all that is left in the logits otherwise.",
             _causal,
         ),
-        Symbolic("two tokens, d = 2: softmax with content and position, in symbols", _residual),
+        by.Symbolic("two tokens, d = 2: softmax with content and position, in symbols", _residual),
     ),
     further="Content alone: the transverse multiplier is 1, and the cubic term decides (T8b).",
 )

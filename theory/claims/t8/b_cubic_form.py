@@ -7,12 +7,7 @@ import flint
 from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.exact_matrix import product, transposed
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Searched
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 # The expansion is checked up to the power before this one.
 _ORDER = 5
@@ -85,11 +80,11 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TWO_TOKENS,
-        Hypothesis("A = softmax(X M X^T/sqrt k), computed from X", lambda case: True),
+        given.TWO_TOKENS,
+        given.Hypothesis("A = softmax(X M X^T/sqrt k), computed from X", lambda case: True),
     ),
     evidence=(
-        written(
+        by.written(
             "tilting a softmax",
             "x_i M x_j = (c + e_i) M c + c M e_j + e_i M e_j, and softmax over j drops what does "
             "not depend on j: row i of A has weights a_j exp(theta_i e_j)/norm, theta_i = e_i "
@@ -102,7 +97,7 @@ CLAIM = Claim(
             "E M Sig_a/sqrt k, whose columns sum to 0 as those of E do: E' = E + E M Sig_a "
             "W/sqrt k + (P r) W. Sig_a is of second order in E.",
         ),
-        Searched("power series in fractions: all terms up to the fourth power", _cases(), _law),
+        by.Searched("power series in fractions: all terms up to the fourth power", _cases(), _law),
     ),
     further="Depth: for M = I, W = wI the leading order gives HFC ~ sqrt(n min(n-1, d) sqrt d/(2 "
     "|w| L)) for -2 < w < 0 and a constant HFC for w > 0 (observed); beyond leading order it is "

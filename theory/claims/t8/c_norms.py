@@ -5,9 +5,7 @@ from typing import Any
 import sympy as sp
 
 from oversmoothing.theory.claims.t8.linearised import attention, derivative, layer_norm
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Symbolic
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, given
 
 # Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
 _GAMMA, _BETA = sp.Matrix([2, -1, 3]), sp.Matrix([1, 0, -2])
@@ -71,10 +69,12 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        Hypothesis("one head at consensus, LayerNorm with eps > 0 or var > 0", lambda case: True),
+        given.Hypothesis(
+            "one head at consensus, LayerNorm with eps > 0 or var > 0", lambda case: True
+        ),
     ),
     evidence=(
-        written(
+        by.written(
             "chain rule at consensus",
             "A map applied to each token sends 1 c^T to 1 phi(c)^T, and its derivative there is D "
             "-> D J_phi(c)^T: it acts on the right, the same for every direction over the tokens.",
@@ -85,9 +85,9 @@ CLAIM = Claim(
             "Post-LN: X' = N(X + A(X) X W), at 1 (c + W^T c)^T after attention: v (J_N(c + W^T c) "
             "(I + a W^T) u)^T. Feed-forward blocks are maps of tokens, so their factor has no a.",
         ),
-        Symbolic("the Jacobian of LayerNorm", _norm),
-        Symbolic("Pre-LN attention at consensus", _pre_norm),
-        Symbolic("Post-LN attention at consensus", _post_norm),
+        by.Symbolic("the Jacobian of LayerNorm", _norm),
+        by.Symbolic("Pre-LN attention at consensus", _pre_norm),
+        by.Symbolic("Post-LN attention at consensus", _post_norm),
     ),
     further="Several heads: a_i needs commuting A_b,h, else I + sum_h W_h^T (x) Q^T A_h Q.",
 )

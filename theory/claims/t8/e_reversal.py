@@ -8,25 +8,12 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import diagonal, scaled
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Hypothesis, Instance, Status
-from oversmoothing.theory.proofs.evidence import Searched, Symbolic
-from oversmoothing.theory.proofs.exact_spectrum import (
-    ZERO,
-    Gaussian,
-    by_squared_moduli,
-    by_squares,
-    spectrum,
-)
-from oversmoothing.theory.proofs.for_all import EIGENVALUE, for_all
-from oversmoothing.theory.proofs.hypotheses import POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
-def reach(a_values: list[Gaussian]) -> Fraction:
+def reach(a_values: list[spectra.Gaussian]) -> Fraction:
     """max 2 (1 - Re a_i)/(1 - |a_i|^2): -h, h > 0, does not beat some a_i iff h is at most that."""
     return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
 
@@ -42,30 +29,35 @@ def _centring_residual() -> Any:
 def _real_law(size: Fraction, a_values: list[Fraction]) -> None:
     a = min(a_values)
     for h in (size, -size):
-        bare = by_squares([h], a_values) != by_squares([-h], a_values)
-        centred = by_squares([h, ZERO], a_values) != by_squares([-h, ZERO], a_values)
+        bare = spectra.by_squares([h], a_values) != spectra.by_squares([-h], a_values)
+        centred = spectra.by_squares([h, spectra.ZERO], a_values) != spectra.by_squares(
+            [-h, spectra.ZERO], a_values
+        )
         assert bare == (0 < abs(h) <= 2 / (1 + a))
         assert centred == (0 < abs(h) <= max(Fraction(2), 2 / (1 + a)))
-        q, p = sorted((h, ZERO))
-        assert by_squares([h, ZERO], a_values) == real_verdict(q, p, a)
+        q, p = sorted((h, spectra.ZERO))
+        assert spectra.by_squares([h, spectra.ZERO], a_values) == real_verdict(q, p, a)
 
 
-def _complex_law(h: Fraction, a: Gaussian, w: Fraction) -> None:
+def _complex_law(h: Fraction, a: spectra.Gaussian, w: Fraction) -> None:
     u, v = a
-    a_values = [(u, v), (u, -v), (w, ZERO)]
+    a_values = [(u, v), (u, -v), (w, spectra.ZERO)]
     s = reach(a_values)
     for size in (h, s, s + Fraction(1, 50)):
-        plus, minus = (size, ZERO), (-size, ZERO)
-        bare = [by_squared_moduli([x], a_values) for x in (plus, minus)]
-        centred = [by_squared_moduli([x, (ZERO, ZERO)], a_values) for x in (plus, minus)]
+        plus, minus = (size, spectra.ZERO), (-size, spectra.ZERO)
+        bare = [spectra.by_squared_moduli([x], a_values) for x in (plus, minus)]
+        centred = [
+            spectra.by_squared_moduli([x, (spectra.ZERO, spectra.ZERO)], a_values)
+            for x in (plus, minus)
+        ]
         assert (bare[0] != bare[1]) == (0 < size <= s)
         assert (centred[0] != centred[1]) == (0 < size <= max(Fraction(2), s))
 
 
-def _matrix_law(attention: tuple[Matrix, list[Gaussian]], h: Fraction) -> None:
+def _matrix_law(attention: tuple[Matrix, list[spectra.Gaussian]], h: Fraction) -> None:
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
     A, a_values = attention
-    H = [[h, -h], [ZERO, ZERO]]
+    H = [[h, -h], [spectra.ZERO, spectra.ZERO]]
     differ = verdict(A=A, H=H).verdict != verdict(A=A, H=scaled(-1, H)).verdict
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
 
@@ -83,12 +75,12 @@ def _examples() -> None:
     # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
     A, h = AA, Fraction(3, 2)
     assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[[h, -h], [ZERO, ZERO]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[[-h, h], [ZERO, ZERO]]).verdict == "TIE"
+    assert verdict(A=A, H=[[h, -h], [spectra.ZERO, spectra.ZERO]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[-h, h], [spectra.ZERO, spectra.ZERO]]).verdict == "TIE"
 
 
-def _one_real_value(instance: Instance) -> bool:
-    values = [value for value in spectrum(instance.H) if not value.is_zero]
+def _one_real_value(instance: given.Instance) -> bool:
+    values = [value for value in spectra.spectrum(instance.H) if not value.is_zero]
     return len(values) == 1 and values[0].is_real
 
 
@@ -106,14 +98,14 @@ CLAIM = Claim(
     source="ours",
     on_record=Status.PROVED,
     hypotheses=(
-        POSITIVE,
-        TWO_TOKENS,
-        Hypothesis("H has exactly one non-zero eigenvalue, and it is real", _one_real_value),
+        given.POSITIVE,
+        given.TWO_TOKENS,
+        given.Hypothesis("H has exactly one non-zero eigenvalue, and it is real", _one_real_value),
     ),
     evidence=(
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "h > 0"),
+            given=(by.EIGENVALUE, "h > 0"),
             then="(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
             name="Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
             at="h=1, a=1/2",
@@ -125,9 +117,9 @@ CLAIM = Claim(
             "open at the end", then="Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) < 2)", at="h=4/3, a=1/2"
         ),
         # With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "h > 0"),
+            given=(by.EIGENVALUE, "h > 0"),
             then="(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= (1-h*a)**2 or "
             "(1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
             name="Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
@@ -137,16 +129,16 @@ CLAIM = Claim(
             then="Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h*(1+a) <= 2)",
             at="h=3/2, a=1/2",
         ),
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "h > 0; a >= 0; h <= 2"),
+            given=(by.EIGENVALUE, "h > 0; a >= 0; h <= 2"),
             then="(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
             name="with C the side -h is a tie if a >= 0 and h <= 2",
             at="h=1, a=1/2",
         ).unless("a >= -1/2", without="a >= 0", given="a >= -1/2"),
-        for_all(
+        by.for_all(
             "h a",
-            given=(EIGENVALUE, "h > 0"),
+            given=(by.EIGENVALUE, "h > 0"),
             then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
             name="with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
             at="h=1, a=-1/2",
@@ -155,7 +147,7 @@ CLAIM = Claim(
             then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
             at="h=1, a=1/2",
         ),
-        for_all(
+        by.for_all(
             "h u v",
             given="u*u + v*v < 1; h > 0",
             then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
@@ -167,8 +159,8 @@ CLAIM = Claim(
             then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
             at="h=9/4, u=0, v=1/2",
         ),
-        Symbolic("C gives H_eff the eigenvalue 0", _centring_residual, complete=False),
-        written(
+        by.Symbolic("C gives H_eff the eigenvalue 0", _centring_residual, complete=False),
+        by.written(
             "from pairs to layers",
             _examples,
             "max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real "
@@ -176,17 +168,17 @@ CLAIM = Claim(
             _symmetric_spectrum,
             complete=False,
         ),
-        Searched(
+        by.Searched(
             "real spectra in fractions",
             st.tuples(draw.fractions(0, 8), draw.attention_spectra()),
             _real_law,
         ),
-        Searched(
+        by.Searched(
             "complex spectra in fractions, the boundary among them",
             st.tuples(draw.fractions(0, 8), draw.gaussian_disc(), draw.inside(-1, 1)),
             _complex_law,
         ),
-        Searched(
+        by.Searched(
             "the exact verdict on matrices with H 1 = 0",
             st.tuples(draw.circulant_attention(), draw.fractions(-6, 6)),
             _matrix_law,

@@ -10,15 +10,8 @@ from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYST
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.exact_spectrum import stationary
-from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import A3, AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
@@ -34,7 +27,7 @@ def _decoupled() -> None:
     """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
     powers of H (x) B on vec Y_0 and of H on c_0^T."""
     A, H, X = A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")
-    moved, pi = _bare_layers(A, H, X, 5), stationary(A)
+    moved, pi = _bare_layers(A, H, X, 5), spectra.stationary(A)
     assert _differences(moved) == _bare_layers(rational_quotient(A), H, _differences(X), 5)
     assert [exact.weighted_mean(pi, moved)] == _bare_layers(
         exact.identity(1), H, [exact.weighted_mean(pi, X)], 5
@@ -61,19 +54,21 @@ def _two_token_law(attention: tuple[Matrix, Fraction], h: Fraction, X: Matrix, d
     """n = 2, H = h I: t_L = |a|^L t_0 for every X_0, t = HFC/(sqrt n |c|), exactly."""
     A, a = attention
     assume(h != 0)
-    pi = stationary(A)
+    pi = spectra.stationary(A)
     moved = _bare_layers(A, exact.diagonal([h, h]), X, depth)
     c, c_moved = (sum(x * x for x in exact.weighted_mean(pi, state)) for state in (X, moved))
     assume(c != 0)
     assert squared_norms(moved)[0] * c == a ** (2 * depth) * squared_norms(X)[0] * c_moved
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     for name, (A, H, second, _, block) in SYSTEMS.items():
         # The Jordan block adds the same power of L to HFC and to LFC.
         tolerance = JORDAN if block > 1 else ROUNDING
-        rows.append(Measurement(name, math.log(second), slope(measured.hfc_lfc, A, H), tolerance))
+        rows.append(
+            by.Measurement(name, math.log(second), slope(measured.hfc_lfc, A, H), tolerance)
+        )
     return rows
 
 
@@ -87,9 +82,9 @@ CLAIM = Claim(
     r"{\|\mathrm{LFC}_L\|}\Bigr)^{1/L} = |\lambda_2(A)|",
     source="ours; cf. arXiv 2103.03404, where attention without skip connections loses rank",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT),
     evidence=(
-        written(
+        by.written(
             "two spectral radii",
             _decoupled,
             """Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho
@@ -103,7 +98,7 @@ CLAIM = Claim(
             _special_state,
             _nilpotent,
         ),
-        Searched(
+        by.Searched(
             "two tokens, H = h I: t falls by exactly |lambda_2| a layer for every X_0",
             st.tuples(
                 draw.two_token_attention(),
@@ -113,6 +108,8 @@ CLAIM = Claim(
             ),
             _two_token_law,
         ),
-        Simulated(f"slope of log HFC/LFC from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure),
+        by.Simulated(
+            f"slope of log HFC/LFC from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
+        ),
     ),
 )

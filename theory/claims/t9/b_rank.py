@@ -19,14 +19,8 @@ from oversmoothing.theory.claims.t9.systems import (
 )
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
 
 def compound(M: sp.Matrix) -> sp.Matrix:
@@ -101,14 +95,14 @@ def _two_features(pick: Any) -> tuple[Matrix, list[Fraction]]:
     return pick(draw.with_jordan_blocks([(h, 1), (other, 1)])), [h, other]
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
         # minors do not: L^-2, that is -2 log 2/L on this slope, up to O(1/L^2).
         predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH
         tolerance = JORDAN if block > 1 else ROUNDING
-        rows.append(Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance))
+        rows.append(by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance))
     return rows
 
 
@@ -122,9 +116,9 @@ CLAIM = Claim(
     r"|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT, TWO_FEATURES),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, TWO_FEATURES),
     evidence=(
-        written(
+        by.written(
             "second compound matrices",
             _cauchy_binet,
             _triangular_compound,
@@ -135,19 +129,19 @@ CLAIM = Claim(
             sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.""",
             _special_state,
         ),
-        Symbolic(
+        by.Symbolic(
             "three tokens, two features: the squared minors add up to sigma_1^2 sigma_2^2",
             _sigma_residual,
             complete=False,
         ),
-        Searched(
+        by.Searched(
             "n = d = 2: det X_L = (lambda_2 h_1 h_2)^L det X_0 in fractions, H defective too",
             st.tuples(
                 draw.two_token_attention(), _two_features(), draw.states(2, 2), st.integers(0, 6)
             ),
             _law,
         ),
-        Simulated(
+        by.Simulated(
             f"slope of log sigma_2/sigma_1 from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
         ),
     ),

@@ -18,14 +18,8 @@ from oversmoothing.theory.claims.t9.systems import (
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.numbers.exact_matrix import dot
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.claim import Claim, Effort, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import NOT_NILPOTENT, POSITIVE, TWO_TOKENS
 from oversmoothing.theory.proofs.instances import C3
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
 def _lagrange() -> sp.Expr:
@@ -44,7 +38,7 @@ def _law(X: Matrix) -> None:
     assert max(squares) <= total <= len(squares) * max(squares)
 
 
-def _measure(effort: Effort) -> list[Measurement]:
+def _measure(effort: by.Effort) -> list[by.Measurement]:
     rows = []
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # Twice the slope of T9b, with the same polynomial and bounded factors.
@@ -53,7 +47,9 @@ def _measure(effort: Effort) -> list[Measurement]:
         if A is C3:
             # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
             tolerance = math.log(3) / DEPTH
-        rows.append(Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance))
+        rows.append(
+            by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
+        )
     return rows
 
 
@@ -76,9 +72,9 @@ CLAIM = Claim(
     r"\Bigl(|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}\Bigr)^2",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(POSITIVE, TWO_TOKENS, NOT_NILPOTENT, TWO_FEATURES),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, TWO_FEATURES),
     evidence=(
-        written(
+        by.written(
             "minors of two rows",
             _lagrange,
             """t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms are
@@ -89,19 +85,19 @@ CLAIM = Claim(
             h_2| for generic X_0 and ||c_L|| has |h_1|.""",
             _parallel,
         ),
-        for_all(
+        by.for_all(
             "k",
             given="0 <= k; k <= 1",
             then="(1 - k**2)/2 <= 1 - k and 1 - k <= 1 - k**2",
             name="(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",
             at="k=1/2",
         ).unless("1 - k <= (1 - k^2)/2", then="1 - k <= (1 - k**2)/2", at="k=1/2"),
-        Searched(
+        by.Searched(
             "rows and minors in fractions: the maximum over pairs against C_2",
             draw.states(4, 2),
             _law,
         ),
-        Simulated(
+        by.Simulated(
             f"slope of log max (1 - |cos|) from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
         ),
     ),

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t9.many_digits import attention, covariance, high_and_mean, norm
 from oversmoothing.theory.claims.t9.series import series
-from oversmoothing.theory.proofs.claim import Claim, Effort, Hypothesis, Status
-from oversmoothing.theory.proofs.evidence import Measurement, Searched, Simulated, Symbolic
-from oversmoothing.theory.proofs.for_all import for_all
-from oversmoothing.theory.proofs.hypotheses import TWO_TOKENS
-from oversmoothing.theory.proofs.strategies import SEEDS
-from oversmoothing.theory.proofs.written import written
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -86,7 +81,7 @@ def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
 def _layers(pick: Any) -> tuple[int, int, int, int, int]:
     """n, d, a power of ten for the spread of the tokens and one for their mean, a seed."""
     n, d = pick(st.integers(2, 6)), pick(st.integers(1, 4))
-    return n, d, pick(st.integers(-3, 1)), pick(st.integers(-2, 1)), pick(SEEDS)
+    return n, d, pick(st.integers(-3, 1)), pick(st.integers(-2, 1)), pick(draw.SEEDS)
 
 
 def _law(n: int, d: int, spread: int, size: int, seed: int) -> None:
@@ -113,7 +108,7 @@ def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     return X, mp.matrix(M), mp.matrix(W)
 
 
-def _tripling(effort: Effort) -> list[Measurement]:
+def _tripling(effort: by.Effort) -> list[by.Measurement]:
     """log||E|| over eight layers: each triples the one before, up to a constant."""
     rows = []
     with mp.workdps(4000):
@@ -128,14 +123,14 @@ def _tripling(effort: Effort) -> list[Measurement]:
             gap = 4 / abs(sizes[layer])
             ratio = float(sizes[layer + 1] / sizes[layer])
             rows.append(
-                Measurement(
+                by.Measurement(
                     f"log||E|| at layer {layer + 1} over layer {layer}", 3.0, ratio, float(gap)
                 )
             )
     return rows
 
 
-def _remainder(effort: Effort) -> list[Measurement]:
+def _remainder(effort: by.Effort) -> list[by.Measurement]:
     """||E' - E M Sigma_a W/sqrt k|| falls like ||E||^5 and stays under its bound."""
     errors = []
     with mp.workdps(120):
@@ -154,7 +149,7 @@ def _remainder(effort: Effort) -> list[Measurement]:
             errors.append(error)
         order = float(mp.log(errors[0] / errors[1]) / mp.log(10))
     # The next order is a relative O(||E||) with factors of |c| |M| < 10 at the first scale.
-    return [Measurement("order of the remainder", 5.0, order, 10 * float(scales[0]))]
+    return [by.Measurement("order of the remainder", 5.0, order, 10 * float(scales[0]))]
 
 
 CLAIM = Claim(
@@ -172,11 +167,13 @@ CLAIM = Claim(
     source="ours, sharpening the doubly exponential bound of arXiv 2103.03404",
     on_record=Status.WRITTEN,
     hypotheses=(
-        TWO_TOKENS,
-        Hypothesis("X_0 is given: attention is computed from it", lambda case: case.X0 is not None),
+        given.TWO_TOKENS,
+        given.Hypothesis(
+            "X_0 is given: attention is computed from it", lambda case: case.X0 is not None
+        ),
     ),
     evidence=(
-        written(
+        by.written(
             "exponential tilting",
             """Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does not
             depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt k): the weights
@@ -191,7 +188,7 @@ CLAIM = Claim(
             _antisymmetric,
         ),
         # Popoviciu: a variable in [0, D] with mean v has variance at most v (D - v) <= D^2/4.
-        for_all(
+        by.for_all(
             "a b x D",
             given="0 <= a; 0 <= b; a + b <= 1; 0 <= x; x <= D",
             then="4*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
@@ -203,7 +200,7 @@ CLAIM = Claim(
             then="5*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
             at="a=1/2, b=0, x=0, D=1",
         ),
-        for_all(
+        by.for_all(
             "x1 x2 y1 y2",
             then="(x1 - y1)**2 + (x2 - y2)**2 <= 2*(x1**2 + x2**2 + y1**2 + y2**2)",
             name="|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
@@ -214,12 +211,12 @@ CLAIM = Claim(
             then="(x1 - y1)**2 + (x2 - y2)**2 <= 3/2*(x1**2 + x2**2 + y1**2 + y2**2)",
             at="x1=1, x2=0, y1=-1, y2=0",
         ),
-        Symbolic(
+        by.Symbolic(
             "two tokens, one feature: the layer in closed form", _two_tokens_closed, complete=False
         ),
-        Searched("the cubic bound on random layers in float64", _layers(), _law),
-        Simulated("log||E|| triples, in 4000 digits", _tripling),
-        Simulated("the remainder is of fifth order", _remainder),
+        by.Searched("the cubic bound on random layers in float64", _layers(), _law),
+        by.Simulated("log||E|| triples, in 4000 digits", _tripling),
+        by.Simulated("the remainder is of fifth order", _remainder),
     ),
     further="Which M that are neither definite nor antisymmetric triple exactly; LayerNorm.",
 )

@@ -7,11 +7,10 @@ import flint
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.numbers.exact_matrix import matrix
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs.claim import Hypothesis
 from oversmoothing.theory.proofs.instances import A3, C3
+from oversmoothing.theory.proofs.kit import Matrix, given
 
-TWO_FEATURES = Hypothesis("there are at least two features", lambda case: len(case.H) >= 2)
+TWO_FEATURES = given.Hypothesis("there are at least two features", lambda case: len(case.H) >= 2)
 # Further modes die like 1e-23 or faster by the first depth; what is left is rounding to float.
 ROUNDING = 1e-14
 # (1/4)|c_1/c_2|/L is the relative correction of a Jordan block: 0.19/L for the pi-mean of START and

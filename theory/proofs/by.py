@@ -1,0 +1,36 @@
+"""By what a claim is established: every kind of evidence, as `by` in a claim."""
+
+from oversmoothing.theory.proofs.claim import Effort
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    Counterexample,
+    Measurement,
+    Searched,
+    Settled,
+    Simulated,
+    Step,
+    Symbolic,
+    show,
+)
+from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
+from oversmoothing.theory.proofs.written import counterexample, refuted, written
+
+__all__ = (
+    "CORNERS",
+    "EIGENVALUE",
+    "Certified",
+    "Counterexample",
+    "Effort",
+    "ForAllReals",
+    "Measurement",
+    "Searched",
+    "Settled",
+    "Simulated",
+    "Step",
+    "Symbolic",
+    "counterexample",
+    "for_all",
+    "refuted",
+    "show",
+    "written",
+)
