@@ -1,12 +1,13 @@
-"""The hypotheses that several claims share, each with one wording and one exact predicate."""
+"""The hypotheses that several claims share, each with one wording and one exact predicate.
+
+A claim that has one of its own makes it as given.Hypothesis.
+"""
 
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity, power
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.claim import (
-    Hypothesis as Hypothesis,  # a claim's own: given.Hypothesis
-)
+from oversmoothing.theory.proofs.claim import Hypothesis as Hypothesis
 from oversmoothing.theory.proofs.claim import Instance as Instance
 from oversmoothing.theory.proofs.exact_spectrum import (
     diagonalisable,
