@@ -81,7 +81,7 @@ def test_a_true_query_is_proved_and_its_mutation_is_refuted_with_exact_numbers()
 
 def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     found = (
-        for_all("x y", given="x < y; 0 <= x", then="x*x < y*y", name="squares", at="x=1, y=2")
+        for_all("squares", given="x < y; 0 <= x", then="x*x < y*y", at="x=1, y=2")
         .unless("x may be negative", without="0 <= x")
         .unless("x <= y", without="x < y", given="x <= y", at="x=1, y=1")
         .unless("the other way", given="y < 9", then="x*x > y*y")

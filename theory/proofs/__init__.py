@@ -17,13 +17,12 @@ its source and its evidence. A module reads from the top as the proof does:
         evidence=(
             by.written("the mean", _doubles, "What no machine checks, in words."),
             by.for_all(
-                "h a",
+                "h > 0 wins at consensus",
                 given=(by.EIGENVALUE, "h > 0"),
                 then="(1+h*a)**2 < (1+h)**2",
-                name="h > 0 wins at consensus",
                 at="h=1, a=1/2",
             ).unless("h >= 0", without="h > 0", given="h >= 0", at="h=0, a=1/2"),
-            by.Searched("in fractions", draw.fractions(0, 3), _law),
+            by.searched("in fractions", _law, draw.fractions(0, 3)),
         ),
     )
 
@@ -32,7 +31,7 @@ Where things are:
 - `by`: evidence. by.written(title, *steps) and by.counterexample(title, numbers, *steps): a step is
   a function (docstring: the words; body: the check, which asserts or returns a residual), words
   alone, or `by.Step(words, check)`. by.refuted(...) is the whole claim that a paper's statement
-  fails. by.Symbolic, by.Certified, by.Searched, by.Simulated: see `evidence`. by.for_all: a
+  fails. by.searched, by.Symbolic, by.Certified, by.Simulated: see `evidence`. by.for_all: a
   statement for all reals for z3 and cvc5, with false neighbours: `unless(change, without=...,
   given=..., then=..., at=...)` leaves out, replaces or adds hypotheses (given stands in the place
   of what is left out), or draws another conclusion; at: a witness. by.EIGENVALUE and the four

@@ -5,11 +5,12 @@ from oversmoothing.theory.proofs.evidence import (
     Certified,
     Counterexample,
     Measurement,
-    Searched,
+    Measurements,
     Settled,
     Simulated,
     Step,
     Symbolic,
+    searched,
     show,
 )
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
@@ -23,7 +24,7 @@ __all__ = (
     "Effort",
     "ForAllReals",
     "Measurement",
-    "Searched",
+    "Measurements",
     "Settled",
     "Simulated",
     "Step",
@@ -31,6 +32,7 @@ __all__ = (
     "counterexample",
     "for_all",
     "refuted",
+    "searched",
     "show",
     "written",
 )

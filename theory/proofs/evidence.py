@@ -7,13 +7,14 @@ runs within an effort.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as with_seed
+from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
@@ -161,6 +162,12 @@ class Searched:
         return Outcome(True, f"{tried} examples, none violates it", None, {"examples": tried})
 
 
+def searched(title: str, law: Callable[..., object], *draws: SearchStrategy[Any]) -> Searched:
+    """A search in which the law takes what each strategy draws; of a single one that draws tuples,
+    their entries."""
+    return Searched(title, draws[0] if len(draws) == 1 else st.tuples(*draws), law)
+
+
 def show(value: object) -> str:
     """Exact numbers as a reader writes them: Fraction(3, 4) is 3/4."""
     if isinstance(value, Fraction):
@@ -191,18 +198,18 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A limit or a rate measured against its prediction; `measure` returns rows of the table.
+    """A limit or a rate measured against its prediction; `measure` gives the rows of the table.
 
     Each row: what, predicted, measured, tolerance (absolute). Holds when every row agrees.
     """
 
     title: str
-    measure: Callable[[Effort], list[Measurement]]
+    measure: Callable[[Effort], Measurements]
     complete: bool = False
     kind: Kind = Kind.SIMULATED
 
     def run(self, effort: Effort) -> Outcome:
-        rows = self.measure(effort)
+        rows = list(self.measure(effort))
         wrong = [row for row in rows if not row.agrees]
         data: dict[str, object] = {"measurements": [vars(row) for row in rows]}
         if wrong:
@@ -233,3 +240,6 @@ class Measurement:
     @property
     def agrees(self) -> bool:
         return abs(self.measured - self.predicted) <= self.tolerance
+
+
+Measurements = Iterable[Measurement]

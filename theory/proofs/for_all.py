@@ -1,7 +1,7 @@
 """Statements for all reals as evidence: a query that is unsat, with false neighbours that are sat.
 
-    for_all("h a", given="-1 < a; a < 1; h > 0", then="(1+h*a)**2 < (1+h)**2",
-            name="h > 0 wins at consensus", at="h=1, a=1/2").unless(
+    for_all("h > 0 wins at consensus", given="-1 < a; a < 1; h > 0",
+            then="(1+h*a)**2 < (1+h)**2", at="h=1, a=1/2").unless(
         "h >= 0", without="h > 0", given="h >= 0", at="h=0, a=1/2")
 
 is proved by the first query and guarded by the second: a prover that says yes to everything fails.
@@ -48,23 +48,22 @@ def _values(text: str) -> dict[str, str]:
 
 
 def for_all(
-    variables: str,
+    title: str,
     *,
     given: Conditions = (),
     then: str,
-    name: str,
     at: str,
     where: Mapping[str, str] | None = None,
     complete: bool = True,
 ) -> ForAllReals:
-    """For all real `variables` ("h a"), `given` implies `then` (infix, see `Query`).
+    """For all reals `given` implies `then` (infix, see `Query`).
 
-    at: values ("h=1, a=1/2") at which the hypotheses hold; where: abbreviations; complete: whether
-    it belongs to the proof. False neighbours are added with `unless`.
+    at: every variable with a value ("h=1, a=1/2"), at which the hypotheses hold; where:
+    abbreviations; complete: whether it belongs to the proof. False neighbours: `unless`.
     """
-    abbreviations = tuple((where or {}).items())
-    query = Query(name, tuple(variables.split()), _conditions(given), then, abbreviations)
-    return ForAllReals(query, (), _values(at), complete)
+    example = _values(at)
+    query = Query(title, tuple(example), _conditions(given), then, tuple((where or {}).items()))
+    return ForAllReals(query, (), example, complete)
 
 
 @dataclass(frozen=True)

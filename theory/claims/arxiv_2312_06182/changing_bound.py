@@ -76,7 +76,7 @@ CLAIM = Claim(
             (Popoviciu).""",
             _attained,
         ),
-        by.Searched("products of up to four layers in fractions", _drawn(), _law),
+        by.searched("products of up to four layers in fractions", _law, _drawn()),
     ),
     further="With several features the same bound holds for the diameter of the tokens, with ||W|| "
     "in the place of |h|.",

@@ -38,8 +38,7 @@ def _law(attention: Any, w: Any, h: Any) -> None:
     t_falls(A, from_integers([[x], [y]]), lambda X: product(A, X, [[w]]), a, Fraction(1), 6)
 
 
-def _measured(effort: by.Effort) -> list[by.Measurement]:
-    rows = []
+def _measured(effort: by.Effort) -> by.Measurements:
     # A Jordan block is approached like 1/L: its slope is off by a multiple of 1/(150 300).
     for words, H, tolerance in (
         ("H = diag(1/2, -3)", matrix("1/2 0; 0 -3"), 1e-9),
@@ -47,8 +46,7 @@ def _measured(effort: by.Effort) -> list[by.Measurement]:
         ("H defective", matrix("2 1; 0 2"), 1e-3),
     ):
         found = slope(layer_rows(A3, H, residual=False), START, (150, 300))
-        rows.append(by.Measurement(words, math.log(1 / 2), found, tolerance))
-    return rows
+        yield by.Measurement(words, math.log(1 / 2), found, tolerance)
 
 
 CLAIM = Claim(
@@ -78,14 +76,12 @@ CLAIM = Claim(
         ),
         by.Symbolic("two tokens: HFC' = lambda_2 HFC W", _two_tokens, complete=False),
         by.Symbolic("similarity and HFC/LFC", _similarity, complete=False),
-        by.Searched(
+        by.searched(
             "two tokens, one feature: t falls by |lambda_2| exactly",
-            st.tuples(
-                draw.two_token_attention(),
-                draw.fractions(-3, 3).filter(bool),
-                st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-            ),
             _law,
+            draw.two_token_attention(),
+            draw.fractions(-3, 3).filter(bool),
+            st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
         ),
         by.Simulated("slope of log HFC/LFC, A with lambda_2 = 1/2", _measured),
     ),

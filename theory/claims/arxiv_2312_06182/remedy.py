@@ -6,7 +6,6 @@ from itertools import product as pairs
 from typing import Any
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
@@ -75,8 +74,7 @@ def _thresholds() -> None:
     equal(squared_norms(X)[1], 0)
 
 
-def _measured(effort: by.Effort) -> list[by.Measurement]:
-    rows = []
+def _measured(effort: by.Effort) -> by.Measurements:
     # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
     falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
     for tau, place in [*falling, ("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)]:
@@ -84,8 +82,7 @@ def _measured(effort: by.Effort) -> list[by.Measurement]:
         what = f"tau = {tau}, {place}" + ": constant" * (not falls)
         predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
         found = slope(operator(A3, exact.diagonal("1 -1/2"), t, place), START, (200, 400))
-        rows.append(by.Measurement(what, predicted, found, 1e-8))
-    return rows
+        yield by.Measurement(what, predicted, found, 1e-8)
 
 
 CLAIM = Claim(
@@ -127,10 +124,11 @@ CLAIM = Claim(
         by.Symbolic(
             "both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False
         ),
-        by.Searched(
+        by.searched(
             "characteristic polynomials and HFC, in fractions",
-            st.tuples(draw.exact_cases(4, 2), draw.fractions(-2, 4)),
             _law,
+            draw.exact_cases(4, 2),
+            draw.fractions(-2, 4),
         ),
         by.Simulated("slope of log HFC/LFC, r = 3/4", _measured),
     ),

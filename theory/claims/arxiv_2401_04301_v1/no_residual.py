@@ -41,14 +41,12 @@ CLAIM = Claim(
             """||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper subspace,
             ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.""",
         ),
-        by.Searched(
+        by.searched(
             "two tokens: HFC_L = a^L HFC_0 W^L in fractions",
-            st.tuples(
-                draw.two_token_attention(),
-                draw.value_projections(3),
-                st.lists(st.integers(-9, 9), min_size=8, max_size=8),
-            ),
             _law,
+            draw.two_token_attention(),
+            draw.value_projections(3),
+            st.lists(st.integers(-9, 9), min_size=8, max_size=8),
         ),
     ),
     further="The rate is |lambda_2| whatever H (T9a, N-2312.06182-escalation).",

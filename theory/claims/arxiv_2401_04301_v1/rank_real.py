@@ -54,14 +54,12 @@ CLAIM = Claim(
             are distinct, so a_i and a_k are not both 0 and each is a proper hyperplane in (h_1 ...
             h_d): finitely many hyperplanes are a null set.""",
         ),
-        by.Searched(
+        by.searched(
             "two tokens, no such tie, rank 1",
-            st.tuples(
-                draw.two_token_attention(),
-                st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
-                st.lists(draw.fractions(-1, 1), min_size=3, max_size=3),
-            ),
             _law,
+            draw.two_token_attention(),
+            st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
+            st.lists(draw.fractions(-1, 1), min_size=3, max_size=3),
         ),
     ),
     further="Complex spectra: P-2401.04301v1-rank; repeated eigenvalues: T4c, the matching rank.",

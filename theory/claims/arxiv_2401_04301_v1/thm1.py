@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-from hypothesis import strategies as st
-
 from oversmoothing.theory.claims.lemmas import SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
@@ -35,10 +33,9 @@ CLAIM = Claim(
             "The maximum over j of these maxima is the maximum over all pairs.",
         ),
         by.for_all(
-            "x y t a",
+            "|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",
             given="a <= t; t <= 1",
             then="inside <= at_a or inside <= at_1",
-            name="|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",
             at="x=-1, y=1, t=0, a=-1/2",
             where={
                 "inside": "(1+x*t)**2 + (y*t)**2",
@@ -46,10 +43,12 @@ CLAIM = Claim(
                 "at_1": "(1+x)**2 + y**2",
             },
         ).unless("only the end a", then="inside <= at_a"),
-        by.Searched(
+        by.searched(
             "pairs against ends, in fractions",
-            st.tuples(draw.attention_spectra(1, 5), draw.fractions(-4, 3), draw.fractions(-3, 3)),
             _law,
+            draw.attention_spectra(1, 5),
+            draw.fractions(-4, 3),
+            draw.fractions(-3, 3),
         ),
     ),
     further="Complex eigenvalues of A: P-2401.04301v1-thm1-complex, and T3a for what holds "

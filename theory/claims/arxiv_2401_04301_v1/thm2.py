@@ -57,14 +57,12 @@ CLAIM = Claim(
             """The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L they
             vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.""",
         ),
-        by.Searched(
+        by.searched(
             "the sum over spectral projectors is X_5, in fractions",
-            st.tuples(
-                draw.two_token_attention(),
-                draw.value_projections(3),
-                st.lists(st.integers(-9, 9), min_size=8, max_size=8),
-            ),
             _law,
+            draw.two_token_attention(),
+            draw.value_projections(3),
+            st.lists(st.integers(-9, 9), min_size=8, max_size=8),
         ),
     ),
     further="Defective A or H: P-2401.04301v1-thm2-any-weights and T6b.",

@@ -3,7 +3,6 @@
 from typing import Any
 
 from hypothesis import assume
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
@@ -42,10 +41,11 @@ CLAIM = Claim(
             """rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t ->
             infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for k = 0.""",
         ),
-        by.Searched(
+        by.searched(
             "verdict against limit, exact input",
-            st.tuples(draw.attention(2, 3), draw.value_projections(2)),
             _law,
+            draw.attention(2, 3),
+            draw.value_projections(2),
         ),
     ),
     further="Equal moduli: decided by Jordan blocks (T6b), a constant where there are none (T4d). "

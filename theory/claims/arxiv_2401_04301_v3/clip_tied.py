@@ -82,7 +82,7 @@ CLAIM = Claim(
             """No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every
             other eigenvalue of A.""",
         ),
-        by.Searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _draws(), _law),
+        by.searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _law, _draws()),
     ),
     further="The floor needs neither positivity nor a real spectrum of A. Defective H: "
     "P-2401.04301v1-control; special X_0: P-2401.04301v3-control-every-state; weights that differ "

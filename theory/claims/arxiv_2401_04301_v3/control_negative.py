@@ -54,13 +54,12 @@ CLAIM = Claim(
             the largest is 1 + h a_1, for every j.""",
         ),
         by.for_all(
-            "h x y",
+            "every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
             given="x**2 + y**2 < 1; -1 <= h; h < 0",
             then="(1+h)**2 < (1+h*x)**2 + (h*y)**2",
-            name="every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
             at="h=-1/2, x=1/2, y=1/2",
         ).unless("[-1, 0] closed", without="h < 0", given="h <= 0"),
-        by.Searched("positive A, any Jordan blocks, decided exactly", _draws(), _law),
+        by.searched("positive A, any Jordan blocks, decided exactly", _law, _draws()),
     ),
     further="Not for special X_0 (P-2401.04301v3-control-every-state) nor for weights that differ "
     "by layer (P-2401.04301v3-clip-untied); the largest such set is T2d's and T3c's.",

@@ -46,13 +46,12 @@ CLAIM = Claim(
             "So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC.",
         ),
         by.for_all(
-            "h x y",
+            "consensus beats every a = x + iy in the open unit disc for h > 0",
             given="x**2 + y**2 < 1; h > 0",
             then="(1+h*x)**2 + (h*y)**2 < (1+h)**2",
-            name="consensus beats every a = x + iy in the open unit disc for h > 0",
             at="h=1/2, x=-1/2, y=1/2",
         ).unless("a on the unit circle", without="x**2 + y**2 < 1", given="x**2 + y**2 <= 1"),
-        by.Searched("positive A, decided exactly", _draws(), _law),
+        by.searched("positive A, decided exactly", _law, _draws()),
     ),
     further="One positive eigenvalue is not enough: P-2401.04301v3-control-some-positive, T2d.",
 )

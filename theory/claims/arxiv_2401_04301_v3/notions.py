@@ -73,8 +73,8 @@ CLAIM = Claim(
             _angle_without_smoothing,
             _rank_without_angle,
         ),
-        by.Searched(
-            "both inequalities, scales and spreads over 300 orders", draw.token_states(), _law
+        by.searched(
+            "both inequalities, scales and spreads over 300 orders", _law, draw.token_states()
         ),
     ),
     further="cos -> +-1 (absolute) already implies rank collapse; a mean cosine near 1 does not "

@@ -151,10 +151,11 @@ CLAIM = Claim(
             complete=False,
         ),
         by.Certified("balls around the dense spectrum meet the pairs one to one", _certify),
-        by.Searched(
+        by.searched(
             "characteristic polynomials in fractions, H with drawn Jordan blocks",
-            st.tuples(draw.attention(1, 4, zeros=True), _jordan()),
             _law,
+            draw.attention(1, 4, zeros=True),
+            _jordan(),
         ),
     ),
     further="Jordan block sizes of M are T6a.",

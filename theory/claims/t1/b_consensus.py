@@ -58,6 +58,6 @@ CLAIM = Claim(
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("one line each way", _restriction, _converse),
-        by.Searched("one layer in fractions", draw.exact_cases(), _law),
+        by.searched("one layer in fractions", _law, draw.exact_cases()),
     ),
 )

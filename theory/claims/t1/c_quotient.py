@@ -95,10 +95,11 @@ CLAIM = Claim(
             _characteristic_residual,
             complete=False,
         ),
-        by.Searched(
+        by.searched(
             "trajectories of differences and characteristic polynomials in fractions",
-            st.tuples(draw.exact_cases(), st.integers(0, 4)),
             _law,
+            draw.exact_cases(),
+            st.integers(0, 4),
         ),
     ),
 )

@@ -92,10 +92,11 @@ CLAIM = Claim(
             "the left Perron vector", _stationary_is_a_distribution, _evolves, _coupling, _decoupled
         ),
         by.Symbolic("n = d = 2 in symbols: pi^T X' = pi^T X (I + W)", _autonomous, complete=False),
-        by.Searched(
+        by.searched(
             "trajectories in fractions: c_L = c_0 (I + W)^L and the coupling",
-            st.tuples(draw.exact_cases(), st.integers(0, 6)),
             _law,
+            draw.exact_cases(),
+            st.integers(0, 6),
         ),
     ),
 )

@@ -99,10 +99,9 @@ CLAIM = Claim(
         ),
         # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m).
         by.for_all(
-            "s u m c k",
+            "u/(s m) lies between 1/(k + 1/t) and 1/(1/t - k)",
             given="0 < s; 0 < u; 0 <= m; 0 <= c; 0 <= k; s*m <= s*c + k*u; s*m >= s*c - k*u",
             then="u*(k*u + s*c) >= u*s*m and Implies(s*c > k*u, m > 0 and u*(s*c - k*u) <= u*s*m)",
-            name="u/(s m) lies between 1/(k + 1/t) and 1/(1/t - k)",
             at="s=2, u=1, m=1, c=1, k=1/2",
         )
         .unless(
@@ -113,9 +112,8 @@ CLAIM = Claim(
         ),
         # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
         by.for_all(
-            "m q1 q2 h1 h2",
+            "|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
             then="(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
-            name="|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
             at="m=1, q1=1/6, q2=-1/12, h1=1, h2=2",
             where={
                 "q3": "(0 - q1 - q2)",
@@ -128,6 +126,6 @@ CLAIM = Claim(
             then="(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
             at="m=0, q1=1, q2=0, h1=1, h2=0",
         ),
-        by.Searched("the bounds in fractions, near consensus and far from it", _cases(), _law),
+        by.searched("the bounds in fractions, near consensus and far from it", _law, _cases()),
     ),
 )

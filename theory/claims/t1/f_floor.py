@@ -128,18 +128,16 @@ def _gap(right: flint.acb_mat, j: int, n: int, delta: flint.arb) -> flint.arb:
     return n * delta * hfc - lfc
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
     limit = 8 * 2**0.5 / 5
-    rows = []
     for depth in (200, 400):
         found = verdict(A=A3, H=matrix("-1/2"), X0=matrix("1; 2; 4"), depth=[depth])
         value = found.hfc_lfc[depth].value
         assert value is not None
         # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
         tolerance = 100 * (5 / 6) ** depth + 16 * 2.0**-52 * limit
-        rows.append(by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance))
-    return rows
+        yield by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance)
 
 
 def _no_consensus(instance: given.Instance) -> bool:
@@ -188,13 +186,12 @@ CLAIM = Claim(
         # 3 HFC^2 = 3 |x|^2 - S^2, 3 LFC^2 = S^2, S = x1 + x2 + x3: (n-1) HFC^2 > LFC^2 reads
         # 2 |x|^2 > S^2.
         by.for_all(
-            "p1 p2 p3 x1 x2 x3",
+            "n = 3: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 2",
             given=(
                 "0 < p1; 0 < p2; 0 < p3; p1 + p2 + p3 == 1; p1*x1 + p2*x2 + p3*x3 == 0",
                 "0 < x1**2 + x2**2 + x3**2",
             ),
             then="2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
-            name="n = 3: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 2",
             at="p1=1/3, p2=1/3, p3=1/3, x1=1, x2=-1, x3=0",
             complete=False,
         )
@@ -211,9 +208,8 @@ CLAIM = Claim(
         ),
         # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: pi^T x = m + q^T h, so m = -q^T h.
         by.for_all(
-            "q1 q2 h1 h2",
+            "n = 3: pi^T x = 0 => n delta^2 HFC^2 >= LFC^2",
             then="3*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
-            name="n = 3: pi^T x = 0 => n delta^2 HFC^2 >= LFC^2",
             at="q1=1/6, q2=-1/12, h1=-4, h2=2",
             where={
                 "q3": "(0 - q1 - q2)",
@@ -227,21 +223,20 @@ CLAIM = Claim(
             at="q1=1/6, q2=-1/12, h1=-4, h2=2",
         ),
         by.for_all(
-            "p1 p2 p3 x1 x2 x3 p4 x4",
+            "n = 4: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 3",
             given=(
                 "0 < p1; 0 < p2; 0 < p3; 0 < p4; p1*x1 + p2*x2 + p3*x3 + p4*x4 == 0",
                 "0 < x1**2 + x2**2 + x3**2 + x4**2",
             ),
             then="3*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
-            name="n = 4: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 3",
-            at="p1=1, p2=1, p3=1, p4=1, x1=1, x2=-1, x3=0, x4=0",
+            at="p1=1, p2=1, p3=1, x1=1, x2=-1, x3=0, p4=1, x4=0",
             complete=False,
         ).unless(
             "the floor of n = 3 for n = 4",
             then="2*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
             at="p1=30, p2=1, p3=1, p4=1, x1=-1/10, x2=1, x3=1, x4=1",
         ),
-        by.Searched("the floor in fractions, pi^T X = 0", _cases(), _law),
+        by.searched("the floor in fractions, pi^T X = 0", _law, _cases()),
         by.Certified("balls around every mode of random positive A", _certify),
         by.Simulated("the limit of GT11 in balls", _measure),
     ),

@@ -211,13 +211,13 @@ CLAIM = Claim(
             _not_semidefinite,
             _needed,
         ),
-        by.Searched(
-            "symmetric kernels with column terms: real roots, pi, exactly", _kernels(), _law
+        by.searched(
+            "symmetric kernels with column terms: real roots, pi, exactly", _law, _kernels()
         ),
-        by.Searched(
+        by.searched(
             "entrywise exponential series of Gram matrices are positive semidefinite, exactly",
-            _gram(),
             _semidefinite_law,
+            _gram(),
         ),
         by.Certified("softmax of distinct integer tokens in balls", _certify),
     ),

@@ -132,7 +132,7 @@ CLAIM = Claim(
     evidence=(
         by.written("triangular matrices", _read_off, _stationary, _first_token, _attained),
         by.Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
-        by.Searched("spectrum, pi, delta and the floor in fractions", _causal(), _law),
+        by.searched("spectrum, pi, delta and the floor in fractions", _law, _causal()),
         by.Certified("softmax of masked integer logits in balls", _certify),
     ),
 )

@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
@@ -83,10 +82,11 @@ CLAIM = Claim(
             _rounded,
         ),
         by.Certified("certified verdicts against exact ones, in binary64", _certify),
-        by.Searched(
+        by.searched(
             "two tokens at their threshold, and beside it",
-            st.tuples(draw.two_token_attention(), draw.fractions(-1, 1).filter(bool)),
             _law,
+            draw.two_token_attention(),
+            draw.fractions(-1, 1).filter(bool),
         ),
     ),
     further="The queries for all reals (Q1-Q18) stand in T1-T8, each with its false neighbours.",

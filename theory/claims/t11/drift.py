@@ -61,9 +61,8 @@ def _single(seed: int, n: int) -> Array:
     return A
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     """Iterating X with A rounded to single precision: saturation at ||Pv||/(sqrt n |mean v|)."""
-    rows = []
     for n in (4, 8, 16):
         A = _single(effort.seed + n, n)
         x = np.random.default_rng(n).standard_normal(n) + 1
@@ -79,13 +78,10 @@ def _measure(effort: by.Effort) -> list[by.Measurement]:
         # 2^-24 of the first.
         allowed = 8 * n * _EPS + float(predicted) / np.sqrt(n) * n * 2.0**-23
         predicted_ratio = float(predicted / np.sqrt(n))
-        rows.append(
-            by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
-        )
-    return rows
+        yield by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
 
 
-def _autonomous(effort: by.Effort) -> list[by.Measurement]:
+def _autonomous(effort: by.Effort) -> by.Measurements:
     """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
     A = flat("1/2", 3)
     H, X = matrix("1/2 0; 0 1/4"), matrix("1 2; 3 5; 4 -2")

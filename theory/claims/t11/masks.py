@@ -103,7 +103,7 @@ CLAIM = Claim(
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("zeros in A", _masked, _nothing_left, _threshold, _two_groups),
-        by.Searched("random causal A against the closed form, exactly", _causal(), _law),
-        by.Searched("random masks", draw.attention(1, 4, zeros=True), _masks_law),
+        by.searched("random causal A against the closed form, exactly", _law, _causal()),
+        by.searched("random masks", _masks_law, draw.attention(1, 4, zeros=True)),
     ),
 )

@@ -83,6 +83,6 @@ CLAIM = Claim(
     ),
     evidence=(
         by.written("c vanishes, Y does not", _consensus_dies, _doubly_stochastic, _other),
-        by.Searched("the floor at every layer, in fractions", _cases(), _law),
+        by.searched("the floor at every layer, in fractions", _law, _cases()),
     ),
 )

@@ -104,7 +104,7 @@ CLAIM = Claim(
     ),
     evidence=(
         by.written("spectral projectors commute with the layer", _blocks, _golden, _opposite),
-        by.Searched("verdict_x0 over the modes put into X_0, exactly", _cases(), _law),
+        by.searched("verdict_x0 over the modes put into X_0, exactly", _law, _cases()),
     ),
     further="In floating point rounding puts the missing mode back after about log(1/eps) over the "
     "gap of the logarithms of the radii (T4e): an observation, no theorem.",

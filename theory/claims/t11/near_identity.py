@@ -88,24 +88,19 @@ CLAIM = Claim(
         by.written("one repeated eigenvalue", _spectrum, _depths, _dobrushin),
         # One step of log(1/(1-x)): its derivative 1/(1-x) lies between 1 and 1/(1-x)^2.
         by.for_all(
-            "x y",
+            "1 <= 1/(1-x) <= 1/(1-x)^2 on [0, 1)",
             given="0 <= x; x < 1; y*(1 - x) == 1",
             then="1 <= y and y <= y**2",
-            name="1 <= 1/(1-x) <= 1/(1-x)^2 on [0, 1)",
             at="x=1/2, y=2",
         ).unless("without x < 1", without="x < 1", at="x=2, y=-1"),
-        by.Searched(
+        by.searched(
             "the ratio of every X_0 in fractions",
-            st.tuples(
-                st.integers(2, 4),
-                draw.fractions(Fraction(1, 12), 1),
-                draw.fractions(Fraction(1, 12), 3),
-                st.lists(
-                    st.lists(st.integers(-9, 9), min_size=2, max_size=2), min_size=4, max_size=4
-                ),
-                st.integers(0, 6),
-            ),
             _law,
+            st.integers(2, 4),
+            draw.fractions(Fraction(1, 12), 1),
+            draw.fractions(Fraction(1, 12), 3),
+            st.lists(st.lists(st.integers(-9, 9), min_size=2, max_size=2), min_size=4, max_size=4),
+            st.integers(0, 6),
         ),
     ),
 )

@@ -47,14 +47,12 @@ CLAIM = Claim(
     hypotheses=(given.Hypothesis("there is one token", lambda instance: len(instance.A) == 1),),
     evidence=(
         by.written("one row", _trivial, _undefined),
-        by.Searched(
+        by.searched(
             "verdict and ratio of one token, exactly",
-            st.tuples(
-                draw.value_projections(3),
-                st.lists(st.integers(-3, 3), min_size=3, max_size=3),
-                st.integers(0, 4),
-            ),
             _law,
+            draw.value_projections(3),
+            st.lists(st.integers(-3, 3), min_size=3, max_size=3),
+            st.integers(0, 4),
         ),
     ),
 )

@@ -47,7 +47,7 @@ def _deep() -> None:
     assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
 
 
-def _scaled(effort: by.Effort) -> list[by.Measurement]:
+def _scaled(effort: by.Effort) -> by.Measurements:
     """Powers of two split off at every layer, in float64."""
     return [scaled_row(1.0, -20000 * float(np.log(4 / 3)) - float(np.log(3)))]
 

@@ -88,6 +88,6 @@ CLAIM = Claim(
     hypotheses=(given.TWO_TOKENS, given.Hypothesis("an eigenvalue of A or of H repeats", _repeats)),
     evidence=(
         by.written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
-        by.Searched("HFC of every X_0 in fractions", _cases(), _law),
+        by.searched("HFC of every X_0 in fractions", _law, _cases()),
     ),
 )

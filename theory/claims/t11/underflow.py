@@ -55,7 +55,7 @@ def _law(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
 
 
@@ -80,13 +80,12 @@ CLAIM = Claim(
             _naive,
         ),
         by.for_all(
-            "p q x y",
+            "1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",
             given="1 + p == 0; q == 0; 1 + p*x - q*y == 0; p*y + q*x == 0",
             then="x == 1 and y == 0",
-            name="1 + h = 0 and 1 + h a = 0 only for a = 1 (h, a complex: h = p + iq, a = x + iy)",
             at="p=-1, q=0, x=1, y=0",
         ).unless("without 1 + h = 0", without="1 + p == 0", at="p=-2, q=0, x=1/2, y=0"),
-        by.Searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _cases(), _law),
+        by.searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _law, _cases()),
         by.Simulated("scaled iteration in float64", _measure),
     ),
 )

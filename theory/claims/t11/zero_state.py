@@ -80,6 +80,6 @@ CLAIM = Claim(
     ),
     evidence=(
         by.written("what vanishes", _zero, _infinite, _rows),
-        by.Searched("value, infinity or nothing, as the exact norms say", _cases(), _law),
+        by.searched("value, infinity or nothing, as the exact norms say", _law, _cases()),
     ),
 )

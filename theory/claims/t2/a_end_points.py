@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-from hypothesis import strategies as st
-
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
@@ -25,23 +23,19 @@ CLAIM = Claim(
     evidence=(
         # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
         by.for_all(
-            "h a b M",
+            "Q2: |1 + hb| <= max(|1 + ha|, |1 + h|) for a <= b <= 1",
             given="a <= b; b <= 1; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
             then="-M <= 1 + h*b <= M",
-            name="Q2: |1 + hb| <= max(|1 + ha|, |1 + h|) for a <= b <= 1",
             at="h=-1, a=0, b=1/2, M=1",
         ).unless("b beyond 1", without="b <= 1"),
         by.for_all(
-            "h a b M",
+            "Q2s: |1 + hb| < max(|1 + ha|, |1 + h|) for a < b < 1, h != 0",
             given="a < b; b < 1; h != 0; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
             then="-M < 1 + h*b < M",
-            name="Q2s: |1 + hb| < max(|1 + ha|, |1 + h|) for a < b < 1, h != 0",
             at="h=-1, a=0, b=1/2, M=1",
         )
         .unless("h = 0 admitted", without="h != 0")
         .unless("a = b admitted", without="a < b", given="a <= b"),
-        by.Searched(
-            "in fractions", st.tuples(draw.fractions(-4, 3), draw.attention_spectra(2, 2)), _law
-        ),
+        by.searched("in fractions", _law, draw.fractions(-4, 3), draw.attention_spectra(2, 2)),
     ),
 )

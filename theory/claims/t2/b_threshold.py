@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
@@ -41,69 +40,61 @@ CLAIM = Claim(
     evidence=(
         by.Symbolic("the identity", _residual, complete=False),
         by.for_all(
-            "h a",
+            "Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
             then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1+a))",
-            name="Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
             at="h=1, a=0",
         ).unless(
             "1-a for 1+a in the last factor", then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))"
         ),
         by.for_all(
-            "h a",
+            "Q3: h > 0 wins at consensus",
             given=(by.EIGENVALUE, "h > 0"),
             then="(1+h*a)**2 < (1+h)**2",
-            name="Q3: h > 0 wins at consensus",
             at="h=1, a=1/2",
         ).unless("h >= 0", without="h > 0", given="h >= 0"),
         by.for_all(
-            "h a",
+            "Q4: h < -2/(1+a) wins at consensus",
             given=(by.EIGENVALUE, "h*(1+a) < -2"),
             then="(1+h*a)**2 < (1+h)**2",
-            name="Q4: h < -2/(1+a) wins at consensus",
             at="h=-3/2, a=1/2",
         ).unless("h < -1", without="h*(1+a) < -2", given="h < -1"),
         by.for_all(
-            "h a",
+            "Q5: consensus loses strictly iff -2/(1+a) < h < 0",
             given=by.EIGENVALUE,
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",
-            name="Q5: consensus loses strictly iff -2/(1+a) < h < 0",
             at="h=-1, a=1/2",
         ).unless(
             "the interval reaches to -2 for every a",
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
         ),
         by.for_all(
-            "h a",
+            "Q5t: tie iff h = 0 or h = -2/(1+a)",
             given=by.EIGENVALUE,
             then="Iff((1+h)**2 == (1+h*a)**2, h == 0 or h*(1+a) == -2)",
-            name="Q5t: tie iff h = 0 or h = -2/(1+a)",
             at="h=0, a=0",
         ).unless("only h = 0 ties", then="Iff((1+h)**2 == (1+h*a)**2, h == 0)", at="h=-4/3, a=1/2"),
         by.for_all(
-            "h a",
+            "Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
             given=(by.EIGENVALUE, "-1 <= h; h < 0"),
             then="(1+h)**2 < (1+h*a)**2",
-            name="Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
             at="h=-1/2, a=0",
         )
         .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, a=1/2")
         .unless("[-3/2, 0)", without="-1 <= h", given="-3/2 <= h", at="h=-4/3, a=1/2"),
         by.for_all(
-            "h a",
+            "Q6b: h < -1 wins at consensus for a = -1/h, an eigenvalue in (0, 1)",
             given="h < -1; a*h == -1",
             then="0 < a < 1 and (1+h*a)**2 < (1+h)**2",
-            name="Q6b: h < -1 wins at consensus for a = -1/h, an eigenvalue in (0, 1)",
             at="h=-2, a=1/2",
         ).unless("h < -1/2", without="h < -1", given="h < -1/2", at="h=-1, a=1"),
-        by.Searched(
-            "closed form against squares",
-            st.tuples(draw.fractions(-6, 3), draw.attention_spectra(1, 1)),
-            _law,
+        by.searched(
+            "closed form against squares", _law, draw.fractions(-6, 3), draw.attention_spectra(1, 1)
         ),
-        by.Searched(
+        by.searched(
             "closed form against the exact verdict on matrices",
-            st.tuples(draw.two_token_attention(), draw.fractions(-6, 3)),
             _matrix_law,
+            draw.two_token_attention(),
+            draw.fractions(-6, 3),
         ),
     ),
 )

@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-from hypothesis import strategies as st
-
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
@@ -31,14 +29,12 @@ CLAIM = Claim(
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
         by.for_all(
-            "q p h a b z M",
+            "Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a corner",
             given=(
                 "q <= h; h <= p; a <= b; b <= z; -M <= 1 + q*a <= M; -M <= 1 + p*a <= M",
                 "-M <= 1 + q*z <= M; -M <= 1 + p*z <= M",
             ),
             then="-M <= 1 + h*b <= M",
-            name="Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a "
-            "corner",
             at="q=-1, p=0, h=-1/2, a=0, b=1/4, z=1/2, M=1",
         )
         .unless(
@@ -49,20 +45,16 @@ CLAIM = Claim(
         # With M = rho_Q >= rho_C: were both corners at a below M, so were every pair (h, b),
         # b < 1, although one attains M. So rho_Q >= rho_C gives rho_Q = max(|1+qa|, |1+pa|).
         by.for_all(
-            "q p h a b M",
+            "Q7b: where consensus is at most M and both corners at a are below M, every pair is",
             given=(
                 "q <= h; h <= p; -1 < a; a < 1; a <= b; b < 1; -M <= 1 + q <= M",
                 "-M <= 1 + p <= M; -M < 1 + q*a < M; -M < 1 + p*a < M",
             ),
             then="-M < 1 + h*b < M",
-            name="Q7b: where consensus is at most M and both corners at a are below M, every "
-            "pair is",
             at="q=-1, p=1, h=0, a=0, b=1/2, M=2",
         )
         .unless("without the corner (p, a)", without="-M < 1 + p*a < M")
         .unless("for every eigenvalue of A in place of the smallest", without="a <= b"),
-        by.Searched(
-            "all pairs in fractions", st.tuples(draw.real_spectra(), draw.attention_spectra()), _law
-        ),
+        by.searched("all pairs in fractions", _law, draw.real_spectra(), draw.attention_spectra()),
     ),
 )

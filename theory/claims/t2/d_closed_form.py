@@ -17,7 +17,7 @@ from oversmoothing.theory.verdict.dominance import real_verdict
 def _corners(case: str, then: str, name: str, at: str) -> by.ForAllReals:
     """On q <= p and a; q < t for t = min(-2/(1+a), -2-ap) is multiplied out on both sides."""
     hypotheses = (by.EIGENVALUE, "q <= p", case)
-    return by.for_all("q p a", given=hypotheses, then=then, name=name, at=at, where=by.CORNERS)
+    return by.for_all(name, given=hypotheses, then=then, at=at, where=by.CORNERS)
 
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
@@ -173,25 +173,27 @@ CLAIM = Claim(
             given="a > -1/2 or q >= 0",
             at="q=-3, p=1, a=-2/5",
         ),
-        by.Searched(
-            "closed form against all pairs",
-            st.tuples(draw.real_spectra(), draw.attention_spectra()),
-            _law,
+        by.searched(
+            "closed form against all pairs", _law, draw.real_spectra(), draw.attention_spectra()
         ),
-        by.Searched(
+        by.searched(
             "on the boundaries and beside them",
-            st.tuples(draw.inside(-1, 1), draw.fractions(-4, 3), st.sampled_from([-1, 0, 1])),
             _boundary_law,
+            draw.inside(-1, 1),
+            draw.fractions(-4, 3),
+            st.sampled_from([-1, 0, 1]),
         ),
-        by.Searched(
+        by.searched(
             "closed form against the exact verdict on matrices",
-            st.tuples(draw.walsh_attention(), draw.value_projections(3)),
             _matrix_law,
+            draw.walsh_attention(),
+            draw.value_projections(3),
         ),
-        by.Searched(
+        by.searched(
             "the float64 certificate against the closed form",
-            st.tuples(_dyadic_attention(), _dyadic_value()),
             _certificate_law,
+            _dyadic_attention(),
+            _dyadic_value(),
         ),
         by.Certified("n = 197, d = 64 and a head of width 768", closed_form_at_real_size),
     ),

@@ -114,14 +114,13 @@ CLAIM = Claim(
         LOSES,
         # p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
         by.for_all(
-            "q p a",
+            "no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
             given=(
                 "0 <= a; a < 1; q <= p; not (-1 <= p and p < 0 and p + q >= -2)",
                 "not (-1 <= q and q < 0 and p + q <= -2)",
                 "p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
             ),
             then="not (NON_SMOOTHING)",
-            name="no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
             at="q=-3, p=-1/2, a=3/4",
             where=by.CORNERS,
         )
@@ -137,24 +136,21 @@ CLAIM = Claim(
             without="p + q >= -2 or p >= 0 or (q*(1+a) < -2 and q < -2 - a*p)",
         ),
         by.for_all(
-            "q p e",
+            "the last hypothesis holds for every a close enough to 1",
             given=(
                 "q <= p; p < 0; p + q < -2; not (-1 <= p and p < 0 and p + q >= -2)",
                 "not (-1 <= q and q < 0 and p + q <= -2); 0 < e; e*q > 2*(q + 1)",
                 "e*p > 2 + p + q",
             ),
             then="q*(2 - e) < -2 and q < -2 - (1 - e)*p and q < -1",
-            name="the last hypothesis holds for every a close enough to 1",
             at="q=-3, p=-1/2, e=1/10",
         ).unless("whatever e in (0, 1)", without="e*q > 2*(q + 1); e*p > 2 + p + q", given="e < 1"),
-        by.Searched(
+        by.searched(
             "complex spectra in fractions",
-            st.tuples(
-                st.lists(draw.gaussian_points(2), min_size=1, max_size=3),
-                st.lists(draw.gaussian_disc(), min_size=1, max_size=5),
-            ),
             _law,
+            st.lists(draw.gaussian_points(2), min_size=1, max_size=3),
+            st.lists(draw.gaussian_disc(), min_size=1, max_size=5),
         ),
-        by.Searched("real spectra in fractions", draw.real_spectra(), _real_law),
+        by.searched("real spectra in fractions", _real_law, draw.real_spectra()),
     ),
 )

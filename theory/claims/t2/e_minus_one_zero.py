@@ -251,22 +251,19 @@ CLAIM = Claim(
         _PROOF,
         EVERY_MODE,
         by.for_all(
-            "q p a",
+            "Q11b: all h in [-1, 0] never smooths strictly",
             given=(by.EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
             then="not (SMOOTHING)",
-            name="Q11b: all h in [-1, 0] never smooths strictly",
             at="q=-1, p=0, a=1/2",
             where=by.CORNERS,
         ).unless("never a tie either", then="NON_SMOOTHING", at="q=-1, p=0, a=1/2"),
-        by.Searched("the floor in fractions, whatever A", _with_kernel(), _floor_law),
-        by.Searched(
+        by.searched("the floor in fractions, whatever A", _floor_law, _with_kernel()),
+        by.searched(
             "all h in [-1, 0) in fractions",
-            st.tuples(
-                draw.attention(2, 3),
-                st.lists(draw.fractions(-1, 0, 6).filter(bool), min_size=1, max_size=2),
-                draw.states(3, 2),
-            ),
             _generic_law,
+            draw.attention(2, 3),
+            st.lists(draw.fractions(-1, 0, 6).filter(bool), min_size=1, max_size=2),
+            draw.states(3, 2),
         ),
     ),
     further="With a real eigenbasis of H and tau(A) < 1 the certificate T7b-certificate gives a "

@@ -75,10 +75,9 @@ CLAIM = Claim(
         by.Symbolic("strict convexity of the squared distance", _convexity),
         # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2, and the identity before.
         by.for_all(
-            "A B D r",
+            "a point strictly between a != b is strictly closer to z than one of them",
             given="0 < r; r < 1; D > 0",
             then="r*A + (1-r)*B - r*(1-r)*D < A or r*A + (1-r)*B - r*(1-r)*D < B",
-            name="a point strictly between a != b is strictly closer to z than one of them",
             at="A=1, B=0, D=1, r=1/2",
         ).unless("a = b admitted", without="D > 0", given="D >= 0"),
         by.written(
@@ -92,14 +91,12 @@ CLAIM = Claim(
             "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
             "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
         ),
-        by.Searched(
+        by.searched(
             "in fractions",
-            st.tuples(
-                draw.gaussian_points(),
-                st.lists(draw.gaussian_points(1), min_size=1, max_size=5),
-                st.lists(st.integers(0, 4), min_size=5, max_size=5),
-            ),
             _law,
+            draw.gaussian_points(),
+            st.lists(draw.gaussian_points(1), min_size=1, max_size=5),
+            st.lists(st.integers(0, 4), min_size=5, max_size=5),
         ),
     ),
 )

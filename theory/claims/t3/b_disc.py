@@ -48,30 +48,27 @@ CLAIM = Claim(
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.for_all(
-            "x y u v",
+            "|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
             then=f"{_CONSENSUS} - ({_MODE}) == {_FORM}",
-            name="|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
             at="x=0, y=0, u=0, v=0",
         ).unless(
             "conj a for a", then=f"{_CONSENSUS} - ({_MODE}) == {_FORM.replace('+ y*v', '- y*v')}"
         ),
         by.for_all(
-            "x y u v",
+            "Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
             given="u*u + v*v < 1",
             then=f"Iff({_CONSENSUS} < {_MODE}, {_FORM} < 0)",
-            name="Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
             at="x=0, y=0, u=0, v=0",
         ).unless(
             "by Re h alone", then=f"Iff({_CONSENSUS} < {_MODE}, x < 0)", at="x=-1/2, y=-1, u=0, v=0"
         ),
         # Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
         by.for_all(
-            "x y u v g",
+            "the form is negative exactly in the open disc D(a), zero on its circle",
             given="g > 0",
             then="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y+v)**2 < (1-u)**2 + "
             "v**2) and Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) == 0, (g*x+1-u)**2 + (g*y+v)**2 == "
             "(1-u)**2 + v**2)",
-            name="the form is negative exactly in the open disc D(a), zero on its circle",
             at="x=0, y=0, u=0, v=0, g=1",
         ).unless(
             "centre -(1-a)/g",
@@ -80,25 +77,22 @@ CLAIM = Claim(
             at="x=0, y=1/2, u=0, v=-1/2, g=3/4",
         ),
         by.for_all(
-            "h u v",
+            "real h, complex a: D(a) meets the real line in (-2 (1-Re a)/(1-|a|^2), 0)",
             given="u*u + v*v < 1",
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1-u*u-v*v) > -2*(1-u))",
-            name="real h, complex a: D(a) meets the real line in (-2 (1-Re a)/(1-|a|^2), 0)",
             at="h=-1, u=0, v=1/2",
         ).unless(
             "by the real part of a alone",
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
             at="h=-2, u=0, v=1/2",
         ),
-        by.Searched("in fractions", st.tuples(draw.gaussian_points(), draw.gaussian_disc()), _law),
-        by.Searched(
+        by.searched("in fractions", _law, draw.gaussian_points(), draw.gaussian_disc()),
+        by.searched(
             "the verdict over all pairs against the exact one on matrices",
-            st.tuples(
-                draw.circulant_attention(),
-                draw.gaussian_points(3),
-                st.integers(-2, 2).map(Fraction),
-            ),
             _matrix_law,
+            draw.circulant_attention(),
+            draw.gaussian_points(3),
+            st.integers(-2, 2).map(Fraction),
         ),
     ),
 )

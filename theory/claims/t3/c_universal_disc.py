@@ -16,10 +16,9 @@ from oversmoothing.theory.verdict.dominance import in_universal_disc
 # better one. The left side is |1+h|^2 - |1 + h conj a|^2 (T3b).
 LOSES = (
     by.for_all(
-        "x y u v",
+        "Q14: in the universal disc one of a, conj a beats consensus",
         given="u*u + v*v < 1; x*x + y*y + x <= 0; x < 0; y >= 0; v >= 0",
         then="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) - 2*y*v < 0",
-        name="Q14: in the universal disc one of a, conj a beats consensus",
         at="x=-1/2, y=1/2, u=0, v=1/2",
     )
     .unless(
@@ -149,10 +148,9 @@ CLAIM = Claim(
         by.Symbolic("|h + 1/2| <= 1/2 iff Re(1/h) <= -1", _inverse_residual),
         by.Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, complete=False),
         by.for_all(
-            "x y a",
+            "Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
             given="x <= 0; x*x + y*y + x > 0; a*(x*x + y*y) == -x",
             then="0 <= a < 1 and (1+x)**2 + y**2 > (1+x*a)**2 + (y*a)**2",
-            name="Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
             at="x=-1, y=1, a=1/2",
         ).unless(
             "on the circle",
@@ -161,10 +159,9 @@ CLAIM = Claim(
             at="x=-1/2, y=1/2, a=1",
         ),
         by.for_all(
-            "x y",
+            "Q16b: outside with Re h > 0, a = 0 loses to consensus",
             given="x > 0",
             then="(1+x)**2 + y**2 > 1",
-            name="Q16b: outside with Re h > 0, a = 0 loses to consensus",
             at="x=1, y=0",
         ).unless("Re h >= 0", without="x > 0", given="x >= 0"),
         by.written(
@@ -182,12 +179,13 @@ CLAIM = Claim(
             _contraction_example,
             _needed,
         ),
-        by.Searched("in fractions", st.tuples(draw.gaussian_points(2), draw.gaussian_disc()), _law),
-        by.Searched("the set as computed", draw.gaussian_points(2), _code_law),
-        by.Searched(
+        by.searched("in fractions", _law, draw.gaussian_points(2), draw.gaussian_disc()),
+        by.searched("the set as computed", _code_law, draw.gaussian_points(2)),
+        by.searched(
             "the exact verdict on matrices",
-            st.tuples(draw.circulant_attention(), st.lists(_INSIDE, min_size=1, max_size=2)),
             _matrix_law,
+            draw.circulant_attention(),
+            st.lists(_INSIDE, min_size=1, max_size=2),
         ),
     ),
 )

@@ -2,17 +2,14 @@
 
 from fractions import Fraction
 
-from hypothesis import strategies as st
-
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
 EVERY_MODE = (
     by.for_all(
-        "h u v",
+        "Q15: h in [-1, 0), |a| < 1: |1+h| < |1+ha|",
         given="u*u + v*v < 1; -1 <= h; h < 0",
         then="(1+h)**2 < (1+h*u)**2 + (h*v)**2",
-        name="Q15: h in [-1, 0), |a| < 1: |1+h| < |1+ha|",
         at="h=-1, u=0, v=1/2",
     )
     .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, u=0, v=1/2")
@@ -53,17 +50,14 @@ CLAIM = Claim(
     evidence=(
         EVERY_MODE,
         by.for_all(
-            "h u v r",
+            "|1+ha| >= 1 - |h||a|, as squares",
             given="u*u + v*v == r*r; 0 <= r; r < 1; -1 <= h; h < 0",
             then="(1+h*u)**2 + (h*v)**2 >= (1+h*r)**2 and 1 + h*r > 1 + h",
-            name="|1+ha| >= 1 - |h||a|, as squares",
             at="h=-1, u=0, v=1/2, r=1/2",
         ).unless("any h", without="-1 <= h; h < 0", at="h=1, u=0, v=0, r=0"),
-        by.Searched("in fractions", st.tuples(_INTERVAL, draw.gaussian_disc()), _law),
-        by.Searched(
-            "every exact eigenvalue of a positive A",
-            st.tuples(draw.attention(2, 4), _INTERVAL),
-            _matrix_law,
+        by.searched("in fractions", _law, _INTERVAL, draw.gaussian_disc()),
+        by.searched(
+            "every exact eigenvalue of a positive A", _matrix_law, draw.attention(2, 4), _INTERVAL
         ),
     ),
 )

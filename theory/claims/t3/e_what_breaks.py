@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, scaled, uniform
@@ -102,10 +101,11 @@ CLAIM = Claim(
             _positive_real_part,
             _not_the_smallest,
         ),
-        by.Searched(
+        by.searched(
             "the mean of the spectrum never dominates",
-            st.tuples(draw.circulant_attention(), draw.gaussian_points()),
             _hull_law,
+            draw.circulant_attention(),
+            draw.gaussian_points(),
         ),
     ),
 )

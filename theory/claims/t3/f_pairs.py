@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.e_what_breaks import C4
@@ -241,10 +240,9 @@ CLAIM = Claim(
     evidence=(
         by.Symbolic("the moduli of the four pairs", _conjugate_pairs),
         by.for_all(
-            "x y u v",
+            "(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
             then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) "
             "and Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
-            name="(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
             at="x=0, y=0, u=0, v=0",
         ).unless(
             "with the opposite sign",
@@ -252,24 +250,19 @@ CLAIM = Claim(
         ),
         # Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
         by.for_all(
-            "a b c d s t",
+            "the determinant of two rows does not see the phase s, |s| = 1",
             given="s*s + t*t == 1",
             then="(s*a - t*b)*(s*d + t*c) - (s*c - t*d)*(s*b + t*a) == a*d - b*c",
-            name="the determinant of two rows does not see the phase s, |s| = 1",
             at="a=1, b=0, c=0, d=1, s=1, t=0",
         ).unless("for every s", without="s*s + t*t == 1", at="a=1, b=0, c=0, d=1, s=2, t=0"),
         by.Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
         by.Symbolic("the norm of Re(v w^T)", _norm_residual),
         _PROOF,
-        by.Searched(
-            "the moduli in fractions",
-            st.tuples(draw.gaussian_points(), draw.gaussian_points()),
-            _law,
+        by.searched(
+            "the moduli in fractions", _law, draw.gaussian_points(), draw.gaussian_points()
         ),
-        by.Searched(
-            "the exact dominant pairs",
-            st.tuples(draw.attention(3, 4), draw.with_complex_pair()),
-            _winner_law,
+        by.searched(
+            "the exact dominant pairs", _winner_law, draw.attention(3, 4), draw.with_complex_pair()
         ),
     ),
     further="Several dominant pairs are the matching problem of T4c.",

@@ -117,10 +117,9 @@ CLAIM = Claim(
         ),
         # A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
         by.for_all(
-            "p q t",
+            "a token within t ||c|| of c has cos >= sqrt(1 - t^2) with c",
             given="0 <= t; t < 1; p**2 + q**2 <= t**2",
             then="1 + p > 0 and (1+p)**2 >= (1-t**2)*((1+p)**2 + q**2)",
-            name="a token within t ||c|| of c has cos >= sqrt(1 - t^2) with c",
             at="p=1/10, q=1/10, t=1/2",
         )
         .unless("t may reach 2", without="t < 1", given="t <= 2", at="p=-3/2, q=0, t=3/2")
@@ -130,7 +129,7 @@ CLAIM = Claim(
             at="p=-9/25, q=12/25, t=3/5",
         ),
         by.Certified("simple, negative, complex, defective, repeated h", _certify),
-        by.Searched("far states of generic smoothing cases", draw.exact_cases(3, 2), _law),
+        by.searched("far states of generic smoothing cases", _law, draw.exact_cases(3, 2)),
     ),
     further="the speed is T5; the exceptional subspace is followed in T4e",
 )

@@ -176,24 +176,22 @@ CLAIM = Claim(
         by.Symbolic("the mean cosine by counting pairs", _mean, complete=False),
         by.Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
         by.for_all(
-            "h a",
+            "a real multiplier 1 + ha <= 0 is always beaten by consensus",
             given=(by.EIGENVALUE, "1 + h*a <= 0"),
             then="(1+h)**2 > (1+h*a)**2",
-            name="a real multiplier 1 + ha <= 0 is always beaten by consensus",
             at="h=-4, a=1/2",
         )
         .unless("a = 1 allowed", without="a < 1", given="a <= 1")
         .unless("mu up to 1/2", without="1 + h*a <= 0", given="1 + h*a <= 1/2"),
         by.for_all(
-            "p q s u v w",
+            "n = 3: pi > 0 and pi^T v = 0 with v >= 0 leave only v = 0",
             given="p > 0; q > 0; s > 0; p*u + q*v + s*w == 0; u >= 0; v >= 0; w >= 0",
             then="u == 0 and v == 0 and w == 0",
-            name="n = 3: pi > 0 and pi^T v = 0 with v >= 0 leave only v = 0",
             at="p=1, q=1, s=1, u=0, v=0, w=0",
             complete=False,
         ).unless("pi >= 0", without="q > 0; s > 0", given="q >= 0; s >= 0"),
         by.Certified("A3 at 2000 layers", _certify),
-        by.Searched("cosines and their mean at far depths", _cases(), _law),
+        by.searched("cosines and their mean at far depths", _law, _cases()),
         by.written(
             "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
             by.Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),

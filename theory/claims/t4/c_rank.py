@@ -166,9 +166,8 @@ def _certify_swing(effort: by.Effort) -> by.Settled:
     yield from (True, True)
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     """sigma_i/sigma_1 at 600 layers against the singular values of the leading matrix."""
-    rows = []
     rng = np.random.default_rng(effort.seed)
     w = Fraction(2, 5)
     for name, H in (
@@ -189,8 +188,7 @@ def _measure(effort: by.Effort) -> list[by.Measurement]:
             ratios = [float((s / sigma[0]).mid()) for s in sigma]
         for i in range(1, len(ratios)):
             limit = float(expected[i] / expected[0])
-            rows.append(by.Measurement(f"{name}: sigma_{i + 1}/sigma_1", limit, ratios[i], 1e-9))
-    return rows
+            yield by.Measurement(f"{name}: sigma_{i + 1}/sigma_1", limit, ratios[i], 1e-9)
 
 
 CLAIM = Claim(
@@ -230,7 +228,7 @@ CLAIM = Claim(
             some k x k sub-pattern of D has a single perfect matching (its minor has constant
             modulus).""",
         ),
-        by.Searched("rank of the leading matrix, exactly, against the matching", _patterns(), _law),
+        by.searched("rank of the leading matrix, exactly, against the matching", _law, _patterns()),
         by.written(
             "generic means outside a null set: exact exceptions, and a liminf of 0",
             _rank_one_start,

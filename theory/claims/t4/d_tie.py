@@ -114,20 +114,19 @@ CLAIM = Claim(
             _unbounded,
         ),
         by.for_all(
-            "h a rho",
+            "a real multiplier 1 + ha <= 0 cannot tie with consensus",
             given=(by.EIGENVALUE, "1 + h*a <= 0; (1+h)**2 <= rho**2"),
             then="(1+h*a)**2 < rho**2",
-            name="a real multiplier 1 + ha <= 0 cannot tie with consensus",
             at="h=-3, a=1/2, rho=3",
         )
         .unless("mu up to 1/3", without="1 + h*a <= 0", given="1 + h*a <= 1/3")
         .unless("a = 1 allowed", without="a < 1", given="a <= 1"),
-        by.Searched(
+        by.searched(
             "one feature at the tie, exactly",
+            _law,
             draw.two_token_attention().flatmap(
                 lambda drawn: draw.states(2, 1).map(lambda X0: (drawn, X0))
             ),
-            _law,
         ),
     ),
     further="defective ties are T6b",

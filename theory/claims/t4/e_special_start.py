@@ -130,30 +130,24 @@ def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: in
     return None
 
 
-def _reinjection(effort: by.Effort) -> list[by.Measurement]:
+def _reinjection(effort: by.Effort) -> by.Measurements:
     """h = 1/2 on A3 from X_0 with pi^T X_0 = 0: exactly, HFC/LFC stays above the floor 1.46; in
     floats it crosses 1 after about log(1/eps)/log(rho/rho') layers."""
-    pi, rows = spectra.stationary(A3), []
-    per_layer = math.log(1.5 / 1.25)
+    pi, per_layer = spectra.stationary(A3), math.log(1.5 / 1.25)
     for first in ((1, 2), (3, -1), (0, 1)):
         start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
         hfc, lfc = squared_norms(exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300))
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
-        rows.append(
-            by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
-        )
+        yield by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
         for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
             found = float(crossing(start, 0.5, kind, 600) or 0)
             what = f"{first}, {name}: layer of re-injection"
-            rows.append(by.Measurement(what, bits * math.log(2) / per_layer, found, 20))
+            yield by.Measurement(what, bits * math.log(2) / per_layer, found, 20)
     # Exchanging the tokens and the sign commutes with every rounded operation: never.
     x, y = 1.0, -1.0
     for _ in range(1000):
         x, y = x + 0.5 * (0.75 * x + 0.25 * y), y + 0.5 * (0.75 * y + 0.25 * x)
-    rows.append(
-        by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
-    )
-    return rows
+    yield by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
 
 
 CLAIM = Claim(
@@ -190,7 +184,7 @@ CLAIM = Claim(
             In floating point eta is of the order of the unit roundoff, where rounding feeds the
             mode at all.""",
         ),
-        by.Searched("two tokens, blocks of X_0 switched on and off", _special(), _law),
+        by.searched("two tokens, blocks of X_0 switched on and off", _law, _special()),
         by.Simulated("re-injection by rounding, and its absence", _reinjection),
     ),
     further="the re-injection depth is an estimate: a theorem about a rounding model would settle "

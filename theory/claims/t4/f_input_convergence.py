@@ -92,12 +92,10 @@ CLAIM = Claim(
         ),
         by.Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
         by.for_all(
-            "h a",
+            "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",
             given="0 <= a; a < 1",
             then="Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, "
             "h*a < 0 and h*a > -2 and h*(1+a) < -2)",
-            name="one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and "
-            "h > -2/a",
             at="h=-3/2, a=1/2",
             complete=False,
         )
@@ -105,6 +103,6 @@ CLAIM = Claim(
             "input convergence alone suffices", given="(1+h*a)**2 < 1", then="(1+h*a)**2 < (1+h)**2"
         )
         .unless("smoothing alone suffices", given="(1+h*a)**2 < (1+h)**2", then="(1+h*a)**2 < 1"),
-        by.Searched("growth of differences against rho_Q", draw.exact_cases(3, 2), _law),
+        by.searched("growth of differences against rho_Q", _law, draw.exact_cases(3, 2)),
     ),
 )

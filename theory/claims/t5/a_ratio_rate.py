@@ -72,17 +72,15 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assert abs(ratio.log / _FAR - math.log(rho_q / rho_c)) < 4e-3, "the rate is not rho_Q/rho_C"
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     thirds, start = matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2"), matrix("1; 2; 4")
     rho_c, rho_q = radii(exact_dominance(thirds, matrix("-1/2")))
-    rows = []
     for name, A, H, expected in (
         ("SMOOTHING, A3, h = 1/2", A3, matrix("1/2"), 1.25 / 1.5),
         ("doubly stochastic, h = -1/2", thirds, matrix("-1/2"), rho_q / rho_c),
     ):
         found = math.exp(log_growth(A, H, start, 600, 1200) / 600)
-        rows.append(by.Measurement(name, expected, found, 1e-9))
-    return rows
+        yield by.Measurement(name, expected, found, 1e-9)
 
 
 def _floor(effort: by.Effort) -> by.Settled:
@@ -148,8 +146,8 @@ CLAIM = Claim(
             _repeated_real_a_oscillates,
         ),
         by.Symbolic("the two-sided bound times t", _two_sided, complete=False),
-        by.Searched(
-            f"log ratio per layer at {_FAR} layers, in balls", draw.exact_cases(3, 2), _law
+        by.searched(
+            f"log ratio per layer at {_FAR} layers, in balls", _law, draw.exact_cases(3, 2)
         ),
         by.Simulated("slopes between 600 and 1200 layers", _measure),
         by.Certified("the floor under a rotating mode", _floor),

@@ -115,7 +115,7 @@ def _slope(
     return by.Measurement(what, predicted, measured.slope(measure, *case, depths), tolerance)
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     sigma, worst = measured.sigma_ratio, measured.worst_angle_gap
     spaced = _PAIRWISE, exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
     zeros = _ZERO_ENTRIES, exact.diagonal("-1/2 -1/4"), exact.matrix("1 2; 3 -1; -2 7; 5 1")
@@ -123,7 +123,7 @@ def _measure(effort: by.Effort) -> list[by.Measurement]:
     # Tokens 1 and 3 see (1, 0, -1) alone: (1.05 * 1.3/1.5 ... )/1.5, computed from mu.
     faster = max(1.03 / 1.5, 1.05 * 1.3 / 1.5**2) ** 2
     only, every = "over tokens with v_k != 0: (7/9)^2", "over all tokens: (33/34)^2"
-    rows = [
+    yield from [
         _slope("sigma_2/sigma_1, eigenvectors (1,-2,1), (1,0,-1)", rank_rate(*two), sigma, spaced),
         _slope("worst 1 - |cos| there", angle_rate(*two), worst, spaced),
         _slope(
@@ -152,8 +152,7 @@ def _measure(effort: by.Effort) -> list[by.Measurement]:
             ("1 - |cos|", angle_rate, worst),
         ):
             name = f"random case {seed}, n = {n}, d = {d}: {what}"
-            rows.append(_slope(name, rate(*spectra), measure, (A, H, X0), tolerance=5e-3))
-    return rows
+            yield _slope(name, rate(*spectra), measure, (A, H, X0), tolerance=5e-3)
 
 
 CLAIM = Claim(
@@ -193,8 +192,8 @@ CLAIM = Claim(
             (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is r_sigma^2. A single
             pair of tokens may be faster.""",
         ),
-        by.Searched("closed form against all pairs of pairs", _spectra(), _law),
-        by.Searched("sigma_2/sigma_1 at 600 layers, in balls", _real_cases(), _slope_law),
+        by.searched("closed form against all pairs of pairs", _law, _spectra()),
+        by.searched("sigma_2/sigma_1 at 600 layers, in balls", _slope_law, _real_cases()),
         by.written("v_k = 0 breaks r_sigma^2", _exceptions, complete=False),
         by.Simulated("slopes between 400 and 800 layers", _measure),
     ),

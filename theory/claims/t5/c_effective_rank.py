@@ -86,8 +86,7 @@ def _law(values: list[Fraction]) -> None:
     assert abs(effective_rank_excess([float(v) for v in values]) / float(excess.mid()) - 1) < 1e-12
 
 
-def _coefficient(effort: by.Effort) -> list[by.Measurement]:
-    rows = []
+def _coefficient(effort: by.Effort) -> by.Measurements:
     with at_precision(_PRECISION):
         for digits in (8, 40):
             eps = flint.arb(10) ** -digits
@@ -98,8 +97,8 @@ def _coefficient(effort: by.Effort) -> list[by.Measurement]:
                 ("first order", 1.0, first),
                 ("second coefficient", 0.5, second),
             ):
-                rows.append(
-                    by.Measurement(f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6)
+                yield by.Measurement(
+                    f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6
                 )
     A = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
     H, start = diagonal("1/2 3/10"), matrix("1 2; 3 -1; -2 7")
@@ -110,11 +109,11 @@ def _coefficient(effort: by.Effort) -> list[by.Measurement]:
         for order, tolerance in zip((1, 2), tolerances, strict=True):
             expanded = effective_rank_excess_expanded([float(ratio.mid())], order)
             name = f"a trajectory, layer {depth}: erank - 1 over its expansion to order {order}"
-            rows.append(by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance))
+            yield by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance)
     # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
     slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
     rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
-    return [*rows, by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)]
+    yield by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)
 
 
 CLAIM = Claim(
@@ -147,10 +146,10 @@ CLAIM = Claim(
         ),
         by.Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
         by.Symbolic("second order for one eps", _second_order),
-        by.Searched(
+        by.searched(
             "both bounds for up to five singular values",
-            st.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), min_size=1, max_size=5),
             _law,
+            st.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), min_size=1, max_size=5),
         ),
         by.Simulated("coefficients, and a trajectory", _coefficient),
     ),

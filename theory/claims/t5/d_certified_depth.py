@@ -152,20 +152,19 @@ CLAIM = Claim(
             kappas.""",
         ),
         by.for_all(
-            "t k eps ratio",
+            "t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through "
+            "ratio (1/t - k) <= 1",
             given=(
                 "t > 0; k >= 0; eps > 0; t*(1 + k*eps) <= eps; ratio >= 0",
                 "ratio*(1 - k*t) <= t",
             ),
             then="ratio <= eps",
-            name="t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through "
-            "ratio (1/t - k) <= 1",
             at="t=1/10, k=1, eps=1/2, ratio=1/10",
         )
         .unless("the factor 1 + k eps dropped", without="t*(1 + k*eps) <= eps", given="t <= eps")
         .unless("1 - k eps instead", without="t*(1 + k*eps) <= eps", given="t*(1 - k*eps) <= eps"),
-        by.Searched("L* in balls against ratios in balls", _drawn(), _law),
-        by.Searched("floors at every depth", _drawn(), _floor_law),
+        by.searched("L* in balls against ratios in balls", _law, _drawn()),
+        by.searched("floors at every depth", _floor_law, _drawn()),
         by.Certified("twelve seeded systems, in balls, float64 and by powers", _certify),
         by.Certified("a defective H", _defective),
     ),

@@ -140,6 +140,6 @@ CLAIM = Claim(
             _growth,
         ),
         by.Certified("all p, q <= 4 by ranks in fractions", _table),
-        by.Searched("the whole Jordan type of I + H (x) A", _defective(), _law),
+        by.searched("the whole Jordan type of I + H (x) A", _law, _defective()),
     ),
 )

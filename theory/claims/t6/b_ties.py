@@ -92,11 +92,10 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
         assert order > -0.05, f"HFC/LFC decays like L^{order:.4f}"
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     h, start = exact.matrix("-8/5"), exact.column("1 2 5")
     two, three = exact.matrix("1 2; 3 5"), exact.matrix("1 2; 3 5; -2 7")
     J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-8/5 1; 0 -8/5")
-    rows = []
     for name, A, H, X0, order in (
         ("H = [[0,1],[0,0]], A = J2", J2, exact.matrix("0 1; 0 0"), two, -1),
         ("H = J_3(0), A = J2", J2, J3, exact.matrix("1 2 1; 3 5 -2"), -2),
@@ -107,10 +106,9 @@ def _measure(effort: by.Effort) -> list[by.Measurement]:
     ):
         _, consensus, quotient = _sizes(A, H)
         if A is not SKEW:
-            rows.append(by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0))
+            yield by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0)
         found = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
-        rows.append(by.Measurement(f"{name}: power of L", order, found, 1e-3))
-    return rows
+        yield by.Measurement(f"{name}: power of L", order, found, 1e-3)
 
 
 CLAIM = Claim(
@@ -147,7 +145,7 @@ CLAIM = Claim(
             _minus_one_zero,
         ),
         by.Symbolic("the tie at h = -8/5, a = 1/4", _residual, complete=False),
-        by.Searched("power of L at a tie, two tokens", _ties(), _law),
+        by.searched("power of L at a tie, two tokens", _law, _ties()),
         by.Simulated("powers of L between 10^5 and 10^7 layers", _measure),
     ),
     further="H and A both defective at one tie h a != 0: s_Q - s_C = q - 1, q the block of A. In "

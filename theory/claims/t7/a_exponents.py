@@ -83,7 +83,7 @@ CLAIM = Claim(
             "gamma_Q > gamma_C: HFC has the exponent gamma_Q, and limsup (1/L) log ||LFC_L|| <= "
             "gamma = gamma_Q: liminf (1/L) log HFC/LFC >= 0.",
         ),
-        by.Searched("the differences of changing layers with two heads, exactly", _layers(), _law),
+        by.searched("the differences of changing layers with two heads, exactly", _law, _layers()),
     ),
     further="Whether gamma_Q > gamma_C excludes smoothing slower than any exponential is open. "
     "For attention computed from X the exponents are of that trajectory, without an ergodic claim.",

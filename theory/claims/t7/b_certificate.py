@@ -171,80 +171,73 @@ CLAIM = Claim(
         # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
         # in total variation between the mean row of A and the uniform one.
         by.for_all(
-            "u K h t k",
+            "Q17: one layer with h in [-1, 0] keeps u <= K, K >= (1 - 1/n)/(1 - tau)",
             given="0 <= h; h <= 1; 0 <= t; t < 1; 0 <= u; u <= K; K*(1-t) >= k; 0 <= k",
             then="(1-h)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
-            name="Q17: one layer with h in [-1, 0] keeps u <= K, K >= (1 - 1/n)/(1 - tau)",
             at="u=1, K=2, h=1/2, t=1/2, k=1",
         )
         .unless("without 1/(1-tau)", without="K*(1-t) >= k", given="K >= k")
         .unless("h in [-4/3, 0]", without="h <= 1", given="h <= 4/3"),
         by.for_all(
-            "u K h t k s",
+            "one layer with h in [-s, 0], 1 <= s < 2/(1+tau), keeps u <= K, K >= k s/(2 - "
+            "s(1+tau))",
             given=(
                 "0 <= h; h <= s; 1 <= s; 0 <= t; t < 1; s*(1+t) < 2; 0 <= u; u <= K; 0 <= k",
                 "K*(2-s*(1+t)) >= k*s",
             ),
             then="(1-h)*u + h*k <= K*(1-h*t) and (h-1)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
-            name="one layer with h in [-s, 0], 1 <= s < 2/(1+tau), keeps u <= K, K >= k s/(2 - "
-            "s(1+tau))",
             at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
         ).unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k"),
         # r = ||I + S||, w = sum ||W_h||.
         by.for_all(
-            "u K r w t k",
+            "Q17b: one layer with ||I+S|| <= r, sum ||W_h|| <= w, r + tau w < 1 keeps u <= "
+            "K, K >= k w/(1 - tau w - r)",
             given=(
                 "0 <= r; 0 <= w; 0 <= t; r + t*w < 1; 0 <= u; u <= K; 0 <= k",
                 "K*(1-t*w-r) >= k*w",
             ),
             then="r*u + k*w <= K*(1-t*w) and 1 - t*w > 0",
-            name="Q17b: one layer with ||I+S|| <= r, sum ||W_h|| <= w, r + tau w < 1 keeps u <= "
-            "K, K >= k w/(1 - tau w - r)",
             at="u=0, K=8, r=1/4, w=1, t=1/2, k=1",
         ).unless("r <= 1 in place of r + tau w < 1", without="r + t*w < 1", given="r <= 1"),
         by.for_all(
-            "p q s t",
+            "spec(W) in [-q, -p], p > tau q, q (1+tau) < 2: ||I+W|| + tau ||W|| < 1",
             given="0 < p; p <= s; s <= q; 0 <= t; t < 1; p > t*q; q*(1+t) < 2",
             then="1 - s + t*q < 1 and s - 1 + t*q < 1",
-            name="spec(W) in [-q, -p], p > tau q, q (1+tau) < 2: ||I+W|| + tau ||W|| < 1",
             at="p=3/4, q=1, s=1, t=1/2",
         )
         .unless("without q (1+tau) < 2", without="q*(1+t) < 2", at="p=3/2, q=3/2, s=3/2, t=1/2")
         .unless("without p > tau q", without="p > t*q"),
         # tau from logits: S the tokens on which p > q; s = |S|/n, R = e^(2B) the largest ratio.
         by.for_all(
-            "s R",
+            "two rows with entries within a factor R: p(S) - q(S) <= (R-1)/(R+1)",
             given="0 < s; s < 1; R >= 1",
             then="(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
-            name="two rows with entries within a factor R: p(S) - q(S) <= (R-1)/(R+1)",
             at="s=1/2, R=4",
         ).unless(
             "half as much",
             then="2*(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
         ),
-        by.Searched(
+        by.searched(
             "one layer in fractions, adversarial A among them",
-            st.tuples(
-                draw.attention(2, 4),
-                st.lists(st.integers(-9, 9), min_size=4, max_size=4),
-                st.integers(0, ADVERSARIES),
-                draw.fractions(0, 1, 8),
-                draw.fractions(-2, 0, 8),
-            ),
             adversarial.one_step,
+            draw.attention(2, 4),
+            st.lists(st.integers(-9, 9), min_size=4, max_size=4),
+            st.integers(0, ADVERSARIES),
+            draw.fractions(0, 1, 8),
+            draw.fractions(-2, 0, 8),
         ),
-        by.Searched(
+        by.searched(
             "one feature, A computed from the state",
-            adversarial.one_feature(),
             adversarial.feature_law,
+            adversarial.one_feature(),
         ),
-        by.Searched(
-            "two heads, common eigenbasis", adversarial.common_basis(), adversarial.basis_law
+        by.searched(
+            "two heads, common eigenbasis", adversarial.basis_law, adversarial.common_basis()
         ),
-        by.Searched(
+        by.searched(
             "symmetric weights that do not commute",
-            adversarial.matrix_layers(),
             adversarial.matrix_law,
+            adversarial.matrix_layers(),
         ),
     ),
     further="Weights that do not commute and p <= tau q: T7b-rotation smooths, T7b-volume excludes "

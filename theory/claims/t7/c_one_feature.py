@@ -57,7 +57,7 @@ def _following(x: np.ndarray, depth: int) -> np.ndarray:
     return x
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
+def _measure(effort: by.Effort) -> by.Measurements:
     """(2, -1) keeps both signs and freezes; (.3, -.2) gets one sign."""
     frozen, joined = _following(np.array([2.0, -1.0]), 40), _following(np.array([0.3, -0.2]), 40)
     ratio = abs(frozen[0] - frozen[1]) / abs(frozen.sum())
@@ -105,13 +105,12 @@ CLAIM = Claim(
             "pi^T B = pi^T, hence q = pi.",
         ),
         by.for_all(
-            "h t o m O M",
+            "osc/min shrinks by (1 + h tau)/(1 + h) where min > 0",
             given="0 < h; 0 <= t; t <= 1; 0 < m; 0 <= o; 0 <= O; O <= (1+h*t)*o; M >= (1+h)*m",
             then="O*(1+h)*m <= (1+h*t)*o*M and M > 0",
-            name="osc/min shrinks by (1 + h tau)/(1 + h) where min > 0",
             at="h=1, t=1/2, o=1, m=1, O=1, M=2",
         ).unless("mixed signs", without="0 < m", at="h=1, t=1/2, o=1, m=-1, O=1, M=-2"),
-        by.Searched("both one-step bounds and the floor, adversaries included", _layers(), _law),
+        by.searched("both one-step bounds and the floor, adversaries included", _law, _layers()),
         by.Simulated("two tokens under softmax(x x^T), h = 1/2", _measure),
     ),
     further="Both cases occur on open sets of x_0: under softmax(x x^T) with h = 1/2, (2, -1) "

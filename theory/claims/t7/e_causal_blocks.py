@@ -80,6 +80,6 @@ CLAIM = Claim(
             "is consensus (T1h).",
             _threshold,
         ),
-        by.Searched("characteristic polynomials of products, exactly", _layers(), _law),
+        by.searched("characteristic polynomials of products, exactly", _law, _layers()),
     ),
 )

@@ -97,7 +97,7 @@ CLAIM = Claim(
             "E M Sig_a/sqrt k, whose columns sum to 0 as those of E do: E' = E + E M Sig_a "
             "W/sqrt k + (P r) W. Sig_a is of second order in E.",
         ),
-        by.Searched("power series in fractions: all terms up to the fourth power", _cases(), _law),
+        by.searched("power series in fractions: all terms up to the fourth power", _law, _cases()),
     ),
     further="Depth: for M = I, W = wI the leading order gives HFC ~ sqrt(n min(n-1, d) sqrt d/(2 "
     "|w| L)) for -2 < w < 0 and a constant HFC for w > 0 (observed); beyond leading order it is "

@@ -4,7 +4,6 @@ from fractions import Fraction
 from typing import Any
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import diagonal, scaled
@@ -104,10 +103,9 @@ CLAIM = Claim(
     ),
     evidence=(
         by.for_all(
-            "h a",
+            "Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
             given=(by.EIGENVALUE, "h > 0"),
             then="(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
-            name="Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
             at="h=1, a=1/2",
         )
         .unless(
@@ -118,11 +116,10 @@ CLAIM = Claim(
         ),
         # With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
         by.for_all(
-            "h a",
+            "Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
             given=(by.EIGENVALUE, "h > 0"),
             then="(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= (1-h*a)**2 or "
             "(1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
-            name="Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
             at="h=1, a=1/2",
         ).unless(
             "as without C",
@@ -130,17 +127,15 @@ CLAIM = Claim(
             at="h=3/2, a=1/2",
         ),
         by.for_all(
-            "h a",
+            "with C the side -h is a tie if a >= 0 and h <= 2",
             given=(by.EIGENVALUE, "h > 0; a >= 0; h <= 2"),
             then="(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
-            name="with C the side -h is a tie if a >= 0 and h <= 2",
             at="h=1, a=1/2",
         ).unless("a >= -1/2", without="a >= 0", given="a >= -1/2"),
         by.for_all(
-            "h a",
+            "with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
             given=(by.EIGENVALUE, "h > 0"),
             then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
-            name="with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
             at="h=1, a=-1/2",
         ).unless(
             "whatever the sign of a",
@@ -148,11 +143,10 @@ CLAIM = Claim(
             at="h=1, a=1/2",
         ),
         by.for_all(
-            "h u v",
+            "complex a: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
             given="u*u + v*v < 1; h > 0",
             then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
             "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
-            name="complex a: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
             at="h=1, u=0, v=1/2",
         ).unless(
             "by the real part of a alone",
@@ -168,20 +162,21 @@ CLAIM = Claim(
             _symmetric_spectrum,
             complete=False,
         ),
-        by.Searched(
-            "real spectra in fractions",
-            st.tuples(draw.fractions(0, 8), draw.attention_spectra()),
-            _real_law,
+        by.searched(
+            "real spectra in fractions", _real_law, draw.fractions(0, 8), draw.attention_spectra()
         ),
-        by.Searched(
+        by.searched(
             "complex spectra in fractions, the boundary among them",
-            st.tuples(draw.fractions(0, 8), draw.gaussian_disc(), draw.inside(-1, 1)),
             _complex_law,
+            draw.fractions(0, 8),
+            draw.gaussian_disc(),
+            draw.inside(-1, 1),
         ),
-        by.Searched(
+        by.searched(
             "the exact verdict on matrices with H 1 = 0",
-            st.tuples(draw.circulant_attention(), draw.fractions(-6, 6)),
             _matrix_law,
+            draw.circulant_attention(),
+            draw.fractions(-6, 6),
         ),
     ),
     further="Several non-zero eigenvalues: compare the two verdicts by T2d or T3.",

@@ -95,15 +95,13 @@ def _two_features(pick: Any) -> tuple[Matrix, list[Fraction]]:
     return pick(draw.with_jordan_blocks([(h, 1), (other, 1)])), [h, other]
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
-    rows = []
+def _measure(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
         # minors do not: L^-2, that is -2 log 2/L on this slope, up to O(1/L^2).
         predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH
         tolerance = JORDAN if block > 1 else ROUNDING
-        rows.append(by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance))
-    return rows
+        yield by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance)
 
 
 CLAIM = Claim(
@@ -134,12 +132,13 @@ CLAIM = Claim(
             _sigma_residual,
             complete=False,
         ),
-        by.Searched(
+        by.searched(
             "n = d = 2: det X_L = (lambda_2 h_1 h_2)^L det X_0 in fractions, H defective too",
-            st.tuples(
-                draw.two_token_attention(), _two_features(), draw.states(2, 2), st.integers(0, 6)
-            ),
             _law,
+            draw.two_token_attention(),
+            _two_features(),
+            draw.states(2, 2),
+            st.integers(0, 6),
         ),
         by.Simulated(
             f"slope of log sigma_2/sigma_1 from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure

@@ -38,8 +38,7 @@ def _law(X: Matrix) -> None:
     assert max(squares) <= total <= len(squares) * max(squares)
 
 
-def _measure(effort: by.Effort) -> list[by.Measurement]:
-    rows = []
+def _measure(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # Twice the slope of T9b, with the same polynomial and bounded factors.
         predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
@@ -47,10 +46,7 @@ def _measure(effort: by.Effort) -> list[by.Measurement]:
         if A is C3:
             # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
             tolerance = math.log(3) / DEPTH
-        rows.append(
-            by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
-        )
-    return rows
+        yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
 def _parallel() -> list[Any]:
@@ -86,16 +82,15 @@ CLAIM = Claim(
             _parallel,
         ),
         by.for_all(
-            "k",
+            "(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",
             given="0 <= k; k <= 1",
             then="(1 - k**2)/2 <= 1 - k and 1 - k <= 1 - k**2",
-            name="(1 - k^2)/2 <= 1 - k <= 1 - k^2 for k = |cos|",
             at="k=1/2",
         ).unless("1 - k <= (1 - k^2)/2", then="1 - k <= (1 - k**2)/2", at="k=1/2"),
-        by.Searched(
+        by.searched(
             "rows and minors in fractions: the maximum over pairs against C_2",
-            draw.states(4, 2),
             _law,
+            draw.states(4, 2),
         ),
         by.Simulated(
             f"slope of log max (1 - |cos|) from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure

@@ -108,9 +108,8 @@ def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     return X, mp.matrix(M), mp.matrix(W)
 
 
-def _tripling(effort: by.Effort) -> list[by.Measurement]:
+def _tripling(effort: by.Effort) -> by.Measurements:
     """log||E|| over eight layers: each triples the one before, up to a constant."""
-    rows = []
     with mp.workdps(4000):
         X, M, W = _example()
         sizes = []
@@ -122,15 +121,12 @@ def _tripling(effort: by.Effort) -> list[by.Measurement]:
             # mu sigma_min(W)/(2 n r^{3/2} sqrt 2) = log 0.0188 > -4 (mu = .985, r = 2, n = 3).
             gap = 4 / abs(sizes[layer])
             ratio = float(sizes[layer + 1] / sizes[layer])
-            rows.append(
-                by.Measurement(
-                    f"log||E|| at layer {layer + 1} over layer {layer}", 3.0, ratio, float(gap)
-                )
+            yield by.Measurement(
+                f"log||E|| at layer {layer + 1} over layer {layer}", 3.0, ratio, float(gap)
             )
-    return rows
 
 
-def _remainder(effort: by.Effort) -> list[by.Measurement]:
+def _remainder(effort: by.Effort) -> by.Measurements:
     """||E' - E M Sigma_a W/sqrt k|| falls like ||E||^5 and stays under its bound."""
     errors = []
     with mp.workdps(120):
@@ -189,10 +185,9 @@ CLAIM = Claim(
         ),
         # Popoviciu: a variable in [0, D] with mean v has variance at most v (D - v) <= D^2/4.
         by.for_all(
-            "a b x D",
+            "weights a, b, 1 - a - b on values 0, x, D with 0 <= x <= D: variance <= D^2/4",
             given="0 <= a; 0 <= b; a + b <= 1; 0 <= x; x <= D",
             then="4*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
-            name="weights a, b, 1 - a - b on values 0, x, D with 0 <= x <= D: variance <= D^2/4",
             at="a=1/2, b=1/4, x=1/3, D=1",
             complete=False,
         ).unless(
@@ -201,9 +196,8 @@ CLAIM = Claim(
             at="a=1/2, b=0, x=0, D=1",
         ),
         by.for_all(
-            "x1 x2 y1 y2",
+            "|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
             then="(x1 - y1)**2 + (x2 - y2)**2 <= 2*(x1**2 + x2**2 + y1**2 + y2**2)",
-            name="|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
             at="x1=1, x2=0, y1=0, y2=1",
             complete=False,
         ).unless(
@@ -214,7 +208,7 @@ CLAIM = Claim(
         by.Symbolic(
             "two tokens, one feature: the layer in closed form", _two_tokens_closed, complete=False
         ),
-        by.Searched("the cubic bound on random layers in float64", _layers(), _law),
+        by.searched("the cubic bound on random layers in float64", _law, _layers()),
         by.Simulated("log||E|| triples, in 4000 digits", _tripling),
         by.Simulated("the remainder is of fifth order", _remainder),
     ),
