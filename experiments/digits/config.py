@@ -18,7 +18,7 @@ from oversmoothing.experiments.digits.images import CLASSES, IMAGE_SIZE, TRAIN, 
 from oversmoothing.experiments.digits.vit import Architecture
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.strict_json import read_json
 
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
 VARIANTS = {"vit": "free", "vit+": "plus", "vit-": "minus", "vit-random": "free"}
@@ -139,10 +139,7 @@ def configurations(path: str | None, variant: str | None, seed: int | None) -> l
     variant, seed: go before the file's. Raises `InputError` for a file that holds no such object.
     """
     source = path or "the command line"
-    try:
-        fields = {} if path is None else json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"'{path}' is not JSON ({error}): mend it there") from error
+    fields = {} if path is None else read_json(path)
     given = {} if seed is None else {"seed": seed}
     if not isinstance(fields, dict):
         return [TrainConfig.from_json_object(fields, source)]

@@ -28,8 +28,9 @@ from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.simulations.sweep.point_outcome import columns
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.support.errors import InputError, RequirementError
-from oversmoothing.theory.support.files import output_folder, read_text, to_json, write_atomically
+from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.support.strict_json import read_json
 
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.
@@ -103,7 +104,7 @@ class Store:
 
     def _read_manifest(self, path: Path) -> dict[str, Any]:
         try:
-            found = json.loads(read_text(path))
+            found = read_json(path)
             return {"digest": found["digest"], "numerics": dict(found["numerics"])}
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(

@@ -7,7 +7,6 @@ and then the rows of A must sum to 1 exactly. One float anywhere makes the case 
 entry is read once, here.
 """
 
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,7 +28,7 @@ from oversmoothing.theory.numbers.rational import (
 )
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.strict_json import read_json
 
 _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
 # Fractions are decided exactly up to this n and d; larger ones are rounded to binary64.
@@ -228,15 +227,7 @@ def _check_exact_attention(A: Matrix) -> None:
 
 def read_case(path: str) -> Case:
     """Read CASE.json. Raises `InputError` on anything that is not a legal case."""
-    text = read_text(path)
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"'{path}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        ) from error
-    except RecursionError as error:
-        raise InputError(f"'{path}' is nested too deeply to be a case") from error
+    data = read_json(path)
     factored = {"W_V", "W_proj"}
     if (
         not isinstance(data, dict)

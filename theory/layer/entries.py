@@ -9,6 +9,7 @@ import numpy as np
 
 from oversmoothing.theory.numbers.rational import Matrix, rows_of, to_fraction
 from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,12 @@ def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
         ]
         for i, row in enumerate(rows_of(value, name))
     ]
-    floats = np.array([[-np.inf if x is None else float(x) for x in row] for row in rows])
+    try:
+        floats = np.array([[-np.inf if x is None else float(x) for x in row] for row in rows])
+    except OverflowError as error:
+        raise InputError(
+            f"{name} has an entry beyond the range of binary64 (1.8e308): scale the matrix"
+        ) from error
     if any(isinstance(x, float) for row in rows for x in row):
         return Entries(floats, None)
     return Entries(floats, [[x if isinstance(x, Fraction) else None for x in row] for row in rows])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.strict_json import refuse_endless
 
 Matrix = list[list[Fraction]]
 
@@ -42,13 +43,18 @@ def _is_sympy_rational(entry: Any) -> bool:
 
 
 def to_fraction(entry: Any, where: str) -> Fraction:
-    """One entry as a Fraction, floats by their exact binary value."""
+    """One entry as a Fraction, floats by their exact binary value.
+
+    Raises `InputError` for what is none, or has more digits than are read.
+    """
     if isinstance(entry, bool | np.bool_):
         raise InputError(f"{where} is {entry}: a truth value is not a number")
     if isinstance(entry, np.generic):
         entry = entry.item()
     if _is_sympy_rational(entry):
         return Fraction(int(entry.p), int(entry.q))
+    if isinstance(entry, str):
+        refuse_endless(entry, where)
     try:
         if isinstance(entry, str | float | Rational):
             return Fraction(entry)

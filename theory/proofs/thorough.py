@@ -5,7 +5,6 @@ be run in any order, on any number of workers, and never twice. The record is wr
 chunk: an interrupted run loses at most the chunk in work.
 """
 
-import json
 import time
 import zlib
 from collections import Counter
@@ -17,7 +16,8 @@ from typing import Any
 from oversmoothing.theory.proofs.claim import Claim, Kind
 from oversmoothing.theory.proofs.evidence import Searched
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text, to_json, write_atomically
+from oversmoothing.theory.support.files import to_json, write_atomically
+from oversmoothing.theory.support.strict_json import read_json
 
 # Examples in one chunk: some seconds of work.
 CHUNK = 2000
@@ -50,7 +50,7 @@ class Coverage:
         self.chunks: dict[str, dict[str, Any]] = {}
         if path.exists():
             try:
-                data = json.loads(read_text(path))
+                data = read_json(path)
                 if data["schema_version"] != SCHEMA_VERSION:
                     raise ValueError(f"schema_version {data['schema_version']}")
                 self.chunks = {str(key): dict(value) for key, value in data["chunks"].items()}

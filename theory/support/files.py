@@ -3,11 +3,15 @@
 import json
 import math
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from oversmoothing.theory.support.errors import InputError
+
+# The largest text that is read: a certificate of n = 197 and d = 768 has some 16 MiB.
+BYTES = 2**26
 
 
 def output_folder(path: str | os.PathLike[str]) -> Path:
@@ -68,8 +72,17 @@ def to_json(value: Any) -> str:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The UTF-8 text of a file; raises `InputError` with the cause where it cannot be read."""
+    """The UTF-8 text of a regular file of at most `BYTES`.
+
+    Raises `InputError` with the cause where it cannot be read.
+    """
     try:
+        # Looked at before it is opened: a pipe without a writer would wait for ever.
+        found = os.stat(path)
+        if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
+            raise InputError(f"'{path}' is no regular file: write what it gives into one")
+        if found.st_size > BYTES:
+            raise InputError(f"'{path}' is larger than {BYTES // 2**20} MiB, the most that is read")
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
