@@ -76,10 +76,9 @@ COUPLING = by.Step(
 GROWTH = by.Step(
     "Growth: for a real square T of spectral radius rho > 0, with largest Jordan block s at "
     "modulus rho, ||T^L y|| lies between two positive multiples of L^(s-1) rho^L for every y "
-    "outside a proper subspace: T^L y = sum over eigenvalues and k < s of C(L, k) lambda^(L-k) "
-    "N^k E y, and the leading terms N^(s-1) E y of different eigenvalues lie in independent "
-    "subspaces, so they cannot cancel. The subspace to avoid is the kernel of one non-zero "
-    "N^(s-1) E.",
+    "outside a proper subspace: T^L y = sum over eigenvalues and k < s of C(L, k) lambda^(L-k) N^k "
+    "E y, and the leading terms N^(s-1) E y of different eigenvalues lie in independent subspaces, "
+    "so they cannot cancel. The subspace to avoid is the kernel of one non-zero N^(s-1) E.",
     _growth,
 )
 

@@ -38,7 +38,7 @@ Where things are:
   by.CORNERS of T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate; given.Hypothesis makes one
   that a claim has alone. `instances`: the shared matrices.
-- `checks`: vanishes, is_zero, equal, holds, certain, meets; `all_depths`: induction over L.
+- `checks`: vanishes, is_zero, equal, certain, meets; `all_depths`: induction over L.
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
   lists. `theory.numbers.exact_matrix` (exact): matrices of fractions.
 - `strategies` (draw): what searches draw.

@@ -15,24 +15,3 @@ from oversmoothing.theory.proofs.evidence import (
 )
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
 from oversmoothing.theory.proofs.written import counterexample, refuted, written
-
-__all__ = (
-    "CORNERS",
-    "EIGENVALUE",
-    "Certified",
-    "Counterexample",
-    "Effort",
-    "ForAllReals",
-    "Measurement",
-    "Measurements",
-    "Settled",
-    "Simulated",
-    "Step",
-    "Symbolic",
-    "counterexample",
-    "for_all",
-    "refuted",
-    "searched",
-    "show",
-    "written",
-)

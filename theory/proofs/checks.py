@@ -48,11 +48,6 @@ def equal(found: object, expected: object) -> None:
     assert found == expected, f"found {found}, expected {expected}"
 
 
-def holds(condition: object, words: str = "") -> None:
-    """A condition, and what it says."""
-    assert condition, words
-
-
 def certain(condition: object) -> None:
     """A comparison of balls: true only where every point of the balls satisfies it."""
     with at_precision(BITS):

@@ -7,8 +7,7 @@ from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity, power
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.claim import Hypothesis as Hypothesis
-from oversmoothing.theory.proofs.claim import Instance as Instance
+from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 from oversmoothing.theory.proofs.exact_spectrum import (
     diagonalisable,
     is_real,

@@ -6,23 +6,5 @@ from oversmoothing.theory.proofs import by
 from oversmoothing.theory.proofs import exact_spectrum as spectra
 from oversmoothing.theory.proofs import hypotheses as given
 from oversmoothing.theory.proofs import strategies as draw
-from oversmoothing.theory.proofs.checks import BITS, certain, equal, holds, is_zero, meets, vanishes
+from oversmoothing.theory.proofs.checks import certain, equal, is_zero, meets, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-
-__all__ = (
-    "BITS",
-    "Claim",
-    "Matrix",
-    "Status",
-    "by",
-    "certain",
-    "draw",
-    "equal",
-    "exact",
-    "given",
-    "holds",
-    "is_zero",
-    "meets",
-    "spectra",
-    "vanishes",
-)

@@ -7,7 +7,7 @@ import sympy as sp
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
-from oversmoothing.theory.proofs.kit import by, equal, given, holds, spectra, vanishes
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra, vanishes
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
 _A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
@@ -24,7 +24,7 @@ def _moduli() -> None:
     """With w = e^(2 pi i/3) the eigenvalues of H are w, w^2, of A 1, w/4, w^2/4, all simple. |1 + h
     a|^2 is 25/16 for (w, w^2/4) and its conjugate, 13/16 for (w, w/4) and its conjugate, 1 for
     consensus. The dominant two differ in both indices."""
-    holds(spectra.simple(_A) and spectra.simple(_H), "an eigenvalue repeats")
+    assert spectra.simple(_A) and spectra.simple(_H), "an eigenvalue repeats"
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
     vanishes(plus_identity(plus(_H, product(_H, _H))))
     C = matrix("0 1 0; 0 0 1; 1 0 0")
@@ -52,7 +52,7 @@ def _neighbours() -> None:
     for e in (Fraction(1, 50), Fraction(-1, 70)):
         A = [[x + e * (i - 1) * (j - 1) for j, x in enumerate(row)] for i, row in enumerate(_A)]
         H = [[_H[0][0] + e, _H[0][1] - 2 * e], [_H[1][0] + 3 * e, _H[1][1] + 5 * e]]
-        holds(spectra.diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour")
+        assert spectra.diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour"
         near = verdict(A=A, H=H)
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import determinant, matrix, product
-from oversmoothing.theory.proofs.kit import by, equal, given, holds, spectra, vanishes
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra, vanishes
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
 _COMPLEX = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
@@ -18,7 +18,7 @@ def _complex() -> None:
     B = rational_quotient(_COMPLEX)
     equal(B, matrix("0 -1/4; 1/4 -1/4"))
     equal((B[0][0] + B[1][1]) ** 2 - 4 * determinant(B), Fraction(-3, 16))
-    holds(not spectra.is_real(_COMPLEX), "the spectrum is real")
+    assert not spectra.is_real(_COMPLEX), "the spectrum is real"
 
 
 def _defective() -> None:
@@ -27,7 +27,7 @@ def _defective() -> None:
     B = rational_quotient(_DEFECTIVE)
     equal(B, matrix("1/4 -1/4; 1/4 -1/4"))
     vanishes(product(B, B))
-    holds(not spectra.diagonalisable(_DEFECTIVE), "A is diagonalisable")
+    assert not spectra.diagonalisable(_DEFECTIVE), "A is diagonalisable"
 
 
 CLAIM = by.refuted(

@@ -13,12 +13,11 @@ def _law(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v1-thm1",
-    statement="Thm 1 (v1, poster; substance from public reviews, the case list is not known): "
-    "with lambda_1^A <= ... <= lambda_n^A = 1, the eigenvalue of I + H (x) A of largest modulus "
-    "(or each value of a tie) can be taken of the form 1 + lambda_j^H lambda_n^A or 1 + "
-    "lambda_j^H lambda_1^A. It holds whenever the eigenvalues of A are real, for any H, complex "
-    "spectrum included; that they are is a hypothesis of the ordering, not a consequence of "
-    "softmax.",
+    statement="Thm 1 (v1, poster; substance from public reviews, the case list is not known): with "
+    "lambda_1^A <= ... <= lambda_n^A = 1, the eigenvalue of I + H (x) A of largest modulus (or "
+    "each value of a tie) can be taken of the form 1 + lambda_j^H lambda_n^A or 1 + lambda_j^H "
+    "lambda_1^A. It holds whenever the eigenvalues of A are real, for any H, complex spectrum "
+    "included; that they are is a hypothesis of the ordering, not a consequence of softmax.",
     latex=r"\max_{i,j}|1+\lambda_j^H\lambda_i^A| = \max_j\max\{|1+\lambda_j^H\lambda_1^A|, "
     r"|1+\lambda_j^H\lambda_n^A|\}",
     source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.proofs.kit import by, equal, exact, given, holds
+from oversmoothing.theory.proofs.kit import by, equal, exact, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
@@ -52,8 +52,8 @@ def _decided() -> None:
     with at_precision(128):
         for mode in found.quotient:
             assert mode.attention is not None
-            holds(not mode.attention.is_real, "the dominant a is real")
-            holds(mode.attention.ball(128).real > -0.1, "a = -1/5")
+            assert not mode.attention.is_real, "the dominant a is real"
+            assert mode.attention.ball(128).real > -0.1, "a = -1/5"
 
 
 CLAIM = by.refuted(

@@ -13,7 +13,6 @@ from oversmoothing.theory.proofs.kit import (
     equal,
     exact,
     given,
-    holds,
     meets,
     spectra,
     vanishes,
@@ -82,14 +81,14 @@ def _quotient() -> None:
     definite form is halved by it, so the difference is at most const 2^(-L/2)."""
     K = symbolic(_frame("1/2"))
     equal((K.trace(), K.det()), (sp.Rational(6, 5), sp.Rational(1, 2)))
-    holds(K.trace() ** 2 < 4 * K.det(), "real eigenvalues")
+    assert K.trace() ** 2 < 4 * K.det(), "real eigenvalues"
     # q(y) = y S y^T with K S K^T = S/2, S positive definite: ||y_L||^2 <= const 2^-L.
     s = sp.symbols("s0:3")
     G = sp.Matrix([[s[0], s[1]], [s[1], s[2]]])
     solved = sp.solve(list(K * G * K.T - G / 2), s[:2], dict=True)[0]
     S = G.subs(solved).subs(s[2], 1)
     vanishes(K * S * K.T - S / 2)
-    holds(S[0, 0] > 0 and S.det() > 0, "S is not positive definite")
+    assert S[0, 0] > 0 and S.det() > 0, "S is not positive definite"
 
 
 def _measured() -> None:
@@ -101,7 +100,7 @@ def _measured() -> None:
         hfc, lfc = squared_norms(X)
         found.append(hfc / lfc)
     equal(found[0], Fraction(1))
-    holds(found[11] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[11])} after 12 layers")
+    assert found[11] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[11])} after 12 layers"
 
 
 CLAIM = by.refuted(

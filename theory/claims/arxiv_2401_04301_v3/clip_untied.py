@@ -20,7 +20,6 @@ _X0 = matrix("2 0; 0 0")
 def _two_layers() -> None:
     """The mean goes from (x, y) to (x/2, 2x) and to (4x, x): four times as large after every two
     layers."""
-    # Rows (x, y) of the mean: (x, y) -> (x/2, 2x) -> (4x, x), whatever y.
     for x, y in identity(2):
         state = [[x, y], [x, y]]
         once = layer(J2, _FIRST, state)

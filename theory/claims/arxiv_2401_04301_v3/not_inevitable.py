@@ -5,7 +5,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, around, induction, symbolic
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, equal, holds
+from oversmoothing.theory.proofs.kit import Claim, Status, by, equal
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -37,7 +37,7 @@ def _rank_kept() -> None:
     A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
     X0 = matrix("1 0; 0 1; -1 -1")
     induction(A, matrix("0 -1; 1 -1"), X0, sp.Rational(5, 4) ** L * symbolic(X0))
-    holds(symbolic(X0).rank() == 2, "rank 1")
+    assert symbolic(X0).rank() == 2, "rank 1"
 
 
 CLAIM = Claim(

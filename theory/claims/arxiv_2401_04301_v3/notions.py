@@ -8,7 +8,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, holds
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -20,7 +20,7 @@ def _angle_without_smoothing() -> None:
     induction(AA, matrix("-4/3"), column("1 2"), state)
     ratio_is(state, sp.Rational(1, 9))
     for depth in range(6):
-        holds(state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs")
+        assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
 
 
 def _rank_without_angle() -> None:
@@ -30,7 +30,7 @@ def _rank_without_angle() -> None:
     state = around(mean, half)
     induction(AA, matrix("-1/2"), column("1 2"), state)
     equal(sp.limit(half / mean, L, sp.oo), sp.oo)
-    holds(state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs")
+    assert state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs"
 
 
 def _law(X: Array) -> None:

@@ -27,7 +27,6 @@ def _converse() -> list[Any]:
     """Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i and k differ by
     (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and the image lies in C only if all s_i
     are equal."""
-    # Rows of A 1 c^T W are s_i (H c)^T, s_i the row sums: they differ by (s_i - s_k)(H c)^T.
     A, H = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(2, 2, "h")
     X, c = _consensus(3, 2)
     moved, sums = A * X * H.T, A * sp.ones(3, 1)

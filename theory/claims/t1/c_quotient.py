@@ -37,7 +37,6 @@ def _orthonormal() -> list[Any]:
 def _triangular_form() -> list[Any]:
     """S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n = e_1 and lower
     right block B: det(x - A) = (x - 1) det(x - B)."""
-    # S^-1 A S for S = [1/sqrt n, Q]: first column e_1, lower right block B.
     A, Q = symbolic.symbolic_attention(3), complement(3)
     S = sp.Matrix.hstack(sp.ones(3, 1) / sp.sqrt(3), Q)
     moved = (S.T * A * S).applyfunc(sp.expand)
@@ -49,7 +48,6 @@ def _similar() -> sp.Matrix:
     R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with B' = D A R, whose entries are A_ij -
     A_nj. D = D P = (D Q) Q^T has rank n-1, so D Q is invertible, and B' (D Q) = D A Q = D P A Q =
     (D Q) B."""
-    # B' (D Q) = (D Q) B with D = [I, -1]: D A = B' D.
     A, Q = symbolic.symbolic_attention(3), complement(3)
     D = sp.Matrix.hstack(sp.eye(2), -sp.ones(2, 1))
     B = symbolic.quotient_matrix(A)
@@ -80,10 +78,9 @@ def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
 CLAIM = Claim(
     name="T1c",
     statement="With P = I - 11^T/n: P A = P A P for every A with A 1 = 1, so P X is autonomous. In "
-    "an orthonormal basis Q of the vectors orthogonal to 1, Y = Q^T X obeys Y' = Y + B Y W with "
-    "B = Q^T A Q, and HFC = Q Y. spec(B) is spec(A) without one copy of 1. B is similar to "
-    "B'_ij = A_ij - A_nj, i, j < n, which belongs to the coordinates x_i - x_n and has no square "
-    "roots.",
+    "an orthonormal basis Q of the vectors orthogonal to 1, Y = Q^T X obeys Y' = Y + B Y W with B "
+    "= Q^T A Q, and HFC = Q Y. spec(B) is spec(A) without one copy of 1. B is similar to B'_ij = "
+    "A_ij - A_nj, i, j < n, which belongs to the coordinates x_i - x_n and has no square roots.",
     latex=r"PA = PAP,\qquad Y' = Y + BYW,\qquad \det(x-A) = (x-1)\det(x-B) = (x-1)\det(x-B')",
     source="ours",
     on_record=Status.WRITTEN,

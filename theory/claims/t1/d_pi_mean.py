@@ -30,7 +30,6 @@ def _stationary_is_a_distribution() -> None:
 
 def _coupling() -> sp.Matrix:
     """(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c."""
-    # m - c - (1/n - pi)^T P X for any pi with pi^T 1 = 1.
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
     mean = sp.ones(1, 3) / 3
     high = X - sp.ones(3, 1) * mean * X
@@ -69,7 +68,6 @@ def _evolves() -> None:
 
 def _decoupled() -> list[Any]:
     """X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c."""
-    # X = Q Y + 1 (c + (1/n - pi)^T Q Y), written with P X for Q Y.
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
     one, mean = sp.ones(3, 1), sp.ones(1, 3) / 3
     high = X - one * mean * X

@@ -53,7 +53,6 @@ def _attained() -> None:
     """Attained: for x = gamma + s (1/n - pi) (one feature) HFC = s (1/n - pi), m - c = s delta^2,
     ||HFC|| = |s| delta. If c > 0, s > 0 gives the lower bound and small s < 0 the upper one, with
     equality."""
-    # x = gamma + s (1/n - pi): m - c = s delta^2, HFC = |s| delta: both signs attain a bound.
     pi = spectra.stationary(A3)
     delta = spectra.squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):

@@ -41,7 +41,6 @@ def _norm_of_pi() -> None:
 def _sharp() -> None:
     """Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean 1, LFC = sqrt n
     and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 pi^T + a (I - 1 pi^T).)"""
-    # v = 1 - P pi/|P pi|^2 for A3: pi^T v = 0 and n delta^2 HFC^2 = LFC^2.
     pi = spectra.stationary(A3)
     delta = spectra.squared_deviation(pi)
     v = [[1 - (p - Fraction(1, 3)) / delta] for p in pi]
@@ -170,10 +169,9 @@ CLAIM = Claim(
         by.written(
             "Cauchy-Schwarz against pi",
             _annihilated,
-            "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= "
-            "delta ||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, "
-            "for otherwise m = c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = "
-            "0 iff 1^T X = 0.",
+            "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= delta "
+            "||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, for otherwise m "
+            "= c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = 0 iff 1^T X = 0.",
             _norm_of_pi,
             _sharp,
             "NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "

@@ -28,7 +28,6 @@ def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
 def _symmetrised() -> sp.Matrix:
     """With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is symmetric. So spec(A)
     is real and A is diagonalisable."""
-    # R A R^-1 - D^-1/2 F^1/2 S F^1/2 D^-1/2 for R = (D F)^1/2.
     S, g = _kernel()
     row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
     A = sp.Matrix(3, 3, lambda i, j: S[i, j] * g[j] / row[i])
@@ -41,7 +40,6 @@ def _symmetrised() -> sp.Matrix:
 def _stationary_residual() -> list[Any]:
     """sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the symmetry of S: pi_i
     is proportional to e^{f_i} D_i."""
-    # pi^T A - pi^T for pi_i = g_i * row sum_i.
     S, g = _kernel()
     row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
     weight = [g[i] * row[i] for i in range(3)]
@@ -55,7 +53,6 @@ def _bias() -> sp.Expr:
     """The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i alone, f_j = b
     W_K^T x_j^T. The last cancels in softmax over j. So A = D^-1 S F, S = exp(symmetric part)
     entrywise, F = diag(e^{f_j}), D the row sums of S F."""
-    # (x_i Q + b)(x_j K + e)^T: symmetric + a term of the column + a term of the row.
     x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
     Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
     K = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"k{i}{j}"))
@@ -67,7 +64,6 @@ def _bias() -> sp.Expr:
 
 def _not_semidefinite() -> None:
     """Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
-    # K = [[1, 3], [3, 1]]: symmetric logits (0, log 3), a_1 = (1 - 3)/4 < 0.
     assert exact.characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
 
 
@@ -81,7 +77,6 @@ def _equal_tokens() -> None:
     sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i c_i <z_i, z>^k = 0 for all k and z,
     hence sum_i c_i e^{<z_i, z>} = 0 for all z; exponentials of distinct z_i are independent, so two
     z_i are equal. Two equal z_i give S two equal rows, so it is singular."""
-    # Two equal tokens: K has two equal rows and columns, so A is singular.
     A = _normalised(exact.matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
     assert to_flint(A).det() == 0
 
@@ -172,7 +167,6 @@ def _reversible(instance: given.Instance) -> bool:
 def _kolmogorov() -> None:
     """Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then A = S diag(pi) with S_ij
     = A_ij/pi_j symmetric."""
-    # pi_i A_ij symmetric makes S_ij = A_ij/pi_j symmetric, and A = S diag(pi).
     A = _normalised(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
     pi = spectra.stationary(A)
     S = exact.product(A, exact.diagonal(1 / p for p in pi))

@@ -53,7 +53,6 @@ def _attained() -> None:
 
 def _first_token() -> None:
     """c' = c (I + W) says that the first token sees only itself."""
-    # The first token evolves by itself: x_1 -> x_1 (I + W).
     X = layer(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
     Y = layer(matrix("1"), matrix("-1/2 1; 0 1/3"), matrix("1 2"), 3)
     assert X[0] == Y[0]

@@ -43,7 +43,6 @@ def _first_order() -> list[Any]:
     """A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order (the part of z
     along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it is (I - B) Q^T z = Q^T eta, and ||P
     v|| = ||Q^T z||, |mean v| = 1 to this order."""
-    # (A + e G) v = lam v to first order: (I - B) Q^T z = Q^T G 1 for v = 1 + e z.
     A, G, Q = symbolic_attention(3), symbolic_matrix(3, 3, "g"), complement(3)
     z, lam = symbolic_matrix(3, 1, "z"), sp.Symbol("l")
     one, e = sp.ones(3, 1), sp.Symbol("e")

@@ -15,7 +15,6 @@ from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 def _flat() -> None:
     """Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, a, ...,
     a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
-    # flat_attention(a, n) is positive and has the spectrum {1, a, ..., a}.
     for n in (2, 3, 5):
         for a in (spectra.ZERO, Fraction(1, 2), Fraction(999, 1000)):
             A = flat(a, n)

@@ -41,7 +41,6 @@ def _fixed_part() -> None:
     """Some h = 0, semisimple, the others in [-1, 0). E_0 the spectral projector of H at 0, Pi_0 =
     E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it changes: X_L Pi_0 =
     X_0 Pi_0."""
-    # X Pi_0 never moves, whatever A is.
     Pi = exact.transposed(SKEW_PROJECTOR)
     zero = next(value.factor for value in spectra.spectrum(SKEW_H) if value.is_zero)
     assert spectra.spectral_projector(SKEW_H, zero) == SKEW_PROJECTOR
@@ -82,7 +81,6 @@ def _complex_limit() -> None:
 def _zero_eigenvalue() -> None:
     """a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an LFC term (1/n
     - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
-    # a_1 = 0: the modes (h_j, 0) stay too, as HFC and, unless A is doubly stochastic, as LFC.
     H, X0 = exact.matrix("0 0; 0 -1"), exact.matrix("1 2; 3 5")
     expected = squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
     for A in (exact.uniform(2), exact.matrix("1/4 3/4; 1/4 3/4")):

@@ -82,13 +82,12 @@ def _hull_law(first: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian)
 
 CLAIM = Claim(
     name="T3e",
-    statement="For complex spectra: Re h in [-1, 0] does not exclude smoothing (h = -1/2 +- 2i, "
-    "A = 11^T/2: rho_C^2 = 17/4 > rho_Q^2 = 1). Re h > 0 does not force smoothing (h = 1/5 +- "
-    "3i/2 and a positive circulant of order 3: rho_C^2 = 369/100 < rho_Q^2 = "
-    "19821/10000 + 21 sqrt3/20 = 3.800753...). The "
-    "eigenvalue of A with the smallest real part is not the competitor of consensus: for h = "
-    "-21/10 and a circulant of order 4 it would give SMOOTHING, the vertex 1/10 +- 2i/5 of the "
-    "hull gives NON_SMOOTHING.",
+    statement="For complex spectra: Re h in [-1, 0] does not exclude smoothing (h = -1/2 +- 2i, A "
+    "= 11^T/2: rho_C^2 = 17/4 > rho_Q^2 = 1). Re h > 0 does not force smoothing (h = 1/5 +- 3i/2 "
+    "and a positive circulant of order 3: rho_C^2 = 369/100 < rho_Q^2 = 19821/10000 + 21 sqrt3/20 "
+    "= 3.800753...). The eigenvalue of A with the smallest real part is not the competitor of "
+    "consensus: for h = -21/10 and a circulant of order 4 it would give SMOOTHING, the vertex 1/10 "
+    "+- 2i/5 of the hull gives NON_SMOOTHING.",
     latex=r"\operatorname{Re}h\in[-1,0]\not\Rightarrow\rho_Q\ge\rho_C,\qquad "
     r"\operatorname{Re}h>0\not\Rightarrow\rho_C\ge\rho_Q",
     source="ours",

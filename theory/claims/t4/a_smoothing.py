@@ -13,9 +13,9 @@ from oversmoothing.theory.layer.symbolic import (
     symbolic_matrix,
 )
 from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix, weighted_mean
+from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import AA, J2
 from oversmoothing.theory.proofs.kit import (
-    BITS,
     Claim,
     Matrix,
     Status,

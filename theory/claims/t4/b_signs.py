@@ -13,18 +13,9 @@ from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.numbers.rational import Matrix, to_float
+from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import A3, CAUSAL_MEANS
-from oversmoothing.theory.proofs.kit import (
-    BITS,
-    Claim,
-    Status,
-    by,
-    certain,
-    draw,
-    exact,
-    given,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Claim, Status, by, certain, draw, exact, given, spectra
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 

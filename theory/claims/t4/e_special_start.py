@@ -12,18 +12,9 @@ from hypothesis import strategies as st
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import A3, AA, J2
-from oversmoothing.theory.proofs.kit import (
-    BITS,
-    Claim,
-    Status,
-    by,
-    draw,
-    exact,
-    given,
-    is_zero,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, is_zero, spectra
 
 
 def _blocks_are_invariant() -> None:
@@ -152,13 +143,12 @@ def _reinjection(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T4e",
-    statement="For EVERY X_0 the pairs with E_i X_0 E_j^T != 0 decide: with rho_C(X_0), "
-    "rho_Q(X_0) the largest moduli present, HFC/LFC -> 0 if rho_C(X_0) > rho_Q(X_0), liminf "
-    "HFC/LFC >= 1/(sqrt n delta) if <. The matching of the present dominant pairs bounds the "
-    "asymptotic rank from above only: a rank-1 X_0 with all pairs present keeps rank 1. In "
-    "floating point, rounding brings an absent dominant mode back after about "
-    "log(1/eps)/log(rho/rho') layers, except where a symmetry of the rounded operations forbids "
-    "it.",
+    statement="For EVERY X_0 the pairs with E_i X_0 E_j^T != 0 decide: with rho_C(X_0), rho_Q(X_0) "
+    "the largest moduli present, HFC/LFC -> 0 if rho_C(X_0) > rho_Q(X_0), liminf HFC/LFC >= "
+    "1/(sqrt n delta) if <. The matching of the present dominant pairs bounds the asymptotic rank "
+    "from above only: a rank-1 X_0 with all pairs present keeps rank 1. In floating point, "
+    "rounding brings an absent dominant mode back after about log(1/eps)/log(rho/rho') layers, "
+    "except where a symmetry of the rounded operations forbids it.",
     latex=r"S(X_0)=\{(i,j):E_iX_0E_j^\top\ne0\}:\quad \rho_C(X_0)>\rho_Q(X_0)\Rightarrow "
     r"\tfrac{\|HFC\|}{\|LFC\|}\to0",
     source="ours; that the rank law becomes an inequality corrects an earlier wording",

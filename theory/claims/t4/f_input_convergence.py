@@ -10,8 +10,9 @@ from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, layer, matrix
+from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.kit import BITS, Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 

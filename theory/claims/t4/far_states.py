@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.proofs.kit import BITS, Matrix, spectra
+from oversmoothing.theory.proofs.checks import BITS
+from oversmoothing.theory.proofs.kit import Matrix, spectra
 from oversmoothing.theory.verdict.exact_comparison import ExactDominance
 
 

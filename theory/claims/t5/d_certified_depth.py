@@ -25,7 +25,6 @@ _DIAGONALISABLE = given.Hypothesis(
 def _left_eigenvector_bound() -> None:
     """Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z = mu_ij^L w^T X_0
     z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||."""
-    # w^T (X + A X W) z = (1 + h a) w^T X z when w^T A = a w^T and z^T H = h z^T (W = H^T).
     a, h = sp.symbols("a h", real=True)
     p, q = sp.symbols("p q", real=True)
     # A = S diag(1, a) S^-1 with S = [[1, p], [1, p - 1]]: rows of S^-1 are left eigenvectors.

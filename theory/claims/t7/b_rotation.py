@@ -54,7 +54,6 @@ def _first_ratios() -> None:
 def _frame_identity() -> None:
     """A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, x' = x (I +
     aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, as R^-l W_l R^l = W_0."""
-    # x_(l+1) R^(l+1) = (x_l R^l)(I + aW_0) R for the mode and for consensus.
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)
         turn, frames = exact.identity(2), []
@@ -73,7 +72,6 @@ def _frame_identity() -> None:
 def _consensus_exactly() -> None:
     """Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so ||c_L|| = |c_02|
     (1-p)^L cos^(L-1) exactly."""
-    # ||c_L|| = |c_02| (1-p)^L (4/5)^(L-1), in squares, for every L >= 1.
     for low in (Fraction(0), Fraction(-1, 20)):
         for depth, X in list(enumerate(states((Fraction(-1), low), 30)))[1:]:
             # LFC^2 = n ||m||^2 with m_0 = (2, 7/2).

@@ -125,11 +125,10 @@ CLAIM = Claim(
             "second query (1 - tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, "
             "|det T|^(1/N) >= g ||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 "
             "(if s_1 = 1 then consensus is 0 from there on).",
-            "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 "
-            "Gaussian and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, "
-            "Y_0>|, and P(|<v, Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost "
-            "surely ||HFC_L|| >= L^-2 g^L prod ||I+W_l|| for all large L. The Gaussian and "
-            "Lebesgue null sets agree.",
+            "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 Gaussian "
+            "and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, Y_0>|, and P(|<v, "
+            "Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost surely ||HFC_L|| >= L^-2 "
+            "g^L prod ||I+W_l|| for all large L. The Gaussian and Lebesgue null sets agree.",
             _gaussian,
             _interval,
         ),

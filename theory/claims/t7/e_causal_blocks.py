@@ -74,8 +74,7 @@ CLAIM = Claim(
             "token by token",
             "Row i of A X W is sum_(j <= i) A_ij x_j W: token i hears no later token. Ordered by "
             "tokens a layer is block lower triangular with diagonal blocks I + sum_h A_ii W^T; "
-            "products multiply them, and the characteristic polynomial is the product of "
-            "theirs.",
+            "products multiply them, and the characteristic polynomial is the product of theirs.",
             "A_11 = 1 in every head: the block of the first token is prod (I + sum_h W^T), which "
             "is consensus (T1h).",
             _threshold,

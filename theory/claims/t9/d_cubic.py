@@ -29,7 +29,6 @@ def _two_tokens_closed() -> list[sp.Expr]:
     ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W||
     ||E||^3/(2 sqrt k). For n = 2, d = 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3
     at m = 0: the constant q is sharp."""
-    # n = 2, d = 1: e' = (w e/2)(tanh((c+e) e m) - tanh((c-e) e m)), from the softmax itself.
     c, e, m, w = sp.symbols("c e m w", real=True)
     X = [c + e, c - e]
     rows = []
@@ -64,7 +63,6 @@ def _definite() -> list[sp.Expr]:
     exponentially small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1)) in norm, and ||E'||
     >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if E_0 is small enough. So
     log||E'|| = 3 log||E|| + O(1)."""
-    # v^T M v = v^T (M + M^T) v/2: only the symmetric part counts.
     M = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"m{i}{j}"))
     v = sp.Matrix(sp.symbols("v1:3"))
     return [sp.expand((v.T * M * v)[0] - (v.T * (M + M.T) * v)[0] / 2)]
