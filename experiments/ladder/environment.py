@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from oversmoothing.experiments.models.model import Heads
+
 RIDGE = 1e-3
 NOISE = 1e-2  # of the mean residual variance, in the interpolation
 
@@ -81,13 +83,13 @@ class Environment:
             layers.append(Surroundings(mean, B, S))
         return cls(centre, size, reduction, tuple(layers))
 
-    def cost(self, queries: int, followed: int, heads: int, width: int) -> int:
+    def cost(self, queries: int, followed: int, heads: Heads) -> int:
         """Multiply-adds of attending to the environment in one layer, never forming its keys:
         logits q.(mean W_K) + (q W_K^T B^T) phi^T + (q . residual keys) S^T, and values alike."""
         c = len(self.layers[0].mean)
         r, k = self.reduction.shape[1], followed
-        own = queries * heads * width * (c + r + k)
-        return 2 * (own + queries * heads * c * (r + k))
+        own = heads.width * (c + r + k)
+        return 2 * queries * heads.number * (own + c * (r + k))
 
 
 def _interpolation(residual: Tensor, landmarks: Tensor) -> Tensor:

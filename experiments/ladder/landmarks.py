@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.ladder.costs import token_cost
 from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import StateFeatures
 from oversmoothing.experiments.ladder.patches import (
@@ -40,17 +39,18 @@ START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
 
 @dataclass(frozen=True)
 class Landmarks:
-    """The fitted P7 of one model; whole: the states of all context patches of stage 1."""
+    """The fitted P7 of one model. stages: all but the last on the grid's finer landmarks; place,
+    state: coordinates of X_0 and of the landmarks in front of the last stage; whole: the states of
+    all context patches of stage 1 and their features, where they are read."""
 
     model: Model
     grid: Grid
-    stages: tuple[Stage, Stage]
+    stages: tuple[Stage, ...]
     place: Coordinates
     state: Coordinates
-    whole: Environment
     start_features: StateFeatures
     state_features: StateFeatures
-    whole_features: StateFeatures
+    whole: tuple[Environment, StateFeatures] | None = None
 
     @classmethod
     def fit(
@@ -70,55 +70,49 @@ class Landmarks:
         if first_layers < 1:
             raise InputError(f"first_layers is {first_layers}: it must be at least 1")
         first = min(first_layers, model.depth)
-        even, coarse = grid.context
-
-        def normed(layers: range, tokens: Tensor) -> list[Tensor]:
-            return [model.layers[k].norm_attention(states[k][:, tokens]) for k in layers]
-
-        patches = start[:, grid.prefix :]
-        place = Coordinates.fit(patches, PCS[0])
-        seen = grid.patch_features(place, patches)
-        one = Stage.of(grid, range(first), grid.landmarks[0], even)
-        one = one.fitted(seen, normed(one.layers, even), RANKS[0])
-        path = one.follow(model, start[:, grid.with_prefix(grid.landmarks[0])], seen)
+        (even, coarse), (followed, few) = grid.context, grid.landmarks
+        place = Coordinates.fit(start[:, grid.prefix :], PCS[0])
+        seen = grid.patch_features(place, start)
+        one = Stage.fit(model, states, grid, range(first), followed, even, seen, RANKS[0])
+        path = one.follow(model, start[:, grid.with_prefix(followed)], seen)
         after = [states[k + 1][:, even] for k in one.layers]
         whole = Environment.fit(seen, after, one.own, RANKS[0])
-        last = path[-1]
-        inner = last[:, grid.prefix :]
+        inner = path[-1][:, grid.prefix :]
         state = Coordinates.fit(inner, PCS[1])
-        two = Stage.of(grid, range(first, model.depth), grid.landmarks[1], coarse)
-        if two.layers:
-            two = two.fitted(state.with_average(inner), normed(two.layers, coarse), RANKS[1])
+        rest = range(first, model.depth)
+        near = state.with_average(inner)
+        two = Stage.fit(model, states, grid, rest, few, coarse, near, RANKS[1])
         return cls(
-            model, grid, (one, two), place, state, whole,
+            model, grid, (one, two), place, state,
             StateFeatures.fit(start, content=True),
-            StateFeatures.fit(last, weights=one.weights),
-            StateFeatures.fit(_completed(whole, one, seen, path)[-1]),
+            StateFeatures.fit(path[-1], weights=one.weights),
+            (whole, StateFeatures.fit(_completed(whole, one, seen, path)[-1])),
         )  # fmt: skip
 
     def features(self, start: Tensor) -> list[Block]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
-        one, two = self.stages
-        blocks: list[list[Block]] = []
+        grid, model = self.grid, self.model
+        one, *among, last = self.stages
+        parts: list[list[Block]] = []
         for X in torch.split(start, PARTS):
-            seen = self.grid.patch_features(self.place, X[:, self.grid.prefix :])
-            path = one.follow(self.model, X[:, self.grid.with_prefix(self.grid.landmarks[0])], seen)
-            completed = _completed(self.whole, one, seen, path)
-            last = path[-1]
-            seen = self.state.with_average(last[:, self.grid.prefix :])
-            further = two.follow(self.model, last[:, self.grid.kept], seen)
-            logs = [log_energies(X), *map(one.logs, path), *map(two.logs, further)]
+            seen = grid.patch_features(self.place, X)
+            path = one.follow(model, X[:, grid.with_prefix(grid.landmarks[0])], seen)
+            blocks, completed = self.start_features(X), []
+            if self.whole is not None:
+                completed = _completed(self.whole[0], one, seen, path)
+            for stage in among:
+                path += stage.follow(model, path[-1], None)
+            blocks += self.state_features(path[-1])
+            if self.whole is not None:
+                blocks += self.whole[1](completed[-1])
+            seen = self.state.with_average(path[-1][:, grid.prefix :])
+            further = last.follow(model, path[-1][:, grid.kept], seen)
+            logs = [log_energies(X), *map(one.logs, path), *map(last.logs, further)]
             logs += map(log_energies, completed)
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
-            blocks.append(
-                [
-                    *self.start_features(X),
-                    *self.state_features(last),
-                    *self.whole_features(completed[-1]),
-                    Block(ratio.numpy()),
-                ]
-            )
-        return joined(blocks, (*2 * (START_WEIGHT,), *4 * (STATE_WEIGHT,), PATH_WEIGHT))
+            parts.append([*blocks, Block(ratio.numpy())])
+        states = (STATE_WEIGHT,) * (len(parts[0]) - 3)
+        return joined(parts, (*2 * (START_WEIGHT,), *states, PATH_WEIGHT))
 
     def words(self) -> str:
         """What it is, for a reader of the table."""
@@ -131,22 +125,14 @@ class Landmarks:
     def cost(self) -> int:
         """Multiply-adds for one image, but for the final kernel sum."""
         n, d = self.grid.tokens, self.model.width
-        total = n * d * PCS[0] + 25 * n * BLURRED + len(self.grid.context[1]) * d * PCS[1]
-        for stage in self.stages:
-            queries, k = len(stage.weights), len(stage.own)
-            environment = stage.environment
-            if environment is None:
-                continue
-            total += (len(stage.bias) - stage.prefix) * environment.reduction.numel()
-            for number in stage.layers:
-                layer = self.model.layers[number]
-                total += queries * token_cost(layer)
-                total += environment.cost(queries, k, layer.heads.number, layer.heads.width)
-        c, k = len(self.grid.context[0]), len(self.grid.landmarks[0])
-        reduction = self.whole.reduction
-        total += len(self.stages[0].layers) * c * d * (reduction.shape[1] + k + 2)
-        total += self.whole_features.cost(c) + c * reduction.numel()
-        return total + self.start_features.cost(n) + self.state_features.cost(k)
+        context, followed = (len(each[0]) for each in (self.grid.context, self.grid.landmarks))
+        total = n * d * PCS[0] + 25 * n * BLURRED + followed * d * PCS[1]
+        total += sum(stage.cost(self.model) for stage in self.stages)
+        if self.whole is not None:
+            reduction = self.whole[0].reduction
+            total += len(self.stages[0].layers) * context * d * (reduction.shape[1] + followed + 2)
+            total += self.whole[1].cost(context) + context * reduction.numel()
+        return total + self.start_features.cost(n) + self.state_features.cost(followed)
 
 
 def _completed(

@@ -7,17 +7,18 @@ for several patches. What a landmark does is exact but for its context.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.watch import attention_output, projected
+from oversmoothing.experiments.ladder.costs import attention_cost, ffn_cost, token_cost
 from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import principal_directions
 from oversmoothing.experiments.ladder.operators import check_pre_norm
 from oversmoothing.experiments.ladder.recording import Recording
+from oversmoothing.experiments.ladder.reduced_ffn import ReducedFfn
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.theory.support.errors import InputError
 
@@ -70,10 +71,10 @@ class Grid:
         """Which of the landmarks of the first kind, CLS first, are those of the second."""
         return self.with_prefix(places(self.landmarks[0], self.landmarks[1]) + self.prefix)
 
-    def patch_features(self, coordinates: Coordinates, patches: Tensor) -> Tensor:
-        """Per context token of the first kind: its own principal coordinates, their 5 x 5 average
-        around it and their average over the image."""
-        Q = coordinates(patches)
+    def patch_features(self, coordinates: Coordinates, X: Tensor) -> Tensor:
+        """Per context token of the first kind, of tokens X [m, n, d]: its own principal
+        coordinates, their 5 x 5 average around it and their average over the image."""
+        Q = coordinates(X[:, self.prefix :])
         r = min(BLURRED, Q.shape[-1])
         image = Q[..., :r].transpose(1, 2).reshape(len(Q), r, self.side, self.side)
         padded = torch.nn.functional.pad(image, (2, 2, 2, 2), mode="replicate")
@@ -126,7 +127,7 @@ class Stage:
     bias: Tensor
     weights: Tensor
     environment: Environment | None = None
-    ffns: tuple[Callable[[Tensor], Tensor], ...] = ()
+    ffns: tuple[ReducedFfn, ...] = ()
 
     @classmethod
     def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> Stage:
@@ -139,9 +140,17 @@ class Stage:
         bias = shares(len(context)).log()
         return cls(layers, grid.prefix, places(context, tokens), bias, shares(len(tokens)))
 
-    def fitted(self, features: Tensor, targets: list[Tensor], rank: int) -> Stage:
-        """With the environment of raw features [m, c, p] and tokens [m, c, d] a layer."""
-        return replace(self, environment=Environment.fit(features, targets, self.own, rank))
+    @classmethod
+    def fit(
+        cls, model: Model, states: Tensor, grid: Grid, layers: range, tokens: Tensor,
+        context: Tensor, seen: Tensor, rank: int,
+    ) -> Stage:  # fmt: skip
+        """The same with the environment that raw features `seen` [m, c, p] of the context give."""
+        stage = cls.of(grid, layers, tokens, context)
+        if not layers:
+            return stage
+        targets = [model.layers[k].norm_attention(states[k][:, context]) for k in layers]
+        return replace(stage, environment=Environment.fit(seen, targets, stage.own, rank))
 
     def attended(self, model: Model, number: int, X: Tensor, seen: Tensor | None) -> Tensor:
         """The landmarks [b, prefix + k, d] after the attention of layer `number`; seen [b, c, p]:
@@ -177,6 +186,22 @@ class Stage:
         mean = torch.einsum("k,bkd->bd", w / w.sum(), Z)
         hfc = torch.einsum("k,bkd->b", w, (Z - mean[:, None]).square())
         return torch.stack([hfc, w.sum() * mean.square().sum(-1)], dim=-1).log() / 2
+
+    def cost(self, model: Model) -> int:
+        """Multiply-adds for one image."""
+        queries, environment, total = len(self.weights), self.environment, 0
+        if environment is not None:
+            total += (len(self.bias) - self.prefix) * environment.reduction.numel()
+        for k, number in enumerate(self.layers):
+            layer = model.layers[number]
+            total += queries * token_cost(layer)
+            if self.ffns:
+                total += queries * (self.ffns[k].cost() - ffn_cost(layer))
+            if environment is None:
+                total += attention_cost(layer, queries, len(self.bias))
+            else:
+                total += environment.cost(queries, len(self.own), layer.heads)
+        return total
 
 
 def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:

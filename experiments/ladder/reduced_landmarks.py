@@ -16,27 +16,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.ladder.costs import attention_cost, ffn_cost, token_cost
 from oversmoothing.experiments.ladder.features import StateFeatures
-from oversmoothing.experiments.ladder.landmarks import (
-    PATH_WEIGHT,
-    PCS,
-    RANKS,
-    START_WEIGHT,
-    STATE_WEIGHT,
-)
+from oversmoothing.experiments.ladder.landmarks import PCS, RANKS, Landmarks
 from oversmoothing.experiments.ladder.patches import (
-    BLURRED,
-    PARTS,
     Coordinates,
     Grid,
     Stage,
     check_layers,
     patch_states,
 )
-from oversmoothing.experiments.ladder.recording import Recording, log_energies
+from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
-from oversmoothing.experiments.ladder.regression import Block, joined
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.theory.support.errors import InputError
 
@@ -45,19 +35,11 @@ KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
 
 
 @dataclass(frozen=True)
-class ReducedLandmarks:
+class ReducedLandmarks(Landmarks):
     """The fitted rung of one model."""
 
-    model: Model
-    grid: Grid
-    stages: tuple[Stage, Stage, Stage]
-    place: Coordinates
-    state: Coordinates
-    start_features: StateFeatures
-    state_features: StateFeatures
-
     @classmethod
-    def fit(cls, model: Model, calibration: Recording) -> ReducedLandmarks:
+    def fit(cls, model: Model, calibration: Recording) -> ReducedLandmarks:  # type: ignore[override]
         """Fit environments, FFNs and features to calibration images.
 
         Raises `InputError` for states that were not kept, Post-LN or causal models, models of one
@@ -72,66 +54,43 @@ class ReducedLandmarks:
             for number, layer in enumerate(model.layers)
         ]
         check_layers(model, states)
+        coarse, few = grid.landmarks
 
-        def fitted(
-            number: int, X: Tensor, seen: Tensor | None, tokens: Tensor, context: Tensor
+        def corrected(
+            stage: Stage, kept: float, tokens: Tensor, X: Tensor, seen: Tensor | None
         ) -> tuple[Stage, list[Tensor]]:
-            """Stage `number` from the landmarks' states X in front of it."""
-            stage = Stage.of(grid, ranges[number], tokens, context)
-            if seen is not None:
-                normed = [
-                    model.layers[k].norm_attention(states[k][:, context]) for k in ranges[number]
-                ]
-                stage = stage.fitted(seen, normed, RANKS[int(number == 2)])
-            followed = grid.with_prefix(tokens)
+            """The stage with FFNs fitted from the landmarks' states X in front of it, and those
+            after each of its layers."""
             path, ffns = [], []
             for k in stage.layers:
                 middle = stage.attended(model, k, X, seen)
                 N = model.layers[k].norm_ffn(middle)
-                missing = states[k + 1][:, followed] - middle
-                kept = round(KEPT[number] * len(units[k]))
-                ffn = ReducedFfn.fit(units[k], N.flatten(0, 1), missing.flatten(0, 1), kept)
+                missing = states[k + 1][:, grid.with_prefix(tokens)] - middle
+                count = round(kept * len(units[k]))
+                ffn = ReducedFfn.fit(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
                 X = middle + ffn(N)
                 ffns.append(ffn)
                 path.append(X)
             return replace(stage, ffns=tuple(ffns)), path
 
-        patches = start[:, grid.prefix :]
-        place = Coordinates.fit(patches, PCS[0])
-        coarse, few = grid.landmarks
+        place = Coordinates.fit(start[:, grid.prefix :], PCS[0])
+        seen = grid.patch_features(place, start)
         X = start[:, grid.with_prefix(coarse)]
-        one, path = fitted(0, X, grid.patch_features(place, patches), coarse, grid.context[0])
-        two, further = fitted(1, path[-1], None, coarse, coarse)
+        one = Stage.fit(model, states, grid, ranges[0], coarse, grid.context[0], seen, RANKS[0])
+        one, path = corrected(one, KEPT[0], coarse, X, seen)
+        two = Stage.of(grid, ranges[1], coarse, coarse)
+        two, further = corrected(two, KEPT[1], coarse, path[-1], None)
         last = (path + further)[-1]
         inner = last[:, grid.prefix :]
         state = Coordinates.fit(inner, PCS[1])
-        three, _ = fitted(2, last[:, grid.kept], state.with_average(inner), few, grid.context[1])
+        seen = state.with_average(inner)
+        three = Stage.fit(model, states, grid, ranges[2], few, grid.context[1], seen, RANKS[1])
+        three, _ = corrected(three, KEPT[2], few, last[:, grid.kept], seen)
         return cls(
             model, grid, (one, two, three), place, state,
             StateFeatures.fit(start, content=True),
             StateFeatures.fit(last, weights=two.weights),
         )  # fmt: skip
-
-    def features(self, start: Tensor) -> list[Block]:
-        """The blocks that the regression reads, from X_0 [m, n, d] alone."""
-        one, two, three = self.stages
-        grid, model = self.grid, self.model
-        blocks: list[list[Block]] = []
-        for X in torch.split(start, PARTS):
-            seen = grid.patch_features(self.place, X[:, grid.prefix :])
-            first = one.follow(model, X[:, grid.with_prefix(grid.landmarks[0])], seen)
-            second = two.follow(model, first[-1], None)
-            last = (first + second)[-1]
-            seen = self.state.with_average(last[:, grid.prefix :])
-            third = three.follow(model, last[:, grid.kept], seen)
-            logs = [log_energies(X)]
-            for stage, path in zip(self.stages, (first, second, third), strict=True):
-                logs += map(stage.logs, path)
-            ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
-            blocks.append(
-                [*self.start_features(X), *self.state_features(last), Block(ratio.numpy())]
-            )
-        return joined(blocks, (*2 * (START_WEIGHT,), *2 * (STATE_WEIGHT,), PATH_WEIGHT))
 
     def words(self) -> str:
         """What it is, for a reader of the table."""
@@ -141,27 +100,6 @@ class ReducedLandmarks:
             f"themselves to layer {second.layers.stop}, {len(third.weights)} through the others; "
             "FFNs of few hidden units; kernel ridge"
         )
-
-    def cost(self) -> int:
-        """Multiply-adds for one image, but for the final kernel sum."""
-        n, d = self.grid.tokens, self.model.width
-        total = n * d * PCS[0] + 25 * n * BLURRED
-        for stage in self.stages:
-            queries, k = len(stage.weights), len(stage.own)
-            environment = stage.environment
-            for number, ffn in zip(stage.layers, stage.ffns, strict=True):
-                layer = self.model.layers[number]
-                assert isinstance(ffn, ReducedFfn)
-                total += queries * (token_cost(layer) - ffn_cost(layer) + ffn.cost())
-                if environment is None:
-                    total += attention_cost(layer, queries, len(stage.bias))
-                else:
-                    total += environment.cost(queries, k, layer.heads.number, layer.heads.width)
-            if environment is not None:
-                total += (len(stage.bias) - stage.prefix) * environment.reduction.numel()
-        coarse = len(self.grid.landmarks[0])
-        total += coarse * d * PCS[1]
-        return total + self.start_features.cost(n) + self.state_features.cost(coarse)
 
 
 def stage_layers(depth: int) -> tuple[range, range, range]:
