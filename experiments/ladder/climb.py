@@ -32,8 +32,8 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.ladder.copies import altered
 from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS
 from oversmoothing.experiments.ladder.operators import (
-    Affine,
-    FfnSums,
+    AffineFfns,
+    affine_ffns,
     check_pre_norm,
     operator_changes,
 )
@@ -81,7 +81,8 @@ def ladder(
     known = record(model, calibration, states=True, batch_size=batch_size)
     extra = _copies(model, calibration, copies, seed, batch_size)
     few = min(standard, len(known))
-    affine = _affine_ffns(model, calibration[:few], batch_size)
+    batches = stream(model, calibration[:few], batch_size=batch_size, attention=False)
+    affine = affine_ffns(model, (batch.traces for batch in batches))
     _, trained = _observe(model, calibration[:few], affine, batch_size)
     held, live = _observe(model, held_out, affine, batch_size)
     if held.start.shape[1] != known.start.shape[1]:
@@ -118,26 +119,15 @@ def _copies(
     return record(model, altered(images, copies, seed), batch_size=batch_size)
 
 
-Affines = tuple[list[Affine | None], list[Affine | None]]
-
-
-def _affine_ffns(model: Model, inputs: Sequence[Any], batch_size: int) -> Affines:
-    """The affine stand-ins of the FFNs, from calibration tokens."""
-    sums = FfnSums(model)
-    for batch in stream(model, inputs, batch_size=batch_size, attention=False):
-        sums.update(batch.traces)
-    return sums.solve()
-
-
 def _observe(
-    model: Model, inputs: Sequence[Any], affine: Affines, batch_size: int
+    model: Model, inputs: Sequence[Any], affine: AffineFfns, batch_size: int
 ) -> tuple[Recording, dict[str, Array]]:
     """The recording of the inputs and what P1 to P5 predict of them, in one run."""
     found: dict[str, list[Tensor]] = {}
 
     def predict(batch: Extraction) -> None:
         changes = spectral_gaps(model.layers, batch.traces)
-        changes |= operator_changes(model, batch.traces, *affine)
+        changes |= operator_changes(model, batch.traces, affine)
         for name, values in changes.items():
             found.setdefault(name, []).append(values)
 

@@ -7,8 +7,9 @@ tokens, by its Jacobian at the calibration tokens' mean (T8c) or by least square
 tokens. One step: from the measured state in front of the layer; trajectory: from X_0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -46,21 +47,44 @@ def jacobian(f: Callable[[Tensor], Tensor], point: Tensor) -> Affine:
 class LeastSquares:
     """The affine map of least squares, its sums gathered batch by batch."""
 
-    def __init__(self, d: int, e: int) -> None:
+    def __init__(self, d: int) -> None:
         self._gram = torch.zeros(d + 1, d + 1, dtype=torch.float64)
-        self._cross = torch.zeros(d + 1, e, dtype=torch.float64)
+        self._cross = torch.zeros(d + 1, d, dtype=torch.float64)
 
     def update(self, X: Tensor, Y: Tensor) -> None:
-        """Take in inputs X [..., d] and outputs Y [..., e]."""
+        """Take in inputs X [..., d] and outputs Y [..., d]."""
         rows = X.flatten(0, -2).double()
         rows = torch.cat([rows, torch.ones(len(rows), 1, dtype=rows.dtype)], dim=1)
         self._gram += rows.T @ rows
         self._cross += rows.T @ Y.flatten(0, -2).double()
 
+    def mean(self) -> Tensor:
+        """Of the inputs, [d]."""
+        return self._gram[-1, :-1] / self._gram[-1, -1]
+
     def solve(self) -> Affine:
         """The map; of the smallest norm where the inputs do not span everything."""
         found = torch.linalg.pinv(self._gram, hermitian=True) @ self._cross
         return Affine(found[:-1], found[-1])
+
+
+AffineFfns = list[tuple[Affine, Affine] | None]
+
+
+def affine_ffns(model: Model, batches: Iterable[tuple[Trace, ...]]) -> AffineFfns:
+    """Each layer's affine stand-ins of its FFN from the traces of calibration inputs: its Jacobian
+    at their mean normalised token, and least squares over them. None without an FFN."""
+    sums = [LeastSquares(model.width) for _ in model.layers]
+    for traces in batches:
+        for layer, trace, fit in zip(model.layers, traces, sums, strict=True):
+            if layer.ffn is not None:
+                N = layer.norm_ffn(trace.after_attention)
+                fit.update(N, trace.after_ffn - trace.after_attention)
+    return [
+        None if layer.ffn is None
+        else (jacobian(layer.ffn, fit.mean().to(model.dtype)), fit.solve())
+        for layer, fit in zip(model.layers, sums, strict=True)
+    ]  # fmt: skip
 
 
 def token_scales(norm: Norm, X: Tensor) -> Tensor:
@@ -76,11 +100,6 @@ def frozen_norm(norm: Norm, X: Tensor, scales: Tensor) -> Tensor:
     return Y if norm.shift is None else Y + norm.shift.to(Y)
 
 
-def without_bias(heads: Heads) -> Heads:
-    """The same heads, linear: no value or output bias."""
-    return Heads(heads.W_Q, heads.W_K, heads.W_V, heads.W_O)
-
-
 NAMES = (
     "P2 own attention",
     "P4 norm scales, one step",
@@ -91,6 +110,7 @@ NAMES = (
     "P5 FFN by Jacobian, trajectory",
     "P5 FFN by least squares, trajectory",
 )
+STEPS = len(NAMES) // 2
 
 
 def check_pre_norm(model: Model) -> None:
@@ -104,90 +124,44 @@ def check_pre_norm(model: Model) -> None:
 
 
 def operator_changes(
-    model: Model,
-    traces: tuple[Trace, ...],
-    touching: list[Affine | None],
-    fitted: list[Affine | None],
+    model: Model, traces: tuple[Trace, ...], affine: AffineFfns
 ) -> dict[str, Tensor]:
     """The changes [b, layers] that P2 to P5 predict for one traced batch, by NAMES.
 
-    touching, fitted: each layer's affine FFN by its Jacobian and by least squares (None: no FFN).
-    float64 throughout, since the raw trajectory of P3 grows without a norm.
+    affine: of `affine_ffns`. float64 throughout, since the raw trajectory of P3 grows without a
+    norm.
     """
     columns: dict[str, list[Tensor]] = {name: [] for name in NAMES}
-    start = traces[0].before.double()
-    raw, folded = start, start
-    linear = {"Jacobian": start, "least squares": start}
-    affine = {"Jacobian": touching, "least squares": fitted}
-    for number, (layer, trace) in enumerate(zip(model.layers, traces, strict=True)):
+    states = [traces[0].before.double()] * STEPS
+    for layer, trace, ffns in zip(model.layers, traces, affine, strict=True):
         if trace.attention is None:
             raise InputError("P2 to P5 need the measured attention: extract with attention=True")
-        A, X, Y = trace.attention.double(), trace.before.double(), trace.after_attention.double()
-        s, t = token_scales(layer.norm_attention, X), token_scales(layer.norm_ffn, Y)
-        before = log_ratio(X)
-        columns[NAMES[0]].append(log_ratio(_raw(layer, A, X)) - before)
-        columns[NAMES[1]].append(log_ratio(_attention(layer, A, X, s)) - before)
-        stepped = _raw(layer, A, raw)
-        columns[NAMES[4]].append(log_ratio(stepped) - log_ratio(raw))
+        before = log_ratio(trace.before)
+        for k, step in enumerate(_steps(layer, trace, trace.attention.double(), ffns)):
+            columns[NAMES[k]].append(log_ratio(step(trace.before.double())) - before)
+            moved = step(states[k])
+            columns[NAMES[k + STEPS]].append(log_ratio(moved) - log_ratio(states[k]))
+            states[k] = moved
         # The ratio knows no common scale: rescaled, P3 cannot overflow.
-        raw = stepped / stepped.abs().amax((-2, -1), keepdim=True).clamp_min(1e-300)
-        stepped = _attention(layer, A, folded, s)
-        columns[NAMES[5]].append(log_ratio(stepped) - log_ratio(folded))
-        folded = stepped
-        for name, maps in affine.items():
-            own = _ffn(layer, maps[number], _attention(layer, A, X, s), t)
-            columns[f"P5 FFN by {name}, one step"].append(log_ratio(own) - before)
-            moved = _ffn(layer, maps[number], _attention(layer, A, linear[name], s), t)
-            change = log_ratio(moved) - log_ratio(linear[name])
-            columns[f"P5 FFN by {name}, trajectory"].append(change)
-            linear[name] = moved
+        states[0] = states[0] / states[0].abs().amax((-2, -1), keepdim=True).clamp_min(1e-300)
     return {name: torch.stack(found, dim=1) for name, found in columns.items()}
 
 
-def _raw(layer: Layer, A: Tensor, X: Tensor) -> Tensor:
-    return X + attention_output(A, X, without_bias(layer.heads).to("cpu", X.dtype))
+def _steps(
+    layer: Layer, trace: Trace, A: Tensor, ffns: tuple[Affine, Affine] | None
+) -> list[Callable[[Tensor], Tensor]]:
+    """The layer as four maps of the state: attention alone, with the norm, with either FFN."""
+    heads = layer.heads.double()
+    bare = Heads(heads.W_Q, heads.W_K, heads.W_V, heads.W_O)
+    s = token_scales(layer.norm_attention, trace.before.double())
+    t = token_scales(layer.norm_ffn, trace.after_attention.double())
 
+    def attention(X: Tensor) -> Tensor:
+        return X + attention_output(A, frozen_norm(layer.norm_attention, X, s), heads)
 
-def _attention(layer: Layer, A: Tensor, X: Tensor, scales: Tensor) -> Tensor:
-    N = frozen_norm(layer.norm_attention, X, scales)
-    return X + attention_output(A, N, layer.heads.to("cpu", X.dtype))
+    def whole(affine: Affine, X: Tensor) -> Tensor:
+        Y = attention(X)
+        return Y + affine(frozen_norm(layer.norm_ffn, Y, t))
 
-
-def _ffn(layer: Layer, affine: Affine | None, X: Tensor, scales: Tensor) -> Tensor:
-    return X if affine is None else X + affine(frozen_norm(layer.norm_ffn, X, scales))
-
-
-class FfnSums:
-    """Gathers, batch by batch, what the affine stand-ins of the FFNs need."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._fits = [LeastSquares(model.width, model.width) for _ in model.layers]
-        self._sums = [torch.zeros(model.width, dtype=torch.float64) for _ in model.layers]
-        self._tokens = 0
-
-    def update(self, traces: tuple[Trace, ...]) -> None:
-        """Take in one batch of traces."""
-        for layer, trace, fit, total in zip(
-            self.model.layers, traces, self._fits, self._sums, strict=True
-        ):
-            if layer.ffn is None:
-                continue
-            N = layer.norm_ffn(trace.after_attention)
-            fit.update(N, trace.after_ffn - trace.after_attention)
-            total += N.double().sum((0, 1))
-        self._tokens += traces[0].before.shape[0] * traces[0].before.shape[1]
-
-    def solve(self) -> tuple[list[Affine | None], list[Affine | None]]:
-        """(Jacobians at the mean normalised token, least-squares maps), None without an FFN."""
-        touching: list[Affine | None] = []
-        fitted: list[Affine | None] = []
-        for layer, fit, total in zip(self.model.layers, self._fits, self._sums, strict=True):
-            if layer.ffn is None:
-                touching.append(None)
-                fitted.append(None)
-                continue
-            point = (total / max(self._tokens, 1)).to(self.model.dtype)
-            touching.append(jacobian(layer.ffn, point))
-            fitted.append(fit.solve())
-        return touching, fitted
+    with_ffn = [partial(whole, each) for each in ffns] if ffns else [attention, attention]
+    return [lambda X: X + attention_output(A, X, bare), attention, *with_ffn]

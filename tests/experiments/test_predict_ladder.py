@@ -19,7 +19,12 @@ from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import StateFeatures, spectral_statistics
 from oversmoothing.experiments.ladder.landmarks import Landmarks
 from oversmoothing.experiments.ladder.linear_state import LinearState
-from oversmoothing.experiments.ladder.operators import NAMES, FfnSums, jacobian, operator_changes
+from oversmoothing.experiments.ladder.operators import (
+    NAMES,
+    affine_ffns,
+    jacobian,
+    operator_changes,
+)
 from oversmoothing.experiments.ladder.patches import Grid, Stage
 from oversmoothing.experiments.ladder.recording import Recording, log_energies, log_ratio, record
 from oversmoothing.experiments.ladder.regression import ridge
@@ -100,11 +105,10 @@ def inputs(count=14, n=5, seed=1):
 def predictions(model, X):
     """(predicted changes by rung, measured changes [b, layers]), FFNs fitted to the inputs."""
     found = extract(model, X)
-    sums = FfnSums(model)
-    sums.update(found.traces)
+    affine = affine_ffns(model, [found.traces])
     states = [found.traces[0].before, *(trace.after_ffn for trace in found.traces)]
     measured = torch.stack([log_ratio(Y) for Y in states], dim=1).diff(dim=1)
-    return operator_changes(model, found.traces, *sums.solve()), measured
+    return operator_changes(model, found.traces, affine), measured
 
 
 # ---------------------------------------------------------------------------- operators
