@@ -29,7 +29,7 @@ from PIL import Image
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.ladder.copies import altered
+from oversmoothing.experiments.ladder.costs import model_cost
 from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS
 from oversmoothing.experiments.ladder.operators import (
     AffineFfns,
@@ -39,8 +39,9 @@ from oversmoothing.experiments.ladder.operators import (
 )
 from oversmoothing.experiments.ladder.recording import Recording, record
 from oversmoothing.experiments.ladder.result import LadderResult
-from oversmoothing.experiments.ladder.rungs import Climb, Known
+from oversmoothing.experiments.ladder.rungs import Climb
 from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
+from oversmoothing.experiments.ladder.split import altered
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.arrays import Array
@@ -78,8 +79,14 @@ def ladder(
             f"{len(calibration)} calibration and {len(held_out)} held-out inputs: give at least 10 "
             "and 2"
         )
-    known = record(model, calibration, states=True, batch_size=batch_size)
-    extra = _copies(model, calibration, copies, seed, batch_size)
+    if copies and not all(isinstance(image, Image.Image) for image in calibration):
+        raise InputError(
+            "copies are made of PIL images: give images, or leave copies out (copies=0)"
+        )
+    known = everything = record(model, calibration, states=True, batch_size=batch_size)
+    if copies:
+        images = altered(calibration, copies, seed)
+        everything = known.followed_by(record(model, images, batch_size=batch_size))
     few = min(standard, len(known))
     batches = stream(model, calibration[:few], batch_size=batch_size, attention=False)
     affine = affine_ffns(model, (batch.traces for batch in batches))
@@ -88,35 +95,24 @@ def ladder(
     if held.start.shape[1] != known.start.shape[1]:
         raise InputError("calibration and held-out inputs have different numbers of tokens")
     climb = Climb(model, known, held, few, seed)
-    climb.baselines()
     for name, values in live.items():
         climb.operator(name, values, trained[name])
     if few < len(known):
-        climb.cheap(Known(known.first(few), label=f", {few} inputs"), first_layers)
-    climb.cheap(Known(known, extra), first_layers)
-    return climb.result(
-        {
-            "calibration": len(known),
-            "standard_calibration": few,
-            "copies": copies,
-            "first_layers": first_layers,
-            "seed": seed,
-            "dtype": str(model.dtype).removeprefix("torch."),
-        }
+        climb.cheap(climb.known, climb.known, f", {few} inputs", first_layers)
+    climb.cheap(known, everything, "", first_layers)
+    tokens = held.start.shape[1]
+    settings = {
+        "calibration": len(known),
+        "standard_calibration": few,
+        "copies": copies,
+        "first_layers": first_layers,
+        "seed": seed,
+        "dtype": str(model.dtype).removeprefix("torch."),
+    }
+    cost = model_cost(model, tokens)
+    return LadderResult(
+        model.name, tokens, held.change, cost, tuple(climb.rungs), climb.skipped, settings
     )
-
-
-def _copies(
-    model: Model, calibration: Sequence[Any], copies: int, seed: int, batch_size: int
-) -> Recording | None:
-    if copies == 0:
-        return None
-    images = list(calibration)
-    if not all(isinstance(image, Image.Image) for image in images):
-        raise InputError(
-            "copies are made of PIL images: give images, or leave copies out (copies=0)"
-        )
-    return record(model, altered(images, copies, seed), batch_size=batch_size)
 
 
 def _observe(

@@ -35,6 +35,11 @@ def spectral_statistics(X: Tensor) -> Array:
     return torch.cat(rows).numpy()
 
 
+def singular_value_cost(n: int, d: int) -> int:
+    """Multiply-adds of the singular values of an [n, d] state: its Gram matrix and their cube."""
+    return min(n, d) * n * d + min(n, d) ** 3
+
+
 @dataclass(frozen=True)
 class StateFeatures:
     """Two blocks of features in bases fixed by calibration states.
@@ -121,5 +126,4 @@ class StartFeatures:
 
     def cost(self) -> int:
         n, d = self.shape
-        gram = min(n, d) * n * d + min(n, d) ** 3
-        return self.content.cost(n) + self.whole.cost(n) + gram
+        return self.content.cost(n) + self.whole.cost(n) + singular_value_cost(n, d)

@@ -10,7 +10,9 @@ held-out image.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,70 +21,87 @@ from torch import Tensor
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import Predictor, ridge
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.errors import InputError
 
 PENALTY = 1e-2  # of the mean diagonal of the Gram matrix
 PARTS = 50  # images at a time
 
 
-@dataclass(frozen=True)
-class LinearState:
-    """means [layers + 1, n, d]: B (row 0: of X_0); centres [layers, n, d]: B_hat; maps [layers, d,
-    d]: M; missing [layers + 1, 2]: energy that the linear state lacks, of HFC and of LFC."""
+class Operators(Protocol):
+    """Fixed operators, one a layer."""
 
-    means: Tensor
-    centres: Tensor
-    maps: Tensor
+    def states(self, start: Tensor) -> Sequence[Tensor]:
+        """X_hat_1 ... X_hat_L, each [m, n, d], from X_0 [m, n, d] alone."""
+
+    def cost(self) -> int:
+        """Multiply-adds of these states for one image."""
+
+
+@dataclass(frozen=True)
+class PropagatedState:
+    """The fitted P6; shape (layers, n, d); missing [layers + 1, 2]: energy of HFC and of LFC that
+    the propagated states lack in the calibration mean."""
+
+    operators: Operators
+    shape: tuple[int, int, int]
     missing: Array
     read: Predictor
 
     @classmethod
-    def fit(cls, calibration: Recording) -> LinearState:
-        """Fit to calibration images. Raises `InputError` where their states were not kept."""
-        states = calibration.states
-        if states is None:
-            raise InputError("P6 is fitted to calibration states: record with states=True")
-        X = calibration.start
-        truth = np.exp(2 * calibration.logs)
-        means, centres, maps = [X.mean(0)], [], []
-        missing = [np.zeros(2)]
-        logs = [calibration.logs[:, 0]]
-        for number in range(len(states) - 1):
-            centre, target = X.mean(0), states[number + 1].mean(0)
-            M = _fit(X, states[number + 1], centre, target)
-            X = torch.cat([_step(x, centre, M, target) for x in torch.split(X, PARTS)])
-            found = energies(X)
-            lacking = np.maximum((truth[:, number + 1] - found).mean(0), 0.0)
-            centres.append(centre)
-            maps.append(M)
-            means.append(target)
-            missing.append(lacking)
-            logs.append(half_logs(found + lacking))
-        read = ridge(np.concatenate(logs, axis=1), calibration.change)
-        return cls(
-            torch.stack(means), torch.stack(centres), torch.stack(maps), np.stack(missing), read
-        )
+    def fit(cls, operators: Operators, calibration: Recording) -> PropagatedState:
+        """Fit what is missing and the reading to calibration images."""
+        found = _energies(operators, calibration.start)
+        missing = np.maximum((np.exp(2 * calibration.logs) - found).mean(0), 0.0)
+        missing[0] = 0.0
+        _, n, d = calibration.start.shape
+        read = ridge(_half_logs(found + missing), calibration.change)
+        return cls(operators, (len(missing) - 1, n, d), missing, read)
 
     def logs(self, start: Tensor) -> Array:
-        """(log ||HFC||_F, log ||LFC||_F) of the propagated states with the missing energy put back,
-        [m, 2 (layers + 1)], from X_0 [m, n, d] alone."""
-        found = []
-        for X in torch.split(start, PARTS):
-            rows = [half_logs(energies(X))]
-            for number, M in enumerate(self.maps):
-                X = _step(X, self.centres[number], M, self.means[number + 1])
-                rows.append(half_logs(energies(X) + self.missing[number + 1]))
-            found.append(np.concatenate(rows, axis=1))
-        return np.concatenate(found)
+        """(log ||HFC||_F, log ||LFC||_F) of X_0 and of the propagated states with the missing
+        energy put back, [m, 2 (layers + 1)], from X_0 [m, n, d] alone."""
+        return _half_logs(_energies(self.operators, start) + self.missing)
 
     def predict(self, start: Tensor) -> Array:
         """Changes of log HFC/LFC [m, layers] from X_0 [m, n, d]."""
         return self.read(self.logs(start))
 
     def cost(self) -> int:
-        """Multiply-adds for one image: the maps, the energies and the reading."""
+        """Multiply-adds for one image: the states, their energies and the reading."""
+        layers, n, d = self.shape
+        return self.operators.cost() + (layers + 1) * 2 * n * d + 2 * (layers + 1) * layers
+
+
+@dataclass(frozen=True)
+class LinearMaps:
+    """means [layers, n, d]: B; centres [layers, n, d]: B_hat; maps [layers, d, d]: M."""
+
+    means: Tensor
+    centres: Tensor
+    maps: Tensor
+
+    def states(self, start: Tensor) -> list[Tensor]:
+        found = [start]
+        for centre, M, mean in zip(self.centres, self.maps, self.means, strict=True):
+            found.append(_step(found[-1], centre, M, mean))
+        return found[1:]
+
+    def cost(self) -> int:
         layers, n, d = self.centres.shape
-        return layers * n * d * d + (layers + 1) * 2 * n * d + 2 * (layers + 1) * layers
+        return layers * n * d * d
+
+
+def linear_state(calibration: Recording) -> PropagatedState:
+    """Fit to calibration images. Raises `InputError` where their states were not kept."""
+    states = calibration.kept("P6")
+    X = calibration.start
+    means, centres, maps = states[1:].mean(1), [], []
+    for after, mean in zip(states[1:], means, strict=True):
+        centres.append(X.mean(0))
+        maps.append(_fit(X, after, centres[-1], mean))
+        X = torch.cat([_step(x, centres[-1], maps[-1], mean) for x in torch.split(X, PARTS)])
+    return PropagatedState.fit(
+        LinearMaps(means, torch.stack(centres), torch.stack(maps)), calibration
+    )
 
 
 def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
@@ -104,15 +123,20 @@ def _step(X: Tensor, centre: Tensor, M: Tensor, target: Tensor) -> Tensor:
     return target + (X - centre) @ M
 
 
-def energies(X: Tensor) -> Array:
-    """(||HFC||^2, ||LFC||^2) of X [m, n, d]: [m, 2]."""
-    mean = X.mean(1, keepdim=True)
-    hfc = (X - mean).square().sum((1, 2))
-    lfc = X.shape[1] * mean.square().sum((1, 2))
-    found: Array = torch.stack([hfc, lfc], dim=-1).double().numpy()
-    return found
+def _energies(operators: Operators, start: Tensor) -> Array:
+    """(||HFC||^2, ||LFC||^2) of X_0 [m, n, d] and of the states from it, [m, layers + 1, 2]."""
+    parts = []
+    for X in torch.split(start, PARTS):
+        found = []
+        for Y in (X, *operators.states(X)):
+            mean = Y.mean(1, keepdim=True)
+            hfc = (Y - mean).square().sum((1, 2))
+            found.append(torch.stack([hfc, Y.shape[1] * mean.square().sum((1, 2))], dim=-1))
+        parts.append(torch.stack(found, dim=1))
+    return torch.cat(parts).double().numpy()
 
 
-def half_logs(energies: Array) -> Array:
+def _half_logs(energies: Array) -> Array:
+    """log of the square roots, [m, 2 (layers + 1)]."""
     found: Array = np.log(np.maximum(energies, 1e-300)) / 2
-    return found
+    return found.reshape(len(found), -1)

@@ -218,14 +218,13 @@ def patch_states(model: Model, calibration: Recording) -> Tensor:
 
     Raises `InputError` for states that were not kept and for Post-LN or causal models.
     """
-    if calibration.states is None:
-        raise InputError("P7 is fitted to calibration states: record with states=True")
+    states = calibration.kept("P7")
     if model.causal or model.modality != "vision":
         raise InputError(
             f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
         )
     check_pre_norm(model)
-    return calibration.states
+    return states
 
 
 def check_layers(model: Model, states: Tensor) -> None:

@@ -34,10 +34,21 @@ class Recording:
     def __len__(self) -> int:
         return len(self.start)
 
+    def kept(self, rung: str) -> Tensor:
+        """The states. Raises `InputError` where they were not kept."""
+        if self.states is None:
+            raise InputError(f"{rung} is fitted to calibration states: record with states=True")
+        return self.states
+
     def first(self, count: int) -> Recording:
         """The first inputs alone."""
         states = None if self.states is None else self.states[:, :count]
         return Recording(self.start[:count], self.logs[:count], states)
+
+    def followed_by(self, copies: Recording) -> Recording:
+        """These inputs and, below, altered copies of them; without states."""
+        logs = np.concatenate([self.logs, copies.logs])
+        return Recording(torch.cat([self.start, copies.start]), logs)
 
 
 def log_energies(X: Tensor) -> Tensor:
@@ -55,18 +66,6 @@ def log_ratio(X: Tensor) -> Tensor:
     return found[..., 0] - found[..., 1]
 
 
-def streams(batch: Extraction) -> list[Tensor]:
-    """X_0, X_1, ... X_L of one batch, each [b, n, d].
-
-    Raises `InputError` for padding: the ladder's operators act on n tokens that all exist.
-    """
-    if not bool(batch.keep.all()):
-        raise InputError(
-            "the inputs have different lengths: give texts of one number of tokens, or cut them"
-        )
-    return [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
-
-
 def record(
     model: Model,
     inputs: Iterable[Any],
@@ -82,7 +81,11 @@ def record(
     """
     starts, logs, kept = [], [], []
     for batch in stream(model, inputs, batch_size=batch_size, attention=watch is not None):
-        found = streams(batch)
+        if not bool(batch.keep.all()):  # the ladder's operators act on n tokens that all exist
+            raise InputError(
+                "the inputs have different lengths: give texts of one number of tokens, or cut them"
+            )
+        found = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
         starts.append(found[0].float().cpu())
         logs.append(torch.stack([log_energies(X) for X in found], dim=1).cpu())
         if states:

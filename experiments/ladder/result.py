@@ -1,6 +1,7 @@
-"""What a ladder found: every rung's predictions, score and cost, as a table and as JSON."""
+"""What a ladder found: every rung's predictions, score and cost, as tables, as JSON, in words."""
 
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,6 @@ class LadderResult:
 
     def to_json_object(self) -> dict[str, Any]:
         """Everything but the single predictions."""
-        rungs = [
-            {key: json_number(x) if isinstance(x, float) else x for key, x in row.items()}
-            for row in self.rows()
-        ]
-        layers = {
-            name: [json_number(value) for value in column]
-            for name, column in self.by_layer().items()
-        }
         return {
             "model": self.model,
             "tokens": self.tokens,
@@ -86,7 +79,46 @@ class LadderResult:
             "layers": self.measured.shape[1],
             "model_multiply_adds": self.model_cost,
             "settings": self.settings,
-            "rungs": rungs,
-            "r2_by_layer": layers,
+            "rungs": [
+                {key: json_number(x) if isinstance(x, float) else x for key, x in row.items()}
+                for row in self.rows()
+            ],
+            "r2_by_layer": {
+                name: list(map(json_number, column)) for name, column in self.by_layer().items()
+            },
             "skipped": self.skipped,
         }
+
+    def score_table(self) -> pd.DataFrame:
+        """One row a rung: the columns of the scores that a reader needs."""
+        frame = self.to_frame()
+        shown = frame[["rung", "r2", "r2_low", "r2_high", "r2_within", "sign", "spearman"]].copy()
+        shown["cost %"] = 100 * frame["cost_share"]
+        shown["fitted on"] = frame["calibration"]
+        return shown
+
+    def words(self) -> str:
+        """What the columns mean, what was skipped, and the verdict."""
+        skipped = "".join(f"{name} is left out: {why}.\n" for name, why in self.skipped.items())
+        inputs, layers = self.measured.shape
+        return (
+            f"The change of log HFC/LFC over {layers} layers and {inputs} held-out inputs of "
+            f"{self.tokens} tokens.\nR^2 pooled with its 95 % interval over inputs; within: "
+            "against each layer's calibration mean (P0').\ncost: multiply-adds for one input, of "
+            f"the model's {self.model_cost:.3g}; -: the model's own run is needed.\n{skipped}"
+            f"{self.verdict()}"
+        )
+
+    def verdict(self) -> str:
+        """The best rung without a full run of the model, and whether it beats P0'."""
+        free = [(rung.score.r2, rung.cost, rung) for rung in self.rungs if rung.cost is not None]
+        if not free:
+            return "No rung could be scored."
+        r2, cost, best = max(free, key=itemgetter(0))
+        if best.name == "P0'" or not best.score.r2_within_low > 0:
+            return f"No cheap rung is better than the layers' means (best: {best.name})."
+        return (
+            f"The best rung without a full run of the model is {best.name}: R^2 {r2:.3f}, "
+            f"{100 * best.score.r2_within:.0f} % of what the layers' means leave, at "
+            f"{100 * cost / self.model_cost:.1f} % of the model's multiply-adds."
+        )

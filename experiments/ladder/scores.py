@@ -5,17 +5,17 @@ removes each layer's calibration mean, so that P0' (those means) is its zero. In
 images, which are the independent observations.
 """
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import DegenerateDataWarning, bootstrap, spearmanr
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
 RESAMPLES = 500
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -65,37 +65,36 @@ def score(
         )
     if not (np.isfinite(measured).all() and np.isfinite(predicted).all()):
         raise InputError("a change of log HFC/LFC is not finite: leave that image or rung out")
+    centred = measured - measured.mean()
+    squares, sums = np.square(centred).sum(1), centred.sum(1)
     errors = np.square(measured - predicted).sum(1)
     within = np.square(measured - layer_means).sum(1)
     agree = (np.sign(measured) == np.sign(predicted)).mean(1)
-    centred = measured - measured.mean()
-    layers = measured.shape[1]
 
-    def pooled(e: Array, squares: Array, sums: Array, axis: int = -1) -> Array:
-        spread = squares.sum(axis) - sums.sum(axis) ** 2 / (sums.shape[axis] * layers)
-        return _one_minus(e.sum(axis), spread)
+    def pooled(k: NDArray[np.int_]) -> Array:
+        """r2, r2_within and sign [3, ...] of the images k [..., m]."""
+        e = errors[k].sum(-1)
+        spread = squares[k].sum(-1) - sums[k].sum(-1) ** 2 / measured.size
+        r2 = [_one_minus(e, spread), _one_minus(e, within[k].sum(-1))]
+        return np.stack([*r2, agree[k].mean(-1)])
 
-    def against(e: Array, other: Array, axis: int = -1) -> Array:
-        return _one_minus(e.sum(axis), other.sum(axis))
-
-    def interval(statistic: Callable[..., Array], *samples: Array) -> tuple[float, float]:
-        return _interval(statistic, samples, resamples, np.random.default_rng(seed))
-
-    images = errors, np.square(centred).sum(1), centred.sum(1)
-    skill = float(against(errors, within))
+    images = len(measured)
+    r2, skill, sign = pooled(np.arange(images)).tolist()
+    drawn = np.random.default_rng(seed).integers(images, size=(resamples, images))
+    found = [_interval(values) if images > 1 else (NAN, NAN) for values in pooled(drawn)]
     return Score(
-        float(pooled(*images)),
-        *interval(pooled, *images),
+        r2,
+        *found[0],
         skill,
-        *interval(against, errors, within),
-        float(agree.mean()),
-        *interval(np.mean, agree),
+        *found[1],
+        sign,
+        *found[2],
         _spearman(measured.ravel(), predicted.ravel()),
         float(np.mean([_spearman(y, p) for y, p in zip(measured.T, predicted.T, strict=True)])),
         skill,
-        float("nan")
+        NAN
         if spectral is None
-        else float(against(errors, np.square(measured - spectral).sum(1))),
+        else float(_one_minus(errors.sum(), np.square(measured - spectral).sum())),
     )
 
 
@@ -104,28 +103,14 @@ def _one_minus(errors: Array, whole: Array) -> Array:
     return 1.0 - errors / np.where(whole > 0, whole, np.nan)
 
 
-def _interval(
-    statistic: Callable[..., Array],
-    samples: tuple[Array, ...],
-    resamples: int,
-    random: np.random.Generator,
-) -> tuple[float, float]:
-    """95 % by the resamples for which the statistic is defined; NaN for one image."""
-    if len(samples[0]) < 2:
-        return float("nan"), float("nan")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # undefined for some resamples
-        drawn = bootstrap(
-            samples, statistic, paired=True, n_resamples=resamples, method="percentile",
-            vectorized=True, random_state=random,
-        ).bootstrap_distribution  # fmt: skip
-    found = drawn[np.isfinite(drawn)]
-    if not len(found):
-        return float("nan"), float("nan")
-    low, high = np.quantile(found, [0.025, 0.975])
+def _interval(values: Array) -> tuple[float, float]:
+    """95 % by the resamples for which the statistic is defined."""
+    if np.isnan(values).all():
+        return NAN, NAN
+    low, high = np.nanquantile(values, [0.025, 0.975])
     return float(low), float(high)
 
 
 def _spearman(y: Array, p: Array) -> float:
     """Rank correlation, ties at mean ranks; NaN for a constant."""
-    return float(spearmanr(y, p).statistic) if np.ptp(y) and np.ptp(p) else float("nan")
+    return float(spearmanr(y, p).statistic) if np.ptp(y) and np.ptp(p) else NAN

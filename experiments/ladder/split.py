@@ -1,17 +1,25 @@
-"""What a ladder is fitted and scored on: inputs drawn apart by the seed."""
+"""What a ladder is fitted and scored on: inputs drawn apart by the seed, and altered copies.
 
-from collections.abc import Sequence
+Of the copies the first is the mirror image, the others are square crops of 3/4 to all of the side,
+mirrored half of the time. The model is run on them; they belong to calibration and cost nothing for
+a held-out image.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from oversmoothing.experiments.models.data import real_inputs
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import TEST_IMAGES, Cifar100, PictureFolder
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text
+
+SMALLEST = 0.75
 
 
 @dataclass(frozen=True)
@@ -83,3 +91,25 @@ def _texts(model: Model, text: Path | None, tokens: int) -> list[Any]:
     lines = [line for line in read_text(text).splitlines() if line.strip()]
     ids = [model.prepare([line])["input_ids"][0] for line in lines]
     return [each[:tokens] for each in ids if len(each) >= tokens]
+
+
+def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[Image.Image]:
+    """`number` copies of every image, copy by copy: all mirrors first."""
+    random = np.random.default_rng(seed)
+    for copy in range(number):
+        for image in images:
+            if copy == 0:
+                yield image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+                continue
+            width, height = image.size
+            share = random.uniform(SMALLEST, 1.0)
+            w, h = share * width, share * height
+            x, y = random.uniform(0, width - w), random.uniform(0, height - h)
+            crop = image.transform(
+                (width, height),
+                Image.Transform.EXTENT,
+                (x, y, x + w, y + h),
+                Image.Resampling.BICUBIC,
+            )
+            mirror = random.random() < 0.5
+            yield crop.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirror else crop

@@ -43,7 +43,6 @@ def ladder(
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.ladder import ladder as climb
     from oversmoothing.experiments.ladder.split import split_inputs
-    from oversmoothing.experiments.ladder.words import score_table, words
     from oversmoothing.experiments.models.named import within
     from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
@@ -85,5 +84,5 @@ def ladder(
     if as_json:
         print(to_json(found), end="")
     else:
-        print(f"{table_text(score_table(result), '{:.3f}'.format)}\n\n{words(result)}")
+        print(f"{table_text(result.score_table(), '{:.3f}'.format)}\n\n{result.words()}")
         print(f"wrote {folder / 'ladder.json'} (and two tables beside it)")

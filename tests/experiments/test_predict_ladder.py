@@ -13,12 +13,11 @@ from torch import nn
 from oversmoothing import main
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.ladder import LadderResult, Rung, ladder
-from oversmoothing.experiments.ladder.copies import altered
 from oversmoothing.experiments.ladder.costs import model_cost
 from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import StateFeatures, spectral_statistics
 from oversmoothing.experiments.ladder.landmarks import Landmarks
-from oversmoothing.experiments.ladder.linear_state import LinearState
+from oversmoothing.experiments.ladder.linear_state import linear_state
 from oversmoothing.experiments.ladder.operators import (
     NAMES,
     affine_ffns,
@@ -30,7 +29,7 @@ from oversmoothing.experiments.ladder.recording import Recording, log_energies, 
 from oversmoothing.experiments.ladder.regression import ridge
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
-from oversmoothing.experiments.ladder.words import verdict
+from oversmoothing.experiments.ladder.split import altered
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
@@ -199,7 +198,7 @@ def linear_recording(images=60, n=4, d=3, layers=3, seed=0):
 def test_p6_is_exact_where_the_layers_are_affine_and_needs_x0_alone(monkeypatch):
     monkeypatch.setattr("oversmoothing.experiments.ladder.linear_state.PENALTY", 1e-9)
     known, held = linear_recording(), linear_recording(seed=0)
-    found = LinearState.fit(known)
+    found = linear_state(known)
     logs = found.logs(held.start).reshape(len(held), -1, 2)
     np.testing.assert_allclose(logs, held.logs, atol=1e-4)
     np.testing.assert_allclose(found.predict(held.start), held.change, atol=2e-2)
@@ -212,7 +211,7 @@ def test_p6_puts_missing_energy_back_in_the_mean():
     noisy[1:] += torch.randn(noisy[1:].shape, generator=torch.Generator().manual_seed(5))
     logs = torch.stack([log_energies(X) for X in noisy], dim=1).numpy()
     recording = Recording(known.start, logs, noisy)
-    found = LinearState.fit(recording)
+    found = linear_state(recording)
     energy = np.exp(2 * found.logs(known.start).reshape(len(known), -1, 2)).mean(0)
     np.testing.assert_allclose(energy, np.exp(2 * logs).mean(0), rtol=1e-3)
     # The reading is fitted to the same logs that a held-out image gives.
@@ -223,7 +222,7 @@ def test_p6_puts_missing_energy_back_in_the_mean():
 def test_p6_and_p7_need_calibration_states():
     recording = Recording(inputs().float(), np.zeros((14, 4, 2)))
     with pytest.raises(InputError, match="states=True"):
-        LinearState.fit(recording)
+        linear_state(recording)
     with pytest.raises(InputError, match="states=True"):
         Landmarks.fit(stack(), recording)
 
@@ -417,7 +416,7 @@ def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
         found = score(y, predicted, np.zeros(2), resamples=20)
         rungs.append(Rung(name, predicted, 1, 8, 0, "", found))
     result = LadderResult("m", 5, y, 10, tuple(rungs), {})
-    assert "No cheap rung" in verdict(result)
+    assert "No cheap rung" in result.verdict()
     better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
     result = LadderResult("m", 5, y, 10, (rungs[0], better), {})
-    assert "P6: R^2 1.000" in verdict(result)
+    assert "P6: R^2 1.000" in result.verdict()
