@@ -12,6 +12,8 @@ measured one throughout.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -21,6 +23,7 @@ from oversmoothing.experiments.models.model import Layer, Norm, Trace
 
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
+PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,6 @@ def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
     return centred * ((square * weight).sum(-2, keepdim=True) / weight.sum(-2, True)).rsqrt()
 
 
-def scaled(norm: Norm, X: Tensor) -> Tensor:
-    """N with each token's own scale and unit gains."""
-    if norm.kind == "none":
-        return X
-    centred = norm.centred(X)
-    return centred * norm.square(centred).rsqrt()
-
-
 def layer_account(
     layer: Layer,
     trace: Trace,
@@ -82,52 +77,31 @@ def layer_account(
     """Account for one traced layer. log_ratio maps a stream [b, n, d] to log HFC/LFC [b], over the
     kept tokens; keep [b, n] bool or None for all.
     """
-    A = trace.attention
-    assert A is not None
-    A = A.to(trace.before.dtype)
-
-    start = log_ratio(trace.before)
-    middle = log_ratio(trace.after_attention)
-    end = log_ratio(trace.after_ffn)
+    assert trace.attention is not None
+    A = trace.attention.to(trace.before.dtype)
     weights = layer.heads.to(A.device, A.dtype)
-    sublayer = _Sublayer(layer.placement, log_ratio, keep)
-    known = (None, None) if verify else (middle, end)
+    start, middle, end = map(log_ratio, (trace.before, trace.after_attention, trace.after_ffn))
+
+    def account(
+        norm: Norm, f: Callable[[Tensor], Tensor], X: Tensor, first: Tensor, last: Tensor
+    ) -> list[Tensor]:
+        """The parts of a sublayer's change from log HFC/LFC `first` to the measured `last`."""
+        steps: list[Callable[[Tensor], Tensor]] = [partial(bare, norm, keep=keep), norm.scaled]
+        steps += [norm] if verify else []
+        if layer.placement == "pre":
+            logs = [log_ratio(X + f(step(X))) for step in steps]
+        else:
+            added = X + f(X)
+            logs = [log_ratio(added), *(log_ratio(step(added)) for step in steps[1:])]
+        logs = [first, *logs, *([] if verify else [last])]
+        return [after - before for before, after in pairwise(logs)]
 
     def mix(N: Tensor) -> Tensor:
         return attention_output(A, N, weights)
 
-    parts = sublayer.parts("attention", layer.norm_attention, mix, trace.before, start, known[0])
+    changes = account(layer.norm_attention, mix, trace.before, start, middle)
     if layer.ffn is None:
-        parts |= {f"ffn_{part}": torch.zeros_like(start) for part in PARTS}
+        changes += [torch.zeros_like(start)] * len(PARTS)
     else:
-        parts |= sublayer.parts(
-            "ffn", layer.norm_ffn, layer.ffn, trace.after_attention, middle, known[1]
-        )
-    return LayerAccount(start, end, parts)
-
-
-@dataclass(frozen=True)
-class _Sublayer:
-    placement: str
-    log_ratio: Callable[[Tensor], Tensor]
-    keep: Tensor | None
-
-    def parts(
-        self,
-        name: str,
-        norm: Norm,
-        f: Callable[[Tensor], Tensor],
-        X: Tensor,
-        start: Tensor,
-        end: Tensor | None,
-    ) -> dict[str, Tensor]:
-        """end: log HFC/LFC after the sublayer where it is taken from the measured stream."""
-        if self.placement == "pre":
-            logs = [start, self.log_ratio(X + f(bare(norm, X, self.keep)))]
-            logs.append(self.log_ratio(X + f(scaled(norm, X))))
-            logs.append(self.log_ratio(X + f(norm(X))) if end is None else end)
-        else:
-            added = X + f(X)
-            logs = [start, self.log_ratio(added), self.log_ratio(scaled(norm, added))]
-            logs.append(self.log_ratio(norm(added)) if end is None else end)
-        return {f"{name}_{part}": logs[k + 1] - logs[k] for k, part in enumerate(PARTS)}
+        changes += account(layer.norm_ffn, layer.ffn, trace.after_attention, middle, end)
+    return LayerAccount(start, end, dict(zip(PART_NAMES, changes, strict=True)))

@@ -23,9 +23,9 @@ BUDGET = 10 * 12 * 197**3
 TILT_SEED = 0
 
 
-def affordable(model: Model, tokens: int, inputs: int) -> int:
+def affordable(model: Model, tokens: int) -> int:
     """How many inputs fit in BUDGET, at least one: layers n^3 each."""
-    return max(1, min(inputs, BUDGET // (model.depth * tokens**3)))
+    return max(1, BUDGET // (model.depth * tokens**3))
 
 
 def spectral_columns(model: Model, batches: Sequence[Extraction]) -> list[dict[str, float]]:

@@ -5,6 +5,7 @@ Inputs stream through the model in batches; what is kept is a few numbers an inp
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
-from oversmoothing.experiments.inspection.observe import PART_NAMES, Observed, join, observe
+from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.why import weights_why
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
@@ -58,46 +59,43 @@ def inspect(
     found: list[Observed] = []
     kept: list[Extraction] = []
     lengths: set[int] = set()
-    seen, wanted, av_error = 0, spectra, 0.0
-    batches = stream(
-        described, inputs, batch_size=batch_size or BATCH, attention=True, progress=progress
-    )
-    for batch in batches:
+    seen, av_error = 0, 0.0
+    for batch in stream(described, inputs, batch_size=batch_size or BATCH, progress=progress):
         wants = account is None or seen < account
         found.append(observe(described, batch, account=wants, verify=not found))
         av_error = max(av_error, *batch.av_error)
         lengths |= {int(number) for number in batch.keep.sum(-1)}
-        if wanted is None:
-            wanted = affordable(described, batch.keep.shape[1], 1 << 30)
-        if seen < wanted:
-            kept.append(_first(batch, wanted - seen))
+        if spectra is None:
+            spectra = affordable(described, batch.keep.shape[1])
+        if seen < spectra:
+            kept.append(_first(batch, spectra - seen))
         seen += len(batch.keep)
         del batch  # or two batches would be held at a time
-    if not found:
-        raise InputError("there are no inputs: give at least one")
     return _report(described, join(found), kept, lengths, av_error)
 
 
 def _report(
     model: Model, observed: Observed, kept: list[Extraction], lengths: set[int], av_error: float
 ) -> Report:
-    logs = observed.metrics["log_hfc_lfc"]
-    by_attention, by_ffn = observed.middle - logs[:-1], logs[1:] - observed.middle
-    taken = observed.parts[PART_NAMES[0]].shape[1] if observed.parts else 0
-    total = sum((observed.parts[name] for name in observed.parts), np.zeros((model.depth, taken)))
-    change = (logs[1:] - logs[:-1])[:, :taken]
-    rows: list[dict[str, Any]] = [
-        {"layer": number, **_statistics({k: v[number] for k, v in observed.metrics.items()})}
-        for number in range(model.depth + 1)
-    ]
+    metrics, changes, drift = observed
+    rows: list[dict[str, Any]] = []
+    for number in range(model.depth + 1):
+        rows.append({"layer": number})
+        for name, values in metrics.items():
+            rows[-1] |= _interval(name, values[number])
+            low, high = np.quantile(values[number], [0.05, 0.95])
+            rows[-1] |= {f"{name}_p05": low, f"{name}_p95": high}
     spectral = spectral_columns(model, kept) if kept else [{} for _ in model.layers]
     for number, (row, layer) in enumerate(zip(rows[1:], model.layers, strict=True)):
-        row |= _interval("log_change_attention", by_attention[number])
-        row |= _interval("log_change_ffn", by_ffn[number])
-        for name, part in observed.parts.items():
-            row |= _interval(f"log_change_{name}", part[number])
+        for name, values in changes.items():
+            row |= _interval(name, values[number])
         row |= weights_why(layer.heads) | spectral[number] | _gains(layer)
-        row |= _interval("attention_drift", observed.drift[number])
+        for name, values in drift.items():
+            row |= _interval(name, values[number])
+    logs = metrics["log_hfc_lfc"]
+    by_attention, by_ffn, *parts = changes.values()
+    taken = parts[0].shape[1] if parts else 0
+    unexplained = sum(parts, np.zeros((model.depth, taken))) - np.diff(logs, axis=0)[:, :taken]
     return Report(
         model=model.name,
         tokens=lengths.pop() if len(lengths) == 1 else 0,
@@ -110,21 +108,21 @@ def _report(
         cls=model.cls,
         spectra=sum(len(batch.keep) for batch in kept),
         accounted=taken,
-        account_error=float(np.abs(total - change).max(initial=0.0)),
+        account_error=float(np.abs(unexplained).max(initial=0.0)),
         av_error=av_error,
         notes=model.run_notes,
     )
 
 
 def _gains(layer: Layer) -> dict[str, float]:
-    negative = {
-        name: float((norm.gain < 0).double().mean()) if norm.kind != "none" else 0.0
-        for name, norm in (("attention", layer.norm_attention), ("ffn", layer.norm_ffn))
-    }
+    attention, ffn = (
+        0.0 if norm.kind == "none" else float((norm.gain < 0).double().mean())
+        for norm in (layer.norm_attention, layer.norm_ffn)
+    )
     return {
-        "negative_layernorm_weights": negative["attention"],
-        "negative_gains_attention": negative["attention"],
-        "negative_gains_ffn": negative["ffn"],
+        "negative_layernorm_weights": attention,
+        "negative_gains_attention": attention,
+        "negative_gains_ffn": ffn,
     }
 
 
@@ -132,24 +130,12 @@ def _first(batch: Extraction, number: int) -> Extraction:
     """The first inputs of a batch, copied: a view would keep the whole batch alive."""
     if number >= len(batch.keep):
         return batch
-    traces = tuple(
-        Trace(
-            None if trace.attention is None else trace.attention[:number].clone(),
-            trace.before[:number].clone(),
-            trace.after_attention[:number].clone(),
-            trace.after_ffn[:number].clone(),
-        )
-        for trace in batch.traces
-    )
-    return Extraction(traces, batch.keep[:number], batch.av_error)
 
+    def cut(trace: Trace) -> Trace:
+        held = {name: X[:number].clone() for name, X in vars(trace).items() if X is not None}
+        return replace(trace, **held)
 
-def _statistics(values: dict[str, NDArray[np.float64]]) -> dict[str, float]:
-    columns: dict[str, float] = {}
-    for name, each in values.items():
-        columns |= _interval(name, each)
-        columns[f"{name}_p05"], columns[f"{name}_p95"] = np.quantile(each, [0.05, 0.95])
-    return columns
+    return Extraction(tuple(map(cut, batch.traces)), batch.keep[:number], batch.av_error)
 
 
 def _interval(name: str, values: NDArray[np.float64]) -> dict[str, float]:

@@ -1,61 +1,78 @@
 """The report as one picture: what was observed above, why below; the layer on every x axis."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from oversmoothing.experiments.inspection.account import PARTS, SUBLAYERS
-from oversmoothing.experiments.inspection.findings import Findings
-from oversmoothing.experiments.inspection.why import REGIONS
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 
 _LINES = ("blue", "vermillion", "green", "purple")
-_PART_COLOUR = {
-    "attention_body": "blue",
-    "attention_scales": "sky",
-    "attention_gains": "light",
-    "ffn_body": "vermillion",
-    "ffn_scales": "orange",
-    "ffn_gains": "purple",
+_PART = {
+    "attention_body": ("blue", "attention: one scale"),
+    "attention_scales": ("sky", "attention: token scales"),
+    "attention_gains": ("light", "attention: gains"),
+    "ffn_body": ("vermillion", "FFN: one scale"),
+    "ffn_scales": ("orange", "FFN: token scales"),
+    "ffn_gains": ("purple", "FFN: gains"),
 }
-_PART_LABEL = {"body": "one scale", "scales": "token scales", "gains": "gains"}
+# Where the norms' shares were not measured.
+_WHOLE = {"attention": ("blue", "attention"), "ffn": ("vermillion", "FFN")}
 _REGION = {
     "zero": ("light", "0 (exact)"),
     "universal_disc": ("vermillion", "|h + 1/2| ≤ 1/2"),
     "positive": ("blue", "Re h > 0"),
     "other": ("orange", "other"),
 }
+_ATTENTION = {
+    "dobrushin_mean": "Dobrushin coefficient",
+    "subdominant_mean": "subdominant |a|",
+    "attention_drift": "drift from the layer before",
+}
+_WEIGHTS = {
+    "asymmetry": "asymmetry of H",
+    "departure_from_normality": "departure from normality",
+    "negative_gains_attention": "negative gains, attention",
+    "negative_gains_ffn": "negative gains, FFN",
+}
+_LABELS = (
+    "HFC/LFC (geometric mean)",
+    "cosine between tokens (signed)",
+    "effective rank",
+    "change of ln HFC/LFC",
+    "share of the eigenvalues of H",
+    "tilt (gain in mean |cos|)",
+    "attention, mean over heads",
+    "weights",
+)
 
 
-def draw(report: Findings) -> Figure:
-    """Eight panels, on the Agg canvas and with no pyplot state."""
-    table = report.table
+def draw(table: pd.DataFrame, title: str, *, without_cls: bool) -> Figure:
+    """Eight panels of a report's table, on the Agg canvas and with no pyplot state."""
     inner = table.iloc[1:]
     with style():
         figure, axes = new_figure(4, 2, width=FULL_WIDTH + 1.5, height=9.6)
-        panels: list[Axes] = axes.ravel().tolist()
-        _ratio(panels[0], table)
-        _lines(panels[1], table, {"cos_mean": "mean", "cos_min": "smallest"}, bands=True)
-        panels[1].set_ylabel("cosine between tokens (signed)")
-        _lines(panels[2], table, {"effective_rank": "all tokens"}, bands=True)
-        if report.cls:
-            _lines(panels[2], table, {"effective_rank_without_cls": "without CLS"}, first=1)
-        panels[2].set_ylabel("effective rank")
-        _account(panels[3], inner)
-        _regions(panels[4], inner)
-        _tilt(panels[5], inner)
-        _attention(panels[6], inner)
-        _weights(panels[7], inner)
-        for letter, panel in zip("abcdefgh", panels, strict=True):
+        ratio, cosine, rank, account, regions, tilt, attention, weights = axes.ravel()
+        _ratio(ratio, table)
+        _lines(cosine, table, {"cos_mean": "mean", "cos_min": "smallest"}, bands=True)
+        _lines(rank, table, {"effective_rank": "all tokens"}, bands=True)
+        if without_cls:
+            _lines(rank, table, {"effective_rank_without_cls": "without CLS"}, first=1)
+        _account(account, inner)
+        _regions(regions, inner)
+        _tilt(tilt, inner)
+        _lines(attention, inner, _ATTENTION)
+        attention.set_ylim(0, 1.35 * attention.get_ylim()[1])  # the legend stands above the lines
+        _lines(weights, inner, _WEIGHTS)
+        weights.set_ylim(-0.02, 1.02)
+        for letter, label, panel in zip("abcdefgh", _LABELS, axes.ravel(), strict=True):
+            panel.set_ylabel(label)
             panel.set_xlabel("layer (0: input)" if letter in "abc" else "layer")
             panel.set_title(letter, loc="left", fontweight="bold")
             if panel.get_legend_handles_labels()[0]:
                 panel.legend(fontsize=6.5, ncols=2)
-        figure.suptitle(f"{report.model}: {report.inputs}, {report.counted}")
+        figure.suptitle(title)
     return figure
 
 
@@ -71,7 +88,6 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
         axis.yaxis.set_major_locator(MaxNLocator(5))
         axis.yaxis.set_minor_locator(NullLocator())
     axis.tick_params(axis="y", which="minor", labelsize=6.5)
-    axis.set_ylabel("HFC/LFC (geometric mean)")
 
 
 def _lines(
@@ -96,38 +112,25 @@ def _lines(
 
 
 def _account(axis: Axes, inner: pd.DataFrame) -> None:
-    names = [f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS]
-    labels = [f"{'FFN' if s == 'ffn' else s}: {_PART_LABEL[p]}" for s in SUBLAYERS for p in PARTS]
-    values = [inner.get(f"log_change_{name}") for name in names]
-    if any(value is None for value in values):
-        names, labels = ["attention_body", "ffn_body"], ["attention", "FFN"]
-        values = [inner["log_change_attention"], inner["log_change_ffn"]]
-    stacked = [np.asarray(value, dtype=float) for value in values]
-    _stack(axis, inner["layer"], stacked, [_PART_COLOUR[name] for name in names], labels)
-    axis.plot(inner["layer"], sum(stacked), "k.", label="whole layer")
+    shown = _PART if "log_change_attention_body" in inner else _WHOLE
+    _stack(axis, inner, {f"log_change_{name}": look for name, look in shown.items()})
+    whole = sum(inner[f"log_change_{name}"] for name in shown)
+    axis.plot(inner["layer"], whole, "k.", label="whole layer")
     axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
-    axis.set_ylabel("change of ln HFC/LFC")
 
 
-def _stack(
-    axis: Axes,
-    x: pd.Series,
-    values: Sequence[np.ndarray],
-    colours: Sequence[str],
-    labels: Sequence[str],
-) -> None:
-    """Bars stacked upward and downward by sign."""
-    up, down = np.zeros(len(x)), np.zeros(len(x))
-    for value, colour, label in zip(values, colours, labels, strict=True):
+def _stack(axis: Axes, inner: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+    """Bars of the columns, of (colour, label) each, stacked upward and downward by sign."""
+    up, down = np.zeros(len(inner)), np.zeros(len(inner))
+    for name, (colour, label) in looks.items():
+        value = inner[name].to_numpy()
         base = np.where(value >= 0, up, down)
-        axis.bar(x, value, bottom=base, color=PALETTE[colour], label=label, width=0.8)
+        axis.bar(inner["layer"], value, bottom=base, color=PALETTE[colour], label=label, width=0.8)
         up, down = up + np.maximum(value, 0), down + np.minimum(value, 0)
 
 
 def _regions(axis: Axes, inner: pd.DataFrame) -> None:
-    values = [np.asarray(inner[f"h_{name}"], dtype=float) for name in REGIONS]
-    colours, labels = zip(*(_REGION[name] for name in REGIONS), strict=True)
-    _stack(axis, inner["layer"], values, colours, labels)
+    _stack(axis, inner, {f"h_{name}": look for name, look in _REGION.items()})
     if "consensus_share" in inner:
         axis.plot(
             inner["layer"], inner["consensus_share"], "k.-", linewidth=0.8,
@@ -135,13 +138,12 @@ def _regions(axis: Axes, inner: pd.DataFrame) -> None:
         )  # fmt: skip
     axis.set_ylim(0, 1.45)  # room for the legend
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
-    axis.set_ylabel("share of the eigenvalues of H")
 
 
 def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
     names = {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"}
     if "tilt_residual" not in inner:
-        _absent(axis)
+        axis.text(0.5, 0.5, "no spectra were taken", ha="center", transform=axis.transAxes)
         return
     _lines(axis, inner, names)
     for k, name in enumerate(names):
@@ -150,31 +152,3 @@ def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
             label="random directions" if k == 0 else None,
         )  # fmt: skip
     axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
-    axis.set_ylabel("tilt (gain in mean |cos|)")
-
-
-def _attention(axis: Axes, inner: pd.DataFrame) -> None:
-    names = {
-        "dobrushin_mean": "Dobrushin coefficient",
-        "subdominant_mean": "subdominant |a|",
-        "attention_drift": "drift from the layer before",
-    }
-    _lines(axis, inner, names)
-    axis.set_ylim(0, 1.35 * axis.get_ylim()[1])  # the legend stands above the lines
-    axis.set_ylabel("attention, mean over heads")
-
-
-def _absent(axis: Axes) -> None:
-    axis.text(0.5, 0.5, "no spectra were taken", ha="center", transform=axis.transAxes)
-
-
-def _weights(axis: Axes, inner: pd.DataFrame) -> None:
-    names = {
-        "asymmetry": "asymmetry of H",
-        "departure_from_normality": "departure from normality",
-        "negative_gains_attention": "negative gains, attention",
-        "negative_gains_ffn": "negative gains, FFN",
-    }
-    _lines(axis, inner, names)
-    axis.set_ylim(-0.02, 1.02)
-    axis.set_ylabel("weights")

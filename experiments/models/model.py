@@ -36,9 +36,16 @@ class Norm:
         """N(X) for X [..., d], in the dtype of X; half precision is computed in float32."""
         if self.kind == "none":
             return X
-        Y = self.centred(X.float() if X.dtype in (torch.float16, torch.bfloat16) else X)
-        Y = Y * self.square(Y).rsqrt() * self.gain.to(Y)
+        Y = self.scaled(X.float() if X.dtype in (torch.float16, torch.bfloat16) else X)
+        Y = Y * self.gain.to(Y)
         return (Y if self.shift is None else Y + self.shift.to(Y)).to(X.dtype)
+
+    def scaled(self, X: Tensor) -> Tensor:
+        """N(X) with each token's own scale and unit gains."""
+        if self.kind == "none":
+            return X
+        Y = self.centred(X)
+        return Y * self.square(Y).rsqrt()
 
     def centred(self, X: Tensor) -> Tensor:
         """X [..., d] less each token's mean where the norm takes it off."""

@@ -30,7 +30,6 @@ def inspect(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.inspection.inspect import inspect as ask
-    from oversmoothing.experiments.inspection.report_page import columns, words
     from oversmoothing.experiments.models.named import named_inputs, named_model
     from oversmoothing.theory.support.files import output_folder, to_json
 
@@ -44,5 +43,5 @@ def inspect(
     if as_json:
         print(to_json(report.to_json_object()), end="")
     else:
-        print(f"{table_text(columns(report), '{:.3f}'.format)}\n\n{words(report)}")
+        print(f"{table_text(report.short_table(), '{:.3f}'.format)}\n\n{report.words()}")
         print(f"wrote {files['html']} (and .json, .csv, .png beside it)")

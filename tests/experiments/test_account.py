@@ -8,13 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.account import (
-    PARTS,
-    SUBLAYERS,
-    bare,
-    layer_account,
-    scaled,
-)
+from oversmoothing.experiments.inspection.account import PARTS, SUBLAYERS, bare, layer_account
 from oversmoothing.experiments.inspection.observe import log_ratio
 from oversmoothing.experiments.inspection.watch import attention_output
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
@@ -97,7 +91,7 @@ def test_the_bare_norm_has_the_mean_square_of_the_scaled_one() -> None:
     norm, X = Norm("layer", draw(D), draw(D, seed=1), 0.0), draw(B, N, D) + 2
     size = bare(norm, X).square().sum((1, 2))
     torch.testing.assert_close(size, torch.full((B,), float(N * D), dtype=torch.float64))
-    torch.testing.assert_close(scaled(norm, X) * norm.gain + norm.shift, norm(X))
+    torch.testing.assert_close(norm.scaled(X) * norm.gain + norm.shift, norm(X))
 
 
 def test_padding_counts_for_nothing() -> None:

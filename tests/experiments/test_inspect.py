@@ -15,12 +15,12 @@ from PIL import Image
 from oversmoothing import main
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
-from oversmoothing.experiments.inspection.findings import CONVENTIONS, METRICS
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.report import CONVENTIONS, Report
 from oversmoothing.experiments.models.inputs import GreyImages
 from oversmoothing.experiments.models.pictures import PictureFolder
 from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
@@ -48,7 +48,7 @@ def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> No
     frame = report.to_frame()
     states = [record[0].before, *(trace.after_ffn for trace in record)]
     for state, (_, row) in zip(states, frame.iterrows(), strict=True):
-        for name in METRICS:
+        for name in NAMES:
             assert row[name] == pytest.approx(float(metrics(state)[name].mean()), rel=1e-5)
             without = float(metrics(state[:, 1:])[name].mean())
             assert row[f"{name}_without_cls"] == pytest.approx(without, rel=1e-5)
@@ -95,7 +95,7 @@ def test_json_is_strict_and_complete(report: Report) -> None:
     assert (parsed["model"], parsed["tokens"], parsed["images"]) == ("tiny", 17, IMAGES)
     assert parsed["conventions"] == CONVENTIONS
     assert [layer["layer"] for layer in parsed["layers"]] == [1, 2]
-    assert set(METRICS) <= set(parsed["input"]) and set(METRICS) <= set(parsed["layers"][0])
+    assert set(NAMES) <= set(parsed["input"]) and set(NAMES) <= set(parsed["layers"][0])
     assert parsed["summary"] == report.summary()
 
 

@@ -13,12 +13,12 @@ from PIL import Image
 
 import oversmoothing
 from oversmoothing import main
-from oversmoothing.experiments.inspection.findings import METRICS
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import Cifar100, PictureFolder
 from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
 
@@ -59,7 +59,7 @@ def test_padding_is_left_out_of_everything() -> None:
     first, second = inspect(model, both).table, inspect(model, alone).table
     single = {name: value[:1] for name, value in both.items()}
     other = inspect(model, single).table
-    for name in (*METRICS, "log_change_ffn_body", "tilt_residual", "dobrushin_mean"):
+    for name in (*NAMES, "log_change_ffn_body", "tilt_residual", "dobrushin_mean"):
         np.testing.assert_allclose(
             first[name], (second[name] + other[name]) / 2, rtol=1e-5, atol=1e-6, err_msg=name
         )
@@ -113,7 +113,7 @@ def test_metrics_are_those_of_the_hidden_states() -> None:
     table = inspect(model, batch("vit")).table
     for number, X in enumerate(hidden):
         expected = metrics(X.detach())
-        for name in METRICS:
+        for name in NAMES:
             assert table[name].iloc[number] == pytest.approx(float(expected[name].mean()), rel=1e-4)
 
 
