@@ -41,13 +41,19 @@ def spectral_columns(model: Model, batches: Sequence[Extraction]) -> list[dict[s
 def _layer(model: Model, batches: Sequence[Extraction], number: int) -> dict[str, float]:
     H = value_projection(model.layers[number].heads)
     attention = [each for batch in batches for each in _matrices(batch, number)]
-    found = [layer_dominance(A, H) for A in _stacked(attention)]
-    classes = np.concatenate([each.classes for each in found])
-    quotient = np.concatenate([each.rho_quotient for each in found])
-    safe = np.concatenate([each.safe for each in found])
+    lengths = sorted({A.shape[-1] for A in attention})
+    # Inputs of one length together, [m, heads, k, k].
+    found = [
+        layer_dominance(np.stack([A for A in attention if A.shape[-1] == k]), H) for k in lengths
+    ]
+    classes, quotient, safe, outside = (
+        np.concatenate([getattr(each, name) for each in found])
+        for name in ("classes", "rho_quotient", "safe", "outside")
+    )
     consensus = found[0].rho_consensus
     with np.errstate(divide="ignore"):
         rates = np.log(quotient) - np.log(consensus)
+    means = [A.astype(np.float64).mean(axis=0) for A in attention]
     return {
         **{f"{name}_share": float((classes == name).mean()) for name in CLASSES},
         "rho_consensus": consensus,
@@ -55,8 +61,9 @@ def _layer(model: Model, batches: Sequence[Extraction], number: int) -> dict[str
         "predicted_log_rate_median": float(np.median(rates)),
         "safe_interval_median": float(np.median(safe)),
         "safe_interval_min": float(safe.min()),
-        "outside_share": float(np.concatenate([each.outside for each in found]).mean()),
-        **_mixing(attention),
+        "outside_share": float(outside.mean()),
+        "dobrushin_mean": float(np.mean([float(dobrushin(torch.from_numpy(A))) for A in means])),
+        "subdominant_mean": float(np.mean([_subdominant(A) for A in means])),
         **_tilts(model, batches, number),
     }
 
@@ -72,19 +79,6 @@ def _matrices(batch: Extraction, number: int) -> list[NDArray[np.floating]]:
     return answer
 
 
-def _stacked(attention: list[NDArray[np.floating]]) -> list[NDArray[np.floating]]:
-    """Inputs of one length together, [m, heads, k, k]."""
-    lengths = sorted({A.shape[-1] for A in attention})
-    return [np.stack([A for A in attention if A.shape[-1] == k]) for k in lengths]
-
-
-def _mixing(attention: list[NDArray[np.floating]]) -> dict[str, float]:
-    means = [A.astype(np.float64).mean(axis=0) for A in attention]
-    moduli = [_subdominant(A) for A in means]
-    tau = [float(dobrushin(torch.from_numpy(A))) for A in means]
-    return {"dobrushin_mean": float(np.mean(tau)), "subdominant_mean": float(np.mean(moduli))}
-
-
 def _subdominant(A: Array) -> float:
     """The second largest modulus of spec(A), 0 for one token."""
     if len(A) == 1:
@@ -96,16 +90,14 @@ def _tilts(model: Model, batches: Sequence[Extraction], number: int) -> dict[str
     columns: dict[str, float] = {}
     for order in ORDERS:
         found = principal(model.layers[number].heads, order)
-        gains, random = [], []
+        pairs = []
         for batch in batches:
-            trace = batch.traces[number]
-            generator = torch.Generator().manual_seed(TILT_SEED)
-            gain, baseline = tilt(trace.before, trace.after_ffn, found, generator, batch.keep)
-            gains.append(gain)
-            random.append(baseline)
+            trace, generator = batch.traces[number], torch.Generator().manual_seed(TILT_SEED)
+            pairs.append(tilt(trace.before, trace.after_ffn, found, generator, batch.keep))
+        gain, random = (float(torch.cat(each).mean()) for each in zip(*pairs, strict=True))
         columns |= {
-            f"tilt_{order}": float(torch.cat(gains).mean()),
-            f"tilt_{order}_random": float(torch.cat(random).mean()),
+            f"tilt_{order}": gain,
+            f"tilt_{order}_random": random,
             f"principal_{order}_real": found.value.real,
             f"principal_{order}_imag": found.value.imag,
         }

@@ -46,7 +46,7 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
             seconds = (time.perf_counter() - start) / len(maps)
             for image, (A, spectrum) in enumerate(zip(maps, spectra, strict=True)):
                 found = certify_spectra(spectrum, value, len(closed_classes(A)) - 1)
-                low, high = (np.nan, np.nan) if found.margin is None else found.margin
+                low, high = found.margin or (np.nan, np.nan)
                 rows.append(
                     {
                         "layer": number,

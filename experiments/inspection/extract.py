@@ -9,6 +9,7 @@ first batch of a stream the sublayers are also put together again and compared w
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -16,8 +17,8 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.experiments.inspection.watch import Reader, Watch
-from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.experiments.inspection.watch import Watch, Weights
+from oversmoothing.experiments.models.model import Extraction, Heads, Model
 from oversmoothing.theory.support.errors import InputError
 
 BATCH = 16
@@ -41,8 +42,8 @@ def extract(
     Raises `InputError` where attention times values is not the module's own output, where the
     sublayers do not add up to the block, and where numbers are not finite.
     """
-    with _reader(model, device) as reader:
-        return _extracted(reader, batch, attention, dtype, verify)
+    with _ready(model, device) as weights:
+        return _extracted(model, weights, batch, attention, dtype, verify)
 
 
 def stream(
@@ -63,14 +64,14 @@ def stream(
     """
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}: it must be at least 1")
-    with _reader(model, device) as reader:
+    with _ready(model, device) as weights:
         bar = tqdm(
             total=_count(inputs), unit="input", file=sys.stderr, disable=None if progress else True
         )
         first = True
         with bar:
             for batch in batches(inputs, batch_size):
-                found = _extracted(reader, batch, attention, dtype, verify=first)
+                found = _extracted(model, weights, batch, attention, dtype, verify=first)
                 first = False
                 bar.update(len(found.keep))
                 yield found
@@ -99,15 +100,21 @@ def _count(inputs: Any) -> int | None:
 
 
 @contextmanager
-def _reader(model: Model, device: torch.device | str | None) -> Iterator[Reader]:
-    """The model in evaluation mode and on the device; as it was before on leaving."""
+def _ready(model: Model, device: torch.device | str | None) -> Iterator[Weights]:
+    """The model in evaluation mode and on the device, its heads' weights converted once; as it was
+    before on leaving."""
+
+    @cache
+    def weights(number: int, dtype: torch.dtype) -> Heads:
+        return model.layers[number].heads.to(model.device, dtype)
+
     home = model.device
     training = [(module, module.training) for module in model.module.modules()]
     model.module.eval()
     try:
         if device is not None:
             model.module.to(device)
-        yield Reader(model)
+        yield weights
     finally:
         for module, state in training:
             module.training = state
@@ -117,23 +124,20 @@ def _reader(model: Model, device: torch.device | str | None) -> Iterator[Reader]
 
 @torch.no_grad()
 def _extracted(
-    reader: Reader, batch: Any, attention: bool, dtype: torch.dtype | None, verify: bool
-) -> Extraction:
-    model = reader.model
+    model: Model, weights: Weights, batch: Any, attention: bool, dtype: torch.dtype | None,
+    verify: bool,
+) -> Extraction:  # fmt: skip
     batch = _moved(prepared(model, batch), model.device, model.dtype)
     dtype = dtype or torch.promote_types(model.dtype, torch.float32)
-    watch = Watch(reader, _keep(batch), attention, dtype, verify)
-    with watch:
-        try:
-            model.run(batch)
-        except InputError:
-            raise
-        except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(
-                f"the model '{model.name}' cannot run on this batch ({error}): see that its "
-                "shape and kind are those that the model reads"
-            ) from error
-    return watch.found()
+    try:
+        return Watch(model, weights, _keep(batch), attention, dtype, verify).run(batch)
+    except InputError:
+        raise
+    except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the model '{model.name}' cannot run on this batch ({error}): see that its shape and "
+            "kind are those that the model reads"
+        ) from error
 
 
 def prepared(model: Model, inputs: Any) -> Any:

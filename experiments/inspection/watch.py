@@ -21,57 +21,36 @@ from oversmoothing.theory.support.errors import InputError
 LARGEST_TOLERANCE = 0.25
 
 
-class Reader:
-    """A model ready to be watched, with its heads' weights converted once."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._heads: dict[tuple[int, torch.dtype], Heads] = {}
-
-    def weights(self, number: int, dtype: torch.dtype) -> Heads:
-        """The heads of layer `number` where the model lies, in `dtype`."""
-        key = (number, dtype)
-        if key not in self._heads:
-            self._heads[key] = self.model.layers[number].heads.to(self.model.device, dtype)
-        return self._heads[key]
+# (number of a layer, dtype) -> its heads' weights where the model lies.
+Weights = Callable[[int, torch.dtype], Heads]
 
 
 class Watch:
-    """Context manager around one forward pass; `found` is what came out of it."""
+    """One forward pass, watched."""
 
     def __init__(
-        self, reader: Reader, keep: Tensor | None, attention: bool, dtype: torch.dtype,
-        verify: bool,
+        self, model: Model, weights: Weights, keep: Tensor | None, attention: bool,
+        dtype: torch.dtype, verify: bool,
     ) -> None:  # fmt: skip
-        self.reader, self.keep = reader, keep
+        self.model, self.weights, self.keep = model, weights, keep
         self.attention, self.dtype, self.verify = attention, dtype, verify
         self.traces: list[Trace] = []
         self.errors: list[float] = []
-        self.hooks = ExitStack()
         self.seen: dict[str, Any] = {}
         # The last block's output as the module gave it, its version, and our copy of it.
         self.last: tuple[Tensor, int, Tensor] | None = None
 
-    def __enter__(self) -> Watch:
-        with ExitStack() as stack:  # removes what is there if a registration fails
-            for number, layer in enumerate(self.reader.model.layers):
+    def run(self, batch: Any) -> Extraction:
+        """Raises `InputError` where the pass does not go through every layer once."""
+        with ExitStack() as hooks:
+            for number, layer in enumerate(self.model.layers):
                 for handle in self._watch(number, layer):
-                    stack.callback(handle.remove)
-            self.hooks = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.hooks.close()
-        self.last = None
-        self.seen = {}
-
-    def found(self) -> Extraction:
-        """Raises `InputError` where the forward pass did not go through every layer once."""
-        depth = len(self.reader.model.layers)
-        if len(self.traces) != depth:
+                    hooks.callback(handle.remove)
+            self.model.run(batch)
+        if len(self.traces) != self.model.depth:
             raise InputError(
-                f"the forward pass went through {len(self.traces)} of the {depth} layers described:"
-                " describe those that run, in their order, each once"
+                f"the forward pass went through {len(self.traces)} of the {self.model.depth} layers"
+                " described: describe those that run, in their order, each once"
             )
         assert self.keep is not None
         return Extraction(tuple(self.traces), self.keep.cpu(), tuple(self.errors))
@@ -157,8 +136,8 @@ class Watch:
         assert keep is not None
         X = seen.get("inputs")
         X = (seen["before"] if X is None else X).to(self.dtype)
-        heads = self.reader.weights(number, self.dtype)
-        A, reach = attention(X, heads, layer, seen.get("call", {}), keep, self.reader.model.causal)
+        heads = self.weights(number, self.dtype)
+        A, reach = attention(X, heads, layer, seen.get("call", {}), keep, self.model.causal)
         if output is None:
             return A, 0.0
         own = attention_output(A, X, heads)[keep]

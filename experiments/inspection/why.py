@@ -5,6 +5,7 @@ rank of the heads), 'universal_disc' |h + 1/2| <= 1/2, h != 0, where consensus l
 positive A (T3c), 'positive' Re h > 0, and 'other' (Re h <= 0 outside the disc, where A decides).
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,28 +40,12 @@ def value_projection(heads: Heads) -> Array:
     return np.ascontiguousarray(heads.total().detach().numpy().T)
 
 
-def head_eigenvalues(heads: Heads) -> NDArray[np.complex128]:
-    """The eigenvalues of every head's r x r core W_O W_V, [heads, r]; each head has d - r exact
-    zeros besides (r <= d)."""
-    core = heads.W_O.double() @ heads.W_V.double()
-    return np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
-
-
 def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
     """Share of eigenvalues in each of REGIONS; `zeros` exact ones are added to h [k]."""
-    counts = dict.fromkeys(REGIONS, 0)
-    counts["zero"] = zeros
-    for value in h:
-        if value == 0:
-            counts["zero"] += 1
-        elif in_universal_disc(complex(value)):
-            counts["universal_disc"] += 1
-        elif value.real > 0:
-            counts["positive"] += 1
-        else:
-            counts["other"] += 1
-    total = len(h) + zeros
-    return {name: count / total for name, count in counts.items()}
+    disc = np.array([in_universal_disc(complex(value)) for value in h], dtype=bool)
+    found = np.select([h == 0, disc, h.real > 0], REGIONS[:3], REGIONS[3])
+    counts = Counter(["zero"] * zeros + found.tolist())
+    return {name: counts[name] / counts.total() for name in REGIONS}
 
 
 def weights_why(heads: Heads) -> dict[str, float]:
@@ -74,7 +59,9 @@ def weights_why(heads: Heads) -> dict[str, float]:
     H = value_projection(heads)
     d, norm = len(H), float(np.linalg.norm(H))
     h, V = np.linalg.eig(H)
-    own = head_eigenvalues(heads)
+    # Each head's r x r core W_O W_V has its eigenvalues but for d - r exact zeros (r <= d).
+    core = heads.W_O.double() @ heads.W_V.double()
+    own = np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
     zeros = max(0, d - own.shape[1]) * len(own)
     excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum()))
     return {
@@ -110,12 +97,8 @@ def principal(heads: Heads, order: str) -> Principal:
 
 def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
     """Mean over tokens of |projection of x_i on the span| / |x_i|, [b]: 1 within it, for X [b, n,
-    d] and an orthonormal span [..., d, k] (leading dimensions are added to the answer)."""
-    unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    size: Tensor = torch.linalg.vector_norm(unit @ span.unsqueeze(-3), dim=-1)
-    if keep is None:
-        return size.mean(-1)
-    return torch.where(keep, size, 0.0).sum(-1) / keep.sum(-1)
+    d] and an orthonormal span [d, k]."""
+    return _mean(torch.linalg.vector_norm(_unit(X) @ span.unsqueeze(0), dim=-1), keep)
 
 
 def tilt(
@@ -128,17 +111,22 @@ def tilt(
     X, Y = before.double(), after.double()
     own = torch.from_numpy(found.span).to(X)
     draw = torch.randn((RANDOM_DIRECTIONS, d, k), generator=generator, dtype=torch.float64)
-    random = torch.linalg.qr(draw).Q.to(X)
-    gain = alignment(Y, own, keep) - alignment(X, own, keep)
-    unit_X = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    unit_Y = Y / torch.linalg.vector_norm(Y, dim=-1, keepdim=True)
     # All random spans in one product: [b, n, directions, k].
-    every = random.permute(1, 0, 2).reshape(d, -1)
-    sizes = [
-        torch.linalg.vector_norm((u @ every).unflatten(-1, (RANDOM_DIRECTIONS, k)), dim=-1).mean(-1)
-        for u in (unit_X, unit_Y)
-    ]
-    change = sizes[1] - sizes[0]
+    every = torch.linalg.qr(draw).Q.to(X).permute(1, 0, 2).reshape(d, -1)
+    start, end = (
+        torch.linalg.vector_norm((_unit(Z) @ every).unflatten(-1, (-1, k)), dim=-1).mean(-1)
+        for Z in (X, Y)
+    )
+    return alignment(Y, own, keep) - alignment(X, own, keep), _mean(end - start, keep)
+
+
+def _unit(X: Tensor) -> Tensor:
+    unit: Tensor = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    return unit
+
+
+def _mean(values: Tensor, keep: Tensor | None) -> Tensor:
+    """Over the kept tokens, [b, n] -> [b]."""
     if keep is None:
-        return gain, change.mean(-1)
-    return gain, torch.where(keep, change, 0.0).sum(-1) / keep.sum(-1)
+        return values.mean(-1)
+    return torch.where(keep, values, 0.0).sum(-1) / keep.sum(-1)
