@@ -165,7 +165,8 @@ def test_a_head_goes_through_balls_by_its_core():
 def test_bounds_are_rounded_outward():
     with at_precision(128):
         third = flint.arb(1) / 3
-        assert outward(third, -1) < 1 / 3 < outward(third, 1)
+        low, high = outward(third)
+        assert low < 1 / 3 < high
         top = largest([flint.arb(1, 0.5), flint.arb(1.25), flint.arb(0)])
         assert float(top.lower()) == pytest.approx(1.25) and float(top.upper()) == pytest.approx(
             1.5
@@ -228,7 +229,8 @@ def test_T11_trivial_and_undefined_keep_their_word_in_a_certificate(X0):
 def test_an_end_of_a_wide_ball_is_its_own():
     with at_precision(64):
         wide = flint.arb(1, 0.5)
-        assert 0.49 < outward(wide, -1) <= 0.5 and 1.5 <= outward(wide, 1) < 1.51
+        low, high = outward(wide)
+        assert 0.49 < low <= 0.5 and 1.5 <= high < 1.51
 
 
 def test_T10_a_defective_H_too_large_to_be_exact_is_decided_numerically_but_not_certified():

@@ -45,8 +45,8 @@ def genericity(case: Case, verdict: Outcome) -> dict[str, Any]:
                 found = _undecided(pair)
                 continue
             ball = _coefficient(case, attention, value, pair)
-        bounds = [max(0.0, outward(ball, -1)).hex(), min(1.0, outward(ball, 1)).hex()]
-        found = {"mode": mode, "coefficient": bounds}
+        low, high = outward(ball)
+        found = {"mode": mode, "coefficient": [max(0.0, low).hex(), min(1.0, high).hex()]}
         if ball > 0:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
             return {"status": NON_ZERO, **found, "reason": reason}

@@ -104,18 +104,19 @@ def _exact_gap(found: ExactDominance) -> tuple[float, float]:
         with at_precision(bits):
             gap = found.radius(True, bits) - found.radius(False, bits)
             if gap > 0 or gap < 0 or found.comparison is None or bits > EXACT_BITS:
-                return outward(gap, -1), outward(gap, 1)
+                return outward(gap)
         bits *= 4
 
 
-def outward(ball: flint.arb, side: int) -> float:
-    """The lower (side -1) or upper (side 1) end of a ball, one float further out."""
-    end = ball.lower() if side < 0 else ball.upper()
-    return float(np.nextafter(float(end), side * np.inf))
+def outward(ball: flint.arb) -> tuple[float, float]:
+    """The lower and the upper end of a ball, each one float further out."""
+    low, high = float(ball.lower()), float(ball.upper())
+    return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
 
 
 def _radius(ball: flint.arb) -> Interval:
-    return Interval(max(0.0, outward(ball, -1)), outward(ball, 1))
+    low, high = outward(ball)
+    return Interval(max(0.0, low), high)
 
 
 # ----------------------------------------------------------------------------------------- balls
@@ -180,7 +181,7 @@ def ball_stage(case: Case) -> CertifiedDominance:
             rho_q = radius_in_balls(a_boxes, h_boxes)
             difference = rho_c - rho_q
             consensus, quotient = _radius(rho_c), _radius(rho_q)
-            gap = outward(difference, -1), outward(difference, 1)
+            gap = outward(difference)
             reason = f"rho_C - rho_Q = {difference.str(6)}, rho_C = {rho_c.str(12)}"
             outcome = outcome_of(difference.lower(), difference.upper())
         if outcome is not Outcome.UNDECIDED:

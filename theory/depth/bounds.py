@@ -121,12 +121,11 @@ def power_depth(
         growth, scale = float(np.abs(1 + h[j])), hfc / (math.sqrt(n) * float(content[j]))
         for p in range(1, len(norms)):
             s = norms[p] ** (1 / p)
-            if s < growth:
-                ahead = max(norms[i] / s**i for i in range(p)) if s > 0 else max(norms[:p])
-                if s > 0 or p == 1:
-                    depth = depth_from_constants(scale * ahead, k, s / growth, eps)
-                    one = CertifiedDepth(depth, scale * ahead, s / growth, k, math.inf, math.inf)
-                    found.append(one)
+            # Where s = 0 the bound is for p = 1 alone, whose one term is ||T^0|| / s^0 = 1.
+            if s < growth and (s > 0 or p == 1):
+                K = scale * max(norms[i] / s**i for i in range(p))
+                depth = depth_from_constants(K, k, s / growth, eps)
+                found.append(CertifiedDepth(depth, K, s / growth, k, math.inf, math.inf))
     return min(found, key=lambda one: one.depth, default=None)
 
 
@@ -145,7 +144,7 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     part = np.abs(w @ start @ z.T) / scale
     # A mode that X_0 does not contain shows up as rounding, and would outgrow what it does contain.
     part[part < _PRESENT * float(np.linalg.norm(start))] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore"):
         content = np.log(part)
         growth = np.log(np.abs(multipliers(a, h)))
         bounds = [

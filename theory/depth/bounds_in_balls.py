@@ -45,9 +45,8 @@ def certified_depth_in_balls(
             rate, target = upper_q / lower_c, K * (1 + k * e) / e
             if target <= 1:
                 depth = 0
-            elif rate == 0:
-                depth = 1
             else:
+                # Not log 0: where n > 1 balls show no multiplier to be 0, and n = 1 has K = 0.
                 depth = max(math.ceil(float((-target.log() / rate.log()).upper()) + 1e-9), 0)
             parts = [float(x.mid()) for x in (K, rate, k, kappa_h, kappa_b)]
             found.append(CertifiedDepth(depth, *parts))

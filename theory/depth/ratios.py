@@ -105,6 +105,11 @@ def _as_float(ball: flint.arb, log: float) -> float:
     return float(ball.mid()) if log > -708 else math.exp(log)
 
 
+def ratio_of_log(log: float) -> Ratio:
+    """The ratio with this logarithm, its value inf only where no binary64 can hold it."""
+    return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)
+
+
 def ball_ratios(
     A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: Iterable[int]
 ) -> dict[int, Ratio]:
@@ -269,4 +274,4 @@ def _numerical_ratio(
     if lfc == 0:
         return Ratio(math.inf, math.inf)
     log = math.log(hfc) - math.log(lfc) + (y_exponent - exponent) * math.log(2)
-    return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)
+    return ratio_of_log(log)

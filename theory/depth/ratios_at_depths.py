@@ -9,6 +9,7 @@ from oversmoothing.theory.depth.ratios import (
     ball_ratios,
     exact_state,
     numerical_ratios,
+    ratio_of_log,
     ratio_of_squares,
     squared_norms,
 )
@@ -51,8 +52,7 @@ def floating_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
         try:
             for state in closed_form(A=case.A, H=case.H, X0=case.X0, depths=deep):
                 log = state.log_hfc_lfc
-                value = math.inf if log > 709 else math.exp(log)
-                found[state.depth] = Ratio(None, None) if math.isnan(log) else Ratio(value, log)
+                found[state.depth] = Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
         except InputError:
             # No well-conditioned eigenbasis: there is only iteration left.
             found = {}

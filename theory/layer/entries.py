@@ -43,7 +43,7 @@ def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
     Raises `InputError` where an entry is no number; NaN and infinite floats are left to the checks.
     """
     plain = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 2
-    if plain and value.size and not masks:
+    if plain and value.size:
         return Entries(np.array(value, order="C"), None)
     rows = [
         [

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
 from oversmoothing.theory.verdict.exact_comparison import (
@@ -72,9 +71,8 @@ def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: 
 
 
 def _mode_words(mode: Mode) -> str:
-    with at_precision(64):
-        h = complex(mode.value.ball(64).mid())
-        a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
+    h = complex(mode.value.ball(64).mid())
+    a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
     return f"h = {number(h)}, a = {number(complex(a))}"
 
 
