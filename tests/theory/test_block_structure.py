@@ -262,3 +262,11 @@ def test_jordan_sizes_are_read_off_exactly(blocks, data):
         root = -Fraction(int(factor.polynomial[0]), int(factor.polynomial[1]))
         expected = sorted((k for value, k in blocks if value == root), reverse=True)
         assert list(factor.jordan) == expected
+
+
+def test_a_factor_prints_the_same_before_and_after_its_roots_are_found():
+    """x^2 - 2: what it is shows, the roots that were computed on the way do not."""
+    (factor,) = factors([[Fraction(0), Fraction(2)], [Fraction(1), Fraction(0)]])
+    before = repr(factor)
+    assert "x^2" in before.replace(" ", "")
+    assert len(factor.roots(64)) == 2 and repr(factor) == before

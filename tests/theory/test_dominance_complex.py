@@ -16,6 +16,7 @@ from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.rational import from_flint, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
+from oversmoothing.theory.verdict import exact_comparison
 from oversmoothing.theory.verdict.dominance import (
     disc,
     disc_form,
@@ -23,7 +24,7 @@ from oversmoothing.theory.verdict.dominance import (
     in_universal_disc,
     safe_interval,
 )
-from oversmoothing.theory.verdict.exact_comparison import Mode, compare, exact_dominance
+from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, Mode, compare, exact_dominance
 
 EPS = np.finfo(float).eps
 
@@ -161,6 +162,20 @@ def test_an_irrational_tie_is_proved():
     assert verdict(A=A, H=H).verdict == "TIE"
     H[0][0] += Fraction(1, 10**30)
     assert verdict(A=A, H=H).verdict in ("SMOOTHING", "NON_SMOOTHING")
+
+
+def test_a_comparison_out_of_reach_keeps_every_mode_and_proves_no_equality(monkeypatch):
+    """h = -1 +- sqrt(2): |1 + h| = sqrt(2) twice, which only the gap bound can prove."""
+    H = [[Fraction(-1), Fraction(2)], [Fraction(1), Fraction(-1)]]
+    mixing = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+    apart = [[Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]
+    assert [exact_dominance(A, H).comparison for A in (mixing, apart)] == [1, 0]
+    monkeypatch.setattr(exact_comparison, "gap_bits", lambda *modes: 2.0 * EXACT_BITS)
+    found = exact_dominance(mixing, H)
+    assert len(found.consensus) == 2 and found.comparison == 1
+    assert found.bits_needed == 2 * EXACT_BITS
+    # a = 1 twice: each mode of the quotient is one of consensus, but the largest is not proved.
+    assert exact_dominance(apart, H).comparison is None
 
 
 @given(own.attention(2, 4), own.exact_cases(max_d=2))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.case import make_case, read_case
+from oversmoothing.theory.layer.entries import read_entries
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.numbers.rational import to_float
@@ -168,6 +169,22 @@ BAD = [
     (dict(A=HALF, W=(np.ones((2, 1)), np.ones((2, 1)))), "head"),
     (dict(A=[[1j, 0], [0, 1]], H=[[1]]), "not a number"),
 ]
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("shape", [(), (2,), (1, 2, 2), (0, 2), (2, 0)])
+def test_an_array_that_is_no_matrix_is_refused_like_a_list(shape, masks):
+    for value in (np.ones(shape), np.ones(shape).tolist()):
+        with pytest.raises(InputError, match=r"must be a|is ragged or empty|is not a number"):
+            read_entries(value, "M", masks=masks)
+
+
+def test_an_array_of_logits_is_read_like_its_rows():
+    logits = [[0.5, -np.inf], [1.0, 2.0]]
+    for value in (np.array(logits), np.array(logits, order="F"), logits):
+        found = read_entries(value, "logits", masks=True)
+        assert found.floats.tolist() == logits and found.written is None
+        assert found.masked == [[Fraction(1, 2), None], [1, 2]]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[message for _, message in BAD])

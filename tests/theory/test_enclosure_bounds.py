@@ -28,7 +28,12 @@ from oversmoothing.theory.certificates.rounding import (
     upper_product,
     upper_sum,
 )
-from oversmoothing.theory.certificates.softmax import EXP_ERROR, softmax_balls, softmax_in_floats
+from oversmoothing.theory.certificates.softmax import (
+    EXP_ERROR,
+    softmax_balls,
+    softmax_enclosure,
+    softmax_in_floats,
+)
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.spectra.radii import Interval
 
@@ -294,6 +299,19 @@ def test_a_softmax_in_balls_does_not_change_when_a_row_is_shifted():
         moved = softmax_balls([[shift, shift + 1], [shift, None]], 128)
         for x, y in zip(base.entries(), moved.entries(), strict=True):
             assert abs(x - y) < 1e-30
+
+
+def test_a_softmax_in_balls_of_logits_far_apart_is_the_hard_maximum():
+    for far in (10**4, 10**300):
+        found = softmax_balls([[0, far], [0, -far]], 128)
+        for x, expected in zip(found.entries(), (0, 1, 1, 0), strict=True):
+            assert abs(x - expected) < 1e-30
+
+
+def test_T10_logits_in_fractions_have_masks_too():
+    A, error = softmax_enclosure([["1/2", "-inf"], [0, 0]])
+    assert A.tolist() == [[1, 0], [0.5, 0.5]]
+    assert error[0, 1] == 0 and (error < 1e-30).all()
 
 
 # --- balls ---

@@ -32,6 +32,7 @@ from oversmoothing.theory.depth.rates import (
     rank_rate_over_pairs,
     ratio_rate,
 )
+from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.support.errors import InputError
 
 A2 = [[0.75, 0.25], [0.25, 0.75]]
@@ -214,6 +215,39 @@ def test_T5d_the_deviation_of_pi_enters_through_k():
     assert balls.rate == pytest.approx(found.rate)
 
 
+def test_T5d_the_depth_in_balls_pays_for_the_deviation_of_pi():
+    """K (1 + k eps)/eps with k = sqrt(3) |pi - 1/3| = 0.69: at eps = 1/2 a quarter of it is k's."""
+    A = [[Fraction(x, 10) for x in row] for row in ((8, 1, 1), (3, 6, 1), (5, 2, 3))]
+    eps = Fraction(1, 2)
+    found = certified_depth_in_balls(A, column("1/2"), column(1, 2, 4), eps)
+    # The eigenvalues of B are 1/2 and 1/5, and pi = (26, 9, 5)/40.
+    rate = (1 + 0.5 * 0.5) / 1.5
+    k = math.sqrt(3 * sum((p / 40 - 1 / 3) ** 2 for p in (26, 9, 5)))
+    assert found.k == pytest.approx(k) and found.rate == pytest.approx(rate)
+    needed = math.log(found.K * (1 + k * 0.5) / 0.5) / math.log(1 / rate)
+    assert found.depth == math.ceil(needed)
+
+
+def test_T5d_the_HFC_of_several_features_is_that_of_each_column():
+    """H = diag(1/2, -1/4), A symmetric: K = ||HFC_0||/(sqrt n |c_1|), with HFC = (-+1, -+2)."""
+    H, X0 = np.diag([0.5, -0.25]), [[1.0, 2.0], [3.0, 6.0]]
+    K = math.sqrt(10) / (math.sqrt(2) * 2)
+    # The slowest mode of the quotient has 1 + (1/2)(1/2), consensus grows by 3/2.
+    depth = math.ceil(math.log(K / 1e-3) / math.log(1.5 / 1.25))
+    for find in (certified_depth, power_depth):
+        found = find(A2, H, X0, 1e-3)
+        assert pytest.approx(K) == found.K and found.depth == depth
+
+
+def test_T5d_a_tie_has_no_depth_however_wide_its_balls_are():
+    """|1 + h| = |1 + h/2| = sqrt(5)/3 for h = (-2 +- 2i)/3; a skew basis widens the balls of h."""
+    skew = Fraction(10) ** 20
+    third = Fraction(2, 3)
+    H = [[-third + skew * third, -third * (1 + skew**2)], [third, -third - skew * third]]
+    for value in ([[-third, -third], [third, -third]], H):
+        assert certified_depth_in_balls(A2_EXACT, value, [[1, 2], [3, 5]], Fraction(1, 9)) is None
+
+
 def test_T5d_a_quotient_that_dies_at_once_needs_one_layer():
     X0 = [[1.0], [2.0]]
     assert certified_depth(A2, [[-2.0]], X0, 1e-3).depth == 1
@@ -311,6 +345,12 @@ def test_T5d_transients_of_a_non_normal_H():
     assert transient_growth(A2, H, 1) == pytest.approx(np.linalg.norm(T / 1.5, 2))
     with pytest.raises(InputError, match="no rate to compare with"):
         transient_growth([[1.0]], [[0.5]], 3)
+
+
+def test_T1e_the_squared_ratio_of_a_state_is_a_fraction():
+    # HFC = (-+1/2) of mean 3/2; then HFC = (-+1, -+2) of mean (2, 4).
+    assert squared_ratio(column(1, 2)) == Fraction(1, 9)
+    assert squared_ratio([[Fraction(1), Fraction(2)], [Fraction(3), Fraction(6)]]) == Fraction(1, 4)
 
 
 # --- measured in balls ---

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import answer, verdict
-from oversmoothing.theory.depth.ratios import Ratio, ball_ratios
-from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios
+from oversmoothing.theory.depth import closed_form as closed_forms
+from oversmoothing.theory.depth import ratios_at_depths
+from oversmoothing.theory.depth.ratios import EXACT_DEPTH, Ratio, ball_ratios
+from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios, ratios_at
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.rational import exact_stationary
 from oversmoothing.theory.support.errors import InputError
@@ -271,6 +273,70 @@ def test_T11_5_a_ratio_beyond_the_floats_keeps_its_logarithm():
     # HFC/LFC starts at 1/3 and grows by (3/4)/(1/2) a layer.
     assert found.log == pytest.approx(10**4 * math.log(1.5) - math.log(3), rel=1e-9)
     assert found.value == math.inf
+
+
+def test_T11_5_a_ratio_near_the_largest_float_has_a_value_as_long_as_one_exists():
+    """HFC/LFC = (883/766)^L t for h = -234/1000; the largest binary64 has logarithm 709.78."""
+    L = ITERATED_DEPTH + 1
+    growth = L * math.log(883 / 766)
+    for log, exists in ((709.5, True), (709.9, False)):
+        t = math.exp(log - growth)
+        case = make_case(FLOAT, [[-0.234]], [[1 + t], [1 - t]])
+        found = floating_ratios(case, [L])[L]
+        assert found.log == pytest.approx(log, abs=1e-6)
+        assert found.value == (pytest.approx(math.exp(log), rel=1e-6) if exists else math.inf)
+
+
+@pytest.mark.parametrize("depth", [ITERATED_DEPTH, ITERATED_DEPTH + 1])
+def test_T11_7_a_state_of_zeros_has_no_ratio_at_any_depth(depth):
+    found = floating_ratios(make_case(FLOAT, [[0.5]], [[0.0], [0.0]]), [depth])
+    assert found == {depth: Ratio(None, None)}
+
+
+def test_T11_5_iteration_reaches_up_to_its_depth_and_the_closed_form_begins_beyond(monkeypatch):
+    asked = []
+
+    def spy(*, depths, **matrices):
+        asked.extend(depths)
+        return closed_form(**matrices, depths=depths)
+
+    closed_form = closed_forms.closed_form
+    monkeypatch.setattr(closed_forms, "closed_form", spy)
+    case = make_case(FLOAT, [[0.5]], [[1.0], [2.0]])
+    found = floating_ratios(case, [ITERATED_DEPTH, ITERATED_DEPTH + 1])
+    assert asked == [ITERATED_DEPTH + 1]
+    # (5/4)/(3/2) a layer, from 1/3.
+    for depth, ratio in found.items():
+        assert ratio.log == pytest.approx(depth * math.log(5 / 6) - math.log(3), rel=1e-10)
+
+
+def test_T11_5_the_squared_ratio_is_exact_up_to_its_depth_and_in_balls_beyond():
+    case = make_case(EXACT, [["1/2"]], [[1], [2]])
+    found = ratios_at(case, [0, EXACT_DEPTH, EXACT_DEPTH + 1])
+    assert found[0].squared == Fraction(1, 9)
+    assert found[EXACT_DEPTH].squared == Fraction(5, 6) ** (2 * EXACT_DEPTH) / 9
+    assert found[EXACT_DEPTH + 1].squared is None
+    assert found[EXACT_DEPTH + 1].value == pytest.approx((5 / 6) ** (EXACT_DEPTH + 1) / 3)
+
+
+@pytest.mark.parametrize(("n", "d", "balls"), [(2, 64, True), (2, 65, False), (65, 1, True)])
+def test_T11_5_balls_are_for_states_of_up_to_64_coordinates_of_the_quotient(
+    monkeypatch, n, d, balls
+):
+    """A = 11^T/n forgets HFC at once but for the residual: HFC stays, LFC grows by 1 + h."""
+    asked = []
+
+    def spy(A, H, X0, pi, depths):
+        asked.append((len(A), len(H)))
+        return ball_ratios(A, H, X0, pi, depths)
+
+    monkeypatch.setattr(ratios_at_depths, "ball_ratios", spy)
+    X0 = np.ones((n, d))
+    X0[0], X0[1] = 2.0, 0.0
+    found = ratios_at(make_case(np.full((n, n), 1 / n), np.eye(d), X0), [3])[3]
+    assert asked == ([(n, d)] if balls else [])
+    # ||HFC||^2 = 2 d and ||LFC||^2 = n d at the start; 1 + h = 2.
+    assert found.value == pytest.approx(math.sqrt(2 / n) / 2**3, rel=1e-12)
 
 
 def test_T11_5_without_an_eigenbasis_every_depth_is_iterated():
