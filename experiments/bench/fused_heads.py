@@ -11,7 +11,8 @@ from torch import Tensor
 from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
 from oversmoothing.simulations.heads.head_map import HeadMap, mix
-from oversmoothing.simulations.heads.layers import FromState, HeadWeights
+from oversmoothing.simulations.heads.layers import FromState
+from oversmoothing.theory.spectra.head_weights import HeadWeights
 
 N, D, HEADS, R = 197, 768, 12, 64
 SHAPE = f"n = {N}, d = {D}, {HEADS} heads of r = {R}, float32"

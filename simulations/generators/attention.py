@@ -33,8 +33,7 @@ def row_softmax(logits: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch 
             "logits must be finite or -inf, with at least one finite entry in each row"
         )
     weights = np.exp(logits - top)
-    result: Array = weights / weights.sum(axis=-1, keepdims=True)
-    return result
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def sinkhorn(K: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch n n"]:
@@ -81,14 +80,12 @@ class AttentionGenerator(Options):
 
 
 def _products(Q: Array, K: Array) -> Array:
-    result: Array = Q @ np.swapaxes(K, -1, -2)
-    return result
+    return Q @ np.swapaxes(K, -1, -2)
 
 
 def _weights(X: Array, rng: np.random.Generator) -> Array:
     dim = X.shape[-1]
-    result: Array = rng.standard_normal((*X.shape[:-2], dim, dim)) / math.sqrt(dim)
-    return result
+    return rng.standard_normal((*X.shape[:-2], dim, dim)) / math.sqrt(dim)
 
 
 class Softmax(AttentionGenerator):
@@ -191,8 +188,7 @@ class NearlyReducible(AttentionGenerator):
         inside = np.where(group[:, None] == group[None, :], full, 0.0)
         inside = inside / inside.sum(axis=-1, keepdims=True)
         A = (1.0 - self.coupling) * inside + self.coupling * full
-        result: Array = A / A.sum(axis=-1, keepdims=True)
-        return result
+        return np.asarray(A / A.sum(axis=-1, keepdims=True))
 
 
 Attention = Annotated[

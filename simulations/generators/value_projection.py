@@ -24,8 +24,7 @@ Scale = Annotated[float, Field(ge=0, description="size of H")]
 def random_orthogonal(d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
     """A Haar-distributed orthogonal matrix [d, d]."""
     Q, R = np.linalg.qr(rng.standard_normal((d, d)))
-    result: Array = Q * np.where(np.diag(R) < 0, -1.0, 1.0)
-    return result
+    return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
 
 
 def random_basis(
@@ -35,8 +34,7 @@ def random_basis(
     if not (condition >= 1 and math.isfinite(condition)):
         raise InputError(f"condition must be a number >= 1, not {condition}")
     stretch = np.geomspace(condition**-0.5, condition**0.5, d)
-    result: Array = (random_orthogonal(d, rng=rng) * stretch) @ random_orthogonal(d, rng=rng)
-    return result
+    return (random_orthogonal(d, rng=rng) * stretch) @ random_orthogonal(d, rng=rng)
 
 
 def chosen_spectrum(
@@ -84,8 +82,7 @@ def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
     d = len(D)
     if basis == "orthogonal":
         U = random_orthogonal(d, rng=rng)
-        orthogonal: Array = U @ D @ U.T
-        return orthogonal
+        return U @ D @ U.T
     V = random_basis(d, rng=rng)
     return np.asarray(np.linalg.solve(V.T, (V @ D).T).T, dtype=np.float64)
 
@@ -181,8 +178,7 @@ class Goe(ValueGenerator):
 
     def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         G = rng.standard_normal((d, d))
-        result: Array = self.scale * (G + G.T) / math.sqrt(2 * d)
-        return result
+        return self.scale * (G + G.T) / math.sqrt(2 * d)
 
 
 class Ginibre(ValueGenerator):
@@ -192,8 +188,7 @@ class Ginibre(ValueGenerator):
     scale: Scale = 1.0
 
     def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
-        result: Array = self.scale * rng.standard_normal((d, d)) / math.sqrt(d)
-        return result
+        return self.scale * rng.standard_normal((d, d)) / math.sqrt(d)
 
 
 class LowRank(ValueGenerator):
@@ -218,8 +213,7 @@ class LowRank(ValueGenerator):
 
     def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
         W_V, W_proj = self.factors(d, rng=rng)
-        result: Array = (W_V @ W_proj).T
-        return result
+        return (W_V @ W_proj).T
 
 
 class Defective(ValueGenerator):

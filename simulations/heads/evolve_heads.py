@@ -34,7 +34,6 @@ from oversmoothing.simulations.engine.inputs import (
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
-    WEIGHT_STREAM,
     Drawn,
     Fixed,
     FromState,
@@ -42,7 +41,7 @@ from oversmoothing.simulations.heads.layers import (
     Rule,
     as_rule,
     head_attention,
-    head_weights,
+    weights_at,
 )
 from oversmoothing.simulations.heads.stack import Stack
 from oversmoothing.simulations.heads.stack_iteration import StackIteration
@@ -87,7 +86,7 @@ def evolve_heads(
     where = choose_device(device)
     precision = choose_precision(X0, dtype)
     attention, weights = as_rule(attention), as_rule(weights)
-    first = head_weights(weights.at(0, WEIGHT_STREAM))
+    first = weights_at(weights, 0)
     batch, Z, exponents = _start(X0, first.d, attention, first.heads)
     stack = Stack(attention, weights, residual, batch, Z.shape[-2], first.d, where, precision)
     iteration = StackIteration(Z.to(where, precision), exponents.to(where), stack)

@@ -7,8 +7,8 @@ With W_h = P_h Q_h: one product X [P_1 ... P_H], one batched product with the A_
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.heads.layers import HeadWeights
 from oversmoothing.simulations.states.scaled import normalise
+from oversmoothing.theory.spectra.head_weights import HeadWeights
 
 
 class HeadMap:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.theory.layer.input_checks import _real_array, check_attention, check_square
+from oversmoothing.theory.layer.input_checks import check_attention
+from oversmoothing.theory.spectra.head_weights import HeadWeights, head_weights
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
@@ -85,49 +86,12 @@ def as_rule(value: Any) -> Rule:
     return value if isinstance(value, Fixed | PerLayer | Drawn) else Fixed(value)
 
 
-@dataclass(frozen=True)
-class HeadWeights:
-    """W_h = P_h Q_h for each head: P [heads, d, r] and Q [heads, r, d]; P None: W_h = Q_h dense."""
-
-    P: Array | None
-    Q: Array
-
-    @property
-    def heads(self) -> int:
-        return len(self.Q)
-
-    @property
-    def d(self) -> int:
-        return int(self.Q.shape[-1])
-
-    def dense(self) -> Array:
-        """W_h [heads, d, d]."""
-        result: Array = self.Q if self.P is None else self.P @ self.Q
-        return result
-
-
-def head_weights(value: Any) -> HeadWeights:
-    """The weights of one layer: W [heads, d, d] or [d, d], or the pair (W_V, W_O).
-
-    W_V [heads, d, r] and W_O [heads, r, d] (W_proj cut into heads), or [d, r] and [r, d].
-    Raises `InputError` on other shapes, NaN or infinite entries.
-    """
-    if isinstance(value, HeadWeights):
-        return value
-    if isinstance(value, tuple):
-        if len(value) != 2:
-            raise InputError(f"weights as factors are a pair (W_V, W_O), not {len(value)} arrays")
-        P, Q = (_three(_real_array(as_numpy(x), s)) for x, s in zip(value, "VO", strict=True))
-        if P.ndim != 3 or Q.shape != (P.shape[0], P.shape[2], P.shape[1]) or 0 in P.shape:
-            raise InputError(
-                f"W_V {list(P.shape)} and W_O {list(Q.shape)} do not belong together: they must "
-                "be [heads, d, r] and [heads, r, d]"
-            )
-        return HeadWeights(P, Q)
-    W = _three(check_square(as_numpy(value), name="W"))
-    if W.ndim != 3 or W.shape[0] == 0:
-        raise InputError(f"W has shape {list(W.shape)}; it must be [d, d] or [heads, d, d]")
-    return HeadWeights(None, W)
+def weights_at(rule: Rule, layer: int) -> HeadWeights:
+    """The weights of that layer. Raises `InputError` for what `head_weights` refuses."""
+    value = rule.at(layer, WEIGHT_STREAM)
+    return head_weights(
+        tuple(map(as_numpy, value)) if isinstance(value, tuple) else as_numpy(value)
+    )
 
 
 def head_attention(value: Any, heads: int) -> Array:
@@ -145,37 +109,3 @@ def head_attention(value: Any, heads: int) -> Array:
             f"[..., {heads}, n, n]"
         )
     return A
-
-
-@dataclass(frozen=True)
-class SoftmaxWeights:
-    """`FromState` as arrays: W_Q, W_K [heads, d, r]; bias [heads, n, n] or None."""
-
-    W_Q: Array
-    W_K: Array
-    bias: Array | None
-    causal: bool
-
-
-def softmax_weights(value: FromState, heads: int, n: int, d: int) -> SoftmaxWeights:
-    """Raises `InputError` for shapes that do not fit and for biases that are not finite."""
-    W_Q = _three(_real_array(as_numpy(value.W_Q), "W_Q"))
-    W_K = _three(_real_array(as_numpy(value.W_K), "W_K"))
-    if W_Q.shape != W_K.shape or W_Q.shape[:-1] != (heads, d) or W_Q.shape[-1] == 0:
-        raise InputError(
-            f"W_Q {list(W_Q.shape)} and W_K {list(W_K.shape)} must both be [{heads}, {d}, r]"
-        )
-    bias = None
-    if value.bias is not None:
-        bias = _real_array(as_numpy(value.bias), "bias")
-        if bias.shape not in ((n, n), (heads, n, n)):
-            raise InputError(
-                f"bias has shape {list(bias.shape)}; it must be [{n}, {n}] or [{heads}, {n}, {n}]"
-            )
-        bias = np.broadcast_to(bias, (heads, n, n))
-    return SoftmaxWeights(W_Q, W_K, bias, value.causal)
-
-
-def _three(x: Array) -> Array:
-    """A single head as a stack of one."""
-    return x[None] if x.ndim == 2 else x

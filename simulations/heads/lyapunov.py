@@ -17,11 +17,10 @@ import numpy as np
 
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
-    WEIGHT_STREAM,
     FromState,
     as_rule,
     head_attention,
-    head_weights,
+    weights_at,
 )
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.support.arrays import Array
@@ -87,7 +86,7 @@ def lyapunov_exponents(
     U: Array = np.empty(0)
     logs: list[tuple[Array, Array]] = []
     for layer in range(first, first + discard + layers):
-        W = head_weights(W_rule.at(layer, WEIGHT_STREAM)).dense()
+        W = weights_at(W_rule, layer).dense()
         asked = A_rule.at(layer, ATTENTION_STREAM)
         if isinstance(asked, FromState):
             raise InputError(

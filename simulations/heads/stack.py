@@ -1,7 +1,9 @@
 """The layers of a stack as tensors on a device, made as they are asked for (see `heads`)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,13 @@ from oversmoothing.simulations.heads.layers import (
     WEIGHT_STREAM,
     Fixed,
     FromState,
-    HeadWeights,
     Rule,
     head_attention,
-    head_weights,
-    softmax_weights,
+    weights_at,
 )
 from oversmoothing.simulations.heads.state_attention import SoftmaxHeads
 from oversmoothing.theory.layer.input_checks import row_sum_tolerance
+from oversmoothing.theory.spectra.head_weights import HeadWeights
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
@@ -71,27 +72,26 @@ class Stack:
         self.attention, self.weights, self.residual = attention, weights, residual
         self.batch, self.n, self.d = batch, n, d
         self.where, self.dtype = where, dtype
-        self._made: dict[str, Any] = {}
+        self._made: dict[int, Any] = {}
 
     def at(self, layer: int) -> LinearLayer | FollowingLayer:
-        fixed = isinstance(self.attention, Fixed) and isinstance(self.weights, Fixed)
-        if fixed and "layer" in self._made:
-            made: LinearLayer | FollowingLayer = self._made["layer"]
-            return made
-        weights, map_, size = self._weights(layer)
-        rows = self._attention(layer, weights.heads)
-        made = (
-            FollowingLayer(rows, map_)
-            if isinstance(rows, SoftmaxHeads)
-            else LinearLayer(rows[0], map_, rows[1], self._bits(rows[2] * size))
+        weights, map_, size = self._once(self.weights, layer, WEIGHT_STREAM, self._weights)
+        rows = self._once(
+            self.attention, layer, ATTENTION_STREAM, partial(self._attention, weights.heads)
         )
-        self._made["layer"] = made
-        return made
+        if isinstance(rows, SoftmaxHeads):
+            return FollowingLayer(rows, map_)
+        extended, coupled, norms = rows
+        return LinearLayer(extended, map_, coupled, self._bits(norms * size))
+
+    def _once(self, rule: Rule, layer: int, stream: int, make: Callable[[int], Any]) -> Any:
+        """What is made for that layer; of a rule that is the same in all, for the first alone."""
+        if stream not in self._made or not isinstance(rule, Fixed):
+            self._made[stream] = make(layer)
+        return self._made[stream]
 
     def _weights(self, layer: int) -> tuple[HeadWeights, HeadMap, Array]:
-        if "weights" in self._made and isinstance(self.weights, Fixed):
-            return self._made["weights"]  # type: ignore[no-any-return]
-        weights = head_weights(self.weights.at(layer, WEIGHT_STREAM))
+        weights = weights_at(self.weights, layer)
         if weights.d != self.d:
             raise InputError(f"the weights of layer {layer} have d = {weights.d}, not {self.d}")
         map_ = HeadMap(weights, self.where, self.dtype, scaled=not self.residual)
@@ -99,22 +99,13 @@ class Stack:
         if weights.P is not None:
             size = size * norm_bounds(weights.P)
         size = size * 0.5**map_.shift if abs(map_.shift) < 1000 else np.ones_like(size) * self.d
-        self._made["weights"] = weights, map_, size
         return weights, map_, size
 
-    def _attention(self, layer: int, heads: int) -> SoftmaxHeads | tuple[Tensor, bool, Array]:
-        if "attention" in self._made and isinstance(self.attention, Fixed):
-            return self._made["attention"]  # type: ignore[no-any-return]
+    def _attention(self, heads: int, layer: int) -> SoftmaxHeads | tuple[Tensor, bool, Array]:
         asked = self.attention.at(layer, ATTENTION_STREAM)
-        made: SoftmaxHeads | tuple[Tensor, bool, Array]
         if isinstance(asked, FromState):
-            made = SoftmaxHeads(
-                softmax_weights(asked, heads, self.n, self.d), self.where, self.dtype
-            )
-        else:
-            made = self._extended(head_attention(asked, heads), row_tolerance(asked), layer)
-        self._made["attention"] = made
-        return made
+            return SoftmaxHeads(asked, heads, self.n, self.d, self.where, self.dtype)
+        return self._extended(head_attention(asked, heads), row_tolerance(asked), layer)
 
     def _extended(
         self, A: Array, tolerance: float | None, layer: int

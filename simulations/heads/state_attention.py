@@ -30,8 +30,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.heads.layers import SoftmaxWeights
+from oversmoothing.simulations.engine.inputs import as_numpy
+from oversmoothing.simulations.heads.layers import FromState
 from oversmoothing.simulations.states.scaled import normalise, normalised_sum, scale
+from oversmoothing.theory.layer.input_checks import _real_array
+from oversmoothing.theory.spectra.head_weights import stacked
+from oversmoothing.theory.support.errors import InputError
 
 # exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.
 _SERIES = 2.0**-8
@@ -55,22 +59,39 @@ class Deviation:
 
 
 class SoftmaxHeads:
-    """W_Q, W_K and the bias of one layer on a device."""
+    """W_Q, W_K and the bias of one layer on a device, for heads on n tokens of d features.
 
-    def __init__(self, weights: SoftmaxWeights, where: torch.device, dtype: torch.dtype) -> None:
-        self.heads, d, self.r = weights.W_Q.shape
+    Raises `InputError` for shapes that do not fit and for biases that are not finite.
+    """
 
-        def side_by_side(W: np.ndarray) -> Tensor:
-            return torch.as_tensor(W.swapaxes(0, 1).reshape(d, -1).copy()).to(where, dtype)
-
-        self.W_Q, self.W_K = side_by_side(weights.W_Q), side_by_side(weights.W_K)
-        self.causal = weights.causal
+    def __init__(
+        self, given: FromState, heads: int, n: int, d: int, where: torch.device, dtype: torch.dtype
+    ) -> None:
+        W_Q = stacked(_real_array(as_numpy(given.W_Q), "W_Q"))
+        W_K = stacked(_real_array(as_numpy(given.W_K), "W_K"))
+        if W_Q.shape != W_K.shape or W_Q.shape[:-1] != (heads, d) or W_Q.shape[-1] == 0:
+            raise InputError(
+                f"W_Q {list(W_Q.shape)} and W_K {list(W_K.shape)} must both be [{heads}, {d}, r]"
+            )
+        self.heads, self.r, self.causal = heads, W_Q.shape[-1], given.causal
+        # [heads, d, r] -> [d, heads r]
+        self.W_Q, self.W_K = (
+            torch.as_tensor(W.swapaxes(0, 1).reshape(d, -1).copy()).to(where, dtype)
+            for W in (W_Q, W_K)
+        )
         self.column: Tensor | None = None
         self.beta: Tensor | None = None
-        if weights.bias is not None:
-            column = weights.bias.mean(axis=-2, keepdims=True)
-            self.column = torch.as_tensor(column.copy()).to(where, dtype).unsqueeze(0)
-            self.beta = torch.as_tensor(weights.bias - column).to(where, dtype).unsqueeze(0)
+        if given.bias is not None:
+            bias = _real_array(as_numpy(given.bias), "bias")
+            if bias.shape not in ((n, n), (heads, n, n)):
+                raise InputError(
+                    f"bias has shape {list(bias.shape)}; it must be [{n}, {n}] or "
+                    f"[{heads}, {n}, {n}]"
+                )
+            bias = np.broadcast_to(bias, (1, heads, n, n))
+            column = bias.mean(axis=-2, keepdims=True)
+            self.column = torch.as_tensor(column.copy()).to(where, dtype)
+            self.beta = torch.as_tensor(bias - column).to(where, dtype)
 
     def _project(self, X: Tensor, W: Tensor) -> Tensor:
         N, k, d = X.shape
@@ -103,25 +124,17 @@ class SoftmaxHeads:
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(D, its mean over i, and the exponents of both)."""
         a = _softmax(t, t_exponent)
-        none = torch.zeros_like(s_exponent)
-        if self.causal:
-            D, rest = self._large(t, t_exponent, s, s_exponent, a)
-            return D, rest, none, none
-        small = s_exponent <= 0  # |s| <= 1: the largest entry of s lies in [1/2, 1)
+        # |s| <= 1: the largest entry of s lies in [1/2, 1).
+        small = torch.full_like(s_exponent, not self.causal, dtype=torch.bool) & (s_exponent <= 0)
+        exponent = torch.where(small, s_exponent, 0)
         if bool(small.all()):
-            D, rest = _small(s, s_exponent, a)
-            return D, rest, s_exponent, 2 * s_exponent
-        D, rest = self._large(t, t_exponent, s, s_exponent, a)
-        if not bool(small.any()):
-            return D, rest, none, none
-        here = small.view(-1, 1, 1, 1)
-        near, near_rest = _small(s, torch.where(small, s_exponent, none), a)
-        return (
-            torch.where(here, near, D),
-            torch.where(here, near_rest, rest),
-            torch.where(small, s_exponent, none),
-            torch.where(small, 2 * s_exponent, none),
-        )
+            found = _small(s, exponent, a)
+        else:
+            found = self._large(t, t_exponent, s, s_exponent, a)
+            if bool(small.any()):
+                near, here = _small(s, exponent, a), small.view(-1, 1, 1, 1)
+                found = tuple(torch.where(here, x, y) for x, y in zip(near, found, strict=True))
+        return *found, exponent, 2 * exponent
 
     def _large(
         self, t: Tensor, t_exponent: Tensor, s: Tensor, s_exponent: Tensor, a: Tensor

@@ -22,8 +22,7 @@ def dense(state: ScaledState) -> Array:
     hfc, mean = (
         part * 2.0 ** max(scale - top, -1074.0) if part.any() else part for part, scale in parts
     )
-    X: Array = hfc + mean
-    return X
+    return hfc + mean
 
 
 def cosine_extremes(X: Array) -> tuple[float, float]:

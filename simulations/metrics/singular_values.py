@@ -90,8 +90,7 @@ def _dense_ratios(state: SplitState, defined: Tensor) -> Tensor:
     X = scale(state.rows, used - used.amax(-1, keepdim=True), 1)
     X = torch.where(defined[..., None, None], X, torch.zeros_like(X))
     sigma = torch.linalg.svdvals(X)
-    ratios: Tensor = sigma[..., 1:] / sigma[..., :1]
-    return ratios
+    return torch.div(sigma[..., 1:], sigma[..., :1])
 
 
 def _deflate(top: Tensor, rest: Tensor, shift: Tensor, use: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,8 +24,7 @@ TRUSTED_CONDITION = 1e7
 def normalised(A: NDArray[np.floating]) -> Array:
     """A [n, n] in float64 with each row divided by its sum."""
     double = A.astype(np.float64)
-    result: Array = double / double.sum(axis=-1, keepdims=True)
-    return result
+    return np.asarray(double / double.sum(axis=-1, keepdims=True))
 
 
 def quotient_values(A: Array) -> Complex:

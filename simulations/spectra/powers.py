@@ -61,8 +61,7 @@ def centred(A: Floating, dtype: type) -> tuple[Floating, Array]:
 def norms(X: Floating) -> Array:
     """Frobenius norms [b]."""
     flat = X.reshape(len(X), -1)
-    result: Array = np.sqrt(np.vecdot(flat, flat).astype(np.float64))
-    return result
+    return np.asarray(np.sqrt(np.vecdot(flat, flat).astype(np.float64)))
 
 
 def first_power(C: Floating, error: Array) -> Powers:

@@ -119,8 +119,7 @@ class Eigenbasis:
         # Of a pair the first column is the real part, the second the imaginary one.
         first = np.where(imag < 0, index - 1, index)
         second = np.minimum(first + 1, len(self) - 1)
-        result: Complex = self.packed[:, first] + 1j * np.sign(imag) * self.packed[:, second]
-        return result
+        return self.packed[:, first] + 1j * np.sign(imag) * self.packed[:, second]
 
     def coordinates(self, Y: Array) -> Complex:
         """(V^-1 Y)[representatives] for real Y [m, k]."""
@@ -137,8 +136,7 @@ class Eigenbasis:
         rows = np.zeros((len(self), C.shape[1]))
         rows[chosen] = C.real * self.weight[:, None]
         rows[chosen[pair] + 1] = -2.0 * C[pair].imag
-        result: Array = self.packed @ rows
-        return result
+        return self.packed @ rows
 
     def full_vectors(self) -> Complex:
         """V [m, m]."""
@@ -209,8 +207,7 @@ class Eigenbasis:
         rows = F.copy()
         pair = np.flatnonzero(self.values.imag > 0)
         rows[pair], rows[pair + 1] = F[pair] + F[pair + 1], 1j * (F[pair] - F[pair + 1])
-        result: Complex = self.packed @ rows.real + 1j * (self.packed @ rows.imag)
-        return result
+        return self.packed @ rows.real + 1j * (self.packed @ rows.imag)
 
 
 def by_lapack(M: Array) -> tuple[Array, Array, Array, Array]:

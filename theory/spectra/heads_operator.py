@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
-from oversmoothing.theory.layer.input_checks import check_attention, check_square
+from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.head_weights import head_weights, stacked
 from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
@@ -54,11 +55,12 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
 
     W [heads, d, d] or the factors (W_V [heads, d, r], W_O [heads, r, d]).
     """
-    P, Q = _factors(W)
+    weights = head_weights(W)
+    P, Q = weights.P, weights.Q
     if P is None:
         total: Array = Q.sum(axis=0).T
     else:
-        total = (P.swapaxes(0, 1).reshape(P.shape[1], -1) @ Q.reshape(-1, Q.shape[2])).T
+        total = (P.swapaxes(0, 1).reshape(weights.d, -1) @ Q.reshape(-1, weights.d)).T
     return np.eye(len(total)) + total if residual else total
 
 
@@ -69,9 +71,10 @@ def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.lin
     the factors (W_V [heads, d, r], W_O [heads, r, d]): 2 heads n r (n + 2 d).
     """
     A = checked_heads(A, W)
-    P, Q = _factors(W)
+    weights = head_weights(W)
+    P, Q, d = weights.P, weights.Q, weights.d
     B = quotient(A)
-    heads, k, d = len(B), B.shape[-1], Q.shape[-1]
+    heads, k = len(B), B.shape[-1]
 
     def operator(B: Array, P: Array | None, Q: Array) -> Callable[[Array], Array]:
         wide = Q.reshape(-1, d)
@@ -84,8 +87,7 @@ def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.lin
             else:
                 mixed = B @ (Y @ into).reshape(k, heads, -1).transpose(1, 0, 2)
             moved = mixed.transpose(1, 0, 2).reshape(k, -1) @ wide
-            result: Array = (Y + moved if residual else moved).ravel()
-            return result
+            return (Y + moved if residual else moved).ravel()
 
         return apply
 
@@ -116,11 +118,11 @@ def quotient_radius(
     Arnoldi's method has not met.
     """
     A = checked_heads(A, W)
-    size = (A.shape[-1] - 1) * _factors(W)[1].shape[-1]
+    size = (A.shape[-1] - 1) * head_weights(W).d
     if size == 0:
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
-        found = quotient_spectrum(quotient(A), np.swapaxes(_dense(W), -1, -2))
+        found = quotient_spectrum(quotient(A), np.swapaxes(head_weights(W).dense(), -1, -2))
         values = found.values + 1 if residual else found.values
         return _largest(replace(found, values=values), "dense")
     operator = quotient_operator(A, W, residual)
@@ -178,9 +180,7 @@ def _arnoldi_radius(
         values, right = scipy.sparse.linalg.eigs(operator, **options)
         left_values, left = scipy.sparse.linalg.eigs(operator.H, **options)
     except scipy.sparse.linalg.ArpackError as failure:
-        return Radius(
-            None, float("inf"), "arnoldi", f"Arnoldi's method did not converge ({failure})"
-        )
+        return _unknown(f"did not converge ({failure})")
     place = int(np.argmax(np.abs(values)))
     value, v = values[place], right[:, place]
     # The eigenvalue nearest to it that the transpose has; the conjugate one is as large.
@@ -191,13 +191,12 @@ def _arnoldi_radius(
     sensitivity = abs(np.vdot(w, v)) / float(np.linalg.norm(w) * np.linalg.norm(v))
     error = np.inf if sensitivity == 0 else (residual + EPS * size**0.5 * abs(value)) / sensitivity
     if abs(abs(left_values).max() - abs(value)) > error + 1e-8 * abs(value):
-        return Radius(
-            None,
-            float("inf"),
-            "arnoldi",
-            "Arnoldi's method found another largest eigenvalue for the transpose",
-        )
+        return _unknown("found another largest eigenvalue for the transpose")
     return Radius(float(abs(value)), float(error), "arnoldi")
+
+
+def _unknown(reason: str) -> Radius:
+    return Radius(None, float("inf"), "arnoldi", f"Arnoldi's method {reason}")
 
 
 def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
@@ -206,7 +205,7 @@ def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
     For several causal layers multiply the G_i of one token. Raises `InputError` unless every A_h is
     lower triangular.
     """
-    A, W = checked_heads(A, W), _dense(W)
+    A, W = checked_heads(A, W), head_weights(W).dense()
     if np.triu(A, 1).any():
         raise InputError(
             "some A_h has entries above its diagonal: token blocks are for causal heads"
@@ -231,41 +230,16 @@ def other_radius(
 
 def checked_heads(A: Any, W: Any) -> Array:
     """A as [heads, n, n] in float64. Raises `InputError` unless A and W fit as heads."""
-    checked = check_attention(A)
-    A = checked[None] if checked.ndim == 2 else checked
-    last = _factors(W)[1]  # [heads, r or d, d]
-    if A.ndim != 3 or last.ndim != 3 or len(A) != len(last) or len(A) == 0:
+    checked, heads = stacked(check_attention(A)), head_weights(W).heads
+    if checked.ndim != 3 or len(checked) != heads:
         raise InputError(
-            f"A has shape {list(A.shape)} and W {list(last.shape)}; they must be [heads, n, n] and "
-            "[heads, d, d] with the same number of heads"
+            f"A has shape {list(checked.shape)} but the weights have {heads} heads: A must be "
+            f"[{heads}, n, n]"
         )
-    found: Array = A
-    return found
+    return checked
 
 
 def _far_apart(one: Radius, other: Radius) -> bool:
     if one.value is None or other.value is None:
         return False
     return abs(one.value - other.value) > _FAR * max(one.value, other.value) + 10 * other.error
-
-
-def _factors(W: Any) -> tuple[Array | None, Array]:
-    """(W_V, W_O), or (None, W) where W is dense; [heads, ., .] each."""
-    if not isinstance(W, tuple):
-        checked = check_square(W, name="W")
-        return None, checked[None] if checked.ndim == 2 else checked
-    if len(W) != 2:
-        raise InputError(f"weights as factors are a pair (W_V, W_O), not {len(W)} arrays")
-    P, Q = (np.asarray(x, dtype=np.float64) for x in W)
-    if P.ndim != 3 or Q.shape != (P.shape[0], P.shape[2], P.shape[1]) or P.size == 0:
-        raise InputError(
-            f"W_V {list(P.shape)} and W_O {list(Q.shape)} must be [heads, d, r] and [heads, r, d]"
-        )
-    if not (np.isfinite(P).all() and np.isfinite(Q).all()):
-        raise InputError("W_V and W_O must be finite: replace NaN and infinite entries")
-    return P, Q
-
-
-def _dense(W: Any) -> Array:
-    P, Q = _factors(W)
-    return Q if P is None else P @ Q

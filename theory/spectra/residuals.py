@@ -98,8 +98,7 @@ def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tu
 
 def to_quotient(hfc: Array) -> Array:
     """Q^T hfc [n-1, k] for centred hfc [n, k], Q as in `complement_basis`; O(n k)."""
-    result: Array = hfc[1:] - hfc[:1] / (np.sqrt(len(hfc)) + 1.0)
-    return result
+    return np.asarray(hfc[1:] - hfc[:1] / (np.sqrt(len(hfc)) + 1.0))
 
 
 def from_quotient(y: Array) -> Array:
@@ -114,5 +113,4 @@ def fast_quotient(A: Array) -> Array:
     root = np.sqrt(len(A)) + 1.0
     centred = A - A.mean(axis=0)
     half = centred[:, 1:] - centred[:, :1] / root
-    result: Array = half[1:] - half[:1] / root
-    return result
+    return np.asarray(half[1:] - half[:1] / root)
