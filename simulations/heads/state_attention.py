@@ -133,7 +133,7 @@ class SoftmaxHeads:
             found = self._large(t, t_exponent, s, s_exponent, a)
             if bool(small.any()):
                 near, here = _small(s, exponent, a), small.view(-1, 1, 1, 1)
-                found = tuple(torch.where(here, x, y) for x, y in zip(near, found, strict=True))
+                found = torch.where(here, near[0], found[0]), torch.where(here, near[1], found[1])
         return *found, exponent, 2 * exponent
 
     def _large(
