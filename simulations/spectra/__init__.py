@@ -4,18 +4,12 @@
 values many of the rest, and LAPACK whatever is closer than ten times the error estimate.
 """
 
-from oversmoothing.simulations.spectra.batch_verdicts import (
-    VERDICTS,
-    SpectralVerdicts,
-    spectral_verdicts,
-)
+from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import HeadValues, dense_values, head_values
-from oversmoothing.simulations.spectra.steps import CLASSES, METHODS
+from oversmoothing.simulations.spectra.steps import CLASSES
 
 __all__ = [
     "CLASSES",
-    "METHODS",
-    "VERDICTS",
     "HeadValues",
     "SpectralVerdicts",
     "dense_values",

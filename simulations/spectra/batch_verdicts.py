@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from oversmoothing.simulations.spectra.head_values import HeadValues
-from oversmoothing.simulations.spectra.steps import CHUNK, CLASSES, METHODS, Answers, decide_share
+from oversmoothing.simulations.spectra.steps import ANSWER, CHUNK, CLASSES, METHODS, decide_share
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.outcome import Outcome
 
-# Codes of `lapack.decide` in arrays of one byte each.
-VERDICTS = {
-    1: Outcome.SMOOTHING,
-    -1: Outcome.NON_SMOOTHING,
-    0: Outcome.TIE,
-    2: Outcome.UNDECIDED,
-    3: Outcome.TRIVIAL,
-}
+# By the codes of `lapack.decide`: -1 is the last.
+VERDICTS = (
+    Outcome.TIE,
+    Outcome.SMOOTHING,
+    Outcome.UNDECIDED,
+    Outcome.TRIVIAL,
+    Outcome.NON_SMOOTHING,
+)
 # Matrices that one worker takes at a time.
 _SHARE = 16 * CHUNK
 
@@ -110,32 +110,15 @@ def spectral_verdicts(
             delayed(decide_share)(A[t], np.arange(len(t)), heads, pairs[t], method, dominant)
             for t in tasks
         )
-    return _assemble(parts, order, heads, index)
-
-
-def _assemble(
-    parts: list[Answers],
-    order: NDArray[np.intp],
-    heads: Sequence[HeadValues],
-    index: NDArray[np.integer],
-) -> SpectralVerdicts:
-    names = np.array([VERDICTS[code] for code in sorted(VERDICTS)])
-    places = {code: k for k, code in enumerate(sorted(VERDICTS))}
-
-    def whole(name: str) -> NDArray[np.generic]:
-        empty = np.zeros((0, 1))
-        found = np.concatenate([getattr(part, name) for part in parts] or [empty])
-        back = np.empty_like(found)
-        back[order] = found
-        return back.reshape(index.shape)
-
-    code = whole("code").astype(np.int8)
-    rho = np.array([head.consensus.middle for head in heads])
+    found = np.empty(pairs.shape, dtype=ANSWER)
+    for task, part in zip(tasks, parts, strict=True):
+        found[task] = part
+    found = found.reshape(index.shape)
     return SpectralVerdicts(
-        names[np.vectorize(places.__getitem__, otypes=[np.intp])(code)],
-        rho[index],
-        whole("low").astype(np.float64),
-        whole("high").astype(np.float64),
-        np.array(METHODS)[whole("method").astype(np.intp)],
-        np.array([*CLASSES, ""])[whole("dominant").astype(np.intp)],
+        np.array(VERDICTS)[found["code"]],
+        np.array([head.consensus.middle for head in heads])[index],
+        found["low"].copy(),
+        found["high"].copy(),
+        np.array(METHODS)[found["method"]],
+        np.array([*CLASSES, ""])[found["dominant"]],
     )

@@ -133,11 +133,5 @@ def head_table(heads: Sequence[HeadValues]) -> HeadTable:
         if len(head.corners):
             corners[k] = head.corners[0]
             corners[k, : len(head.corners)] = head.corners
-    return HeadTable(
-        corners,
-        np.array([head.largest for head in heads]),
-        np.array([head.floor for head in heads]),
-        np.array([head.consensus.low for head in heads]),
-        np.array([head.consensus.high for head in heads]),
-        np.array([head.error for head in heads]),
-    )
+    rows = [(h.largest, h.floor, h.consensus.low, h.consensus.high, h.error) for h in heads]
+    return HeadTable(corners, *np.array(rows).reshape(-1, 5).T.copy())

@@ -16,6 +16,8 @@ from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.outcome import Outcome
 
+Values = Array | float
+
 # Values alone are trusted to an eigenvalue condition of 1e7, more than trained attention has shown.
 # Beyond it, or closer than that, condition numbers are computed.
 TRUSTED_CONDITION = 1e7
@@ -39,15 +41,12 @@ def values_error(A: Array) -> float:
 
 
 def decide(
-    consensus_low: Array, consensus_high: Array, quotient_low: Array, quotient_high: Array
+    consensus_low: Values, consensus_high: Values, quotient_low: Values, quotient_high: Values
 ) -> NDArray[np.int8]:
     """1 SMOOTHING, -1 NON_SMOOTHING, 0 TIE (structure alone gives equal intervals), 2 undecided."""
-    found = np.full(np.shape(quotient_low), 2, dtype=np.int8)
-    found[consensus_low > quotient_high] = 1
-    found[quotient_low > consensus_high] = -1
-    level = (consensus_low == consensus_high) & (quotient_low == quotient_high)
-    found[level & (consensus_low == quotient_low)] = 0
-    return found
+    low, high = np.subtract(consensus_low, quotient_high), np.subtract(consensus_high, quotient_low)
+    known = np.equal(consensus_low, consensus_high) & np.equal(quotient_low, quotient_high)
+    return np.select([known & (low == 0), low > 0, high < 0], [0, 1, -1], 2).astype(np.int8)
 
 
 def values_interval(a: Complex, head: HeadValues, error: float) -> tuple[float, float]:
@@ -58,12 +57,11 @@ def values_interval(a: Complex, head: HeadValues, error: float) -> tuple[float, 
     return max(top - reach, head.floor), max(top + reach, head.floor)
 
 
-def conditioned_interval(A: Array, head: HeadValues) -> tuple[int, float, float, Complex]:
-    """(verdict code, low, high, values) with condition numbers and the structure of A counted."""
-    attention = attention_spectrum(A)
-    name, _, found = compare(attention, head.spectrum)
+def conditioned_interval(A: Array, head: HeadValues) -> tuple[int, float, float]:
+    """(verdict code, low, high) with condition numbers and the structure of A counted."""
+    name, _, found = compare(attention_spectrum(A), head.spectrum)
     code = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1, Outcome.TIE: 0}.get(name, 2)
-    return code, found.low, found.high, attention.values
+    return code, found.low, found.high
 
 
 def class_of(a: Complex, head: HeadValues, error: float) -> str:
