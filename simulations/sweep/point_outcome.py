@@ -5,7 +5,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.heads_operator import quotient_spectrum
-from oversmoothing.theory.spectra.radii import Interval, consensus_interval
+from oversmoothing.theory.spectra.radii import consensus_interval
 from oversmoothing.theory.spectra.spectrum import (
     attention_spectrum,
     head_spectrum,
@@ -100,33 +99,38 @@ def _outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 # ------------------------------------------------------------------------------- the verdict
 
 
-@dataclass(frozen=True)
-class _Radii:
-    verdict: Outcome
-    consensus: Interval
-    quotient: Interval
-    note: str | None = None
-
-
 def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
-    n, heads = len(drawn.X0), len(drawn.A)
-    radii = _one_head(drawn) if heads == 1 else _several_heads(drawn)
-    rho_c, rho_q = radii.consensus.middle, radii.quotient.middle
-    if radii.verdict == Outcome.TIE:
+    found: dict[str, Any] = {"status": "numerical"}
+    if len(drawn.A) == 1:
+        H, factors = drawn.H[0], drawn.factors
+        value = value_projection_spectrum(H) if factors is None else head_spectrum(*factors)
+        name, consensus, other = compare(attention_spectrum(drawn.A[0]), value)
+    else:
+        # T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h).
+        consensus = consensus_interval(value_projection_spectrum(drawn.H.sum(axis=0)))
+        B = quotient(drawn.A)
+        rows = B.shape[-1] * drawn.H.shape[-1]
+        if rows > OPERATOR_LIMIT:
+            return found | {
+                "verdict": Outcome.UNDECIDED,
+                "note": f"the quotient operator of several heads has {rows} rows, more than "
+                f"{OPERATOR_LIMIT}",
+                "rho_consensus": consensus.middle,
+            }
+        # The quotient's multipliers are 1 + mu: "consensus" of a spectrum mu.
+        other = consensus_interval(quotient_spectrum(B, drawn.H)) if rows else consensus
+        name = outcome_of(consensus.low - other.high, consensus.high - other.low)
+    rho_c, rho_q = consensus.middle, other.middle
+    if len(drawn.X0) == 1:
+        return found | {"verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
+    if name == Outcome.TIE:
         rho_q = rho_c
-    found: dict[str, Any] = {
-        "verdict": Outcome.TRIVIAL if n == 1 else radii.verdict,
-        "status": "numerical",
-        "note": radii.note,
-        "rho_consensus": rho_c,
-    }
-    if n == 1 or math.isnan(rho_q):
-        return found
-    half_widths = [(r.high - r.low) / 2 for r in (radii.consensus, radii.quotient)]
     return found | {
+        "verdict": name,
+        "rho_consensus": rho_c,
         "rho_quotient": rho_q,
         "margin": rho_c - rho_q,
-        "margin_error": sum(half_widths),
+        "margin_error": (consensus.high - consensus.low) / 2 + (other.high - other.low) / 2,
         "predicted_log_rate": _log_ratio(rho_q, rho_c),
     }
 
@@ -135,35 +139,6 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
     if rho_c == 0:
         return math.inf
     return -math.inf if rho_q == 0 else math.log(rho_q / rho_c)
-
-
-def _one_head(drawn: DrawnPoint) -> _Radii:
-    value = (
-        value_projection_spectrum(drawn.H[0])
-        if drawn.factors is None
-        else head_spectrum(*drawn.factors)
-    )
-    return _Radii(*compare(attention_spectrum(drawn.A[0]), value))
-
-
-def _several_heads(drawn: DrawnPoint) -> _Radii:
-    """T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h)."""
-    consensus = consensus_interval(value_projection_spectrum(drawn.H.sum(axis=0)))
-    B = quotient(drawn.A)
-    rows = B.shape[-1] * drawn.H.shape[-1]
-    if rows == 0:
-        return _Radii(Outcome.TRIVIAL, consensus, Interval(0.0, 0.0, None))
-    if rows > OPERATOR_LIMIT:
-        return _Radii(
-            Outcome.UNDECIDED,
-            consensus,
-            Interval(math.nan, math.nan, None),
-            f"the quotient operator of several heads has {rows} rows, more than {OPERATOR_LIMIT}",
-        )
-    # The quotient's multipliers are 1 + mu: "consensus" of a spectrum mu.
-    other = consensus_interval(quotient_spectrum(B, drawn.H))
-    name = outcome_of(consensus.low - other.high, consensus.high - other.low)
-    return _Radii(name, consensus, other)
 
 
 # ------------------------------------------------------------------------------ the measures

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tqdm import tqdm
 from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.point_outcome import outcome
 from oversmoothing.simulations.sweep.points import Point, Points
-from oversmoothing.simulations.sweep.store import PointRange, Store
+from oversmoothing.simulations.sweep.store import Store
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import required
 
@@ -33,32 +34,27 @@ _AHEAD = 3
 PATIENCE = 10
 
 Rows = list[dict[str, Any]]
-Work = tuple[PointRange, list[Point], tuple[str, ...]]
-Backend = Callable[[Iterable[Work]], Iterator[tuple[PointRange, Rows]]]
+Work = tuple[range, list[Point], tuple[str, ...]]
+Backend = Callable[[Iterable[Work]], Iterator[tuple[range, Rows]]]
 
 
-def compute(work: Work) -> tuple[PointRange, Rows]:
+def compute(work: Work) -> tuple[range, Rows]:
     """The outcomes of one chunk: the function that every worker runs."""
     chunk, points, measures = work
     return chunk, [outcome(point, measures) for point in points]
 
 
-def _compute_in_worker(work: Work, parent: int | None) -> tuple[PointRange, Rows]:
+def _compute_in_worker(work: Work, parent: int | None) -> tuple[range, Rows]:
     """`compute` in a process of its own: BLAS is pinned for good, the first time."""
     _prepare(parent)
     return compute(work)
 
 
-_prepared = False
-
-
+@cache
 def _prepare(parent: int | None) -> None:
-    global _prepared
-    if not _prepared:
-        threadpool_limits(limits=1)
-        if parent is not None:
-            threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-        _prepared = True
+    threadpool_limits(limits=1)
+    if parent is not None:
+        threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
 
 
 def _leave_with(parent: int) -> None:
@@ -71,7 +67,7 @@ def _leave_with(parent: int) -> None:
 # ------------------------------------------------------------------------------- backends
 
 
-def here(works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
+def here(works: Iterable[Work]) -> Iterator[tuple[range, Rows]]:
     """One chunk after the other in this process."""
     for work in works:
         with threadpool_limits(limits=1):
@@ -86,7 +82,7 @@ def processes(workers: int) -> Backend:
     if workers == 1:
         return here
 
-    def run(works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
+    def run(works: Iterable[Work]) -> Iterator[tuple[range, Rows]]:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -127,7 +123,7 @@ class Dask:
 
     client: Any
 
-    def __call__(self, works: Iterable[Work]) -> Iterator[tuple[PointRange, Rows]]:
+    def __call__(self, works: Iterable[Work]) -> Iterator[tuple[range, Rows]]:
         distributed = required("distributed")
         waiting = iter(works)
 
@@ -195,7 +191,7 @@ def run_sweep(
     chunk: int = CHUNK,
     restart: bool = False,
     progress: bool = False,
-    after_chunk: Callable[[PointRange], None] = lambda chunk: None,
+    after_chunk: Callable[[range], None] = lambda chunk: None,
 ) -> Path:
     """Compute every point that the folder does not hold yet. Returns the path of the table.
 
@@ -213,7 +209,7 @@ def run_sweep(
     missing = store.missing(chunk)
     for path in store.damaged:
         print(f"damaged, computed again: {path}", file=sys.stderr)
-    left = sum(part.stop - part.start for part in missing)
+    left = sum(map(len, missing))
     if left < len(points):
         print(
             f"resumed: {len(points) - left:,} of {len(points):,} points are there", file=sys.stderr
@@ -221,7 +217,7 @@ def run_sweep(
 
     def works() -> Iterator[Work]:
         for part in missing:
-            yield part, [points[k] for k in range(part.start, part.stop)], config.measures
+            yield part, [points[k] for k in part], config.measures
 
     with tqdm(
         total=len(points),
@@ -232,8 +228,8 @@ def run_sweep(
         smoothing=0.05,
     ) as bar:
         for done, rows in backend(works()):
-            store.add(done, (points[k] for k in range(done.start, done.stop)), rows)
-            bar.update(done.stop - done.start)
+            store.add(done, (points[k] for k in done), rows)
+            bar.update(len(done))
             after_chunk(done)
     return store.assemble()
 

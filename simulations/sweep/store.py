@@ -13,7 +13,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from oversmoothing.theory.support.strict_json import read_json
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.
 _ROW_GROUP = 1 << 16
-_CHUNK = re.compile(r"(\d+)-(\d+)-([0-9a-f]{16})\.parquet")
+_CHUNK = re.compile(r"\d+-\d+-[0-9a-f]{16}\.parquet")
 _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
@@ -48,14 +47,6 @@ def schema(config: Config) -> pa.Schema:
     fields += [pa.field(name, _TYPES[p.kind]) for name, p in PARAMETERS.items()]
     fields += [pa.field(name, _TYPES[kind]) for name, kind in columns(config.measures).items()]
     return pa.schema(fields)
-
-
-@dataclass(frozen=True)
-class PointRange:
-    """Points start to stop - 1 of a sweep."""
-
-    start: int
-    stop: int
 
 
 class Store:
@@ -123,25 +114,25 @@ class Store:
         if record.get("digest") != self.config.digest:
             raise InputError(self._other(f"'{self.table_path}' is the table"))
         try:
-            rows = pq.read_table(self.table_path, page_checksum_verification=True).num_rows
-        except (OSError, pa.ArrowException):
-            rows = -1
-        if rows == self.size:
-            return True
+            if read_table(self.table_path).num_rows == self.size:
+                return True
+        except InputError:
+            pass  # its pages do not bear out their checksums
         self.damaged.append(str(self.table_path))
         return False
 
     # --------------------------------------------------------------------------- chunks
 
-    def finished(self) -> list[PointRange]:
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self.chunks.iterdir() if _CHUNK.fullmatch(path.name))
+
+    def finished(self) -> list[range]:
         """The chunks that are there, in order; damaged and overlapping files are removed."""
-        found: list[PointRange] = []
-        for path in sorted(self.chunks.iterdir()):
-            match = _CHUNK.fullmatch(path.name)
-            if match is None:
-                continue
-            chunk = PointRange(int(match[1]), int(match[2]))
-            whole = hashlib.sha256(path.read_bytes()).hexdigest()[:16] == match[3]
+        found: list[range] = []
+        for path in self._files():
+            start, stop, digest = path.stem.split("-")
+            chunk = range(int(start), int(stop))
+            whole = _digest(path.read_bytes()) == digest
             if not whole:
                 self.damaged.append(str(path))
             if not whole or (found and chunk.start < found[-1].stop):
@@ -150,18 +141,18 @@ class Store:
             found.append(chunk)
         return found
 
-    def missing(self, length: int) -> list[PointRange]:
+    def missing(self, length: int) -> list[range]:
         """What is still to compute, in chunks of at most `length` points."""
         chunks, place = [], 0
-        for done in [*self.finished(), PointRange(self.size, self.size)]:
+        for done in [*self.finished(), range(self.size, self.size)]:
             chunks += [
-                PointRange(start, min(start + length, done.start))
+                range(start, min(start + length, done.start))
                 for start in range(place, done.start, length)
             ]
             place = done.stop
         return chunks
 
-    def add(self, chunk: PointRange, points: Iterable[Point], rows: list[dict[str, Any]]) -> None:
+    def add(self, chunk: range, points: Iterable[Point], rows: list[dict[str, Any]]) -> None:
         """Write one finished chunk."""
         table = pa.Table.from_pylist(
             [
@@ -171,8 +162,8 @@ class Store:
             schema=schema(self.config),
         )
         data = _parquet(table)
-        name = f"{chunk.start:07d}-{chunk.stop:07d}-{hashlib.sha256(data).hexdigest()[:16]}"
-        write_atomically(self.chunks / f"{name}.parquet", data)
+        name = f"{chunk.start:07d}-{chunk.stop:07d}-{_digest(data)}.parquet"
+        write_atomically(self.chunks / name, data)
 
     # ---------------------------------------------------------------------------- table
 
@@ -183,11 +174,6 @@ class Store:
                 "some chunks were damaged or removed while the sweep ran: run it again, and only "
                 "these are computed"
             )
-        parts = [
-            pq.read_table(path)
-            for path in sorted(self.chunks.iterdir())
-            if _CHUNK.fullmatch(path.name)
-        ]
         record = {
             "digest": self.config.digest,
             "config": self.config.to_json_object(),
@@ -196,7 +182,9 @@ class Store:
             **provenance(),
         }
         metadata = {"oversmoothing": json.dumps(record, sort_keys=True)}
-        table = pa.concat_tables(parts).replace_schema_metadata(metadata)
+        table = pa.concat_tables(map(pq.read_table, self._files())).replace_schema_metadata(
+            metadata
+        )
         write_atomically(self.table_path, _parquet(table))
         shutil.rmtree(self.chunks)
         return self.table_path
@@ -211,6 +199,10 @@ def read_table(path: str | Path) -> pa.Table:
     if b"oversmoothing" not in (table.schema.metadata or {}):
         raise InputError(f"'{path}' is not the table of a sweep: it lacks the record of one")
     return table
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _parquet(table: pa.Table) -> bytes:

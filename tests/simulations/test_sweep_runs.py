@@ -22,7 +22,7 @@ from oversmoothing.simulations.sweep import runner, store
 from oversmoothing.simulations.sweep.config import Config, parse
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import Dask, connect, processes, run_sweep
-from oversmoothing.simulations.sweep.store import PointRange, Store, read_table
+from oversmoothing.simulations.sweep.store import Store, read_table
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 # Several kinds, points that fail (low > high), points that are iterated, several heads.
@@ -124,7 +124,7 @@ def stopped_after(config: Config, folder: Path, number: int, **options: Any) -> 
     """Run until `number` chunks are written, then break off."""
     seen = iter(range(number - 1))
 
-    def stop(chunk: PointRange) -> None:
+    def stop(chunk: range) -> None:
         if next(seen, None) is None:
             raise Stop
 
@@ -138,7 +138,7 @@ def test_a_broken_run_resumes_with_what_is_missing(
     stopped_after(small, tmp_path, 3, chunk=10)
     computed = []
     path = run_sweep(small, tmp_path, chunk=8, after_chunk=computed.append)
-    assert computed[0].start == 30 and sum(c.stop - c.start for c in computed) == 50
+    assert computed[0].start == 30 and sum(map(len, computed)) == 50
     assert "30 of 80 points are there" in capsys.readouterr().err
     assert same(path, unbroken)
     run_sweep(small, tmp_path, after_chunk=computed.append)
@@ -170,7 +170,7 @@ def test_overlapping_chunks_count_once(small: Config, unbroken: Path, tmp_path: 
     stopped_after(small, tmp_path, 2, chunk=10)
     points, kept = Points(small), Store(tmp_path, small, 80)
     chunk, rows = runner.compute(
-        (PointRange(15, 25), [points[k] for k in range(15, 25)], small.measures)
+        (range(15, 25), [points[k] for k in range(15, 25)], small.measures)
     )
     kept.add(chunk, [points[k] for k in range(15, 25)], rows)
     assert same(run_sweep(small, tmp_path), unbroken)
@@ -320,7 +320,7 @@ def test_a_dask_cluster_that_loses_a_worker_writes_the_same_table(
 ) -> None:
     killed: list[int] = []
 
-    def kill(chunk: PointRange) -> None:
+    def kill(chunk: range) -> None:
         if not killed:
             pids = cluster.client.run(os.getpid)
             killed.append(next(iter(pids.values())))
@@ -392,7 +392,7 @@ def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(
 ) -> None:
     killed: list[int] = []
 
-    def kill(chunk: PointRange) -> None:
+    def kill(chunk: range) -> None:
         if not killed:
             killed.append(loky_workers()[0])
             os.kill(killed[0], signal.SIGKILL)
