@@ -8,7 +8,6 @@ computed from the table). The same input gives the same bytes: no date enters a 
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,15 +27,15 @@ from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     STYLE,
     VERDICT_COLOUR,
+    FigureFiles,
     new_figure,
     style,
+    write_figure,
 )
 from oversmoothing.simulations.engine.inputs import choose_device
-from oversmoothing.theory.support.files import output_folder, write_atomically
+from oversmoothing.theory.support.files import output_folder
 
 __all__ = ["FULL_WIDTH", "PALETTE", "STYLE", "VERDICT_COLOUR", "new_figure", "style"]
-
-PNG_DPI = 150
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,6 @@ class FigureModule(Protocol):
     data: Callable[[Context], pd.DataFrame]
     draw: Callable[[pd.DataFrame], Figure]
     caption: Callable[[pd.DataFrame], str]
-
-
-@dataclass(frozen=True)
-class FigureFiles:
-    """Where the four files of one figure lie."""
-
-    pdf: Path
-    png: Path
-    csv: Path
-    txt: Path
 
 
 def label_panels(axes: NDArray[np.object_]) -> None:
@@ -144,7 +133,6 @@ def decade_axis(axis: Axes) -> None:
 def make_figure(module: FigureModule, context: Context, out: Path) -> FigureFiles:
     """Compute, draw and write one figure: NAME.pdf, NAME.png, NAME.csv and NAME.txt in `out`.
 
-    All four are made before the first is written, so that a failure leaves earlier files alone.
     Raises what the figure raises; `InputError` where the folder cannot be written.
     """
     folder = output_folder(out)
@@ -152,18 +140,4 @@ def make_figure(module: FigureModule, context: Context, out: Path) -> FigureFile
     caption = module.caption(table)
     with style():
         figure = module.draw(table)
-        pdf = _render(figure, "pdf", {"Title": module.TITLE, "CreationDate": None, "ModDate": None})
-        png = _render(figure, "png", {"Title": module.TITLE, "Software": None})
-    stem = folder / module.NAME
-    return FigureFiles(
-        pdf=write_atomically(stem.with_suffix(".pdf"), pdf),
-        png=write_atomically(stem.with_suffix(".png"), png),
-        csv=write_atomically(stem.with_suffix(".csv"), table.to_csv(index=False)),
-        txt=write_atomically(stem.with_suffix(".txt"), caption.strip() + "\n"),
-    )
-
-
-def _render(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=PNG_DPI, metadata=metadata)
-    return buffer.getvalue()
+    return write_figure(figure, table, caption, folder / module.NAME, module.TITLE)

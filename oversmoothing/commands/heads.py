@@ -8,8 +8,6 @@ from typer import Option
 
 from oversmoothing.commands import options as opt
 
-SCHEMA_VERSION = 1
-
 
 def heads(
     heads: Annotated[int, Option(metavar="N", help="Number of heads.")] = 4,
@@ -41,15 +39,13 @@ def heads(
 
     Writes heads.csv and heads.json.
     """
-    from oversmoothing.commands.tables import table_text
+    from oversmoothing.commands.tables import write_run
     from oversmoothing.simulations.against_theory.simulate_heads import (
         HeadsConfiguration,
         simulate_heads,
     )
-    from oversmoothing.simulations.against_theory.summary import short_table
     from oversmoothing.simulations.engine.inputs import choose_device
-    from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
-    from oversmoothing.theory.support.provenance import provenance
+    from oversmoothing.theory.support.files import output_folder
 
     configuration = HeadsConfiguration(
         heads, n, d, rank, attention, weights, scale, temperature, causal, no_residual, depth,
@@ -58,13 +54,4 @@ def heads(
     folder = output_folder(out)
     chosen = str(choose_device(device))
     table, words, theory = simulate_heads(configuration, device=device, progress=True)
-    csv = write_atomically(folder / "heads.csv", table.to_csv(index=False))
-    record = {
-        "schema_version": SCHEMA_VERSION,
-        "configuration": asdict(configuration),
-        "device": chosen,
-        "theory": theory,
-        **provenance(),
-    }
-    json = write_atomically(folder / "heads.json", to_json(record))
-    print(f"{table_text(short_table(table), '{:.6g}'.format)}\n\n{words}\nwrote {csv} and {json}")
+    write_run(folder / "heads", asdict(configuration), chosen, table, {"theory": theory}, words)

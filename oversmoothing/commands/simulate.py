@@ -12,7 +12,6 @@ from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 
-SCHEMA_VERSION = 1
 _OF_EVERY_A = ("kind", "temperature")
 
 
@@ -36,14 +35,12 @@ def simulate(
 
     Writes simulate.csv and simulate.json.
     """
-    from oversmoothing.commands.tables import table_text
+    from oversmoothing.commands.tables import write_run
     from oversmoothing.simulations.against_theory import simulate as runs
-    from oversmoothing.simulations.against_theory.summary import short_table, words
     from oversmoothing.simulations.engine.inputs import choose_device
-    from oversmoothing.theory.support import files
-    from oversmoothing.theory.support.provenance import provenance
+    from oversmoothing.theory.support.files import json_number, output_folder
 
-    folder = files.output_folder(out)
+    folder = output_folder(out)
     chosen = str(choose_device(device))
     given = {name: value for name, value in options.items() if value is not None}
     of_A = {name: given.pop(name) for name in list(given) if name in _declared(ATTENTION)}
@@ -61,19 +58,15 @@ def simulate(
         value_options=given,
     )
     result = runs.simulate(configuration, device=device, progress=True)
-    csv = files.write_atomically(folder / "simulate.csv", result.table.to_csv(index=False))
-    record = {
-        "schema_version": SCHEMA_VERSION,
-        "configuration": configuration.to_json_object(),
-        "device": chosen,
+    found = {
         "verdict": result.verdict.to_json_object(),
-        "largest_error_of_log_hfc_lfc": files.json_number(result.largest_error),
+        "largest_error_of_log_hfc_lfc": json_number(result.largest_error),
         "closed_form_note": result.closed_form_note,
-        **provenance(),
     }
-    json = files.write_atomically(folder / "simulate.json", files.to_json(record))
-    print(f"{table_text(short_table(result.table), '{:.6g}'.format)}\n\n{words(result)}")
-    print(f"wrote {csv} and {json}")
+    said = runs.words(result)
+    write_run(
+        folder / "simulate", configuration.to_json_object(), chosen, result.table, found, said
+    )
 
 
 # ----------------------------------------------------------------- what the generators declare

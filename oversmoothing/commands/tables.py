@@ -1,10 +1,11 @@
-"""Tables: drawn by rich for a reader at a terminal, plain text for a pipe."""
+"""Tables, drawn by rich at a terminal and plain for a pipe, and the files of one simulated run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,3 +37,22 @@ def _cell(value: object, number: Callable[[float], str] | None) -> str:
     if isinstance(value, float):
         return "-" if value != value else number(value) if number else f"{value}"
     return escape(str(value))
+
+
+def write_run(
+    stem: Path,
+    configuration: dict[str, Any],
+    device: str,
+    table: pd.DataFrame,
+    found: dict[str, Any],
+    words: str,
+) -> None:
+    """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words."""
+    from oversmoothing.simulations.against_theory.simulate import short_table
+    from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.theory.support.provenance import provenance
+
+    csv = write_atomically(stem.with_suffix(".csv"), table.to_csv(index=False))
+    record = {"schema_version": 1, "configuration": configuration, "device": device}
+    json = write_atomically(stem.with_suffix(".json"), to_json(record | found | provenance()))
+    print(f"{table_text(short_table(table), '{:.6g}'.format)}\n\n{words}\nwrote {csv} and {json}")

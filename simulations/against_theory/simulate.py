@@ -14,10 +14,11 @@ from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
 
+# Layers in the table that is shown.
+_ROWS = 9
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -53,7 +54,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The table of one run, the matrices behind it and the verdict on them.
+    """The table of one run and the verdict on its matrices.
 
     table: one row for each measured layer with every metric and the columns
     predicted_log_hfc_lfc (closed form; NaN where there is none, see closed_form_note),
@@ -63,9 +64,6 @@ class Simulation:
 
     table: pd.DataFrame
     verdict: Verdict
-    A: Array
-    H: Array
-    X0: Array
     closed_form_note: str | None
 
     @property
@@ -131,25 +129,40 @@ def simulate(
     )
     table = trajectory.metrics()
     found = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)
-    predicted, note = _closed_form(A, H, X0, depths)
-    table["predicted_log_hfc_lfc"] = predicted
-    table["log_rate"] = _log_or_nan(found.rate)
-    table["predicted_limit"] = math.nan if found.limit is None else found.limit
-    return Simulation(table, found, A, H, X0, note)
-
-
-def _closed_form(
-    A: Array, H: Array, X0: Array, depths: list[int]
-) -> tuple[list[float], str | None]:
-    """log HFC/LFC at each depth; without a well-conditioned eigenbasis NaN, and why."""
+    note = None
     try:
         states = closed_form(A=A, H=H, X0=X0, depths=depths)
+        table["predicted_log_hfc_lfc"] = [state.log_hfc_lfc for state in states]
     except InputError as error:
-        return [math.nan] * len(depths), str(error)
-    return [state.log_hfc_lfc for state in states], None
+        # Without a well-conditioned eigenbasis there is none.
+        table["predicted_log_hfc_lfc"], note = math.nan, str(error)
+    rate = found.rate
+    table["log_rate"] = math.nan if rate is None else math.log(rate) if rate else -math.inf
+    table["predicted_limit"] = math.nan if found.limit is None else found.limit
+    return Simulation(table, found, note)
 
 
-def _log_or_nan(rate: float | None) -> float:
-    if rate is None:
-        return math.nan
-    return -math.inf if rate == 0 else math.log(rate)
+def short_table(table: pd.DataFrame) -> pd.DataFrame:
+    """At most nine of the layers measured, the first and the last among them."""
+    step = max(1, math.ceil((len(table) - 1) / (_ROWS - 1)))
+    rows = sorted({*range(0, len(table), step), len(table) - 1})
+    columns = {"layer": table["depth"], "log10 HFC/LFC": table["log_hfc_lfc"] / math.log(10.0)}
+    if "predicted_log_hfc_lfc" in table:
+        columns["predicted"] = table["predicted_log_hfc_lfc"] / math.log(10.0)
+    columns |= {
+        "cos mean": table["cos_mean"],
+        "cos min": table["cos_min"],
+        "eff. rank": table["effective_rank"],
+    }
+    return pd.DataFrame(columns).iloc[rows]
+
+
+def words(result: Simulation) -> str:
+    """Prediction against measurement, and the verdict."""
+    lines = [f"{result.verdict.verdict} ({result.verdict.status}): {result.verdict.reason}"]
+    if result.closed_form_note is not None:
+        lines.insert(0, f"no closed form: {result.closed_form_note}")
+    elif result.largest_error is not None:
+        error = f"{result.largest_error:.2e} (natural log)"
+        lines.insert(0, f"largest |log HFC/LFC measured - predicted|: {error}")
+    return "\n".join(lines)

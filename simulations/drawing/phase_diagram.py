@@ -3,7 +3,6 @@
 A cell is one value of x, y and panel; what else the sweep varies (seeds, say) is counted in it.
 """
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,13 @@ from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
     PALETTE,
     VERDICT_COLOUR,
+    FigureFiles,
     new_figure,
     style,
+    write_figure,
 )
 from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.verdict.outcome import Outcome
 
 MAX_PANELS = 6
@@ -58,20 +58,11 @@ def cells(table: pd.DataFrame, x: str, y: str, panel: str | None = None) -> pd.D
     panels = frame["_panel"].nunique()
     if panels > MAX_PANELS:
         raise InputError(f"{panel} has {panels} values; at most {MAX_PANELS} panels can be drawn")
-    rows = []
-    for (value, at_y, at_x), part in frame.groupby(["_panel", y, x], sort=True):
-        rows.append(
-            {
-                "x_name": x,
-                "y_name": y,
-                "panel_name": panel or "",
-                "panel": value,
-                "x": at_x,
-                "y": at_y,
-                **_cell(part),
-            }
-        )
-    return pd.DataFrame(rows)
+    names = {"x_name": x, "y_name": y, "panel_name": panel or ""}
+    return pd.DataFrame(
+        names | {"panel": value, "x": at_x, "y": at_y} | _cell(part)
+        for (value, at_y, at_x), part in frame.groupby(["_panel", y, x], sort=True)
+    )
 
 
 def _cell(part: pd.DataFrame) -> dict[str, Any]:
@@ -132,8 +123,8 @@ def draw(table: pd.DataFrame) -> Figure:
                 axis.set_facecolor(PALETTE["light"])
                 axis.grid(False)
                 _boundary(axis, _grid(table[table["panel"] == panel], table, "share"))
-                if row == 0:
-                    _title(axis, table, panel)
+                if row == 0 and table["panel_name"].iloc[0]:
+                    axis.set_title(f"{table['panel_name'].iloc[0]} = {_label(panel)}")
                 if row == rows - 1:
                     axis.set_xlabel(str(table["x_name"].iloc[0]))
                 if column == 0:
@@ -149,8 +140,8 @@ def draw(table: pd.DataFrame) -> Figure:
 def _symmetric_ticks(top: float) -> list[float]:
     """0 and the two largest powers of ten below `top`, of both signs."""
     decade = int(np.floor(np.log10(top)))
-    powers = [10.0**decade, 10.0 ** (decade - 1)]
-    return [-powers[0], -powers[1], 0.0, powers[1], powers[0]]
+    large, small = 10.0**decade, 10.0 ** (decade - 1)
+    return [-large, -small, 0.0, small, large]
 
 
 def _grid(part: pd.DataFrame, table: pd.DataFrame, name: str) -> Any:
@@ -167,12 +158,6 @@ def _boundary(axis: Axes, share: Any) -> None:
     if min(values.shape) > 1 and len(inside) and inside.min() < 0.5 < inside.max():
         x, y = np.arange(values.shape[1]) + 0.5, np.arange(values.shape[0]) + 0.5
         axis.contour(x, y, values, levels=[0.5], colors="black", linewidths=0.9)
-
-
-def _title(axis: Axes, table: pd.DataFrame, panel: Any) -> None:
-    name = str(table["panel_name"].iloc[0])
-    if name:
-        axis.set_title(f"{name} = {_label(panel)}")
 
 
 def _ticks(axis: Axes, table: pd.DataFrame) -> None:
@@ -224,16 +209,6 @@ def caption(table: pd.DataFrame) -> str:
     return text + ("." if runs else "")
 
 
-def write(table: pd.DataFrame, folder: Path, name: str, title: str) -> list[Path]:
-    """folder/NAME.png, .pdf, .csv and .txt from `cells`. Returns their paths."""
-    figure = draw(table)
-    files: dict[str, str | bytes] = {"csv": table.to_csv(index=False), "txt": caption(table) + "\n"}
-    for kind, metadata in (
-        ("png", {"Title": title, "Software": None}),
-        ("pdf", {"Title": title, "CreationDate": None, "ModDate": None}),
-    ):
-        buffer = io.BytesIO()
-        with style():
-            figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-        files[kind] = buffer.getvalue()
-    return [write_atomically(folder / f"{name}.{kind}", data) for kind, data in files.items()]
+def write(table: pd.DataFrame, folder: Path, name: str, title: str) -> FigureFiles:
+    """folder/NAME.png, .pdf, .csv and .txt from `cells`."""
+    return write_figure(draw(table), table, caption(table), folder / name, title)

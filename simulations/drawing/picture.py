@@ -1,17 +1,22 @@
 """How every picture of the project looks: colours that all eyes tell apart, one style, no LaTeX."""
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.verdict.outcome import Outcome
 
+PNG_DPI = 150
 FULL_WIDTH = 7.0  # inches: the text width of a two-column page
 
 # Okabe and Ito (2008): told apart under every common form of colour blindness and in grey.
@@ -92,3 +97,37 @@ def new_figure(
         FigureCanvasAgg(figure)
         axes = figure.subplots(rows, columns, squeeze=False, **subplots)
     return figure, axes
+
+
+class FigureFiles(NamedTuple):
+    """Where the four files of one figure lie."""
+
+    csv: Path
+    txt: Path
+    png: Path
+    pdf: Path
+
+
+def write_figure(
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str
+) -> FigureFiles:
+    """The picture as STEM.pdf and STEM.png, its table as STEM.csv, its caption as STEM.txt.
+
+    All four are made before the first is written, so that a failure leaves earlier files alone.
+    No date enters a file: the same input gives the same bytes.
+    """
+    with style():
+        pdf = _render(figure, "pdf", {"Title": title, "CreationDate": None, "ModDate": None})
+        png = _render(figure, "png", {"Title": title, "Software": None})
+    return FigureFiles(
+        pdf=write_atomically(stem.with_suffix(".pdf"), pdf),
+        png=write_atomically(stem.with_suffix(".png"), png),
+        csv=write_atomically(stem.with_suffix(".csv"), table.to_csv(index=False)),
+        txt=write_atomically(stem.with_suffix(".txt"), caption.strip() + "\n"),
+    )
+
+
+def _render(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=PNG_DPI, metadata=metadata)
+    return buffer.getvalue()

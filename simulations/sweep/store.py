@@ -182,10 +182,8 @@ class Store:
             **provenance(),
         }
         metadata = {"oversmoothing": json.dumps(record, sort_keys=True)}
-        table = pa.concat_tables(map(pq.read_table, self._files())).replace_schema_metadata(
-            metadata
-        )
-        write_atomically(self.table_path, _parquet(table))
+        table = pa.concat_tables(map(pq.read_table, self._files()))
+        write_atomically(self.table_path, _parquet(table.replace_schema_metadata(metadata)))
         shutil.rmtree(self.chunks)
         return self.table_path
 

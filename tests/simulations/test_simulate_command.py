@@ -15,8 +15,8 @@ from oversmoothing.simulations.against_theory.simulate import (
     Configuration,
     log_spaced_depths,
     simulate,
+    words,
 )
-from oversmoothing.simulations.against_theory.summary import words
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 
