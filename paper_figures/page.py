@@ -10,7 +10,8 @@ from pathlib import Path
 from jinja2 import Environment
 
 from oversmoothing.paper_figures import FIGURES
-from oversmoothing.paper_figures.figure_base import Context, FigureFiles, make_figure
+from oversmoothing.paper_figures.figure_base import Context, make_figure
+from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.support.provenance import provenance
 

@@ -58,15 +58,13 @@ def simulate(
         value_options=given,
     )
     result = runs.simulate(configuration, device=device, progress=True)
-    found = {
+    theory = {
         "verdict": result.verdict.to_json_object(),
         "largest_error_of_log_hfc_lfc": json_number(result.largest_error),
         "closed_form_note": result.closed_form_note,
     }
-    said = runs.words(result)
-    write_run(
-        folder / "simulate", configuration.to_json_object(), chosen, result.table, found, said
-    )
+    fields = configuration.to_json_object()
+    write_run(folder / "simulate", fields, chosen, result.table, theory, runs.words(result))
 
 
 # ----------------------------------------------------------------- what the generators declare
