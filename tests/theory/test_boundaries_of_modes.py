@@ -69,6 +69,18 @@ def test_T4_moduli_are_ordered_by_their_midpoints():
     assert modes._top([wide, high, wide]) is high and modes._top([]) is None
 
 
+@pytest.mark.parametrize(("more", "present"), [(0, True), (1, False)])
+def test_T4e_a_mode_is_present_from_the_threshold_on(more, present):
+    """x = (1, s) with mean, or half difference, 2^-(ZERO_BITS + more) of the largest entry."""
+    A = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+    H, pi = [[Fraction(1, 2)]], [Fraction(1, 2)] * 2
+    small = Fraction(2, 2 ** (modes.ZERO_BITS + more))
+    no_mean = modes.mode_content(A, H, [[Fraction(1)], [small - 1]], pi)
+    assert (no_mean.consensus, no_mean.quotient) == (1.5 if present else None, 1.25)
+    flat = modes.mode_content(A, H, [[Fraction(1)], [1 - small]], pi)
+    assert (flat.consensus, flat.quotient) == (1.5, 1.25 if present else None)
+
+
 def test_T4_what_is_below_the_threshold_is_a_complex_zero():
     small = flint.acb_mat(1, 2, [flint.acb(0, 0.25), 0])
     zero = modes._numpy(small, flint.arb(1), flint.arb(0.5))

@@ -9,6 +9,7 @@ import flint
 import numpy as np
 import pytest
 
+from oversmoothing.theory.depth import bounds
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
@@ -283,6 +284,14 @@ def test_T5d_a_defective_H_has_a_depth_by_powers_alone():
 def test_T5d_a_condition_beyond_the_limit_is_refused():
     assert certified_depth(A2, [[0.5, 1e9], [0.0, 0.25]], [[1.0, 2.0], [3.0, 5.0]], 0.1) is None
     assert certified_depth(A2, [[0.5, 1e6], [0.0, 0.25]], [[1.0, 2.0], [3.0, 5.0]], 0.1) is not None
+
+
+def test_T5d_a_condition_equal_to_the_limit_is_refused(monkeypatch):
+    given = A2, [[0.5, 1.0], [0.0, -0.25]], [[1.0, 2.0], [3.0, 6.0]], 1e-3
+    kappa = certified_depth(*given).kappa_H
+    for limit, refused in ((kappa, True), (np.nextafter(kappa, np.inf), False)):
+        monkeypatch.setattr(bounds, "CONDITION_LIMIT", limit)
+        assert (certified_depth(*given) is None) == refused
 
 
 def test_an_orthonormal_basis_for_symmetric_matrices_and_unit_vectors_for_others():

@@ -67,7 +67,7 @@ def eigenbasis(M: Array) -> tuple[Complex, Complex, float]:
 def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> CertifiedDepth | None:
     """L*(eps) in float64 for A [n, n], H [d, d], X0 [n, d] (T5d).
 
-    None where it does not apply: not SMOOTHING, an eigenbasis whose condition exceeds 1e8 (use
+    None where it does not apply: not SMOOTHING, an eigenbasis whose condition reaches 1e8 (use
     `power_depth`), or z^T c_0 = 0 for every dominant left eigenvector z of H. Raises `InputError`
     on illegal input.
     """
