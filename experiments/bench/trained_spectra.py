@@ -16,9 +16,8 @@ from threadpoolctl import threadpool_limits
 from oversmoothing.experiments.bench.benchmark import Row, measurement
 from oversmoothing.experiments.bench.spectra_at_scale import FULL, plain_verdict
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.models.data import real_inputs
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.pictures import Cifar100
+from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.spectra import HeadValues, head_values, spectral_verdicts
 from oversmoothing.theory.support.errors import InputError
@@ -53,7 +52,7 @@ def spectra() -> list[Row]:
     naive = single = ours = 0.0
     equal = close = total = 0
     methods, verdicts, conditions = [], [], []
-    pictures = Cifar100.of(folder, "test", range(count))
+    pictures = cifar100(folder, "test", range(count))
     for batch in stream(model, pictures, batch_size=10):
         maps = [trace.attention for trace in batch.traces if trace.attention is not None]
         A = torch.stack(maps, dim=1).float().flatten(0, 2).numpy()

@@ -83,14 +83,14 @@ class Watch:
         if layer.attention is not layer.block:
             handles.append(layer.attention.register_forward_pre_hook(call, with_kwargs=True))
             handles.append(_before(layer.attention, note("inputs")))
-        elif layer.norm_attention_module is not None and layer.placement == "pre":
-            handles.append(_after(layer.norm_attention_module, note("inputs")))
+        elif layer.norm_attention.module is not None and layer.placement == "pre":
+            handles.append(_after(layer.norm_attention.module, note("inputs")))
         if layer.out is not None:
             handles.append(_after(layer.out, note("output")))
-        if layer.placement == "post" and layer.norm_attention_module is not None:
-            handles.append(_after(layer.norm_attention_module, note("middle")))
-        elif layer.placement == "pre" and layer.norm_ffn_module is not None:
-            handles.append(_before(layer.norm_ffn_module, note("middle")))
+        if layer.placement == "post" and layer.norm_attention.module is not None:
+            handles.append(_after(layer.norm_attention.module, note("middle")))
+        elif layer.placement == "pre" and layer.norm_ffn.module is not None:
+            handles.append(_before(layer.norm_ffn.module, note("middle")))
         handles.append(_after(layer.block, end))
         return handles
 

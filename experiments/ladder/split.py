@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from oversmoothing.experiments.models.data import real_inputs
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.pictures import TEST_IMAGES, Cifar100, PictureFolder
+from oversmoothing.experiments.models.pictures import SPLITS, cifar100, picture_folder, real_inputs
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text
 
@@ -57,20 +56,20 @@ def split_inputs(
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
     if images is not None:
-        folder = PictureFolder.of(images)
+        folder = picture_folder(images)
         pictures = [folder[k] for k in _drawn(random, len(folder), wanted)]
         origin = f"{Path(images).name}, split by the seed"
         return SplitInputs(pictures[:calibration], pictures[first:], origin)
     data = real_inputs(data_dir)
-    train = Cifar100.of(data, "train").indices
+    train = cifar100(data, "train")
     known = np.sort(random.permutation(len(train))[:calibration])
     other = np.random.default_rng([seed, 1])
-    held = np.sort(other.permutation(TEST_IMAGES)[held_out_from : held_out_from + held_out])
+    held = np.sort(other.permutation(SPLITS["test"])[held_out_from : held_out_from + held_out])
     if len(known) < calibration or len(held) < held_out:
         raise InputError("CIFAR-100 has 50,000 train and 10,000 test images: ask for fewer")
     return SplitInputs(
-        list(Cifar100.of(data, "train", known.tolist())),
-        list(Cifar100.of(data, "test", held.tolist())),
+        list(cifar100(data, "train", known.tolist())),
+        list(cifar100(data, "test", held.tolist())),
         "CIFAR-100: calibration from the train images, held out from the test images, by the seed",
     )
 

@@ -92,9 +92,13 @@ def describe(
     weights that are not finite.
     """
     check_finite(module)
-    stack = _blocks(module, blocks)
+    if heads < 1 or (kv_heads or heads) < 1 or heads % (kv_heads or heads):
+        raise InputError(
+            f"{heads} heads and {kv_heads} key-value heads: both at least 1, and the number of "
+            "heads a multiple"
+        )
     layers = []
-    for number, block in enumerate(stack):
+    for number, block in enumerate(_blocks(module, blocks)):
         where = f"block {number}"
         weights = _heads(block, where, (q, k, v, out), heads, kv_heads or heads, fused)
         width = weights.W_V.shape[1]
@@ -109,8 +113,6 @@ def describe(
                 block=block,
                 attention=part(block, parent, where),
                 out=part(block, out, where),
-                norm_attention_module=_optional(block, norm_attention, where),
-                norm_ffn_module=_optional(block, norm_ffn, where),
                 scaling=scaling(block) if callable(scaling) else scaling,
                 rotate=rotate,
                 bias=bias,
@@ -150,14 +152,9 @@ def part(block: nn.Module, name: str, where: str) -> nn.Module:
         raise InputError(f"{where} has no part '{name}'; its parts are: {names}") from error
 
 
-def _optional(block: nn.Module, name: str | None, where: str) -> nn.Module | None:
-    return None if name is None else part(block, name, where)
-
-
 def _blocks(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Module]:
     if isinstance(blocks, str):
-        found = part(module, blocks, f"the module {type(module).__name__}")
-        stack = list(found.children())
+        stack = list(part(module, blocks, f"the module {type(module).__name__}").children())
     else:
         stack = list(blocks)
     if not stack:
@@ -173,24 +170,19 @@ def _heads(
     kv_heads: int,
     fused: Fused,
 ) -> Heads:
-    q, k, v, out = names
-    if heads < 1 or kv_heads < 1 or heads % kv_heads:
-        raise InputError(
-            f"{heads} heads and {kv_heads} key-value heads: both at least 1, and the number of "
-            "heads a multiple"
-        )
-    if q == k == v:
-        weight, bias = columns(part(block, q, where), f"{where}, '{q}'")
-        triples = fused_parts(weight, bias, heads, kv_heads, fused, f"{where}, '{q}'")
+    *qkv, out = ((f"{where}, '{name}'", part(block, name, where)) for name in names)
+    if len(set(names[:3])) == 1:
+        fused_name, projection = qkv[0]
+        weight, bias = columns(projection, fused_name)
+        triples = fused_parts(weight, bias, heads, kv_heads, fused, fused_name)
     else:
-        triples = [columns(part(block, each, where), f"{where}, '{each}'") for each in (q, k, v)]
-    output = columns(part(block, out, where), f"{where}, '{out}'")
-    return head_weights(triples, output, heads, kv_heads, where)
+        triples = [columns(projection, name) for name, projection in qkv]
+    return head_weights(triples, columns(out[1], out[0]), heads, kv_heads, where)
 
 
 def _norm(block: nn.Module, where: str, name: str | None, width: int) -> Norm:
     if name is None:
-        return Norm("none", torch.ones(width), None, 0.0)
+        return Norm("none", torch.ones(width))
     return recognise_norm(part(block, name, where), width, f"{where}, '{name}'")
 
 

@@ -8,6 +8,7 @@ project's own ViT. Whether a model that fits these names also computes what they
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -87,34 +88,24 @@ def from_module(module: nn.Module, name: str | None = None, **settings: Any) -> 
         )
     first = stack[0].get_submodule(family.attention)
     heads = _number(config, first, ("num_attention_heads", "n_head", "num_heads"))
-    kv_heads = _number(config, first, ("num_key_value_heads",), heads)
     images = family.modality == "vision"
     tokenizer = settings.pop("tokenizer", None)
-    hugging_face = config is not None
     notes = []
     if images and not {"mean", "std"} <= set(settings):
         notes.append("the source states no pixel statistics: mean and std 0.5 are used")
+    names = {name: value for name, value in vars(family).items() if name != "label"}
+    causal = getattr(first, "is_causal", getattr(config, "is_decoder", family.causal))
     return describe(
         module,
         blocks=stack,
-        q=family.q,
-        k=family.k,
-        v=family.v,
-        out=family.out,
+        **names | {"causal": bool(causal)},
         heads=heads,
-        kv_heads=kv_heads,
-        norm_attention=family.norm_attention,
-        norm_ffn=family.norm_ffn,
-        ffn=family.ffn,
-        attention=family.attention,
-        placement=family.placement,
+        kv_heads=_number(config, first, ("num_key_value_heads",), heads),
         scaling=lambda block: getattr(block.get_submodule(family.attention), "scaling", None),
         rotate=rotary,
         bias=attention_mask,
-        causal=bool(getattr(first, "is_causal", getattr(config, "is_decoder", family.causal))),
         cls=_has_cls(module) if images else not family.causal,
-        modality="vision" if images else "text",
-        run=_run(module, images, family.causal) if hugging_face else module,
+        run=module if config is None else _run(module, images, family.causal),
         prepare=Images.of(module, **settings) if images else Texts.of(module, tokenizer),
         classes=_classes(module),
         name=name,
@@ -146,11 +137,10 @@ def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
 
 
 def _number(config: Any, attention: nn.Module, names: tuple[str, ...], default: int = 0) -> int:
-    for name in names:
-        for place in (attention, config):
-            value = getattr(place, name, None)
-            if isinstance(value, int):
-                return value
+    for name, place in product(names, (attention, config)):
+        value = getattr(place, name, None)
+        if isinstance(value, int):
+            return value
     if default:
         return default
     raise InputError(
@@ -164,11 +154,8 @@ def _has_cls(module: nn.Module) -> bool:
 
 
 def _classes(module: nn.Module) -> int | None:
-    for name in ("classifier", "head"):
-        found = getattr(module, name, None)
-        if isinstance(found, nn.Linear):
-            return found.out_features
-    return None
+    heads = (getattr(module, name, None) for name in ("classifier", "head"))
+    return next((head.out_features for head in heads if isinstance(head, nn.Linear)), None)
 
 
 def _run(module: nn.Module, images: bool, decoder: bool) -> Callable[[Any], Any]:
@@ -176,9 +163,9 @@ def _run(module: nn.Module, images: bool, decoder: bool) -> Callable[[Any], Any]
     extra = {"use_cache": False} if decoder else {}
 
     def run(batch: Any) -> Any:
-        if isinstance(batch, Mapping):
-            return module(**batch, **extra)
-        return module(**{"pixel_values" if images else "input_ids": batch}, **extra)
+        if not isinstance(batch, Mapping):
+            batch = {"pixel_values" if images else "input_ids": batch}
+        return module(**batch, **extra)
 
     return run
 
@@ -218,8 +205,7 @@ def _own_vit(module: ViT, name: str | None) -> Model:
     """The project's own ViT: heads share one H and are averaged, so that each head of the sum has
     W_V = H^T / heads, W_O = 1 and r = d. H is float64, as its spectrum is taken."""
     check_finite(module)
-    shape = module.shape
-    d, heads = shape.width, shape.heads
+    d, heads = module.shape.width, module.shape.heads
     layers = []
     for number, (layer, H) in enumerate(
         zip(module.stack(), module.value_projections(), strict=True)
@@ -227,22 +213,17 @@ def _own_vit(module: ViT, name: str | None) -> Model:
         device = layer.query_key.weight.device
         both = layer.query_key.weight.detach().T.reshape(d, 2, heads, d // heads)
         W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
+        W_V = (H.mT / heads).expand(heads, d, d).to(device)
+        W_O = torch.eye(d, dtype=H.dtype, device=device).expand(heads, d, d)
         layers.append(
             Layer(
-                heads=Heads(
-                    W_Q,
-                    W_K,
-                    (H.mT / heads).expand(heads, d, d).to(device),
-                    torch.eye(d, dtype=H.dtype, device=device).expand(heads, d, d),
-                ),
+                heads=Heads(W_Q, W_K, W_V, W_O),
                 norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
                 norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
                 placement="pre",
                 ffn=layer.ffn,
                 block=layer,
                 attention=layer,
-                norm_attention_module=layer.norm_attention,
-                norm_ffn_module=layer.norm_ffn,
                 scaling=(d // heads) ** -0.5,
             )
         )
@@ -255,6 +236,6 @@ def _own_vit(module: ViT, name: str | None) -> Model:
         cls=True,
         causal=False,
         run=module,
-        prepare=GreyImages(shape.image_size),
-        classes=shape.classes,
+        prepare=GreyImages(module.shape.image_size),
+        classes=module.shape.classes,
     )

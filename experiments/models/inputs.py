@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,43 @@ def stacked(inputs: list[Any]) -> Tensor:
     return torch.stack(inputs)
 
 
-class _Pixels(ABC):
-    """PIL images, or pixels of the right shape as tensors -> a batch of pixels."""
+@dataclass(frozen=True)
+class Images:
+    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32: RGB, the whole
+    picture resized (bicubic), then (value in [0, 1] - mean) / std. Nothing is cropped, also where
+    the model's own settings would."""
+
+    size: int
+    mean: tuple[float, ...] = HALF
+    std: tuple[float, ...] = HALF
+
+    @classmethod
+    def of(
+        cls,
+        module: nn.Module,
+        *,
+        mean: tuple[float, ...] | None = None,
+        std: tuple[float, ...] | None = None,
+    ) -> Images:
+        """As a module in memory says; mean and std, where nothing says, are 0.5."""
+        found = getattr(module, "image_size", None)
+        found = found or getattr(getattr(module, "config", None), "image_size", None)
+        if isinstance(found, tuple | list) and len(set(found)) == 1:
+            found = found[0]
+        if not isinstance(found, int):
+            raise InputError(f"the model reads images of size {found}: only squares are understood")
+        return cls(found, tuple(mean or HALF), tuple(std or HALF))
 
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, ...]:
         """Of the pixels of one image."""
+        return 3, self.size, self.size
 
-    @abstractmethod
     def pixels(self, image: Image.Image) -> Tensor:
         """One image in `shape`, float32."""
+        rgb = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BICUBIC)
+        values = (np.asarray(rgb, dtype=np.float64) / WHITE - self.mean) / self.std
+        return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
 
     def check(self, batch: Any) -> Any:
         """The batch of pixels, when its shape is what the model reads."""
@@ -71,48 +96,9 @@ class _Pixels(ABC):
 
 
 @dataclass(frozen=True)
-class Images(_Pixels):
-    """PIL images -> pixels [m, 3, size, size] float32: RGB, the whole picture resized (bicubic),
-    then (value in [0, 1] - mean) / std. Nothing is cropped, also where the model's own settings
-    would."""
-
-    size: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-    @classmethod
-    def of(
-        cls,
-        module: nn.Module,
-        *,
-        mean: tuple[float, ...] | None = None,
-        std: tuple[float, ...] | None = None,
-    ) -> Images:
-        """As a module in memory says; mean and std, where nothing says, are 0.5."""
-        found = getattr(module, "image_size", None)
-        found = found or getattr(getattr(module, "config", None), "image_size", None)
-        if isinstance(found, tuple | list) and len(set(found)) == 1:
-            found = found[0]
-        if not isinstance(found, int):
-            raise InputError(f"the model reads images of size {found}: only squares are understood")
-        return cls(found, tuple(mean or HALF), tuple(std or HALF))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return 3, self.size, self.size
-
-    def pixels(self, image: Image.Image) -> Tensor:
-        rgb = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BICUBIC)
-        values = (np.asarray(rgb, dtype=np.float64) / WHITE - self.mean) / self.std
-        return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
-
-
-@dataclass(frozen=True)
-class GreyImages(_Pixels):
+class GreyImages(Images):
     """What the project's own ViT reads: greys of its exact size, [m, size, size] float32; bright is
     ink (255 -> 1, 0 -> -1), as on the digits' own black ground. Nothing is resized."""
-
-    size: int
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,33 +117,20 @@ class GreyImages(_Pixels):
 class Texts:
     """Strings -> {input_ids, attention_mask} [m, n], padded on the right to the longest.
 
-    The tokenizer is loaded at the first use: token ids need none.
+    tokenizer: a callable of the Hugging Face kind, or a function without arguments that loads one
+    at the first use: token ids need none.
     """
 
     vocabulary: int | None
     longest: int | None
-    load: Callable[[], Any] | None
-    _tokenizer: Any = field(default=None, repr=False)
+    tokenizer: Any
 
     @classmethod
     def of(cls, module: nn.Module, tokenizer: Any = None) -> Texts:
-        """As the module's config says. tokenizer: a callable of the Hugging Face kind, or a
-        function without arguments that loads one."""
+        """As the module's config says."""
         config = getattr(module, "config", None)
         longest = getattr(config, "max_position_embeddings", None)
-        ready = tokenizer is not None and hasattr(tokenizer, "convert_ids_to_tokens")
-        return cls(
-            getattr(config, "vocab_size", None),
-            longest,
-            None if ready else tokenizer,
-            tokenizer if ready else None,
-        )
-
-    def __call__(self, texts: list[Any]) -> dict[str, Tensor]:
-        if texts and all(isinstance(each, Tensor) for each in texts):
-            ids = self.check(stacked(texts))
-            return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-        return self._encode(texts)
+        return cls(getattr(config, "vocab_size", None), longest, tokenizer)
 
     def check(self, batch: Any) -> Any:
         """The batch of token ids, when they and their length are what the model reads."""
@@ -183,22 +156,25 @@ class Texts:
             )
         return batch
 
-    def _encode(self, texts: list[Any]) -> dict[str, Tensor]:
+    def __call__(self, texts: list[Any]) -> dict[str, Tensor]:
+        if texts and all(isinstance(each, Tensor) for each in texts):
+            ids = self.check(stacked(texts))
+            return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if not texts or not all(isinstance(each, str) and each for each in texts):
             raise InputError("the model reads text: give a list of strings, none of them empty")
-        if self._tokenizer is None:
-            if self.load is None:
-                raise InputError(
-                    "this model came without a tokenizer: give open_model(..., tokenizer=), or "
-                    "token ids as a tensor [m, n]"
-                )
-            self._tokenizer = self.load()
-        encoded = [self._tokenizer(text)["input_ids"] for text in texts]
+        if self.tokenizer is None:
+            raise InputError(
+                "this model came without a tokenizer: give open_model(..., tokenizer=), or "
+                "token ids as a tensor [m, n]"
+            )
+        if not hasattr(self.tokenizer, "convert_ids_to_tokens"):
+            self.tokenizer = self.tokenizer()
+        encoded = [self.tokenizer(text)["input_ids"] for text in texts]
         if not all(encoded):
             raise InputError("a text has no tokens: give longer strings")
         rows = [torch.tensor(each) for each in encoded]
         # Padding is masked and left out: any known id serves.
-        padding = getattr(self._tokenizer, "pad_token_id", None) or 0
+        padding = getattr(self.tokenizer, "pad_token_id", None) or 0
         ids = pad_sequence(rows, batch_first=True, padding_value=padding)
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
         checked: dict[str, Tensor] = self.check({"input_ids": ids, "attention_mask": mask})

@@ -25,12 +25,16 @@ Bias = Callable[[Mapping[str, Any]], Tensor | None]
 
 @dataclass(frozen=True)
 class Norm:
-    """LayerNorm (kind 'layer'), RMSNorm ('rms') or none ('none'); gain [d], shift [d] or None."""
+    """LayerNorm (kind 'layer'), RMSNorm ('rms') or none ('none'); gain [d], shift [d] or None.
+
+    `module`, for hooks, is the norm itself where there is one.
+    """
 
     kind: Literal["layer", "rms", "none"]
     gain: Tensor
-    shift: Tensor | None
-    eps: float
+    shift: Tensor | None = None
+    eps: float = 0.0
+    module: nn.Module | None = None
 
     def __call__(self, X: Tensor) -> Tensor:
         """N(X) for X [..., d], in the dtype of X; half precision is computed in float32."""
@@ -126,8 +130,6 @@ class Layer:
     block: nn.Module
     attention: nn.Module
     out: nn.Module | None = None
-    norm_attention_module: nn.Module | None = None
-    norm_ffn_module: nn.Module | None = None
     scaling: float | None = None
     rotate: Rotate | None = None
     bias: Bias | None = None

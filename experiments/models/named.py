@@ -5,8 +5,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.experiments.models.data import real_inputs
+from oversmoothing.experiments.digits.config import VARIANTS, default_config
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.models.inputs import GreyImages
 from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.pictures import named_pictures, photographs, real_inputs
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text
@@ -27,10 +32,6 @@ def named_model(
     results: where runs of the digits models lie; seed: of the run. Raises `InputError` where there
     is none, and says which command trains it.
     """
-    from oversmoothing.experiments.digits.config import VARIANTS, default_config
-    from oversmoothing.experiments.digits.training import trained
-    from oversmoothing.experiments.models.sources import open_model
-
     chosen = choose_device(device)
     if name in VARIANTS:
         config = default_config(name, seed)
@@ -39,19 +40,18 @@ def named_model(
                 f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
                 f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
             )
-        return open_model(trained(config, results, device=chosen).model, device=chosen).renamed(
-            name
-        )
+        found = open_model(trained(config, results, device=chosen).model, device=chosen)
+        return found.renamed(name)
     source = within(name, data_dir)
-    if source != name:
-        return open_model(Path(source), device=chosen).renamed(name)
-    if not Path(name).exists() and "/" not in name:
+    if Path(source).exists():
+        shown = Path(name).name if source == name else name
+        return open_model(Path(source), device=chosen).renamed(shown)
+    if "/" not in name:
         raise InputError(
             f"there is no model '{name}': give one of {', '.join(VARIANTS)}, the folder of a run "
             "or of a model, or owner/model on the Hugging Face hub"
         )
-    found = open_model(name, device=chosen)
-    return found.renamed(Path(name).name) if Path(name).exists() else found
+    return open_model(name, device=chosen)
 
 
 def named_inputs(
@@ -82,16 +82,6 @@ def named_inputs(
             f"the model '{model.name}' reads images, not text: leave --text out, or give "
             "--images DIR"
         )
-    return _images(model, images, count, data_dir, quiet)
-
-
-def _images(
-    model: Model, images: str | None, count: int | None, data_dir: Path | None, quiet: bool
-) -> Any:
-    from oversmoothing.experiments.digits.images import digits
-    from oversmoothing.experiments.models.inputs import GreyImages
-    from oversmoothing.experiments.models.pictures import named_pictures, photographs
-
     if images is not None:
         return named_pictures(images, count, data_dir)
     if isinstance(model.prepare, GreyImages):

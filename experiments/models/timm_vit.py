@@ -4,6 +4,7 @@ Checkpoints of this kind are one file without a config. Everything but the numbe
 from the shapes; heads of width 64 are the rule of these models, and heads= overrides it.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from math import isqrt
 
@@ -33,36 +34,17 @@ class Attention(nn.Module):
         return answer
 
 
-class Mlp(nn.Module):
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.fc2(functional.gelu(self.fc1(x)))
-        return answer
-
-
 class Block(nn.Module):
     def __init__(self, width: int, heads: int, hidden: int, bias: bool) -> None:
         super().__init__()
         self.norm1, self.norm2 = (nn.LayerNorm(width, eps=EPS) for _ in range(2))
         self.attn = Attention(width, heads, bias)
-        self.mlp = Mlp(width, hidden)
+        parts = {"fc1": nn.Linear(width, hidden), "act": nn.GELU(), "fc2": nn.Linear(hidden, width)}
+        self.mlp = nn.Sequential(OrderedDict(parts))
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attn(self.norm1(x))
         answer: Tensor = x + self.mlp(self.norm2(x))
-        return answer
-
-
-class PatchEmbed(nn.Module):
-    def __init__(self, width: int, channels: int, patch: int) -> None:
-        super().__init__()
-        self.proj = nn.Conv2d(channels, width, patch, patch)
-
-    def forward(self, pixels: Tensor) -> Tensor:
-        answer: Tensor = self.proj(pixels).flatten(2).mT
         return answer
 
 
@@ -76,7 +58,8 @@ class TimmViT(nn.Module):
         super().__init__()
         self.image_size = image_size
         tokens = (image_size // patch) ** 2 + 1
-        self.patch_embed = PatchEmbed(width, channels, patch)
+        cut = {"proj": nn.Conv2d(channels, width, patch, patch), "flat": nn.Flatten(2)}
+        self.patch_embed = nn.Sequential(OrderedDict(cut))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, tokens, width))
         self.blocks = nn.ModuleList(Block(width, heads, hidden, bias) for _ in range(depth))
@@ -84,7 +67,7 @@ class TimmViT(nn.Module):
         self.head = nn.Linear(width, classes) if classes else nn.Identity()
 
     def forward(self, pixels: Tensor) -> Tensor:
-        x = self.patch_embed(pixels)
+        x = self.patch_embed(pixels).mT
         x = torch.cat([self.cls_token.expand(len(x), -1, -1), x], 1) + self.pos_embed
         for block in self.blocks:
             x = block(x)

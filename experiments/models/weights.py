@@ -103,7 +103,7 @@ def recognise_norm(module: nn.Module, width: int, where: str) -> Norm:
     any other form.
     """
     if isinstance(module, nn.Identity):
-        return Norm("none", torch.ones(width), None, 0.0)
+        return Norm("none", torch.ones(width), module=module)
     weight, shift = getattr(module, "weight", None), getattr(module, "bias", None)
     parameter = next(module.parameters(), torch.ones(()))
     found = next((getattr(module, name) for name in _EPSILONS if hasattr(module, name)), None)
@@ -120,7 +120,7 @@ def recognise_norm(module: nn.Module, width: int, where: str) -> Norm:
         tolerance = 32 * max(torch.finfo(each).eps for each in (parameter.dtype, torch.float32))
         for kind in ("layer", "rms"):
             for gain in gains:
-                norm = Norm(kind, gain, bias, eps)
+                norm = Norm(kind, gain, bias, eps, module)
                 error = (norm(tokens).float() - expected).abs().max()
                 if error <= tolerance * (1 + expected.abs().max()):
                     return norm

@@ -26,7 +26,7 @@ def bench(
     --report writes the table with its provenance as JSON.
     """
     from oversmoothing.experiments.bench import running
-    from oversmoothing.experiments.models.data import VARIABLE, real_inputs
+    from oversmoothing.experiments.models.pictures import VARIABLE, real_inputs
     from oversmoothing.simulations.engine.inputs import choose_device
     from oversmoothing.theory.support.files import to_json, write_atomically
 

@@ -18,7 +18,7 @@ from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import CONVENTIONS, Report
 from oversmoothing.experiments.models.inputs import GreyImages
-from oversmoothing.experiments.models.pictures import PictureFolder
+from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.errors import InputError
@@ -142,7 +142,7 @@ def save(path: Path, values: np.ndarray) -> None:
 
 def pixels_of(folder: Path) -> torch.Tensor:
     """What the project's own ViT reads of a folder of image files."""
-    return GreyImages(8)(list(PictureFolder.of(folder)))
+    return GreyImages(8)(list(picture_folder(folder)))
 
 
 def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:

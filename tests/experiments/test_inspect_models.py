@@ -16,7 +16,7 @@ from oversmoothing import main
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.pictures import Cifar100, PictureFolder
+from oversmoothing.experiments.models.pictures import cifar100, picture_folder
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.errors import InputError
@@ -190,35 +190,35 @@ def test_pictures_are_read_lazily_and_in_order(tmp_path: Path) -> None:
     for k in (2, 0, 1):
         Image.new("RGB", (4, 4), (k, 0, 0)).save(tmp_path / f"{k}.png")
     (tmp_path / "3.png").write_text("no image")
-    pictures = PictureFolder.of(tmp_path, 4)
+    pictures = picture_folder(tmp_path, 4)
     assert [image.getpixel((0, 0)) for image in pictures[:3]] == [(k, 0, 0) for k in range(3)]
     with pytest.raises(InputError, match="not an image"):
         pictures[3]
     with pytest.raises(IndexError):
         pictures[4]
-    assert len(PictureFolder.of(tmp_path, 2)) == 2
+    assert len(picture_folder(tmp_path, 2)) == 2
 
 
 def test_cifar_100_refuses_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no folder was named"):
-        Cifar100.of(None)
+        cifar100(None)
     with pytest.raises(InputError, match="holds no cifar100"):
-        Cifar100.of(tmp_path)
+        cifar100(tmp_path)
     (tmp_path / "cifar100").mkdir()
     with pytest.raises(InputError, match="splits train and test"):
-        Cifar100.of(tmp_path, "validation")
+        cifar100(tmp_path, "validation")
     with pytest.raises(InputError, match="numbered 0 to 9999"):
-        Cifar100.of(tmp_path, "test", [10_000])
+        cifar100(tmp_path, "test", [10_000])
     with pytest.raises(InputError, match="a shard is missing"):
-        Cifar100.of(tmp_path, "test", [0])[0]
+        cifar100(tmp_path, "test", [0])[0]
     (tmp_path / "cifar100" / "test-0.parquet").write_bytes(b"PAR1 cut short")
     with pytest.raises(InputError, match="cannot be read"):
-        Cifar100.of(tmp_path, "test", [0])[0]
+        cifar100(tmp_path, "test", [0])[0]
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
 def test_cifar_100_is_whole() -> None:
     assert DATA is not None
-    test, train = (Cifar100.of(Path(DATA), split) for split in ("test", "train"))
+    test, train = (cifar100(Path(DATA), split) for split in ("test", "train"))
     assert (len(test), len(train)) == (10_000, 50_000)
     assert test[9_999].size == train[0].size == (32, 32)

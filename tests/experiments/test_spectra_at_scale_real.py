@@ -9,8 +9,7 @@ import torch
 from oversmoothing.experiments.bench.spectra_at_scale import plain_verdict
 from oversmoothing.experiments.bench.trained_spectra import MODEL, own_heads
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.data import real_inputs
-from oversmoothing.experiments.models.pictures import Cifar100
+from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1.table import readings_of
 from oversmoothing.simulations.spectra import spectral_verdicts
@@ -23,7 +22,7 @@ def test_every_verdict_on_a_trained_model_is_that_of_all_pairs() -> None:
     assert FOLDER is not None
     model = open_model(FOLDER / MODEL, dtype=torch.float64)
     heads = own_heads(model)
-    traces = extract(model, list(Cifar100.of(FOLDER, "test", [0]))).traces
+    traces = extract(model, list(cifar100(FOLDER, "test", [0]))).traces
     A = torch.cat([trace.attention[0] for trace in traces]).numpy()  # type: ignore[index]
     found = spectral_verdicts(A.astype(np.float32), heads, np.arange(len(heads)))
     values = np.linalg.eigvals(A / A.sum(axis=-1, keepdims=True))
@@ -37,7 +36,7 @@ def test_a_head_of_a_trained_model_can_tie_by_its_zeros_in_E1() -> None:
     """Some heads exceed modulus 1 nowhere; the mean over heads with the whole H never ties."""
     assert FOLDER is not None
     table = readings_of(
-        {"DeiT-Ti": FOLDER / MODEL}, list(Cifar100.of(FOLDER, "test", [0])), ["E1", "E2"]
+        {"DeiT-Ti": FOLDER / MODEL}, list(cifar100(FOLDER, "test", [0])), ["E1", "E2"]
     )
     tie = table[table["class"] == "tie"].set_index("reading")["count"]
     assert tie["E1"] > 0 and tie["E2"] == 0
