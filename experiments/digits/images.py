@@ -79,28 +79,21 @@ def digits() -> Digits:
     return Digits(part(train), part(validation), part(test))
 
 
-@dataclass(frozen=True)
-class Reach:
-    """How far augmentation goes: `shift` in pixels, `rotation` in degrees, `zoom` as a share."""
-
-    shift: float
-    rotation: float
-    zoom: float
-
-
-def augmented(pixels: Tensor, reach: Reach, generator: torch.Generator) -> Tensor:
+def augmented(
+    pixels: Tensor, generator: torch.Generator, *, shift: float, rotation: float, zoom: float
+) -> Tensor:
     """Each image shifted, rotated and scaled at random, bilinearly, the background moving in.
 
-    `pixels` [m, s, s] -> [m, s, s]; each quantity is uniform within its reach, drawn from
-    `generator` (on the CPU) alone.
+    `pixels` [m, s, s] -> [m, s, s]; each quantity is uniform within its reach, `shift` in pixels,
+    `rotation` in degrees, `zoom` as a share, drawn from `generator` (on the CPU) alone.
     """
     m, size, _ = pixels.shape
     draw = 2 * torch.rand(4, m, generator=generator) - 1
-    angle = draw[0] * math.radians(reach.rotation)
-    zoom = 1 + draw[1] * reach.zoom
+    angle = draw[0] * math.radians(rotation)
+    scale = 1 + draw[1] * zoom
     # affine_grid measures in half-widths of the image.
-    move = draw[2:] * reach.shift * 2 / size
-    cosine, sine = zoom * angle.cos(), zoom * angle.sin()
+    move = draw[2:] * shift * 2 / size
+    cosine, sine = scale * angle.cos(), scale * angle.sin()
     rows = torch.stack([cosine, -sine, move[0], sine, cosine, move[1]], dim=-1).view(m, 2, 3)
     grid = functional.affine_grid(rows.to(pixels.device), [m, 1, size, size], align_corners=False)
     # Outside the image grid_sample reads 0: sampled is the ink above the background, pixel + 1.

@@ -7,7 +7,8 @@ free matrix Theta: ViT+ takes +psi^2 (T2: consensus wins for every A), ViT- take
 no guarantee by itself: the experiments count where it leaves the safe interval, nothing is clipped.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -22,23 +23,11 @@ def orthogonal_factor(theta: Tensor) -> Tensor:
     every invertible theta.
     """
     q, r = torch.linalg.qr(theta)
-    signs = torch.where(r.diagonal() < 0, -torch.ones_like(r[0]), torch.ones_like(r[0]))
-    fixed: Tensor = q * signs
+    fixed: Tensor = q * torch.where(r.diagonal() < 0, -1.0, 1.0).to(q)
     return fixed
 
 
-class ValueProjection(nn.Module, ABC):
-    """H [d, d] in the parameters' dtype, from `forward()`."""
-
-    @abstractmethod
-    def forward(self) -> Tensor: ...
-
-    @abstractmethod
-    def initialise(self, scale: float, generator: torch.Generator) -> None:
-        """Draw the parameters so that the spectrum of H lies within about `scale` of zero."""
-
-
-class FreeProjection(ValueProjection):
+class FreeProjection(nn.Module):
     """Any real d x d matrix: the ordinary model."""
 
     def __init__(self, width: int) -> None:
@@ -50,13 +39,13 @@ class FreeProjection(ValueProjection):
 
     @torch.no_grad()
     def initialise(self, scale: float, generator: torch.Generator) -> None:
+        """The spectrum of H lies within about `scale` of zero."""
         # A Gaussian matrix of variance scale^2 / d fills the disc of radius `scale` (circular law).
-        width = self.weight.shape[0]
-        draw = torch.randn(width, width, generator=generator)
-        self.weight.copy_(draw * (scale / width**0.5))
+        width = len(self.weight)
+        self.weight.copy_(torch.randn(width, width, generator=generator) * (scale / width**0.5))
 
 
-class SignedProjection(ValueProjection):
+class SignedProjection(nn.Module):
     """H = Q diag(sign psi^2) Q^T, Q = QR(Theta): symmetric, all eigenvalues of one sign."""
 
     def __init__(self, width: int, sign: int) -> None:
@@ -77,15 +66,21 @@ class SignedProjection(ValueProjection):
 
     @torch.no_grad()
     def initialise(self, scale: float, generator: torch.Generator) -> None:
-        # Training is unstable when |eigenvalues| start too large, and psi = 0 has no gradient:
-        # psi^2 is uniform in [scale / 10, scale].
-        width = self.psi.shape[0]
+        """psi^2 is uniform in [scale / 10, scale]: training is unstable when |eigenvalues| start
+        too large, and psi = 0 has no gradient."""
+        width = len(self.psi)
         self.theta.copy_(torch.randn(width, width, generator=generator))
         draw = torch.rand(width, generator=generator)
         self.psi.copy_((scale * (0.1 + 0.9 * draw)).sqrt())
 
 
-FORMS = ("free", "plus", "minus")
+# H [d, d] in the parameters' dtype, from `forward()`.
+ValueProjection = FreeProjection | SignedProjection
+FORMS: dict[str, Callable[[int], ValueProjection]] = {
+    "free": FreeProjection,
+    "plus": partial(SignedProjection, sign=+1),
+    "minus": partial(SignedProjection, sign=-1),
+}
 
 
 def value_projection(form: str, width: int) -> ValueProjection:
@@ -93,10 +88,6 @@ def value_projection(form: str, width: int) -> ValueProjection:
 
     Raises `InputError` for an unknown form.
     """
-    if form == "free":
-        return FreeProjection(width)
-    if form == "plus":
-        return SignedProjection(width, +1)
-    if form == "minus":
-        return SignedProjection(width, -1)
-    raise InputError(f"unknown form of H '{form}': choose one of {', '.join(FORMS)}")
+    if form not in FORMS:
+        raise InputError(f"unknown form of H '{form}': choose one of {', '.join(FORMS)}")
+    return FORMS[form](width)

@@ -89,13 +89,17 @@ def load_run(folder: Path) -> StoredRun:
     """
     if not folder.is_dir():
         raise InputError(f"there is no run folder '{folder}': train first, or mend the path")
-    manifest = _manifest(folder)
     contents = {}
-    for name in FILES:
+    for name in (MANIFEST, *FILES):
         try:
             contents[name] = (folder / name).read_bytes()
         except OSError as error:
             raise _damaged(folder, f"{name} cannot be read ({error.strerror})") from error
+    try:
+        manifest = dict(json.loads(contents[MANIFEST]))
+    except (TypeError, ValueError) as error:
+        raise _damaged(folder, f"{MANIFEST} is not a JSON object") from error
+    for name in FILES:
         if hashlib.sha256(contents[name]).hexdigest() != manifest.get(name):
             raise _damaged(folder, f"{name} is not the file that was written")
     try:
@@ -109,18 +113,6 @@ def load_run(folder: Path) -> StoredRun:
         log=pd.read_csv(io.BytesIO(contents["log.csv"])),
         metrics=json.loads(contents["metrics.json"]),
     )
-
-
-def _manifest(folder: Path) -> dict[str, str]:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise _damaged(folder, f"{MANIFEST} cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise _damaged(folder, f"{MANIFEST} is not JSON") from error
-    if not isinstance(manifest, dict):
-        raise _damaged(folder, f"{MANIFEST} is not a JSON object")
-    return manifest
 
 
 def _damaged(folder: Path, what: str) -> InputError:

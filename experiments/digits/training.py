@@ -23,7 +23,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.images import Digits, Images, Reach, augmented, digits
+from oversmoothing.experiments.digits.images import Digits, Images, augmented, digits
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
 from oversmoothing.experiments.threads import one_thread
@@ -100,9 +100,11 @@ def train(
     data = digits()
     on_device = Digits(data.train.to(device), data.validation.to(device), data.test.to(device))
     model = new_model(config).to(device)
-    best, rows = _Best(), _log_rows(model, config, on_device, 0, math.nan)
-    if config.epochs == 0:
-        best.offer(model, rows, 0)
+    rows = _log_rows(model, config, on_device, 0, math.nan)
+    # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
+    # accuracies. The untrained model is no candidate.
+    lowest, selected = math.inf, 0
+    weights: Any = None if config.epochs else model.state_dict()
     for epoch, loss in _epochs(model, config, on_device.train, progress):
         if not math.isfinite(loss):
             raise InputError(
@@ -111,16 +113,18 @@ def train(
             )
         if epoch % config.log_every == 0 or epoch == config.epochs:
             new = _log_rows(model, config, on_device, epoch, loss)
-            best.offer(model, new, epoch)
+            if new[0]["validation_loss"] < lowest:
+                lowest, selected = new[0]["validation_loss"], epoch
+                weights = copy.deepcopy(model.state_dict())
             rows += new
-    model.load_state_dict(best.weights)
+    model.load_state_dict(weights)
     model.eval()
     _, validation_correct = score(model, on_device.validation)
     _, correct = score(model, on_device.test)
     accuracy = correct / len(data.test)
     metrics = {
         "variant": config.variant,
-        "selected_epoch": best.epoch,
+        "selected_epoch": selected,
         "validation_accuracy": validation_correct / len(data.validation),
         "validation_count": len(data.validation),
         "test_accuracy": accuracy,
@@ -174,19 +178,13 @@ def dominance_by_layer(model: ViT, pixels: Tensor) -> list[LayerDominance]:
 def _epochs(model: ViT, config: TrainConfig, images: Images, progress: bool) -> Any:
     """Train epoch by epoch; yields (epoch from 1, mean training loss of the epoch)."""
     order = generator(config.seed, "order")
-    reach = Reach(config.shift, config.rotation, config.zoom)
+    reach = config.model_dump(include={"shift", "rotation", "zoom"})
     augmentation = generator(config.seed, "augmentation")
     optimizer = _optimizer(model, config)
     per_epoch = len(images) // config.batch_size
     steps = config.epochs * per_epoch
-    bar = tqdm(
-        total=steps,
-        desc=config.variant,
-        unit="step",
-        file=sys.stderr,
-        disable=None if progress else True,
-    )
-    with bar:
+    quiet = None if progress else True
+    with tqdm(total=steps, desc=config.variant, unit="step", file=sys.stderr, disable=quiet) as bar:
         for epoch in range(1, config.epochs + 1):
             model.train()
             total = torch.zeros((), device=images.pixels.device)
@@ -195,7 +193,7 @@ def _epochs(model: ViT, config: TrainConfig, images: Images, progress: bool) -> 
                 for group in optimizer.param_groups:
                     group["lr"] = learning_rate(config, step, steps)
                 batch = batch.to(images.pixels.device)
-                pixels = augmented(images.pixels[batch], reach, augmentation)
+                pixels = augmented(images.pixels[batch], augmentation, **reach)
                 total += _step(model, optimizer, pixels, images.labels[batch], config)
                 bar.update()
             yield epoch, float(total) / per_epoch
@@ -227,22 +225,6 @@ def _optimizer(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
         {"params": free, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
-
-
-@dataclass
-class _Best:
-    """The weights with the lowest validation loss so far (360 images tell losses apart better
-    than accuracies)."""
-
-    loss: float = math.inf
-    epoch: int = 0
-    weights: Any = None
-
-    def offer(self, model: ViT, rows: list[dict[str, Any]], epoch: int) -> None:
-        loss = rows[0]["validation_loss"]
-        if loss < self.loss:
-            self.loss, self.epoch = loss, epoch
-            self.weights = copy.deepcopy(model.state_dict())
 
 
 def _log_rows(

@@ -17,14 +17,7 @@ import oversmoothing.experiments.digits.store
 import oversmoothing.experiments.digits.training
 from oversmoothing import main
 from oversmoothing.experiments.digits.config import VARIANTS, TrainConfig, default_config
-from oversmoothing.experiments.digits.images import (
-    TEST,
-    TRAIN,
-    VALIDATION,
-    Reach,
-    augmented,
-    digits,
-)
+from oversmoothing.experiments.digits.images import TEST, TRAIN, VALIDATION, augmented, digits
 from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
@@ -73,19 +66,19 @@ def test_the_split_is_fixed_disjoint_and_stratified() -> None:
 @given(seed=st.integers(0, 10**6), shift=st.floats(0, 2), zoom=st.floats(0, 0.3))
 @settings(max_examples=25, deadline=None)
 def test_augmentation_repeats_and_keeps_the_range(seed: int, shift: float, zoom: float) -> None:
-    pixels, reach = random_pixels(3, seed), Reach(shift, 15.0, zoom)
-    first = augmented(pixels, reach, torch.Generator().manual_seed(seed))
-    again = augmented(pixels, reach, torch.Generator().manual_seed(seed))
+    pixels, reach = random_pixels(3, seed), {"shift": shift, "rotation": 15.0, "zoom": zoom}
+    first = augmented(pixels, torch.Generator().manual_seed(seed), **reach)
+    again = augmented(pixels, torch.Generator().manual_seed(seed), **reach)
     assert torch.equal(first, again)
     assert first.min() >= -1 - 1e-5 and first.max() <= 1 + 1e-5
 
 
 def test_augmentation_without_reach_changes_nothing_and_ground_moves_in() -> None:
     pixels = random_pixels(4)
-    same = augmented(pixels, Reach(0, 0, 0), torch.Generator().manual_seed(0))
+    same = augmented(pixels, torch.Generator().manual_seed(0), shift=0, rotation=0, zoom=0)
     torch.testing.assert_close(same, pixels, rtol=0, atol=1e-5)
     blank = -torch.ones(4, 8, 8)
-    moved = augmented(blank, Reach(3, 45, 0.2), torch.Generator().manual_seed(0))
+    moved = augmented(blank, torch.Generator().manual_seed(0), shift=3, rotation=45, zoom=0.2)
     assert torch.equal(moved, blank)
 
 
