@@ -118,6 +118,11 @@ def centred(X: Matrix) -> Matrix:
     return plus(X, product(uniform(len(X)), X), -1)
 
 
+def differences(X: Matrix) -> Matrix:
+    """Rows x_i - x_n, i < n: coordinates of HFC without square roots."""
+    return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
+
+
 def layer(A: Matrix, H: Matrix, X: Matrix, depth: int = 1) -> Matrix:
     """X_L for X' = X + A X W, W = H^T: one layer, or the same one `depth` times."""
     a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X)

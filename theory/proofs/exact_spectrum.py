@@ -1,6 +1,6 @@
 """Spectra of exact instances, decided exactly, and verdicts from lists of eigenvalues."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +9,7 @@ import flint
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import dot, identity, scaled
+from oversmoothing.theory.numbers.exact_matrix import dot, identity, product, scaled, transposed
 from oversmoothing.theory.numbers.rational import (
     Matrix,
     exact_stationary,
@@ -20,9 +20,9 @@ from oversmoothing.theory.numbers.rational import (
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
-# A complex number in fractions.
+# A complex number in fractions, (Re, Im); and one that may be real.
 Gaussian = tuple[Fraction, Fraction]
-ZERO, ONE = Fraction(0), Fraction(1)
+Number = Gaussian | Fraction | int
 
 
 # --------------------------------------------------------------------------- the Perron vector
@@ -121,12 +121,17 @@ def projector(M: Matrix, at: Fraction) -> Matrix:
     return spectral_projector(M, factor)
 
 
+def block(A: Matrix, a: Fraction, X: Matrix, H: Matrix, h: Fraction) -> Matrix:
+    """E_a X E_h^T for rational eigenvalues: the part of X in the pair (a, h)."""
+    return product(projector(A, a), X, transposed(projector(H, h)))
+
+
 # ------------------------------------------------------------- the disc with diameter [-1, 0]
 
 
 def _norm_at_most_one(doubled: Eigenvalue) -> bool:
     """|1 + 2h| <= 1 for the eigenvalue 2h."""
-    sign, _ = compare(Mode(None, doubled), Mode(None, spectrum([[ZERO]])[0]))
+    sign, _ = compare(Mode(None, doubled), Mode(None, spectrum([[Fraction(0)]])[0]))
     return sign is not None and sign <= 0
 
 
@@ -159,23 +164,17 @@ def named(consensus: Fraction, quotient: Fraction) -> str:
     return "SMOOTHING" if consensus > quotient else "NON_SMOOTHING"
 
 
-def by_squares(h_values: Iterable[Fraction], a_values: Iterable[Fraction]) -> str:
-    """The verdict from all pairs of real eigenvalues, a_values without one copy of 1."""
-    h, a = list(h_values), list(a_values)
-    return named(max((1 + x) ** 2 for x in h), max((1 + x * b) ** 2 for x in h for b in a))
-
-
-def squared_modulus(h: Gaussian, a: Gaussian) -> Fraction:
+def squared_modulus(h: Number, a: Number) -> Fraction:
     """|1 + h a|^2."""
-    (x, y), (u, v) = h, a
+    (x, y), (u, v) = (z if isinstance(z, tuple) else (z, 0) for z in (h, a))
     real, imaginary = 1 + x * u - y * v, x * v + y * u
-    return real * real + imaginary * imaginary
+    return Fraction(real * real + imaginary * imaginary)
 
 
-def by_squared_moduli(h_values: Iterable[Gaussian], a_values: Iterable[Gaussian]) -> str:
-    """The verdict from all pairs of complex eigenvalues, each list closed under conjugation."""
-    h, a = list(h_values), list(a_values)
+def by_moduli(h_values: Sequence[Number], a_values: Sequence[Number]) -> str:
+    """The verdict from all pairs of eigenvalues, each list closed under conjugation, a_values
+    without one copy of 1."""
     return named(
-        max(squared_modulus(x, (ONE, ZERO)) for x in h),
-        max(squared_modulus(x, b) for x in h for b in a),
+        max(squared_modulus(h, 1) for h in h_values),
+        max(squared_modulus(h, a) for h in h_values for a in a_values),
     )

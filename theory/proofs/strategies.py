@@ -143,11 +143,23 @@ def _small_entries(d: int) -> SearchStrategy[Matrix]:
     return st.lists(row, min_size=d, max_size=d)
 
 
+def _shares(weights: list[int]) -> list[Fraction]:
+    return [Fraction(weight, sum(weights)) for weight in weights]
+
+
 @st.composite
 def attention(draw: Any, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
     """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
     rows = draw(_row_weights(draw(_sizes(min_size, max_size)), 0 if zeros else 1))
-    return [[Fraction(entry, sum(row)) for entry in row] for row in rows]
+    return [_shares(row) for row in rows]
+
+
+@st.composite
+def causal_attention(draw: Any, max_size: int = 5) -> Matrix:
+    """Row i of integer weights over the tokens up to i, from two tokens on."""
+    n = draw(st.integers(2, max_size))
+    rows = [draw(st.lists(st.integers(1, 9), min_size=i, max_size=i)) for i in range(1, n + 1)]
+    return [_shares([*row, *[0] * (n - len(row))]) for row in rows]
 
 
 @st.composite
@@ -237,7 +249,7 @@ def float_layers(
 def _weights(size: int) -> SearchStrategy[list[Fraction]]:
     """A positive probability vector in small fractions."""
     counts = st.lists(st.integers(1, 12), min_size=size, max_size=size)
-    return counts.map(lambda w: [Fraction(x, sum(w)) for x in w])
+    return counts.map(_shares)
 
 
 @st.composite

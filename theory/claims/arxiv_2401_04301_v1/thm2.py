@@ -28,10 +28,7 @@ def _law(attention: Any, value: Any, numbers: Any) -> None:
     total = exact.zeros(2, len(H))
     for x in (Fraction(1), a):
         for h in {*h_values}:
-            part = exact.product(
-                spectra.projector(A, x), X0, exact.transposed(spectra.projector(H, h))
-            )
-            total = exact.plus(total, part, (1 + h * x) ** 5)
+            total = exact.plus(total, spectra.block(A, x, X0, H, h), (1 + h * x) ** 5)
     equal(total, exact.layer(A, H, X0, 5))
 
 

@@ -2,21 +2,10 @@
 
 from fractions import Fraction
 
-import sympy as sp
-
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.claims.t7.b_rotation import R, conserved, frame, states, weights
+from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    by,
-    equal,
-    exact,
-    given,
-    meets,
-    spectra,
-    vanishes,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, equal, exact, given, meets, spectra
 
 _SYMMETRIC = given.Hypothesis(
     "the H of each layer is symmetric with eigenvalues in [-1, 0]",
@@ -29,40 +18,31 @@ _HYPOTHESES = (given.POSITIVE, given.TWO_TOKENS, given.REAL_A, _SYMMETRIC)
 # directions in turn never do, whatever a and their angle: consensus has radius cos^2 over the two
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
-_TURN = exact.matrix("4/5 -3/5; 3/5 4/5")
+_VALUES = (Fraction(-1), Fraction(0))
 _X0 = exact.matrix("0 2; 0 0")
 _DEPTH = 12
 
 
-def _weights() -> list[Matrix]:
-    g, found = exact.column("1 0"), []
-    for _ in range(_DEPTH):
-        found.append(exact.scaled(-1, exact.product(g, exact.transposed(g))))
-        g = exact.product(_TURN, g)
-    return found
-
-
 def _hypotheses() -> None:
     """The hypotheses hold: each H_l is symmetric with eigenvalues -1 and 0."""
-    for H in _weights():
+    for H in weights(_VALUES, _DEPTH):
         meets(_HYPOTHESES, AA, H, _X0)
 
 
 def _frame(a: str) -> Matrix:
     """diag(1 - a, 1) R: one layer on a mode a, in coordinates that turn along."""
-    return exact.product(exact.diagonal([1 - Fraction(a), 1]), _TURN)
+    return frame(_VALUES, Fraction(a))
 
 
 def _turning() -> None:
     """In coordinates turning along, one layer multiplies rows by K(a) = diag(1 - a, 1) R, a = 1 for
     the mean and a = 1/2 for the difference; both start at (0, 1)."""
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
-    X, start = _X0, exact.matrix("0 1")
-    for depth, H in enumerate(_weights(), 1):
-        X = exact.layer(AA, H, X)
+    start = exact.matrix("0 1")
+    for depth, X in enumerate(states(_VALUES, _DEPTH, _X0)):
         mean, high = (exact.product(start, exact.power(_frame(a), depth)) for a in ("1", "1/2"))
         equal(
-            exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(_TURN, depth)),
+            exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(R, depth)),
             [*mean, *high],
         )
 
@@ -79,28 +59,22 @@ def _consensus() -> None:
 def _quotient() -> None:
     """K(1/2) has trace 6/5, determinant 1/2, complex eigenvalues of modulus sqrt(1/2); a positive
     definite form is halved by it, so the difference is at most const 2^(-L/2)."""
-    K = symbolic(_frame("1/2"))
-    equal((K.trace(), K.det()), (sp.Rational(6, 5), sp.Rational(1, 2)))
-    assert K.trace() ** 2 < 4 * K.det(), "real eigenvalues"
+    K = _frame("1/2")
+    trace, half = K[0][0] + K[1][1], exact.determinant(K)
+    equal((trace, half), (Fraction(6, 5), Fraction(1, 2)))
+    assert trace**2 < 4 * half, "real eigenvalues"
     # q(y) = y S y^T with K S K^T = S/2, S positive definite: ||y_L||^2 <= const 2^-L.
-    s = sp.symbols("s0:3")
-    G = sp.Matrix([[s[0], s[1]], [s[1], s[2]]])
-    solved = sp.solve(list(K * G * K.T - G / 2), s[:2], dict=True)[0]
-    S = G.subs(solved).subs(s[2], 1)
-    vanishes(K * S * K.T - S / 2)
-    assert S[0, 0] > 0 and S.det() > 0, "S is not positive definite"
+    S = conserved(K)
+    equal(exact.product(K, S, exact.transposed(K)), exact.scaled(half, S))
+    assert S[0][0] > 0 and exact.determinant(S) > 0, "S is not positive definite"
 
 
 def _measured() -> None:
     """sqrt(1/2) < 4/5: HFC/LFC <= const (0.884)^L. It is 1 after one layer and below 0.32 after
     12."""
-    X, found = _X0, []
-    for H in _weights():
-        X = exact.layer(AA, H, X)
-        hfc, lfc = squared_norms(X)
-        found.append(hfc / lfc)
-    equal(found[0], Fraction(1))
-    assert found[11] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[11])} after 12 layers"
+    found = [squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0)]
+    equal(found[1], Fraction(1))
+    assert found[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[12])} after 12 layers"
 
 
 CLAIM = by.refuted(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import complement
-from oversmoothing.theory.numbers.exact_matrix import characteristic, layer
+from oversmoothing.theory.numbers.exact_matrix import characteristic, differences, layer
 from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
@@ -67,11 +67,10 @@ def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     B = rational_quotient(A)
     moved = layer(A, H, X, depth)
     if B:
-        y = to_flint([[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]])
+        y = to_flint(differences(X))
         for _ in range(depth):
             y = y + to_flint(B) * y * to_flint(H).transpose()
-        expected = [[x - z for x, z in zip(row, moved[-1], strict=True)] for row in moved[:-1]]
-        assert from_flint(y) == expected
+        assert from_flint(y) == differences(moved)
         assert characteristic(A) == characteristic(B) * flint.fmpq_poly([-1, 1])
 
 

@@ -61,14 +61,8 @@ def _first_token() -> None:
 @st.composite
 def _causal(pick: Any) -> tuple[Matrix, Matrix]:
     """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""
-    n = pick(st.integers(2, 6))
-    A = []
-    for i in range(n):
-        weights = pick(st.lists(st.integers(1, 9), min_size=i + 1, max_size=i + 1))
-        A.append([Fraction(w, sum(weights)) for w in weights] + [Fraction(0)] * (n - i - 1))
-    X = pick(draw.states(n, 2))
-    X[0] = [Fraction(0)] * 2
-    return A, X
+    A = pick(draw.causal_attention(6))
+    return A, [[Fraction(0)] * 2, *pick(draw.states(len(A), 2))[1:]]
 
 
 def _law(A: Matrix, X: Matrix) -> None:

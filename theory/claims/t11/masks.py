@@ -2,10 +2,8 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.perron import closed_classes
@@ -63,16 +61,6 @@ def _two_groups() -> None:
         assert verdict(A=A, H=[[h]]).verdict in ("TIE", "NON_SMOOTHING")
 
 
-@st.composite
-def _causal(pick: Any) -> tuple[Matrix, Fraction]:
-    A = []
-    n = pick(st.integers(2, 5))
-    for i in range(n):
-        weights = pick(st.lists(st.integers(1, 9), min_size=i + 1, max_size=i + 1))
-        A.append([Fraction(w, sum(weights)) for w in weights] + [Fraction(0)] * (n - i - 1))
-    return A, pick(draw.fractions(-4, 2))
-
-
 def _law(A: Matrix, h: Fraction) -> None:
     smallest = min(A[i][i] for i in range(1, len(A)))
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, smallest)
@@ -103,7 +91,12 @@ CLAIM = Claim(
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("zeros in A", _masked, _nothing_left, _threshold, _two_groups),
-        by.searched("random causal A against the closed form, exactly", _law, _causal()),
+        by.searched(
+            "random causal A against the closed form, exactly",
+            _law,
+            draw.causal_attention(),
+            draw.fractions(-4, 2),
+        ),
         by.searched("random masks", _masks_law, draw.attention(1, 4, zeros=True)),
     ),
 )

@@ -41,10 +41,7 @@ def _blocks() -> None:
     total = exact.zeros(2, 2)
     for a in (Fraction(1), Fraction(1, 2)):
         for h in (Fraction(1), Fraction(-1, 2)):
-            block = exact.product(
-                spectra.projector(AA, a), X, exact.transposed(spectra.projector(H, h))
-            )
-            total = exact.plus(total, block, (1 + h * a) ** 7)
+            total = exact.plus(total, spectra.block(AA, a, X, H, h), (1 + h * a) ** 7)
     assert total == exact.layer(AA, H, X, 7)
 
 

@@ -18,7 +18,7 @@ def _law(h: Fraction, second: list[Fraction]) -> None:
     (a,) = second
     expected = "NON_SMOOTHING" if threshold(a) < h < 0 else "SMOOTHING"
     expected = "TIE" if h in (0, threshold(a)) else expected
-    assert real_verdict(h, h, a) == expected == spectra.by_squares([h], [a])
+    assert real_verdict(h, h, a) == expected == spectra.by_moduli([h], [a])
 
 
 def _matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:

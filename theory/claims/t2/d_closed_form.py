@@ -22,7 +22,7 @@ def _corners(case: str, then: str, name: str, at: str) -> by.ForAllReals:
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
-    assert closed == spectra.by_squares(h_values, a_values)
+    assert closed == spectra.by_moduli(h_values, a_values)
 
 
 def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
@@ -30,7 +30,7 @@ def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
     shift = Fraction(side, 1000)
     for q in (-2 / (1 + a) + shift, -2 - a * p + shift, *([p / a + shift] if a else [])):
         if q <= p:
-            assert real_verdict(q, p, a) == spectra.by_squares([q, p], [a])
+            assert real_verdict(q, p, a) == spectra.by_moduli([q, p], [a])
 
 
 def _matrix_law(

@@ -1,12 +1,13 @@
 """T2d, corollary (ii): which spectra of H are non-smoothing for every positive A."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count
 
 from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.claims.t3.c_universal_disc import LOSES
+from oversmoothing.theory.claims.t3.c_universal_disc import LOSES, in_universal_disc_exact
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, uniform
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
@@ -16,7 +17,7 @@ def _flat() -> None:
     """Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, a, ...,
     a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
     for n in (2, 3, 5):
-        for a in (spectra.ZERO, Fraction(1, 2), Fraction(999, 1000)):
+        for a in (Fraction(0), Fraction(1, 2), Fraction(999, 1000)):
             A = flat(a, n)
             assert given.is_positive(A)
             # (A - aI) is (1-a)/n times the matrix of ones, of rank 1 and trace 1 - a.
@@ -35,39 +36,34 @@ def _wide_example() -> None:
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
-def _smoothing_witness(h_values: list[spectra.Gaussian]) -> Fraction:
+def _smoothing_witness(h_values: Sequence[spectra.Number]) -> Fraction:
     """Some a in [0, 1) at which the spectrum is not non-smoothing; a moves towards 1."""
     for k in count():
         a = 1 - Fraction(1, 2**k)
-        if spectra.by_squared_moduli(h_values, [(a, spectra.ZERO)]) != "NON_SMOOTHING":
+        if spectra.by_moduli(h_values, [a]) != "NON_SMOOTHING":
             return a
     raise AssertionError
 
 
 def _law(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
     h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
-    radius = max(spectra.squared_modulus(h, (spectra.ONE, spectra.ZERO)) for h in h_values)
-    safe = any(
-        spectra.squared_modulus(h, (spectra.ONE, spectra.ZERO)) == radius
-        and h != (spectra.ZERO, spectra.ZERO)
-        and h[0] * h[0] + h[1] * h[1] + h[0] <= 0
-        for h in h_values
-    )
-    if not safe:
+    radius = max(spectra.squared_modulus(h, 1) for h in h_values)
+    maximisers = [h for h in h_values if spectra.squared_modulus(h, 1) == radius]
+    if not any(in_universal_disc_exact(*h) for h in maximisers):
         _smoothing_witness(h_values)
         return
     for u, v in points:
-        assert spectra.by_squared_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
+        assert spectra.by_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
 
 
 def _real_law(h_values: list[Fraction]) -> None:
     radius = max((1 + h) ** 2 for h in h_values)
     safe = any((1 + h) ** 2 == radius and -1 <= h < 0 for h in h_values)
     if not safe:
-        _smoothing_witness([(h, spectra.ZERO) for h in h_values])
+        _smoothing_witness(h_values)
         return
     for k in range(-99, 100, 9):
-        assert spectra.by_squares(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
+        assert spectra.by_moduli(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
 
 
 def _maximiser_in_disc(instance: given.Instance) -> bool:

@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
 
 
 def _farthest() -> Any:
@@ -39,11 +39,9 @@ def _law(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]
     assert values == [_distance(h, a) for a in points]
     # A mixture of the points is never farther, and strictly nearer unless it is one of them.
     used = weights[: len(points)]
-    inside = tuple(
-        sum((w * a[k] for w, a in zip(used, points, strict=True)), Fraction(0)) / sum(used)
-        for k in (0, 1)
-    )
-    mixed = spectra.squared_modulus(h, (inside[0], inside[1]))
+    u, v = (exact.dot(map(Fraction, used), part) / sum(used) for part in zip(*points, strict=True))
+    inside = u, v
+    mixed = spectra.squared_modulus(h, inside)
     assert mixed <= max(values)
     assert mixed < max(values) or inside in points
 

@@ -17,8 +17,8 @@ def _law(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
     g = 1 - u * u - v * v
     centre, radius = (-(1 - u) / g, -v / g), ((1 - u) ** 2 + v * v) / g**2
     distance = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
-    consensus = spectra.squared_modulus((x, y), (Fraction(1), Fraction(0)))
-    mode = spectra.squared_modulus((x, y), (u, v))
+    consensus = spectra.squared_modulus(h, 1)
+    mode = spectra.squared_modulus(h, a)
     assert (consensus < mode) == (distance < radius)
     assert (consensus == mode) == (distance == radius)
     assert centre[0] ** 2 + centre[1] ** 2 == radius, "0 lies on the boundary"
@@ -30,7 +30,7 @@ def _matrix_law(
     (A, a_values), (x, y) = attention, h
     # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
     H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
-    expected = spectra.by_squared_moduli([(x, y), (x, -y)], a_values)
+    expected = spectra.by_moduli([(x, y), (x, -y)], a_values)
     assert verdict(A=A, H=H).verdict == expected
 
 

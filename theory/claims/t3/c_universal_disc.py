@@ -89,14 +89,14 @@ def _needed() -> None:
 
 def _law(h: spectra.Gaussian, point: spectra.Gaussian) -> None:
     (x, y), (u, v) = h, point
-    consensus = spectra.squared_modulus((x, y), (Fraction(1), Fraction(0)))
+    consensus = spectra.squared_modulus(h, 1)
     if in_universal_disc_exact(x, y):
-        assert max(spectra.squared_modulus((x, y), (u, s * v)) for s in (1, -1)) > consensus
+        assert max(spectra.squared_modulus(h, (u, s * v)) for s in (1, -1)) > consensus
         return
     size = x * x + y * y
     assume(size > 0)
     a = -x / size if x <= 0 else Fraction(0)
-    assert 0 <= a < 1 and spectra.squared_modulus((x, y), (a, Fraction(0))) < consensus
+    assert 0 <= a < 1 and spectra.squared_modulus(h, a) < consensus
 
 
 def in_universal_disc_exact(x: Fraction, y: Fraction) -> bool:
@@ -115,7 +115,7 @@ def _matrix_law(
 ) -> None:
     A, a_values = attention
     values = [(x, s * y) for x, y in points for s in (1, -1)]
-    assert spectra.by_squared_moduli(values, a_values) == "NON_SMOOTHING"
+    assert spectra.by_moduli(values, a_values) == "NON_SMOOTHING"
     x, y = points[0]
     assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "NON_SMOOTHING"
 

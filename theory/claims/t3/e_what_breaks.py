@@ -14,19 +14,15 @@ from oversmoothing.theory.verdict.dominance import real_verdict
 _GT8 = matrix("-1/2 -2; 2 -1/2")
 # Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
 C4 = scaled("1/20", matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
-C4_VALUES: list[spectra.Gaussian] = [
-    (Fraction(1, 10), Fraction(2, 5)),
-    (Fraction(1, 10), Fraction(-2, 5)),
-    (spectra.ZERO, spectra.ZERO),
-]
+_C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
 
 
 def _negative_real_part() -> None:
     """GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient has a = 0 and
     modulus 1."""
     values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
-    assert spectra.squared_modulus(values[0], (spectra.ONE, spectra.ZERO)) == Fraction(17, 4)
-    assert spectra.by_squared_moduli(values, [(spectra.ZERO, spectra.ZERO)]) == "SMOOTHING"
+    assert spectra.squared_modulus(values[0], 1) == Fraction(17, 4)
+    assert spectra.by_moduli(values, [0]) == "SMOOTHING"
     assert verdict(A=uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
@@ -61,22 +57,18 @@ def _not_the_smallest() -> None:
     = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000."""
     # h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win.
     h = Fraction(-21, 10)
-    by_smallest = real_verdict(h, h, spectra.ZERO)
-    assert by_smallest == spectra.by_squares([h], [spectra.ZERO]) == "SMOOTHING"
-    moduli = [spectra.squared_modulus((h, spectra.ZERO), a) for a in C4_VALUES]
-    assert moduli == [Fraction(13297, 10000), Fraction(13297, 10000), spectra.ONE]
-    assert spectra.squared_modulus((h, spectra.ZERO), (spectra.ONE, spectra.ZERO)) == Fraction(
-        121, 100
-    )
+    assert real_verdict(h, h, Fraction(0)) == spectra.by_moduli([h], [0]) == "SMOOTHING"
+    assert {spectra.squared_modulus(h, a) for a in _C4_OTHERS} == {Fraction(13297, 10000)}
+    assert [spectra.squared_modulus(h, a) for a in (0, 1)] == [1, Fraction(121, 100)]
     assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
 
 
 def _hull_law(first: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian) -> None:
     """Whatever dominates for h, no eigenvalue inside the hull exceeds it (T3a)."""
     _, values = first
-    points = [*values, (spectra.ONE, spectra.ZERO)]
+    points: list[spectra.Number] = [*values, 1]
     largest = max(spectra.squared_modulus(h, a) for a in points)
-    middle = (sum((u for u, _ in points), spectra.ZERO) / len(points), spectra.ZERO)
+    middle = sum((u for u, _ in values), Fraction(1)) / (len(values) + 1)
     assert spectra.squared_modulus(h, middle) <= largest
 
 

@@ -171,10 +171,7 @@ def _negative_multiplier() -> None:
 
 def _law(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
     (x, y), (u, v) = h, a
-    first, second = (
-        spectra.squared_modulus((x, y), (u, v)),
-        spectra.squared_modulus((x, y), (u, -v)),
-    )
+    first, second = spectra.squared_modulus(h, a), spectra.squared_modulus(h, (u, -v))
     assert first == spectra.squared_modulus((x, -y), (u, -v))
     assert first - second == -4 * y * v
 

@@ -82,9 +82,7 @@ def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: li
     kept: dict[bool, list[Fraction]] = {True: [], False: []}
     for weight, (y, x) in zip(present, pairs(sorted(set(h)), a), strict=False):
         raw = exact.from_integers(rng.integers(1, 1000, (2, len(h))))
-        block = exact.product(
-            spectra.projector(A, x), raw, exact.transposed(spectra.projector(H, y))
-        )
+        block = spectra.block(A, x, raw, H, y)
         if weight and not is_zero(block):
             kept[x == 1].append(abs(1 + x * y))
             X0 = exact.plus(X0, block, weight)

@@ -21,22 +21,17 @@ def _layers(pick: Any) -> tuple[list[Heads], Matrix]:
     return pick(layers), pick(draw.states(n, d))
 
 
-def differences(X: Matrix) -> Matrix:
-    """Rows x_i - x_n, i < n: coordinates of HFC without square roots."""
-    return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
-
-
 def _law(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
     n, d = len(X), len(X[0])
-    y = [[x] for column in exact.transposed(differences(X)) for x in column]
+    y = [[x] for column in exact.transposed(exact.differences(X)) for x in column]
     for heads in layers:
         T, moved = exact.identity((n - 1) * d), X
         for A, W in heads:
             T = exact.plus(T, exact.kronecker(exact.transposed(W), rational_quotient(A)))
             moved = exact.plus(moved, exact.product(A, X, W))
         X, y = moved, exact.product(T, y)
-    assert y == [[x] for column in exact.transposed(differences(X)) for x in column]
+    assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
 
 
 def _second_moments() -> None:

@@ -1,5 +1,6 @@
 """T7b: weights that change by layer smooth although every single layer sharpens."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -18,17 +19,23 @@ X0 = exact.matrix("1 2; 3 5")
 _HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
 
 
-def states(values: tuple[Fraction, Fraction], depth: int) -> list[Matrix]:
-    """X_0, ..., X_depth under A and the rotating weights."""
-    X, W, found = X0, exact.diagonal(values), [X0]
+def weights(values: tuple[Fraction, Fraction], depth: int) -> Iterator[Matrix]:
+    """W_l = R^l diag(values) R^-l for l < depth."""
+    W = exact.diagonal(values)
     for _ in range(depth):
-        X = exact.plus(X, exact.product(AA, X, W))
+        yield W
         W = exact.product(R, W, exact.transposed(R))
-        found.append(X)
+
+
+def states(values: tuple[Fraction, Fraction], depth: int, start: Matrix = X0) -> list[Matrix]:
+    """X_0, ..., X_depth under A and the rotating weights."""
+    found = [start]
+    for W in weights(values, depth):
+        found.append(exact.layer(AA, W, found[-1]))
     return found
 
 
-def _frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
+def frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
     """(I + a W_0) R: what one layer does in the rotating frame to mode a (a = 1: consensus)."""
     return exact.product(exact.diagonal(1 + a * value for value in values), R)
 
@@ -37,10 +44,8 @@ def _each_layer() -> None:
     """Every layer alone does not smooth."""
     # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
     for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
-        W = exact.diagonal([-1, low])
-        for _ in range(6):
+        for W in weights((Fraction(-1), low), 6):
             assert exact.transposed(W) == W and verdict(A=AA, W=W).verdict == expected
-            W = exact.product(R, W, exact.transposed(R))
 
 
 def _first_ratios() -> None:
@@ -65,8 +70,8 @@ def _frame_identity() -> None:
             frames.append((mode, total))
             turn = exact.product(turn, R)
         for (mode, total), (next_mode, next_total) in pairwise(frames):
-            assert next_mode == exact.product(mode, _frame(values, _HALF))
-            assert next_total == exact.product(total, _frame(values, Fraction(1)))
+            assert next_mode == exact.product(mode, frame(values, _HALF))
+            assert next_total == exact.product(total, frame(values, Fraction(1)))
 
 
 def _consensus_exactly() -> None:
@@ -87,17 +92,17 @@ def _mode_quadratic() -> None:
         (Fraction(0), Fraction(6, 5), Fraction(1, 2)),
         (Fraction(-1, 20), Fraction(59, 50), Fraction(39, 80)),
     ):
-        N = _frame((Fraction(-1), low), _HALF)
+        N = frame((Fraction(-1), low), _HALF)
         assert (N[0][0] + N[1][1], exact.determinant(N)) == (T, D) and T**2 < 4 * D
         # HFC^2 <= K D^L with the conserved form Q: N Q N^T = D Q, positive definite.
-        Q = _conserved(N)
+        Q = conserved(N)
         assert Q[0][0] > 0 and exact.determinant(Q) > 0
         assert exact.product(N, Q, exact.transposed(N)) == exact.scaled(D, Q)
         # The rate: D < ((1-p) 4/5)^2.
         assert ((1 + low) * _COSINE) ** 2 > D
 
 
-def _conserved(N: Matrix) -> Matrix:
+def conserved(N: Matrix) -> Matrix:
     """Q symmetric with N Q N^T = det(N) Q: exists for complex eigenvalues, unique up to scale."""
     a, b, c = sp.symbols("a b c")
     form = sp.Matrix([[a, b], [b, c]])
@@ -113,8 +118,8 @@ def _deep_bound() -> None:
     != 0."""
     # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
     for low in (Fraction(0), Fraction(-1, 20)):
-        N = _frame((Fraction(-1), low), _HALF)
-        Q, start = _conserved(N), exact.product(exact.matrix("1 -1"), X0)
+        N = frame((Fraction(-1), low), _HALF)
+        Q, start = conserved(N), exact.product(exact.matrix("1 -1"), X0)
         ((energy,),) = exact.product(start, Q, exact.transposed(start))
         # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
         smallest = exact.determinant(Q) / (Q[0][0] + Q[1][1])
@@ -148,7 +153,7 @@ def _threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
 def _certify(effort: by.Effort) -> by.Settled:
     """The spectral radius of the rotating frame is below that of consensus, in fractions."""
     for low in (Fraction(0), Fraction(-1, 20), Fraction(-1, 10), Fraction(-1, 5)):
-        N = _frame((Fraction(-1), low), _HALF)
+        N = frame((Fraction(-1), low), _HALF)
         D, consensus = exact.determinant(N), (1 + low) * _COSINE
         complex_pair = (N[0][0] + N[1][1]) ** 2 < 4 * D
         below = (consensus**2 > D) == (low > Fraction(-1, 7))
@@ -173,8 +178,8 @@ def _measure(effort: by.Effort) -> by.Measurements:
 def _logarithms(low: Fraction, depth: int) -> dict[int, Any]:
     """log HFC/LFC at depths 200 and `depth`, mode and consensus each in its rotating frame."""
     frames = [
-        mpmath.matrix([[mpmath.mpf(x.numerator) / x.denominator for x in row] for row in frame])
-        for frame in (_frame((Fraction(-1), low), _HALF), _frame((Fraction(-1), low), Fraction(1)))
+        mpmath.matrix([[mpmath.mpf(x.numerator) / x.denominator for x in row] for row in turned])
+        for turned in (frame((Fraction(-1), low), _HALF), frame((Fraction(-1), low), Fraction(1)))
     ]
     vectors = [mpmath.matrix([[-2, -3]]), mpmath.matrix([[4, 7]])]
     found = {}

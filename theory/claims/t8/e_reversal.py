@@ -1,5 +1,6 @@
 """T8e: when gamma -> -gamma turns the verdict of a Pre-LN layer with frozen attention."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -25,38 +26,37 @@ def _centring_residual() -> Any:
     return list(W.T * sp.diag(*gamma) * C * sp.ones(4, 1))
 
 
+def _turns(
+    h: Sequence[spectra.Number], opposite: Sequence[spectra.Number], a: Sequence[spectra.Number]
+) -> bool:
+    """Whether the two spectra of H have different verdicts."""
+    return spectra.by_moduli(h, a) != spectra.by_moduli(opposite, a)
+
+
 def _real_law(size: Fraction, a_values: list[Fraction]) -> None:
     a = min(a_values)
     for h in (size, -size):
-        bare = spectra.by_squares([h], a_values) != spectra.by_squares([-h], a_values)
-        centred = spectra.by_squares([h, spectra.ZERO], a_values) != spectra.by_squares(
-            [-h, spectra.ZERO], a_values
-        )
-        assert bare == (0 < abs(h) <= 2 / (1 + a))
+        assert _turns([h], [-h], a_values) == (0 < abs(h) <= 2 / (1 + a))
+        centred = _turns([h, 0], [-h, 0], a_values)
         assert centred == (0 < abs(h) <= max(Fraction(2), 2 / (1 + a)))
-        q, p = sorted((h, spectra.ZERO))
-        assert spectra.by_squares([h, spectra.ZERO], a_values) == real_verdict(q, p, a)
+        q, p = sorted((h, Fraction(0)))
+        assert spectra.by_moduli([h, 0], a_values) == real_verdict(q, p, a)
 
 
 def _complex_law(h: Fraction, a: spectra.Gaussian, w: Fraction) -> None:
     u, v = a
-    a_values = [(u, v), (u, -v), (w, spectra.ZERO)]
+    a_values = [(u, v), (u, -v), (w, Fraction(0))]
     s = reach(a_values)
     for size in (h, s, s + Fraction(1, 50)):
-        plus, minus = (size, spectra.ZERO), (-size, spectra.ZERO)
-        bare = [spectra.by_squared_moduli([x], a_values) for x in (plus, minus)]
-        centred = [
-            spectra.by_squared_moduli([x, (spectra.ZERO, spectra.ZERO)], a_values)
-            for x in (plus, minus)
-        ]
-        assert (bare[0] != bare[1]) == (0 < size <= s)
-        assert (centred[0] != centred[1]) == (0 < size <= max(Fraction(2), s))
+        assert _turns([size], [-size], a_values) == (0 < size <= s)
+        centred = _turns([size, 0], [-size, 0], a_values)
+        assert centred == (0 < size <= max(Fraction(2), s))
 
 
 def _matrix_law(attention: tuple[Matrix, list[spectra.Gaussian]], h: Fraction) -> None:
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
     A, a_values = attention
-    H = [[h, -h], [spectra.ZERO, spectra.ZERO]]
+    H = [[h, -h], [Fraction(0), Fraction(0)]]
     differ = verdict(A=A, H=H).verdict != verdict(A=A, H=scaled(-1, H)).verdict
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
 
@@ -74,8 +74,8 @@ def _examples() -> None:
     # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
     A, h = AA, Fraction(3, 2)
     assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[[h, -h], [spectra.ZERO, spectra.ZERO]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[[-h, h], [spectra.ZERO, spectra.ZERO]]).verdict == "TIE"
+    assert verdict(A=A, H=[[h, -h], [Fraction(0), Fraction(0)]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[-h, h], [Fraction(0), Fraction(0)]]).verdict == "TIE"
 
 
 def _one_real_value(instance: given.Instance) -> bool:

@@ -19,16 +19,14 @@ def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
 
 
-def _differences(X: Matrix) -> Matrix:
-    return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
-
-
 def _decoupled() -> None:
     """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
     powers of H (x) B on vec Y_0 and of H on c_0^T."""
     A, H, X = A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")
     moved, pi = _bare_layers(A, H, X, 5), spectra.stationary(A)
-    assert _differences(moved) == _bare_layers(rational_quotient(A), H, _differences(X), 5)
+    assert exact.differences(moved) == _bare_layers(
+        rational_quotient(A), H, exact.differences(X), 5
+    )
     assert [exact.weighted_mean(pi, moved)] == _bare_layers(
         exact.identity(1), H, [exact.weighted_mean(pi, X)], 5
     )
