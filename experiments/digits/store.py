@@ -19,8 +19,7 @@ from typing import Any
 
 import pandas as pd
 from safetensors import SafetensorError
-from safetensors.torch import load as load_safetensors
-from safetensors.torch import save as save_safetensors
+from safetensors.torch import load as load_safetensors, save as save_safetensors
 from torch import Tensor
 
 from oversmoothing.theory.support.errors import InputError

@@ -18,8 +18,11 @@ from oversmoothing.experiments.table1.value_spectra import (
     own_values,
     whole_values,
 )
-from oversmoothing.simulations.spectra import CLASSES as LAYER_CLASSES
-from oversmoothing.simulations.spectra import HeadValues, spectral_verdicts
+from oversmoothing.simulations.spectra import (
+    CLASSES as LAYER_CLASSES,
+    HeadValues,
+    spectral_verdicts,
+)
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_cases
 from oversmoothing.experiments.table1.table import nearest, readings_of, summarise

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.inspection.intervals import mean_interval, share_interval
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems

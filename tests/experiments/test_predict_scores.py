@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oversmoothing.experiments.ladder.regression import Block, kernel_cost, kernel_ridge, ridge
 from oversmoothing.experiments.ladder.scores import score

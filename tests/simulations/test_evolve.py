@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.bench.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.evolve import evolve

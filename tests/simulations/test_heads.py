@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.heads.evolve_heads import (

@@ -9,8 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.heads.state_attention import _phi, _psi

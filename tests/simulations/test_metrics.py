@@ -8,8 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 from jaxtyping import TypeCheckError
 
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio, metrics

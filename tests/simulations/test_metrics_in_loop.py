@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
 from oversmoothing.simulations.metrics.metrics import metrics

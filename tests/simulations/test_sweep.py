@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.numpy_iteration import iterate

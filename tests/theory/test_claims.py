@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import pytest
 import sympy as sp
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED

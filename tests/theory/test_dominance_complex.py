@@ -7,8 +7,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.golden import golden_case

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.rational import to_float

@@ -8,15 +8,16 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.certificates import certified_radii as dominance
-from oversmoothing.theory.certificates import certified_verdict as verdicts
-from oversmoothing.theory.certificates import enclosure, stages
-from oversmoothing.theory.certificates.ball_spectra import _discs as ball_discs
-from oversmoothing.theory.certificates.ball_spectra import _refined
+from oversmoothing.theory.certificates import (
+    certified_radii as dominance,
+    certified_verdict as verdicts,
+    enclosure,
+    stages,
+)
+from oversmoothing.theory.certificates.ball_spectra import _discs as ball_discs, _refined
 from oversmoothing.theory.certificates.certified_radii import CertifiedDominance
 from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.certificates.rounding import (

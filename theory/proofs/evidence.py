@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
-from hypothesis import seed as with_seed
-from hypothesis import strategies as st
+from hypothesis import (
+    HealthCheck,
+    Phase,
+    Verbosity,
+    given,
+    seed as with_seed,
+    settings,
+    strategies as st,
+)
 from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 

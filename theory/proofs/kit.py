@@ -2,9 +2,11 @@
 
 from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.proofs import by
-from oversmoothing.theory.proofs import exact_spectrum as spectra
-from oversmoothing.theory.proofs import hypotheses as given
-from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs import (
+    by,
+    exact_spectrum as spectra,
+    hypotheses as given,
+    strategies as draw,
+)
 from oversmoothing.theory.proofs.checks import certain, equal, is_zero, meets, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status

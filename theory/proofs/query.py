@@ -6,18 +6,28 @@ that a solver returns is checked by other means. `unsat` proves the statement fo
 """
 
 import ast
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "=",
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
+    ast.Lt: ("(< {})", operator.lt),
+    ast.LtE: ("(<= {})", operator.le),
+    ast.Gt: ("(> {})", operator.gt),
+    ast.GtE: ("(>= {})", operator.ge),
+    ast.Eq: ("(= {})", operator.eq),
+    ast.NotEq: ("(not (= {}))", operator.ne),
 }
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+_EXACTLY: dict[type[ast.operator], Callable[[Any, Any], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 _CONNECTIVES = {"Implies": "=>", "Iff": "="}
 
 
@@ -86,6 +96,10 @@ def _literal(value: object) -> str:
     return f"{value}.0"
 
 
+def _known(ops: list[ast.cmpop]) -> bool:
+    return all(type(op) in _COMPARISONS for op in ops)
+
+
 def _smt(node: ast.expr, variables: set[str]) -> str:
     match node:
         case ast.Name(id=name):
@@ -107,14 +121,11 @@ def _smt(node: ast.expr, variables: set[str]) -> str:
         case ast.BoolOp(op=op, values=values):
             word = "and" if isinstance(op, ast.And) else "or"
             return f"({word} {' '.join(_smt(value, variables) for value in values)})"
-        case ast.Compare(left=left, ops=ops, comparators=rest):
+        case ast.Compare(left=left, ops=ops, comparators=rest) if _known(ops):
             parts = []
             for sign, right in zip(ops, rest, strict=True):
                 pair = f"{_smt(left, variables)} {_smt(right, variables)}"
-                if isinstance(sign, ast.NotEq):
-                    parts.append(f"(not (= {pair}))")
-                else:
-                    parts.append(f"({_COMPARISONS[type(sign)]} {pair})")
+                parts.append(_COMPARISONS[type(sign)][0].format(pair))
                 left = right
             return parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
         case ast.Call(func=ast.Name(id=name), args=[first, second]) if name in _CONNECTIVES:
@@ -132,28 +143,18 @@ def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> bool | Fraction:
             return -Fraction(_exact(operand, values))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _exact(operand, values)
-        case ast.BinOp(left=left, op=op, right=right):
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _EXACTLY:
             x, y = Fraction(_exact(left, values)), Fraction(_exact(right, values))
-            match op:
-                case ast.Add():
-                    return x + y
-                case ast.Sub():
-                    return x - y
-                case ast.Mult():
-                    return x * y
-                case ast.Div():
-                    return x / y
-                case ast.Pow():
-                    return Fraction(x ** int(y))
+            return Fraction(_EXACTLY[type(op)](x, y))
         case ast.BoolOp(op=ast.And(), values=parts):
             return all(_exact(part, values) for part in parts)
         case ast.BoolOp(op=ast.Or(), values=parts):
             return any(_exact(part, values) for part in parts)
-        case ast.Compare(left=first, ops=ops, comparators=rest):
+        case ast.Compare(left=first, ops=ops, comparators=rest) if _known(ops):
             current = _exact(first, values)
             for sign, part in zip(ops, rest, strict=True):
                 other = _exact(part, values)
-                if not _compare(sign, current, other):
+                if not _COMPARISONS[type(sign)][1](current, other):
                     return False
                 current = other
             return True
@@ -161,20 +162,3 @@ def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> bool | Fraction:
             p, q = bool(_exact(premise, values)), bool(_exact(consequence, values))
             return (not p or q) if name == "Implies" else p == q
     raise ValueError(f"'{ast.unparse(node)}' is not in the language of queries")
-
-
-def _compare(op: ast.cmpop, x: bool | Fraction, y: bool | Fraction) -> bool:
-    match op:
-        case ast.Lt():
-            return x < y
-        case ast.LtE():
-            return x <= y
-        case ast.Gt():
-            return x > y
-        case ast.GtE():
-            return x >= y
-        case ast.Eq():
-            return x == y
-        case ast.NotEq():
-            return x != y
-    raise ValueError(f"comparison {op} is not in the language of queries")

@@ -7,7 +7,6 @@ spectrum (and the Jordan structure) of what they build is known without any comp
 import math
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -71,7 +70,7 @@ def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:
 
 
 @st.composite
-def unimodular(draw: Any, size: int) -> tuple[Matrix, Matrix]:
+def unimodular(draw: st.DrawFn, size: int) -> tuple[Matrix, Matrix]:
     """(S, S^-1) of integers, S a product of elementary matrices."""
     S, inverse = identity(size), identity(size)
     if size > 1:
@@ -87,7 +86,7 @@ def unimodular(draw: Any, size: int) -> tuple[Matrix, Matrix]:
 
 
 @st.composite
-def with_jordan_blocks(draw: Any, blocks: list[tuple[Fraction, int]]) -> Matrix:
+def with_jordan_blocks(draw: st.DrawFn, blocks: list[tuple[Fraction, int]]) -> Matrix:
     """A matrix with exactly these Jordan blocks (eigenvalue, size)."""
     size = sum(k for _, k in blocks)
     J = [[Fraction(0)] * size for _ in range(size)]
@@ -103,7 +102,7 @@ def with_jordan_blocks(draw: Any, blocks: list[tuple[Fraction, int]]) -> Matrix:
 
 
 @st.composite
-def with_complex_pair(draw: Any) -> tuple[Matrix, complex]:
+def with_complex_pair(draw: st.DrawFn) -> tuple[Matrix, complex]:
     """A 2 x 2 matrix with eigenvalues x +- iy, and x + iy."""
     x, y = draw(fractions(-3, 2)), draw(fractions(Fraction(1, 12), 3))
     S, inverse = draw(unimodular(2))
@@ -111,7 +110,7 @@ def with_complex_pair(draw: Any) -> tuple[Matrix, complex]:
 
 
 @st.composite
-def value_projections(draw: Any, max_size: int = 4) -> tuple[Matrix, list[Fraction]]:
+def value_projections(draw: st.DrawFn, max_size: int = 4) -> tuple[Matrix, list[Fraction]]:
     """H with a real, diagonalisable, rational spectrum, and that spectrum."""
     values = draw(real_spectra(1, max_size))
     return draw(with_jordan_blocks([(value, 1) for value in values])), values
@@ -148,14 +147,14 @@ def _shares(weights: list[int]) -> list[Fraction]:
 
 
 @st.composite
-def attention(draw: Any, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
+def attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
     """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
     rows = draw(_row_weights(draw(_sizes(min_size, max_size)), 0 if zeros else 1))
     return [_shares(row) for row in rows]
 
 
 @st.composite
-def causal_attention(draw: Any, max_size: int = 5) -> Matrix:
+def causal_attention(draw: st.DrawFn, max_size: int = 5) -> Matrix:
     """Row i of integer weights over the tokens up to i, from two tokens on."""
     n = draw(st.integers(2, max_size))
     rows = [draw(st.lists(st.integers(1, 9), min_size=i, max_size=i)) for i in range(1, n + 1)]
@@ -163,7 +162,7 @@ def causal_attention(draw: Any, max_size: int = 5) -> Matrix:
 
 
 @st.composite
-def two_token_attention(draw: Any) -> tuple[Matrix, Fraction]:
+def two_token_attention(draw: st.DrawFn) -> tuple[Matrix, Fraction]:
     """A positive 2 x 2 A and its eigenvalue a in (-1, 1), chosen first."""
     a = draw(inside(-1, 1, 9))
     # A = [[1-p, p], [q, 1-q]] has a = 1 - p - q; p, q in (0, 1).
@@ -176,13 +175,13 @@ def two_token_attention(draw: Any) -> tuple[Matrix, Fraction]:
 
 
 @st.composite
-def states(draw: Any, n: int, d: int) -> Matrix:
+def states(draw: st.DrawFn, n: int, d: int) -> Matrix:
     """X_0 in small integers, possibly zero."""
     return [[Fraction(entry) for entry in row] for row in draw(_integers(n, d))]
 
 
 @st.composite
-def exact_cases(draw: Any, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
+def exact_cases(draw: st.DrawFn, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
     """(A, H, X0) in fractions: positive A, any H with small entries."""
     A = draw(attention(1, max_n))
     d = draw(_sizes(1, max_d))
@@ -190,7 +189,7 @@ def exact_cases(draw: Any, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matr
 
 
 @st.composite
-def floating_attention(draw: Any, min_size: int = 1, max_size: int = 12) -> Array:
+def floating_attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 12) -> Array:
     """softmax(logits) in float64, from uniform to nearly one-hot."""
     n = draw(st.integers(min_size, max_size))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -208,7 +207,7 @@ SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
 
 @st.composite
 def token_states(
-    draw: Any,
+    draw: st.DrawFn,
     *,
     spreads: tuple[int, int] = (-15, 1),
     scales: tuple[int, int] = (-300, 300),
@@ -228,7 +227,7 @@ def token_states(
 
 @st.composite
 def float_layers(
-    draw: Any, *, max_tokens: int = 4, max_features: int = 3, largest: float = 2.0
+    draw: st.DrawFn, *, max_tokens: int = 4, max_features: int = 3, largest: float = 2.0
 ) -> tuple[Array, Array, Array]:
     """(A [n, n], H [d, d], X0 [n, d]): Dirichlet rows or causal ones, Gaussian H and X0."""
     n = draw(st.integers(1, max_tokens), label="n")
@@ -253,7 +252,7 @@ def _weights(size: int) -> SearchStrategy[list[Fraction]]:
 
 
 @st.composite
-def walsh_attention(draw: Any) -> tuple[Matrix, list[Fraction]]:
+def walsh_attention(draw: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """A_gh = p(g xor h) on 2, 4 or 8 tokens, and its eigenvalues other than one copy of 1: the
     Walsh transform of p, real and rational."""
     n = draw(st.sampled_from([2, 4, 8]))
@@ -266,7 +265,7 @@ def walsh_attention(draw: Any) -> tuple[Matrix, list[Fraction]]:
 
 
 @st.composite
-def circulant_attention(draw: Any) -> tuple[Matrix, list[tuple[Fraction, Fraction]]]:
+def circulant_attention(draw: st.DrawFn) -> tuple[Matrix, list[tuple[Fraction, Fraction]]]:
     """A circulant on 4 tokens, A_gh = p(h - g), and its eigenvalues (Re, Im) other than 1:
     p0 - p2 +- i(p1 - p3) and p0 - p1 + p2 - p3."""
     p = draw(_weights(4))
@@ -276,7 +275,7 @@ def circulant_attention(draw: Any) -> tuple[Matrix, list[tuple[Fraction, Fractio
 
 
 @st.composite
-def gaussian_points(draw: Any, bound: int = 4) -> tuple[Fraction, Fraction]:
+def gaussian_points(draw: st.DrawFn, bound: int = 4) -> tuple[Fraction, Fraction]:
     """A complex number in fractions, (Re, Im)."""
     return draw(fractions(-bound, bound, 8)), draw(fractions(-bound, bound, 8))
 

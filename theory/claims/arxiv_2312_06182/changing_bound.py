@@ -1,7 +1,6 @@
 """What bounds the escalation under changing attention: Dobrushin's coefficient, not lambda_2."""
 
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
@@ -23,7 +22,7 @@ def _law(layers: list[Matrix], X: Matrix) -> None:
 
 
 @st.composite
-def _drawn(draw_: Any) -> tuple[list[Matrix], Matrix]:
+def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
     n = draw_(st.integers(1, 4))
     layers = draw_(st.lists(draw.attention(n, n, zeros=True), min_size=1, max_size=4))
     return layers, draw_(draw.states(n, 1))

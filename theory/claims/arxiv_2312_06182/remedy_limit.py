@@ -5,8 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
     AFTER,

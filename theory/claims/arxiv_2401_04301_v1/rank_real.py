@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM, SPECTRUM

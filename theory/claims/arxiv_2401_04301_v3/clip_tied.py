@@ -4,8 +4,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import COUPLING
 from oversmoothing.theory.depth.ratios import squared_norms
@@ -48,7 +47,7 @@ def _law(A: Any, value: Any, numbers: Any) -> None:
 
 
 @st.composite
-def _draws(draw_from: Any) -> Any:
+def _draws(draw_from: st.DrawFn) -> Any:
     values = [Fraction(0), *draw_from(st.lists(draw.fractions(-1, 0), max_size=2))]
     H = draw_from(draw.with_jordan_blocks([(value, 1) for value in values]))
     numbers = draw_from(st.lists(st.integers(-9, 9), min_size=9, max_size=9))

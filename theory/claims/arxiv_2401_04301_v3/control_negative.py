@@ -1,30 +1,23 @@
 """The control statement on [-1, 0), with what it needs: fixed A, tied weights, generic X_0."""
 
-from typing import Any
+from collections import Counter
 
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
-def _law(A: Any, H: Any) -> None:
+def _law(A: Matrix, H: Matrix) -> None:
     assert exact_dominance(A, H).comparison == -1
 
 
 @st.composite
-def _draws(draw_from: Any) -> Any:
-    values = draw_from(
-        st.lists(draw.fractions(-1, 0).filter(lambda h: h < 0), min_size=1, max_size=3)
-    )
-    # Equal neighbours are joined into one Jordan block.
-    blocks: list[tuple[Any, int]] = []
-    for value in sorted(values):
-        if blocks and blocks[-1][0] == value:
-            blocks[-1] = (value, blocks[-1][1] + 1)
-        else:
-            blocks.append((value, 1))
+def _draws(draw_from: st.DrawFn) -> tuple[Matrix, Matrix]:
+    values = draw_from(st.lists(draw.fractions(-1, 0).filter(bool), min_size=1, max_size=3))
+    # Equal ones are joined into one Jordan block.
+    blocks = sorted(Counter(values).items())
     return draw_from(draw.attention(2, 4)), draw_from(draw.with_jordan_blocks(blocks))
 
 

@@ -1,11 +1,9 @@
 """Positive spectra oversmooth, also where A is complex."""
 
-from typing import Any
-
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _ALL_POSITIVE = given.Hypothesis(
@@ -13,12 +11,12 @@ _ALL_POSITIVE = given.Hypothesis(
 )
 
 
-def _law(A: Any, H: Any) -> None:
+def _law(A: Matrix, H: Matrix) -> None:
     assert exact_dominance(A, H).comparison == 1
 
 
 @st.composite
-def _draws(draw_from: Any) -> Any:
+def _draws(draw_from: st.DrawFn) -> tuple[Matrix, Matrix]:
     values = st.lists(draw.fractions(0, 4).filter(bool), min_size=1, max_size=3)
     blocks = [(value, 1) for value in draw_from(values)]
     return draw_from(draw.attention(2, 4)), draw_from(draw.with_jordan_blocks(blocks))

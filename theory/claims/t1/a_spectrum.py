@@ -39,7 +39,7 @@ def _triangular() -> None:
     ]
 
 
-def _eigenvector() -> list[Any]:
+def _eigenvector() -> list[sp.Expr]:
     """M (u (x) v) = u (x) v + (H u) (x) (A v), which is (1 + h a) (u (x) v) for eigenvectors; u (x)
     v is vec(v u^T)."""
     A, H = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(2, 2, "h")
@@ -79,7 +79,7 @@ def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
 
 
 @st.composite
-def _jordan(pick: Any) -> tuple[Matrix, list[Fraction]]:
+def _jordan(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """H with known Jordan blocks, and its eigenvalues with multiplicity."""
     blocks = pick(
         st.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), min_size=1, max_size=2)

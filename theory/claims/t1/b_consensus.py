@@ -1,7 +1,5 @@
 """T1b: states in which all tokens agree stay so, whatever the attention."""
 
-from typing import Any
-
 import sympy as sp
 
 from oversmoothing.theory.layer import symbolic
@@ -23,7 +21,7 @@ def _restriction() -> sp.Matrix:
     return X + A * X * H.T - sp.ones(3, 1) * (c + H * c).T
 
 
-def _converse() -> list[Any]:
+def _converse() -> list[sp.Expr]:
     """Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i and k differ by
     (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and the image lies in C only if all s_i
     are equal."""

@@ -1,7 +1,5 @@
 """T1c: the differences between tokens evolve by themselves."""
 
-from typing import Any
-
 import flint
 import sympy as sp
 from hypothesis import strategies as st
@@ -21,7 +19,7 @@ def _projected() -> sp.Matrix:
     return (P * A - P * A * P).applyfunc(sp.expand)
 
 
-def _orthonormal() -> list[Any]:
+def _orthonormal() -> list[sp.Expr]:
     """Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = Q^T A P X + Q^T A 1
     (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence Y' = Q^T X + Q^T A X W = Y + B Y W."""
     # Y' - (Y + B Y W) and HFC - Q Y for three tokens, with Helmert's basis.
@@ -34,7 +32,7 @@ def _orthonormal() -> list[Any]:
     return [sp.simplify(sp.expand(entry)) for entry in residual]
 
 
-def _triangular_form() -> list[Any]:
+def _triangular_form() -> list[sp.Expr]:
     """S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n = e_1 and lower
     right block B: det(x - A) = (x - 1) det(x - B)."""
     A, Q = symbolic.symbolic_attention(3), complement(3)
@@ -56,7 +54,7 @@ def _similar() -> sp.Matrix:
     return (B * D * Q - D * Q * (Q.T * A * Q)).applyfunc(sp.expand)
 
 
-def _characteristic_residual() -> Any:
+def _characteristic_residual() -> object:
     A, x = symbolic.symbolic_attention(3), sp.Symbol("x")
     whole = A.charpoly(x).as_expr()
     return sp.expand(whole - (x - 1) * symbolic.quotient_matrix(A).charpoly(x).as_expr())

@@ -1,7 +1,6 @@
 """T1d: the mean over the tokens weighted by pi evolves by itself too, for ever and exactly."""
 
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
@@ -66,7 +65,7 @@ def _evolves() -> None:
     _law((A3, exact.matrix("-1/2 1; 1/3 -2"), exact.matrix("1 2; 2 -1; 4 0")), 7)
 
 
-def _decoupled() -> list[Any]:
+def _decoupled() -> list[sp.Expr]:
     """X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c."""
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
     one, mean = sp.ones(3, 1), sp.ones(1, 3) / 3

@@ -1,11 +1,9 @@
 """T1e: HFC/LFC and t = HFC/(sqrt n |c|) bound each other, and both bounds are attained."""
 
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer import symbolic
@@ -41,7 +39,7 @@ def _law(A: Matrix, X: Matrix) -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Matrix]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """(A, X): X in small integers, or within 1/100 of a consensus state."""
     A = pick(draw.attention(2, 4, zeros=True))
     X = pick(draw.states(len(A), 2))

@@ -1,13 +1,11 @@
 """T1f: without consensus HFC/LFC has a floor: the limit of a non-smoothing layer is never 0."""
 
 from fractions import Fraction
-from typing import Any
 
 import flint
 import numpy as np
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
@@ -81,7 +79,7 @@ def _observable() -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Matrix]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """Positive A and a state X with pi^T X = 0."""
     A = pick(draw.attention(2, 5))
     X = pick(draw.states(len(A), 2))

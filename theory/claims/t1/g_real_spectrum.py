@@ -3,7 +3,6 @@
 
 from fractions import Fraction
 from math import factorial
-from typing import Any
 
 import flint
 import numpy as np
@@ -37,7 +36,7 @@ def _symmetrised() -> sp.Matrix:
     return (moved - goal).applyfunc(sp.simplify)
 
 
-def _stationary_residual() -> list[Any]:
+def _stationary_residual() -> list[sp.Expr]:
     """sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the symmetry of S: pi_i
     is proportional to e^{f_i} D_i."""
     S, g = _kernel()
@@ -87,7 +86,7 @@ def _normalised(S: Matrix, g: list[int]) -> Matrix:
 
 
 @st.composite
-def _kernels(pick: Any) -> tuple[Matrix, list[int]]:
+def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
     n = pick(st.integers(1, 4))
     S = [[Fraction(0)] * n for _ in range(n)]
     for i in range(n):
@@ -104,7 +103,7 @@ def _law(S: Matrix, g: list[int]) -> None:
 
 
 @st.composite
-def _gram(pick: Any) -> tuple[Matrix, int, list[int]]:
+def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
     """Integer tokens, a degree, and column factors."""
     n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
     X = pick(st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=n, max_size=n))

@@ -59,7 +59,7 @@ def _first_token() -> None:
 
 
 @st.composite
-def _causal(pick: Any) -> tuple[Matrix, Matrix]:
+def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""
     A = pick(draw.causal_attention(6))
     return A, [[Fraction(0)] * 2, *pick(draw.states(len(A), 2))[1:]]

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -39,7 +38,7 @@ def _exact_saturation() -> None:
     assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
-def _first_order() -> list[Any]:
+def _first_order() -> list[sp.Expr]:
     """A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order (the part of z
     along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it is (I - B) Q^T z = Q^T eta, and ||P
     v|| = ||Q^T z||, |mean v| = 1 to this order."""

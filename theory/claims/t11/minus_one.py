@@ -2,10 +2,8 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
@@ -43,7 +41,7 @@ def _consensus_dies() -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Matrix, int]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, int]:
     A = pick(draw.attention(2, 4))
     if pick(st.booleans()):
         # Doubly stochastic: a symmetric circulant of the first row.

@@ -1,7 +1,6 @@
 """T11.8: a state without the dominant mode follows the modes it contains."""
 
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -46,7 +45,7 @@ def _blocks() -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]:
     """A with a known mode v = (p, -q), H diagonal, X_0 = 1 c^T + v y^T with drawn zeros."""
     A, a = pick(draw.two_token_attention())
     values = pick(st.lists(draw.fractions(-3, 2, 4), min_size=1, max_size=2))

@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 import flint
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t7.oscillation import dobrushin

@@ -1,7 +1,6 @@
 """T11.3: repeated eigenvalues change neither the verdict nor how exactly it is decided."""
 
 from fractions import Fraction
-from typing import Any
 
 import flint
 from hypothesis import strategies as st
@@ -54,7 +53,7 @@ def _balls_refuse() -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[int, Fraction, Fraction, Matrix, int]:
+def _cases(pick: st.DrawFn) -> tuple[int, Fraction, Fraction, Matrix, int]:
     n, d = pick(st.integers(2, 4)), pick(st.integers(1, 4))
     share = pick(draw.fractions(Fraction(1, 12), Fraction(11, 12)))
     return n, share, pick(draw.fractions(-2, 2)), pick(draw.states(n, d)), pick(st.integers(0, 5))

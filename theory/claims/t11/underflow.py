@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -44,7 +43,7 @@ def _special() -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Matrix]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     A = pick(draw.attention(2, 3))
     values = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
     blocks = pick(st.lists(st.tuples(values, st.integers(1, 2)), min_size=1, max_size=2))

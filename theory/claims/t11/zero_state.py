@@ -1,7 +1,6 @@
 """T11.7: zeros in the state: X = 0 is UNDEFINED, LFC = 0 is +infinity, a zero row has no angle."""
 
 import math
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -38,7 +37,7 @@ def _rows() -> None:
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Matrix, Matrix]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     """Small states, zero and zero-mean ones among them."""
     A = pick(draw.attention(1, 3))
     n = len(A)

@@ -1,7 +1,6 @@
 """T2d: the verdict for real spectra in closed form, from min h, max h and min spec(A) alone."""
 
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -42,7 +41,7 @@ def _matrix_law(
 
 
 @st.composite
-def _dyadic_attention(pick: Any) -> tuple[Matrix, list[Fraction]]:
+def _dyadic_attention(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """Walsh attention in multiples of 2^-12, exact in binary64, and its eigenvalues but one 1."""
     n = pick(st.sampled_from([2, 4, 8]))
     counts = pick(st.lists(st.integers(1, 2**12 // n), min_size=n - 1, max_size=n - 1))
@@ -56,7 +55,7 @@ def _dyadic_attention(pick: Any) -> tuple[Matrix, list[Fraction]]:
 
 
 @st.composite
-def _dyadic_value(pick: Any) -> tuple[Matrix, list[Fraction]]:
+def _dyadic_value(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """H with Jordan blocks at multiples of 2^-10, clustered at will, exact in binary64."""
     centre = pick(st.integers(-4096, 3072))
     values = pick(

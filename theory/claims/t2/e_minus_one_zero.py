@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE

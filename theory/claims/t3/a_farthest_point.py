@@ -1,16 +1,14 @@
 """T3a: the dominant eigenvalue of A is the one farthest from -1/h, a vertex of their hull."""
 
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
 
 
-def _farthest() -> Any:
+def _farthest() -> object:
     """|1+ha|^2 |h|^2 - |h|^2 |ha + 1|^2 with z = -1/h = (-x, y)/|h|^2."""
     x, y, u, v = sp.symbols("x y u v", real=True)
     size = x**2 + y**2
@@ -18,7 +16,7 @@ def _farthest() -> Any:
     return sp.together((1 + x * u - y * v) ** 2 + (x * v + y * u) ** 2 - size * distance)
 
 
-def _convexity() -> Any:
+def _convexity() -> object:
     """r|a|^2 + (1-r)|b|^2 - |ra + (1-r)b|^2 = r(1-r)|a-b|^2."""
     u, v, s, t, r = sp.symbols("u v s t r", real=True)
     middle = (r * u + (1 - r) * s) ** 2 + (r * v + (1 - r) * t) ** 2

@@ -1,11 +1,9 @@
 """T3c: |h + 1/2| <= 1/2, h != 0 is exactly where consensus loses whatever the positive A is."""
 
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, identity, matrix, plus, scaled
@@ -41,7 +39,7 @@ LOSES = (
 )
 
 
-def _conjugate_residual() -> Any:
+def _conjugate_residual() -> object:
     """|1+h|^2 - |1 + h conj a|^2 is the left side of the query; it only sees the sign of y v."""
     x, y, u, v = sp.symbols("x y u v", real=True)
     h, a = x + sp.I * y, u - sp.I * v
@@ -50,14 +48,14 @@ def _conjugate_residual() -> Any:
     return [difference - form, form.subs(y, -y) - form.subs(v, -v)]
 
 
-def _hand_residual() -> Any:
+def _hand_residual() -> object:
     """With |h|^2 = -x the form is x |1-a|^2 - 2 y v."""
     x, y, u, v = sp.symbols("x y u v", real=True)
     bound = -x * (1 - u * u - v * v) + 2 * x * (1 - u) - 2 * y * v
     return bound - (x * ((1 - u) ** 2 + v**2) - 2 * y * v)
 
 
-def _inverse_residual() -> Any:
+def _inverse_residual() -> object:
     """Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h."""
     x, y = sp.symbols("x y", real=True)
     size = x**2 + y**2

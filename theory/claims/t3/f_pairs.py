@@ -21,7 +21,7 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, giv
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
-def _conjugate_pairs() -> Any:
+def _conjugate_pairs() -> object:
     """|1 + ha| = |1 + conj h conj a|; |1+ha|^2 - |1 + h conj a|^2 = -4 Im h Im a."""
     x, y, u, v = sp.symbols("x y u v", real=True)
 
@@ -47,7 +47,7 @@ def _squares(v: Any) -> tuple[Any, Any]:
     return sp.expand((v.H * v)[0]), sp.expand(bilinear * sp.conjugate(bilinear))
 
 
-def _gram_residual() -> Any:
+def _gram_residual() -> object:
     """4 det Gram(Re v, Im v) = |v|^4 - |v^T v|^2, for 3 entries."""
     v = _complex_vector("v", 3)
     p, q = v.applyfunc(sp.re), v.applyfunc(sp.im)
@@ -56,7 +56,7 @@ def _gram_residual() -> Any:
     return sp.expand(4 * gram - size**2 + bilinear)
 
 
-def _norm_residual() -> Any:
+def _norm_residual() -> object:
     """||Re(v w^T)||_F^2 = (|v|^2 |w|^2 + Re(v^T v w^T w))/2, for 2 x 2 entries."""
     v, w = _complex_vector("v", 2), _complex_vector("w", 2)
     product = (v * w.T).applyfunc(lambda z: sp.re(sp.expand(z)))

@@ -1,13 +1,11 @@
 """T4b: one real dominant pair: rank collapse without smoothing, with both signs of the cosine."""
 
 from fractions import Fraction
-from itertools import combinations
-from itertools import product as pairs
+from itertools import combinations, product as pairs
 
 import numpy as np
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured

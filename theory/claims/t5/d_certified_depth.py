@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.bounds import certified_depth, power_depth, ratio_floor
 from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls

@@ -4,8 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii

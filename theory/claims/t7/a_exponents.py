@@ -1,7 +1,5 @@
 """T7a: layers and heads that change: a product for the differences against one for the mean."""
 
-from typing import Any
-
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.quotient import rational_quotient
@@ -12,7 +10,7 @@ Heads = list[tuple[Matrix, Matrix]]
 
 
 @st.composite
-def _layers(pick: Any) -> tuple[list[Heads], Matrix]:
+def _layers(pick: st.DrawFn) -> tuple[list[Heads], Matrix]:
     """One to four layers of one or two heads, and X_0."""
     n, d = pick(st.integers(2, 3)), pick(st.integers(1, 2))
     entries = st.lists(draw.fractions(-2, 2, 4), min_size=d, max_size=d)

@@ -3,8 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import (
     ADVERSARIES,
@@ -43,7 +42,7 @@ Layer = tuple[Fraction, int, Matrix]
 
 
 @st.composite
-def one_feature(draw_from: Any) -> tuple[list[Fraction], Fraction, Fraction, list[Layer]]:
+def one_feature(draw_from: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, list[Layer]]:
     """x_0 (often of mean 0), tau, s and layers (h in [-s, 0], which adversary, a drawn A)."""
     n = draw_from(st.integers(2, 4))
     entries = draw_from(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
@@ -72,7 +71,7 @@ def feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[Laye
 
 
 @st.composite
-def common_basis(draw_from: Any) -> tuple[Matrix, Matrix, Fraction, list[Any]]:
+def common_basis(draw_from: st.DrawFn) -> tuple[Matrix, Matrix, Fraction, list[Any]]:
     """X_0, an orthogonal V, tau and layers of two heads, W = V diag(h) V^T with sum |h| <= 1."""
     n = draw_from(st.integers(2, 3))
     X0 = draw_from(draw.states(n, 2))
@@ -113,7 +112,7 @@ def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
 
 
 @st.composite
-def matrix_layers(draw_from: Any) -> tuple[Matrix, Fraction, Fraction, Fraction, list[Any]]:
+def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fraction, list[Any]]:
     """X_0, tau, p, q and layers W = -V diag(s) V^T, s in [p, q], p > tau q, q(1+tau) < 2."""
     n = draw_from(st.integers(2, 3))
     tau = draw_from(draw.below_one(6))

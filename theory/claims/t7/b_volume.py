@@ -1,10 +1,8 @@
 """T7b: no smoothing on average over the features, and for generic X_0 below tau q."""
 
 from fractions import Fraction
-from typing import Any
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import contraction_to, dobrushin, rotations
 from oversmoothing.theory.layer.quotient import rational_quotient
@@ -17,7 +15,7 @@ def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
 
 
 @st.composite
-def _layers(draw_from: Any) -> list[tuple[Matrix, Matrix]]:
+def _layers(draw_from: st.DrawFn) -> list[tuple[Matrix, Matrix]]:
     """Layers (A_l, W_l), W_l with real spectrum in [-1, 0] in a basis of its own."""
     n, d = draw_from(st.integers(2, 3)), draw_from(st.integers(1, 2))
     layers = []
@@ -40,7 +38,7 @@ def _volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
 
 
 @st.composite
-def _symmetric(draw_from: Any) -> tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]:
+def _symmetric(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]:
     """A, q, p, eigenvalues s_j in [p, q] and a rotation."""
     A = draw_from(draw.attention(2, 3))
     q = draw_from(draw.fractions(0, 1, 8).filter(bool))

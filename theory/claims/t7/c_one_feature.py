@@ -2,11 +2,9 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import (
     ADVERSARIES,
@@ -22,7 +20,7 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, giv
 
 
 @st.composite
-def _layers(pick: Any) -> tuple[list[Fraction], list[tuple[Fraction, int, Matrix]]]:
+def _layers(pick: st.DrawFn) -> tuple[list[Fraction], list[tuple[Fraction, int, Matrix]]]:
     """x_0 and layers (h > 0, which adversary, a drawn A)."""
     n = pick(st.integers(2, 4))
     x = [Fraction(k) for k in pick(st.lists(st.integers(-6, 9), min_size=n, max_size=n))]

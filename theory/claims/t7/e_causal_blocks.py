@@ -1,7 +1,6 @@
 """T7e: causal layers of any number of heads decouple into one small product for each token."""
 
 from fractions import Fraction
-from typing import Any
 
 import flint
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ Heads = list[tuple[Matrix, Matrix]]
 
 
 @st.composite
-def _layers(pick: Any) -> list[Heads]:
+def _layers(pick: st.DrawFn) -> list[Heads]:
     """One to three layers of one or two causal heads (A, W)."""
     n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
     entries = st.lists(draw.fractions(-2, 2, 4), min_size=d, max_size=d)

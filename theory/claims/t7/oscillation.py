@@ -1,7 +1,6 @@
 """Oscillation, diameter and Dobrushin's coefficient in fractions."""
 
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -61,7 +60,7 @@ ADVERSARIES = 5
 
 
 @st.composite
-def rotations(draw_from: Any) -> Matrix:
+def rotations(draw_from: st.DrawFn) -> Matrix:
     """A rational rotation [[c, -s], [s, c]] from a Pythagorean triple."""
     t = draw_from(draw.fractions(-3, 3, 6))
     c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)

@@ -14,7 +14,7 @@ _ORDER = 5
 
 
 @st.composite
-def _cases(pick: Any) -> tuple[Matrix, Matrix, Matrix]:
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     """(c, E, M): a mean [1, d], differences [n, d] that sum to 0, logits x M x^T."""
     n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
     c, X = pick(draw.states(1, d)), pick(draw.states(n, d))

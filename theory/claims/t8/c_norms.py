@@ -1,10 +1,8 @@
 """T8c: LayerNorm and feed-forward blocks at consensus: one Jacobian for all modes of attention."""
 
-from typing import Any
-
 import sympy as sp
 
-from oversmoothing.theory.claims.t8.linearised import attention, derivative, layer_norm
+from oversmoothing.theory.claims.t8.linearised import Map, attention, derivative, layer_norm
 from oversmoothing.theory.proofs.kit import Claim, Status, by, given
 
 # Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
@@ -23,19 +21,19 @@ def jacobian(c: sp.Matrix) -> sp.Matrix:
     return sp.diag(*_GAMMA) * (sp.eye(d) - sp.ones(d) / d - z * z.T / d) / s
 
 
-def _at(c: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix, Any]:
+def _at(c: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix, Map]:
     """(1 c^T, a direction, LayerNorm) for two tokens."""
     D = sp.Matrix([[1, 0, 2], [3, -1, 1]])
     return sp.ones(2, 1) * c.T, D, layer_norm(_GAMMA, _BETA, _EPS)
 
 
-def _norm() -> Any:
+def _norm() -> object:
     """J_N is the derivative of LayerNorm."""
     X, D, N = _at(_C)
     return derivative(N, X, D) - D * jacobian(_C).T
 
 
-def _pre_norm() -> Any:
+def _pre_norm() -> object:
     """X + A(N) N W: D + A_b D J_N(c)^T W."""
     X, D, N = _at(_C)
 
@@ -46,7 +44,7 @@ def _pre_norm() -> Any:
     return derivative(F, X, D) - D - A * D * jacobian(_C).T * _W
 
 
-def _post_norm() -> Any:
+def _post_norm() -> object:
     """N(X + A X W): (D + A_b D W) J_N(c + W^T c)^T."""
     X, D, N = _at(_C)
     A = attention(X, sp.zeros(3), _BIAS)

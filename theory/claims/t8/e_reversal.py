@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
 
@@ -18,7 +17,7 @@ def reach(a_values: list[spectra.Gaussian]) -> Fraction:
     return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
 
 
-def _centring_residual() -> Any:
+def _centring_residual() -> object:
     """diag(gamma) C 1 = 0, so 0 is an eigenvalue of W^T diag(gamma) C/s; shown for d = 4."""
     gamma = sp.symbols("g0:4", real=True)
     W = sp.Matrix(4, 4, sp.symbols("w0:16", real=True))

@@ -3,8 +3,7 @@
 import math
 from fractions import Fraction
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
 from oversmoothing.theory.depth import rates_measured as measured

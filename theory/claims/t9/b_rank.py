@@ -3,11 +3,9 @@
 import math
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import sympy as sp
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t9.systems import (
     DEPTH,
@@ -29,7 +27,7 @@ def compound(M: sp.Matrix) -> sp.Matrix:
     return sp.Matrix([[M.extract(r, c).det() for c in columns] for r in rows])
 
 
-def _cauchy_binet() -> Any:
+def _cauchy_binet() -> object:
     """C_2(X), the matrix of 2 x 2 minors, has largest singular value sigma_1 sigma_2, and C_2(A X
     W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L."""
     A, X = symbolic_matrix(3, 3, "a"), symbolic_matrix(3, 2, "x")
@@ -47,7 +45,7 @@ def _triangular_compound() -> None:
     assert [C[k, k] for k in range(3)] == [T[0, 0] * T[1, 1], T[0, 0] * T[2, 2], T[1, 1] * T[2, 2]]
 
 
-def _wedge() -> list[Any]:
+def _wedge() -> list[sp.Expr]:
     """Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant left plane of 1
     and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the invariant plane of W for h_1, h_2: left
     and right eigenvectors of the compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L p^T C_2(X_0) z,
@@ -60,7 +58,7 @@ def _wedge() -> list[Any]:
     return [sp.expand(value - (left * X * right).det())]
 
 
-def _sigma_residual() -> list[Any]:
+def _sigma_residual() -> list[sp.Expr]:
     """For two features: sum of squared minors = det X^T X = sigma_1^2 sigma_2^2."""
     X = symbolic_matrix(3, 2, "x")
     return [sp.expand(sum(m * m for m in compound(X)) - (X.T * X).det())]
@@ -87,7 +85,7 @@ def _law(
 
 
 @st.composite
-def _two_features(pick: Any) -> tuple[Matrix, list[Fraction]]:
+def _two_features(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     h = pick(draw.fractions(-2, 2))
     if pick(st.booleans()):
         return pick(draw.with_jordan_blocks([(h, 2)])), [h, h]

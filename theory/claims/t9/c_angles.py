@@ -2,7 +2,6 @@
 
 import math
 from itertools import combinations
-from typing import Any
 
 import sympy as sp
 
@@ -49,7 +48,7 @@ def _measure(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
-def _parallel() -> list[Any]:
+def _parallel() -> list[sp.Expr]:
     """Why the square: what x_k has along x_i leaves the minors, hence the angle, as they are; the
     sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2."""
     X = symbolic_matrix(2, 2, "x")

@@ -1,7 +1,5 @@
 """T9d: softmax attention without a residual connection: HFC is at most cubed at every layer."""
 
-from typing import Any
-
 import mpmath as mp
 import numpy as np
 import sympy as sp
@@ -76,7 +74,7 @@ def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
 
 
 @st.composite
-def _layers(pick: Any) -> tuple[int, int, int, int, int]:
+def _layers(pick: st.DrawFn) -> tuple[int, int, int, int, int]:
     """n, d, a power of ten for the spread of the tokens and one for their mean, a seed."""
     n, d = pick(st.integers(2, 6)), pick(st.integers(1, 4))
     return n, d, pick(st.integers(-3, 1)), pick(st.integers(-2, 1)), pick(draw.SEEDS)
