@@ -9,8 +9,7 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.depth import bounds
-from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth import bounds, rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
     depth_from_constants,

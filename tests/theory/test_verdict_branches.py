@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import answer, verdict
-from oversmoothing.theory.depth import closed_form as closed_forms
-from oversmoothing.theory.depth import ratios_at_depths
+from oversmoothing.theory.depth import closed_form as closed_forms, ratios_at_depths
 from oversmoothing.theory.depth.ratios import EXACT_DEPTH, Ratio, ball_ratios
 from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios, ratios_at
 from oversmoothing.theory.layer.case import make_case
