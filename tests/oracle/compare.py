@@ -1,0 +1,227 @@
+"""The project's answers held against the oracle's: right, wrong, undecided or crashed, by field."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import oversmoothing
+
+from .depths import cosines, log_ratio, squared_ratio, states
+from .draw import Case, as_read, draw
+from .matrices import Rationals
+from .moduli import TooHard
+from .system import System
+from .truth import Truth, truth
+
+RIGHT, WRONG, UNDECIDED, CRASHED = "right", "wrong", "UNDECIDED", "crashed"
+# Not true of the floats given, and true of the fractions that were rounded to them.
+AS_MEANT = "as meant"
+OUTCOMES = RIGHT, WRONG, UNDECIDED, CRASHED, AS_MEANT
+NUMBERS = "fractions", "dyadic", "rounded"
+FIELDS = (
+    *("verdict", "verdict_x0", "tends_to", "limit", "limit_rank"),
+    *("ratios", "cosines", "zero tokens", "evolve"),
+)
+DEPTHS = (0, 1, 2, 5, 20)
+EVOLVED = (3, 30, 200)
+# A claimed error may be too small by this factor.
+_SLACK = 10
+# Errors above this are no answer.
+_USELESS = 1e-6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One field of one case: what came of it, what the project said, what is true."""
+
+    case: Case
+    field: str
+    outcome: str
+    said: str
+    true: str
+
+
+@dataclass
+class Report:
+    """Counts by (field, numbers, outcome), and the findings that are wrong or crashed."""
+
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    bad: list[Finding] = field(default_factory=list)
+    too_hard: list[str] = field(default_factory=list)
+
+    def add(self, finding: Finding) -> None:
+        self.counts[finding.field, finding.case.numbers, finding.outcome] += 1
+        if finding.outcome in (WRONG, CRASHED):
+            self.bad.append(finding)
+
+    def count(self, name: str, *outcomes: str) -> int:
+        return sum(k for (f, _, o), k in self.counts.items() if f == name and o in outcomes)
+
+
+def run(count: int, seed: int, first: int = 0) -> Report:
+    """`count` drawn cases of a seed."""
+    return compare_all(draw(seed, index) for index in range(first, first + count))
+
+
+def compare_all(cases: Iterable[Case]) -> Report:
+    report = Report()
+    for case in cases:
+        try:
+            findings = list(compare(case))
+        except TooHard as reason:
+            report.too_hard.append(f"{case.name}: {reason}")
+            continue
+        for finding in findings:
+            report.add(finding)
+    return report
+
+
+def compare(case: Case) -> Iterator[Finding]:
+    """The findings of one case, field by field. Raises `TooHard` where the oracle gives up."""
+    A, H, X0 = as_read(case)
+    expected = truth(A, H, X0)
+    system = System(A, H)
+    given = {"A": _given(case, case.A), "H": _given(case, case.H), "X0": _given(case, case.X0)}
+
+    def finding(name: str, outcome: str, said: object, true: object) -> Finding:
+        return Finding(case, name, outcome, _words(said), _words(true))
+
+    try:
+        answer = oversmoothing.verdict(**given, depth=DEPTHS)
+    except Exception as error:
+        yield finding("verdict", CRASHED, repr(error), sorted(expected.verdict))
+        return
+    fields = _judged(answer, expected)
+    if WRONG in fields.values() and case.meant is not None:
+        for name, outcome in _judged(answer, truth(*case.meant)).items():
+            if fields[name] == WRONG and outcome == RIGHT:
+                fields[name] = AS_MEANT
+    for name, outcome in fields.items():
+        true = getattr(expected, name)
+        said = getattr(answer, name)
+        yield finding(name, outcome, said, sorted(true) if isinstance(true, frozenset) else true)
+    reached = states(system, X0, (*DEPTHS, *EVOLVED))
+    for L in DEPTHS:
+        squared = squared_ratio(reached[L])
+        said = answer.hfc_lfc[L]
+        outcome = _ratio(said, squared, exact=not case.binary64)
+        yield finding("ratios", outcome, f"L = {L}: log {said.log}, value {said.value}", squared)
+    if case.numbers == "dyadic":
+        yield from _evolved(case, system, reached, finding)
+
+
+def _words(x: object) -> str:
+    """Short, whatever the number of digits."""
+    if isinstance(x, tuple):
+        return " to ".join(map(_words, x))
+    if isinstance(x, Fraction):
+        return "0" if not x else f"{'-' * (x < 0)}exp({2 * log_ratio(abs(x)):.12g})"
+    return str(x)
+
+
+def _given(case: Case, M: Rationals) -> list[list[Any]]:
+    return [[float(x) if case.binary64 else x for x in row] for row in M]
+
+
+def _judged(answer: Any, expected: Truth) -> dict[str, str]:
+    assert expected.verdict_x0 is not None
+    return {
+        "verdict": _outcome(answer.verdict, expected.verdict),
+        "verdict_x0": _outcome(answer.verdict_x0, expected.verdict_x0),
+        "tends_to": _same(answer.tends_to, expected.tends_to),
+        "limit": _limit(answer.limit, expected),
+        "limit_rank": _same(answer.limit_rank, expected.limit_rank),
+    }
+
+
+def _outcome(said: Any, true: frozenset[str]) -> str:
+    if said in true:
+        return RIGHT
+    return UNDECIDED if said == "UNDECIDED" else WRONG
+
+
+def _same(said: object, true: object) -> str:
+    if said == true:
+        return RIGHT
+    return UNDECIDED if said is None else WRONG
+
+
+def _limit(said: float | None, expected: Truth) -> str:
+    if not isinstance(expected.limit, tuple):
+        return _same(said, expected.limit)
+    if said is None:
+        return UNDECIDED
+    low, high = expected.limit
+    return (
+        RIGHT
+        if low * (1 - Fraction(1, 10**9)) <= said <= high * (1 + Fraction(1, 10**9))
+        else (WRONG)
+    )
+
+
+def _ratio(said: Any, squared: Fraction | float | None, exact: bool) -> str:
+    if squared is None:
+        return RIGHT if said.value is None and said.log is None else WRONG
+    if said.log is None:
+        return UNDECIDED
+    if exact and isinstance(squared, Fraction) and said.squared != squared:
+        return WRONG
+    return _close(said.log, log_ratio(squared), 1e-9 if exact else 1e-6)
+
+
+def _close(said: float, true: float, tolerance: float) -> str:
+    if math.isinf(true) or math.isinf(said):
+        return RIGHT if said == true else WRONG
+    return RIGHT if abs(said - true) <= tolerance * max(1.0, abs(true)) else WRONG
+
+
+def _evolved(
+    case: Case, system: System, reached: dict, finding: Callable[..., Finding]
+) -> Iterator[Finding]:
+    """`evolve` on binary64 input that means itself exactly, by its own claimed errors."""
+    A, H, X0 = ([[float(x) for x in row] for row in M] for M in (case.A, case.H, case.X0))
+    try:
+        run = oversmoothing.evolve(X0=X0, A=A, H=H, depth=EVOLVED)
+        table = run.metrics()
+    except Exception as error:
+        yield finding("evolve", CRASHED, repr(error), "")
+        return
+    for L, error, row in zip(EVOLVED, run.error, table.to_dict("records"), strict=True):
+        squared = squared_ratio(reached[L])
+        said = row["log_hfc_lfc"]
+        if squared is None:
+            outcome = RIGHT if math.isnan(said) else WRONG
+            yield finding("evolve", outcome, f"L = {L} ({run.method}): {said}", squared)
+            continue
+        true = log_ratio(squared)
+        if not error <= _USELESS:
+            yield finding("evolve", UNDECIDED, f"L = {L} ({run.method}): error {error}", true)
+            yield finding("cosines", UNDECIDED, f"L = {L} ({run.method}): error {error}", "")
+            continue
+        # LFC adds a share of HFC to the pi-mean, whose errors are then HFC's.
+        spread = 0.0 if math.isinf(true) else math.exp(min(true, 40.0))
+        outcome = (
+            RIGHT
+            if math.isnan(said) and math.isnan(true)
+            else (WRONG if math.isnan(said) else _close_within(said, true, error, spread))
+        )
+        words = f"L = {L} ({run.method}, error {error:.1e}): {said}"
+        yield finding("evolve", outcome, words, true)
+        exact = cosines(reached[L])
+        kind = "cosines" if all(map(any, reached[L])) else "zero tokens"
+        for name, value in exact.items():
+            near = _SLACK * len(A) * error + 1e-7
+            agree = math.isnan(row[name]) == math.isnan(value) and not abs(row[name] - value) > near
+            words = f"L = {L} ({run.method}, error {error:.1e}): {name} {row[name]}"
+            yield finding(kind, RIGHT if agree else WRONG, words, value)
+
+
+def _close_within(said: float, true: float, error: float, spread: float) -> str:
+    if math.isinf(true) or math.isinf(said):
+        return RIGHT if said == true else WRONG
+    return RIGHT if abs(said - true) <= _SLACK * error * (1 + spread) + 1e-9 else WRONG
