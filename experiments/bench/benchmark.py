@@ -5,15 +5,29 @@ function that `measurement` decorates, in one of the modules that `bench.running
 command `oversmoothing bench` runs them all.
 """
 
+import multiprocessing
+import resource
+import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.files import json_number
+
+T = TypeVar("T")
+
+_LOADED = [
+    "oversmoothing.experiments.bench.engine",
+    "oversmoothing.experiments.bench.scaling",
+    "oversmoothing.simulations.sweep.runner",
+]
 
 
 @dataclass(frozen=True)
@@ -88,6 +102,34 @@ def measurement(
         return Measurement(name, summary, measured, cuda, data)
 
     return declare
+
+
+def timed(run: Callable[[], T]) -> tuple[float, T]:
+    """(seconds, what it gave) of one run."""
+    start = time.perf_counter()
+    found = run()
+    return time.perf_counter() - start, found
+
+
+def in_fresh_process(run: Callable[..., T], *given: object) -> T:
+    """run(*given) in a process of its own, forked from a server that has loaded the libraries.
+
+    Raises `RequirementError` where the process dies.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_LOADED)
+    with ProcessPoolExecutor(1, context) as pool:
+        try:
+            return pool.submit(run, *given).result()
+        except BrokenProcessPool as error:
+            raise RequirementError(f"the process that measures {given} died") from error
+
+
+def peak_mib() -> float:
+    """The peak of this process's resident memory."""
+    # Linux counts kibibytes, macOS bytes.
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def interleaved_medians(

@@ -4,9 +4,6 @@ n = 197 tokens, d = 768, a head of rank r = 64 (ViT-B/16), unless a row says oth
 """
 
 import functools
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -14,14 +11,20 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
+from oversmoothing.experiments.bench.benchmark import (
+    Row,
+    in_fresh_process,
+    interleaved_medians,
+    measurement,
+    peak_mib,
+)
 from oversmoothing.experiments.bench.hundred_digits import definitions, direction, draw
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.plain import LayerIteration, block_length
 from oversmoothing.simulations.engine.problem import Problem, make_problem
 from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
-from oversmoothing.theory.support.errors import RequirementError
 
 N, D, R = 197, 768, 64
 SQUARES = (768, 1024, 2048)
@@ -137,35 +140,23 @@ def closed_form() -> list[Row]:
     ]
 
 
-_PEAK = """
-import resource, sys
-import numpy as np, torch
-from oversmoothing.experiments.bench.engine import _case
-from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.engine.evolve import evolve
-with one_thread():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    _, given = _case(64)
-    evolve(**given, depth=[10**9], method="closed_form")
-    evolve(**given, depth=[100], method="core")
-    _, given = _case(None)
-    evolve(**given, depth=[16], method="plain")
-    evolve(**given, depth=[10**9], method="closed_form")
-    print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
+def _peaks() -> tuple[float, float]:
+    """Peak memory in MiB before and after runs of every method."""
+    with one_thread():
+        before = peak_mib()
+        for rank, depth, method in (
+            (R, FAR, "closed_form"),
+            (R, 100, "core"),
+            (None, LAYERS, "plain"),
+            (None, FAR, "closed_form"),
+        ):
+            evolve(**_case(rank)[1], depth=[depth], method=method)  # type: ignore[arg-type]
+        return before, peak_mib()
 
 
 @measurement("engine/memory", "peak memory of a run in a fresh process")
 def memory() -> list[Row]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    found = subprocess.run(
-        [sys.executable, "-c", _PEAK], env=environment, capture_output=True, text=True, check=False
-    )
-    if found.returncode:
-        raise RequirementError(f"the run that measures memory failed: {found.stderr[-500:]}")
-    # Kilobytes on Linux, bytes on macOS.
-    unit = 2.0**30 if sys.platform == "darwin" else 2.0**20
-    before, peak = (int(x) / unit for x in found.stdout.split())
+    before, peak = (mib / 2**10 for mib in in_fresh_process(_peaks))
     dense = (N * D) ** 2 * 8 / 2**30
     note = (
         f"{SHAPE}: plain, core and closed form, r = {R} and dense, in a fresh process; imports "

@@ -6,11 +6,8 @@ squares line through (log size, log value), with its standard error.
 """
 
 import math
-import multiprocessing
-import resource
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -22,18 +19,19 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import Row, measurement
+from oversmoothing.experiments.bench.benchmark import (
+    Row,
+    in_fresh_process,
+    measurement,
+    peak_mib,
+    timed,
+)
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.support.errors import RequirementError
 
 # Growth of the peak below this is allocation noise: no exponent is fitted to it.
 RESOLUTION_MIB = 4.0
+QUANTITIES = ("seconds", "MiB")
 _REPEATS = 5
-_MODULES = [
-    "oversmoothing.experiments.bench.scaling",
-    "oversmoothing.simulations.engine.evolve",
-    "oversmoothing.simulations.sweep.runner",
-]
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,7 @@ def _inputs(n: int, d: int) -> dict[str, Any]:
 
 def _seconds(run: Callable[[], object], repeats: int) -> float:
     """The least of the repeats: what others do on the machine only adds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return min(timed(run)[0] for _ in range(repeats))
 
 
 def _evolve(n: int, d: int, depth: int, repeats: int, method: str) -> float:
@@ -113,22 +106,12 @@ SERIES = (
 )  # fmt: skip
 
 
-# ------------------------------------------------------------------------- fresh processes
-
-
-def _peak_mib() -> float:
-    # Linux counts kibibytes, macOS bytes.
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def _child(index: int, size: int, answer: Any) -> None:
+def _measured(index: int, size: int) -> tuple[float, float]:
     series = SERIES[index]
     with one_thread():
         series.run(min(series.sizes) // 8, 1)  # what loads on first use is loaded
-        before = _peak_mib()
-        seconds = series.run(size, _REPEATS)
-        answer.send((seconds, max(0.0, _peak_mib() - before)))
+        before = peak_mib()
+        return series.run(size, _REPEATS), max(0.0, peak_mib() - before)
 
 
 def measure_one(index: int, size: int) -> tuple[float, float]:
@@ -136,21 +119,7 @@ def measure_one(index: int, size: int) -> tuple[float, float]:
 
     Raises `RequirementError` where the process dies.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_MODULES)
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(index, size, send))
-    process.start()
-    send.close()
-    try:
-        found: tuple[float, float] = receive.recv()
-    except EOFError as error:
-        process.join()
-        raise RequirementError(
-            f"measuring '{SERIES[index].name}' at {size} ended with status {process.exitcode}"
-        ) from error
-    process.join()
-    return found
+    return in_fresh_process(_measured, index, size)
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
@@ -176,51 +145,48 @@ def measure(progress: bool = False) -> pd.DataFrame:
     Columns: series, variable, quantity ('seconds' or 'MiB'), size, value, exponent and
     exponent_error (repeated; NaN for memory whose growth stays below RESOLUTION_MIB), expected.
     """
-    rows = []
     work = [(k, size) for k, series in enumerate(SERIES) for size in series.sizes]
-    found: dict[tuple[int, int], tuple[float, float]] = {}
     with tqdm(work, disable=None if progress else True, file=sys.stderr, unit="size") as bar:
-        for k, size in bar:
-            found[k, size] = measure_one(k, size)
-    for k, series in enumerate(SERIES):
-        for place, quantity in enumerate(("seconds", "MiB")):
-            values = [found[k, size][place] for size in series.sizes]
-            seen = quantity == "seconds" or max(values) >= RESOLUTION_MIB
-            slope, error = exponent(series.sizes, values) if seen else (math.nan, math.nan)
-            rows += [
-                {
-                    "series": series.name,
-                    "variable": series.variable,
-                    "quantity": quantity,
-                    "size": size,
-                    "value": value,
-                    "exponent": slope,
-                    "exponent_error": error,
-                    "expected": series.time if quantity == "seconds" else series.memory,
-                }
-                for size, value in zip(series.sizes, values, strict=True)
-            ]
-    return pd.DataFrame(rows)
+        found = {(k, size): measure_one(k, size) for k, size in bar}
+    return pd.DataFrame(
+        row
+        for k, series in enumerate(SERIES)
+        for place, quantity in enumerate(QUANTITIES)
+        for row in rows(series, quantity, [found[k, size][place] for size in series.sizes])
+    )
+
+
+def rows(series: Series, quantity: str, values: list[float]) -> list[dict[str, Any]]:
+    """The rows of `measure` for one series and quantity, from the values at its sizes."""
+    seen = quantity == "seconds" or max(values) >= RESOLUTION_MIB
+    slope, error = exponent(series.sizes, values) if seen else (math.nan, math.nan)
+    common = {"series": series.name, "variable": series.variable, "quantity": quantity}
+    fit = {
+        "exponent": slope,
+        "exponent_error": error,
+        "expected": series.time if quantity == "seconds" else series.memory,
+    }
+    return [
+        common | {"size": size, "value": value} | fit
+        for size, value in zip(series.sizes, values, strict=True)
+    ]
 
 
 @measurement("scaling", "exponents of time and memory in n, d, L and points", pinned=False)
 def exponents() -> list[Row]:
     """The exponents as rows that only compare: ratio is the exponent, not a quotient of times."""
-    rows = []
+    found = []
     for (series, variable, quantity), part in measure().groupby(
         ["series", "variable", "quantity"], sort=False
     ):
-        first = part.iloc[0]
-        pairs = list(zip(part["size"], part["value"], strict=True))
-        seconds = {f"{variable} = {size}": float(value) for size, value in pairs}
-        sizes = ", ".join(f"{value:.1f} MiB at {size}" for size, value in pairs)
-        rows.append(
-            Row(
-                f"exponent of {quantity} in {variable}: {series}",
-                float(first["exponent"]),
-                seconds if quantity == "seconds" else {},
-                f"+- {first['exponent_error']:.2f}, in theory {first['expected']:g} for large "
-                f"{variable}" + ("" if quantity == "seconds" else f"; {sizes}"),
-            )
-        )
-    return rows
+        first, pairs = part.iloc[0], list(zip(part["size"], part["value"], strict=True))
+        note = f"+- {first['exponent_error']:.2f}, in theory {first['expected']:g} for large "
+        note += str(variable)
+        seconds = {}
+        if quantity == "seconds":
+            seconds = {f"{variable} = {size}": float(value) for size, value in pairs}
+        else:
+            note += "; " + ", ".join(f"{value:.1f} MiB at {size}" for size, value in pairs)
+        name = f"exponent of {quantity} in {variable}: {series}"
+        found.append(Row(name, float(first["exponent"]), seconds, note))
+    return found

@@ -9,15 +9,15 @@ are slower at this size, many times so on a busy machine.
 """
 
 import os
-import time
-from collections.abc import Iterator
-from statistics import median
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.experiments.bench.benchmark import Row, measurement
+from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement, timed
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra import (
@@ -34,11 +34,12 @@ TOKENS, WIDTH, RANK = 197, 768, 64
 LOGIT_STD = (0.5, 1.0, 2.0, 4.0)
 FULL = "OVERSMOOTHING_BENCH_FULL"
 
-Case = tuple[HeadValues, NDArray[np.float32]]
+# Attention [m, n, n] float32, heads, and which of them is whose, [m].
+Batch = tuple[NDArray[np.float32], list[HeadValues], NDArray[np.intp]]
 
 
-def cases(images: int, layers: int = LAYERS, heads: int = HEADS) -> Iterator[Case]:
-    """(head, attention [images, n, n] float32) for each of the layers x heads, from seed 0."""
+def cases(images: int, layers: int = LAYERS, heads: int = HEADS) -> Iterator[Batch]:
+    """[images, n, n] for each of the layers x heads, from seed 0."""
     rng = np.random.default_rng(0)
     for layer in range(layers):
         temperature = 1 / LOGIT_STD[layer % len(LOGIT_STD)]
@@ -46,7 +47,7 @@ def cases(images: int, layers: int = LAYERS, heads: int = HEADS) -> Iterator[Cas
             head = head_values(*LowRank(rank=RANK).factors(WIDTH, rng=rng))
             kind = Softmax(temperature=float(temperature), dim=RANK)
             A = kind.draw(TOKENS, rng=rng, batch=(images,))
-            yield head, A.astype(np.float32)
+            yield A.astype(np.float32), [head], np.zeros(images, dtype=np.intp)
 
 
 def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> Outcome:
@@ -54,6 +55,53 @@ def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> Outc
     rest = np.delete(values, np.argmin(np.abs(values - 1)))
     margin = dominance(rest, head.spectrum.values).margin
     return outcome_of(margin, margin)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Seconds of numpy.linalg.eigvals (default threads, one thread) and of our verdicts on the same
+    matrices; what we found, and the verdicts from all pairs of numpy's eigenvalues."""
+
+    naive: float
+    single: float
+    ours: float
+    found: SpectralVerdicts
+    plain: NDArray[np.str_]
+
+    def rows(self, name: str, naive: str, note: str, at_least: float | None = None) -> list[Row]:
+        """Both ratios of times; naive: on what the default threads were timed."""
+        return [
+            Row(f"{name}eigvals ({threads}) over verdicts", theirs / self.ours,
+                {"numpy.linalg.eigvals": theirs, "verdicts": self.ours}, said, at_least=at_least)
+            for threads, theirs, said in (
+                ("default threads", self.naive, f"eigvals: {naive}"),
+                ("one thread", self.single, f"{note}{self.found}"),
+            )
+        ]  # fmt: skip
+
+
+def compared(batches: Iterable[Batch], sample: int) -> Comparison:
+    """Both sides on each batch in turn; numpy's default threads on `sample` of its matrices."""
+    naive = single = ours = 0.0
+    found: list[SpectralVerdicts] = []
+    plain: list[Outcome] = []
+    for A, heads, index in batches:
+        double = A.astype(np.float64)
+        double /= double.sum(axis=-1, keepdims=True)
+        if not found:  # what loads on first use is loaded
+            np.linalg.eigvals(double[:1])
+            spectral_verdicts(A[:2], heads, index[:2])
+        naive += len(A) / sample * timed(partial(np.linalg.eigvals, double[:sample]))[0]
+        with threadpool_limits(limits=1):
+            seconds, values = timed(partial(np.linalg.eigvals, double))
+        single += seconds
+        seconds, answer = timed(partial(spectral_verdicts, A, heads, index))
+        ours += seconds
+        found.append(answer)
+        plain += [plain_verdict(each, heads[k]) for each, k in zip(values, index, strict=True)]
+    names = [field.name for field in fields(SpectralVerdicts)]
+    joined = (np.concatenate([getattr(each, name) for each in found]) for name in names)
+    return Comparison(naive, single, ours, SpectralVerdicts(*joined), np.array(plain))
 
 
 @measurement(
@@ -64,68 +112,23 @@ def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> Outc
 def spectra() -> list[Row]:
     """The rows; about half a minute on two idle cores, four minutes for all 14,400."""
     images = IMAGES if os.environ.get(FULL) else IMAGES // 10
-    naive, single, ours, equal, found = _alternating(images)
-    pairs = sum(each.verdict.size for each in found)
-    fallback = sum(each.fallback * each.verdict.size for each in found) / pairs
-    names, counts = np.unique(np.concatenate([each.verdict for each in found]), return_counts=True)
+    both = compared(cases(images), 1)
     note = (
-        f"{pairs} matrices of 197 tokens, {LAYERS * HEADS} heads of rank {RANK}, logit std "
-        f"{', '.join(map(str, LOGIT_STD))}; LAPACK needed for {100 * fallback:.1f} %; "
-        + ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
+        f"{TOKENS} tokens, {LAYERS * HEADS} heads of rank {RANK}, logit std "
+        f"{', '.join(map(str, LOGIT_STD))}; LAPACK needed for {100 * both.found.fallback:.1f} %; "
     )
-    one, two, share = _processes()
+    # 768 of the matrices; the workers start in the warm-up.
+    parts = list(cases(16, layers=4))
+    A, heads = np.concatenate([each for each, _, _ in parts]), [head for _, (head,), _ in parts]
+    index = np.repeat(np.arange(len(heads)), 16)
+    one, two = interleaved_medians(
+        [partial(spectral_verdicts, A, heads, index, processes=k) for k in (1, 2)], 3
+    )
+    naive = f"{images} times the seconds for one image of each head"
     return [
-        Row("spectra/eigvals (default threads) over verdicts", naive / ours,
-            {"numpy.linalg.eigvals": naive, "verdicts": ours},
-            f"eigvals: {images} times the seconds for one image of each head", at_least=5.0),
-        Row("spectra/eigvals (one thread) over verdicts", single / ours,
-            {"numpy.linalg.eigvals": single, "verdicts": ours}, note, at_least=5.0),
-        Row("spectra/share of equal verdicts", equal / pairs,
+        *both.rows("spectra/", naive, note, at_least=5.0),
+        Row("spectra/share of equal verdicts", float((both.found.verdict == both.plain).mean()),
             note="every verdict against all pairs of numpy's eigenvalues", at_least=1.0),
         Row("spectra/one process over two", one / two, {"one": one, "two": two},
-            f"{share} of these matrices, the workers started before"),
+            f"{len(A)} of these matrices, the workers started before"),
     ]  # fmt: skip
-
-
-def _alternating(images: int) -> tuple[float, float, float, int, list[SpectralVerdicts]]:
-    """Seconds of numpy (default threads, one thread) and of ours, equal verdicts, and ours."""
-    naive = single = ours = 0.0
-    equal = 0
-    found = []
-    for number, (head, A) in enumerate(cases(images)):
-        double = A.astype(np.float64)
-        double /= double.sum(axis=-1, keepdims=True)
-        index = np.zeros(len(A), dtype=np.intp)
-        if number == 0:
-            np.linalg.eigvals(double[:1])
-            spectral_verdicts(A[:2], [head], index[:2])
-        start = time.perf_counter()
-        np.linalg.eigvals(double[:1])
-        naive += images * (time.perf_counter() - start)
-        with threadpool_limits(limits=1):
-            start = time.perf_counter()
-            values = np.linalg.eigvals(double)
-            single += time.perf_counter() - start
-        start = time.perf_counter()
-        answer = spectral_verdicts(A, [head], index)
-        ours += time.perf_counter() - start
-        plain = [plain_verdict(each, head) for each in values]
-        equal += int((answer.verdict == np.array(plain)).sum())
-        found.append(answer)
-    return naive, single, ours, equal, found
-
-
-def _processes() -> tuple[float, float, int]:
-    """Median seconds of one and of two processes on 768 of the matrices, interleaved."""
-    parts = list(cases(16, layers=4))
-    heads = [head for head, _ in parts]
-    A = np.concatenate([each for _, each in parts])
-    index = np.repeat(np.arange(len(heads)), 16)
-    times: dict[int, list[float]] = {1: [], 2: []}
-    spectral_verdicts(A, heads, index, processes=2)
-    for _ in range(3):
-        for processes, found in times.items():
-            start = time.perf_counter()
-            spectral_verdicts(A, heads, index, processes=processes)
-            found.append(time.perf_counter() - start)
-    return median(times[1]), median(times[2]), len(A)

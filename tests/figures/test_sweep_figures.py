@@ -171,21 +171,7 @@ def test_the_scaling_figure_states_every_exponent(tmp_path: Path) -> None:
     for series in bench.SERIES:
         for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
             values = [1e-3 * size**power for size in series.sizes]
-            slope, error = bench.exponent(series.sizes, values)
-            seen = quantity == "seconds" or max(values) >= bench.RESOLUTION_MIB
-            rows += [
-                {
-                    "series": series.name,
-                    "variable": series.variable,
-                    "quantity": quantity,
-                    "size": size,
-                    "value": value,
-                    "exponent": slope if seen else np.nan,
-                    "exponent_error": error if seen else np.nan,
-                    "expected": power,
-                }
-                for size, value in zip(series.sizes, values, strict=True)
-            ]
+            rows += bench.rows(series, quantity, values)
     table = pd.DataFrame(rows)
     figure = scaling.draw(table)
     said = [text.get_text() for axis in figure.axes for text in axis.texts]
