@@ -37,18 +37,11 @@ Attention = NDArray[np.floating]
 CLASSES = (*LAYER_CLASSES, "undecided")
 
 
-# (layer, attention [m, heads, n, n], folding) -> [m, cases of one image] indices into CLASSES.
-Reading = Callable[[Layer, Attention, Folding], NDArray[np.int8]]
+# (layer, attention [m, heads, n, n], folding) -> [m, cases of one image], each one of CLASSES.
+Reading = Callable[[Layer, Attention, Folding], NDArray[np.str_]]
 
 
-def _codes(names: NDArray[np.str_]) -> NDArray[np.int8]:
-    result: NDArray[np.int8] = np.select(
-        [names == name for name in CLASSES], np.arange(len(CLASSES)), default=-1
-    ).astype(np.int8)
-    return result
-
-
-def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E1: each head's own A and H_h, the maximum over all pairs of eigenvalues."""
     m, heads, n, _ = attention.shape
     found = spectral_verdicts(
@@ -57,46 +50,44 @@ def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
         np.tile(np.arange(heads), m),
         dominant=True,
     )
-    return _codes(found.dominant).reshape(m, heads)
+    return found.dominant.reshape(m, heads)
 
 
-def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
     mean = mean_attention(attention)
     index = np.zeros(len(mean), dtype=np.intp)
     found = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
-    return _codes(found.dominant)[:, None]
+    return found.dominant[:, None]
 
 
-def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
     W = factors(layer, folding)
     block = eigenvalues(consensus_block(W))
     rho_c, error = float(np.abs(block.values).max()), float(block.errors.max())
     consensus = Radius(rho_c, error, "dense")
-    codes = np.empty((len(attention), 1), dtype=np.int8)
-    for image, A in enumerate(attention):
+
+    def won(A: Array) -> str:
         if A.shape[-1] == 1:
-            codes[image] = CLASSES.index("consensus")
-            continue
-        found = quotient_radius(normalised(A), W, beside=consensus)
+            return "consensus"
+        found = quotient_radius(A, W, beside=consensus)
         if found.value is None:
-            name = "undecided"
-        elif abs(rho_c - found.value) <= SAFETY * (error + found.error):
-            name = "tie"
-        else:
-            name = "consensus" if rho_c > found.value else "other"
-        codes[image] = CLASSES.index(name)
-    return codes
+            return "undecided"
+        if abs(rho_c - found.value) <= SAFETY * (error + found.error):
+            return "tie"
+        return "consensus" if rho_c > found.value else "other"
+
+    return np.array([[won(normalised(A))] for A in attention])
 
 
-def reading_e4(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e4(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E4: for each h_j of the whole H alone, the largest |1 + h_j a| over spec of the mean A."""
     head = whole_values(layer, folding)
     return np.stack([_alone(A, head) for A in mean_attention(attention)])
 
 
-def reading_e4_heads(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.int8]:
+def reading_e4_heads(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E4 for each h_j of each H_h, d - r zeros included, against the head's own A."""
     heads = own_values(layer, folding)
     return np.stack(
@@ -126,7 +117,7 @@ def dominance_cases(
     """How many cases of each image, layer and reading fall in each class.
 
     attention: one array [m, heads, n, n] a layer, float32 or float64, row-stochastic to that
-    precision. Columns: reading, image (from first_image), layer (from 1), class, count.
+    precision. Columns: reading, image (from first_image), layer (from 1) and each of CLASSES.
     Raises `InputError` for an unknown reading, and where attention does not fit the model.
     """
     unknown = [name for name in readings if name not in READINGS]
@@ -137,32 +128,18 @@ def dominance_cases(
             f"attention of {len(attention)} layers for a model of {len(model.layers)}: give one "
             "array [m, heads, n, n] a layer"
         )
-    parts = []
+    rows = []
     for number, (layer, A) in enumerate(zip(model.layers, attention, strict=True), 1):
         heads = len(layer.heads.W_V)
         if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
             raise InputError(
                 f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
             )
-        for name in readings:
-            codes = READINGS[name](layer, A, folding)
-            for image, row in enumerate(codes, first_image):
-                counts = np.bincount(row, minlength=len(CLASSES))
-                parts.append(
-                    {
-                        "reading": name,
-                        "image": image,
-                        "layer": number,
-                        **dict(zip(CLASSES, counts, strict=True)),
-                    }
-                )
-    wide = pd.DataFrame(parts, columns=["reading", "image", "layer", *CLASSES])
-    return wide.melt(
-        id_vars=["reading", "image", "layer"],
-        value_vars=list(CLASSES),
-        var_name="class",
-        value_name="count",
-    )
+        for reading in readings:
+            for image, found in enumerate(READINGS[reading](layer, A, folding), first_image):
+                counts = {name: np.count_nonzero(found == name) for name in CLASSES}
+                rows.append({"reading": reading, "image": image, "layer": number, **counts})
+    return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
 
 
 def _plain(attention: Attention) -> Attention:
@@ -170,17 +147,16 @@ def _plain(attention: Attention) -> Attention:
     return attention if attention.dtype == np.float64 else attention.astype(np.float32, copy=False)
 
 
-def _alone(A: Array, head: HeadValues) -> NDArray[np.int8]:
+def _alone(A: Array, head: HeadValues) -> NDArray[np.str_]:
     """The class of every h_j alone, [d], A [n, n] with rows summing to 1; h_j = 0 is a tie."""
     h, errors = head.spectrum.values, head.spectrum.errors
     if len(A) == 1:
-        return np.full(len(h), CLASSES.index("consensus"), dtype=np.int8)
+        return np.full(len(h), "consensus")
     a, error = quotient_values(A), values_error(A)
     moduli = np.abs(multipliers(a, h))
     place = moduli.argmax(axis=0)
     margin = np.abs(1 + h) - moduli.max(axis=0)
     doubt = SAFETY * (np.abs(h) * error + 2 * errors + 4 * np.finfo(np.float64).eps * (1 + abs(h)))
     smallest = a[place].real <= a.real.min() + 2 * error
-    loses = np.where(smallest, CLASSES.index("smallest"), CLASSES.index("other"))
-    codes = np.where(margin > 0, CLASSES.index("consensus"), loses)
-    return np.where(np.abs(margin) <= doubt, CLASSES.index("tie"), codes).astype(np.int8)
+    wins = [np.abs(margin) <= doubt, margin > 0, smallest]
+    return np.select(wins, ["tie", "consensus", "smallest"], "other")

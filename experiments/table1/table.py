@@ -34,24 +34,23 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for reading, part in cases.groupby("reading", sort=False):
-        shares = part.pivot_table(index="image", columns="class", values="count", aggfunc="sum")
-        total = shares.sum(axis=1)
+        counts = part.groupby("image")[list(CLASSES)].sum()
+        total = counts.sum(axis=1)
         for name in CLASSES:
-            count = int(shares[name].sum())
             if name == "undecided" and reading != "E3":
                 continue
-            mean, low, high = mean_interval((shares[name] / total).to_numpy(dtype=np.float64))
+            mean, low, high = mean_interval((counts[name] / total).to_numpy(dtype=np.float64))
             rows.append(
                 {
                     "reading": reading,
                     "class": name,
-                    "count": count,
+                    "count": int(counts[name].sum()),
                     "cases": int(total.sum()),
-                    "images": len(shares),
+                    "images": len(counts),
                     "layers": int(part["layer"].nunique()),
                     "percent": 100 * mean,
-                    "percent_low": 100 * max(low, 0.0) if low == low else low,
-                    "percent_high": 100 * min(high, 1.0) if high == high else high,
+                    "percent_low": 100 * np.clip(low, 0.0, 1.0),
+                    "percent_high": 100 * np.clip(high, 0.0, 1.0),
                 }
             )
     return pd.DataFrame(rows)
