@@ -11,7 +11,6 @@ measured one throughout.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -24,34 +23,6 @@ from oversmoothing.experiments.models.model import Layer, Norm, Trace
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
-
-
-@dataclass(frozen=True)
-class LayerAccount:
-    """Natural logs, float64 [b]: log HFC/LFC before and after the layer, and the parts.
-
-    parts: {'attention_body', 'attention_scales', ..., 'ffn_gains'}. With verify each is computed
-    from the weights, so that their sum is the measured after - before only where the model was read
-    rightly: `error` is what is left. Without, the last step of a sublayer is the measured stream.
-    """
-
-    before: Tensor
-    after: Tensor
-    parts: dict[str, Tensor]
-
-    @property
-    def error(self) -> Tensor:
-        """|sum of the parts - measured change|, [b]."""
-        return (self.of("attention") + self.of("ffn") - self.change).abs()
-
-    @property
-    def change(self) -> Tensor:
-        """The whole change over the layer, [b]."""
-        return self.after - self.before
-
-    def of(self, sublayer: str) -> Tensor:
-        """The change over one sublayer, 'attention' or 'ffn', [b]."""
-        return sum((self.parts[f"{sublayer}_{part}"] for part in PARTS), torch.zeros(()))
 
 
 def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
@@ -73,9 +44,13 @@ def layer_account(
     keep: Tensor | None = None,
     *,
     verify: bool = True,
-) -> LayerAccount:
-    """Account for one traced layer. log_ratio maps a stream [b, n, d] to log HFC/LFC [b], over the
-    kept tokens; keep [b, n] bool or None for all.
+) -> dict[str, Tensor]:
+    """{'attention_body', 'attention_scales', ..., 'ffn_gains': change of the natural log, [b]}.
+
+    log_ratio maps a stream [b, n, d] to log HFC/LFC [b], float64, over the kept tokens; keep [b, n]
+    bool or None for all. With verify each part is computed from the weights, so that their sum is
+    the measured change only where the model was read rightly; without, the last step of a sublayer
+    is the measured stream.
     """
     assert trace.attention is not None
     A = trace.attention.to(trace.before.dtype)
@@ -104,4 +79,4 @@ def layer_account(
         changes += [torch.zeros_like(start)] * len(PARTS)
     else:
         changes += account(layer.norm_ffn, layer.ffn, trace.after_attention, middle, end)
-    return LayerAccount(start, end, dict(zip(PART_NAMES, changes, strict=True)))
+    return dict(zip(PART_NAMES, changes, strict=True))

@@ -30,19 +30,18 @@ def extract(
     *,
     attention: bool = True,
     dtype: torch.dtype | None = None,
-    device: torch.device | str | None = None,
     verify: bool = True,
 ) -> Extraction:
     """One batch as `model.prepare` makes it (raw inputs are prepared first).
 
     attention=False: residual streams alone. dtype: the attention is computed and everything
-    returned in it (default: float32, or float64 for a float64 model). device: where the model runs
-    (default: where it is; it goes back afterwards). verify: put the sublayers together again.
+    returned in it (default: float32, or float64 for a float64 model). verify: put the sublayers
+    together again.
 
     Raises `InputError` where attention times values is not the module's own output, where the
     sublayers do not add up to the block, and where numbers are not finite.
     """
-    with _ready(model, device) as weights:
+    with _ready(model) as weights:
         return _extracted(model, weights, batch, attention, dtype, verify)
 
 
@@ -53,7 +52,6 @@ def stream(
     batch_size: int = BATCH,
     attention: bool = True,
     dtype: torch.dtype | None = None,
-    device: torch.device | str | None = None,
     progress: bool = False,
 ) -> Iterator[Extraction]:
     """`extract` batch by batch, in bounded memory: only one batch is held at a time.
@@ -64,12 +62,10 @@ def stream(
     """
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}: it must be at least 1")
-    with _ready(model, device) as weights:
-        bar = tqdm(
-            total=_count(inputs), unit="input", file=sys.stderr, disable=None if progress else True
-        )
+    with _ready(model) as weights:
+        quiet = None if progress else True
         first = True
-        with bar:
+        with tqdm(total=_count(inputs), unit="input", file=sys.stderr, disable=quiet) as bar:
             for batch in batches(inputs, batch_size):
                 found = _extracted(model, weights, batch, attention, dtype, verify=first)
                 first = False
@@ -100,26 +96,20 @@ def _count(inputs: Any) -> int | None:
 
 
 @contextmanager
-def _ready(model: Model, device: torch.device | str | None) -> Iterator[Weights]:
-    """The model in evaluation mode and on the device, its heads' weights converted once; as it was
-    before on leaving."""
+def _ready(model: Model) -> Iterator[Weights]:
+    """The model in evaluation mode, its heads' weights converted once; as it was on leaving."""
 
     @cache
     def weights(number: int, dtype: torch.dtype) -> Heads:
         return model.layers[number].heads.to(model.device, dtype)
 
-    home = model.device
     training = [(module, module.training) for module in model.module.modules()]
     model.module.eval()
     try:
-        if device is not None:
-            model.module.to(device)
         yield weights
     finally:
         for module, state in training:
             module.training = state
-        if device is not None:
-            model.module.to(home)
 
 
 @torch.no_grad()

@@ -5,6 +5,7 @@ intervals are over inputs, which are the independent observations.
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -72,8 +73,8 @@ def observe(
         middle = log_ratio(trace.after_attention, keep)
         change = {"attention": middle - start, "ffn": end - middle}
         if account:
-            found = layer_account(layer, trace, lambda X: log_ratio(X, keep), keep, verify=verify)
-            change |= found.parts
+            measure = partial(log_ratio, keep=keep)
+            change |= layer_account(layer, trace, measure, keep, verify=verify)
         changes.append({f"log_change_{name}": value for name, value in change.items()})
     return Observed(_stacked(metrics), _stacked(changes), {"attention_drift": _drift(batch, keep)})
 

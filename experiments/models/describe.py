@@ -71,7 +71,6 @@ def describe(
     modality: Literal["vision", "text"] = "vision",
     run: Callable[[Any], Any] | None = None,
     prepare: Callable[[list[Any]], Any] | None = None,
-    classes: int | None = None,
     name: str | None = None,
     notes: Sequence[str] = (),
 ) -> Model:
@@ -128,7 +127,6 @@ def describe(
         causal=causal,
         run=run or module,
         prepare=prepare or tensors,
-        classes=classes,
         run_notes=tuple(notes),
     )
 

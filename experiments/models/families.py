@@ -107,7 +107,6 @@ def from_module(module: nn.Module, name: str | None = None, **settings: Any) -> 
         cls=_has_cls(module) if images else not family.causal,
         run=module if config is None else _run(module, images, family.causal),
         prepare=Images.of(module, **settings) if images else Texts.of(module, tokenizer),
-        classes=_classes(module),
         name=name,
         notes=notes,
     )
@@ -151,11 +150,6 @@ def _number(config: Any, attention: nn.Module, names: tuple[str, ...], default: 
 
 def _has_cls(module: nn.Module) -> bool:
     return any(name.endswith("cls_token") for name, _ in module.named_parameters())
-
-
-def _classes(module: nn.Module) -> int | None:
-    heads = (getattr(module, name, None) for name in ("classifier", "head"))
-    return next((head.out_features for head in heads if isinstance(head, nn.Linear)), None)
 
 
 def _run(module: nn.Module, images: bool, decoder: bool) -> Callable[[Any], Any]:
@@ -237,5 +231,4 @@ def _own_vit(module: ViT, name: str | None) -> Model:
         causal=False,
         run=module,
         prepare=GreyImages(module.shape.image_size),
-        classes=module.shape.classes,
     )

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from oversmoothing.experiments.digits.images import scaled
 from oversmoothing.theory.support.errors import InputError
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
 

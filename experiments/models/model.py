@@ -154,7 +154,6 @@ class Model:
     causal: bool
     run: Callable[[Any], Any]
     prepare: Callable[[list[Any]], Any]
-    classes: int | None = None
     run_notes: tuple[str, ...] = ()
 
     @torch.no_grad()

@@ -7,20 +7,16 @@ but tensors. Needs the extra `models` for Hugging Face models.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from oversmoothing.experiments.models.checkpoints import PICKLES, check_header, read_weights
 from oversmoothing.experiments.models.families import from_module
-from oversmoothing.experiments.models.inputs import (
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    preprocessing,
-    read_json,
-)
+from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_json
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
@@ -115,16 +111,12 @@ def _checkpoint(
         )
     notes = []
     config = path.parent / "config.json"
-    if config.is_file():
-        held = read_json(config)
-        stated = held.get("pretrained_cfg", held)
-        for name in ("mean", "std"):
-            if name in stated:
-                settings.setdefault(name, tuple(stated[name]))
-    if not {"mean", "std"} <= set(settings):
-        settings.setdefault("mean", IMAGENET_MEAN)
-        settings.setdefault("std", IMAGENET_STD)
+    held = read_json(config) if config.is_file() else {}
+    stated = held.get("pretrained_cfg", held)
+    if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
+    for name, usual in IMAGENET.items():
+        settings.setdefault(name, tuple(stated.get(name, usual)))
     if heads is None:
         notes.append("the checkpoint states no number of heads: heads of width 64 are taken")
     return timm_vit(weights, heads, str(path)), notes
@@ -140,10 +132,8 @@ def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Modu
         for path in safe:
             check_header(path)
         if not safe:
-            merged: dict[str, Tensor] = {}
-            for path in pickled:
-                merged |= read_weights(path)
-            given = {"state_dict": merged}
+            merged = (read_weights(path).items() for path in pickled)
+            given = {"state_dict": dict(chain.from_iterable(merged))}
         for name, value in preprocessing(source).items():
             settings.setdefault(name, value)
     with _quiet(transformers.utils.logging):
@@ -226,13 +216,9 @@ def _placed(
     module: nn.Module, dtype: torch.dtype | None, device: torch.device | str | None
 ) -> tuple[nn.Module, list[str]]:
     """The module on the device and in the dtype asked for, or in float32 where the CPU must."""
-    module = module if device is None else module.to(device)
-    if dtype is not None:
-        return module.to(dtype=dtype), []
+    module = module.to(device, dtype)
     first = next((p for p in module.parameters() if p.is_floating_point()), None)
-    if first is None or first.dtype not in (torch.float16, torch.bfloat16):
-        return module, []
-    if first.device.type != "cpu" or runs_on_cpu(first.dtype):
+    if dtype or first is None or first.device.type != "cpu" or runs_on_cpu(first.dtype):
         return module, []
     return module.float(), [f"stored in {first.dtype}, which this CPU cannot run: float32 is used"]
 
