@@ -1,6 +1,5 @@
 """`oversmoothing certify-model`: certified verdicts on the attention of a vision model."""
 
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -13,7 +12,7 @@ def certify_model(
     images: opt.Images = None,
     count: Annotated[int, Option(metavar="N", min=1, help="Images.")] = 5,
     data_dir: opt.DataDir = None,
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> None:
     """Certified verdicts on the attention of a trained vision model.
 

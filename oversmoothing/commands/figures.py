@@ -1,7 +1,6 @@
 """`oversmoothing figures`: from data to pictures, each with its data."""
 
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -15,7 +14,7 @@ def figures(
         list[str] | None, Option(metavar="NAME", help="These figures alone (several).")
     ] = None,
     names: Annotated[bool, Option("--list", help="Name the figures and stop.")] = False,
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
 ) -> None:

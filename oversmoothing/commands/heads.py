@@ -1,7 +1,6 @@
 """`oversmoothing heads`: one run of many heads and changing layers beside the theory."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Option
@@ -33,7 +32,7 @@ def heads(
     dtype: opt.Precision = "float64",
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> None:
     """Run many heads and changing layers beside what the theory says.
 

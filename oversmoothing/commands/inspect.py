@@ -21,7 +21,7 @@ def inspect(
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> None:
     """Does a trained model smooth, where, by which sublayer, and why.
 

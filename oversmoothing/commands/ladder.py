@@ -34,7 +34,7 @@ def ladder(
     ] = 3,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> None:
     """Which cheap theory predicts the smoothing of a trained model, scored.
 

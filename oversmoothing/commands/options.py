@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
+RESULTS = Path("results")
 Out = Annotated[Path, Option(metavar="DIR", help="The folder that results go to.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object or list instead of the text.")]
 ReportFile = Annotated[

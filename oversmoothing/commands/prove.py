@@ -47,7 +47,7 @@ def prove(
     minutes: Annotated[
         float | None, Option(metavar="M", help="Thorough: stop after the chunk in work then.")
     ] = None,
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> int:
     """Run the ledger of claims: proofs, counterexamples, searches, simulations.
 

@@ -1,6 +1,5 @@
 """`oversmoothing readings`: Table 1 of arXiv 2401.04301 for any model, in every reading."""
 
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -25,7 +24,7 @@ def readings(
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     device: opt.Device = "cpu",
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> None:
     """Which eigenvalue dominates a trained model's layers, in every reading of Table 1.
 

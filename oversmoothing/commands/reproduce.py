@@ -1,13 +1,9 @@
 """`oversmoothing reproduce`: the main job, from data to pictures and the page."""
 
-from pathlib import Path
-
 from oversmoothing.commands import options as opt
 
 
-def reproduce(
-    out: opt.Out = Path("results"), seed: opt.Seed = 0, device: opt.Device = "auto"
-) -> int:
+def reproduce(out: opt.Out = opt.RESULTS, seed: opt.Seed = 0, device: opt.Device = "auto") -> int:
     """The main job: train, simulate, check, draw, and the page.
 
     Exit status 1: a check failed.

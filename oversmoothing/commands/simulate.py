@@ -1,7 +1,6 @@
 """`oversmoothing simulate`: one run on a drawn case, its metrics beside the prediction."""
 
 import inspect
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic.fields import FieldInfo
@@ -28,7 +27,7 @@ def simulate(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     points: opt.Points = 60,
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
     **options: Any,
 ) -> None:
     """Run one drawn case to any depth and hold it against the closed form.

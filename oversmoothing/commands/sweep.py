@@ -1,6 +1,5 @@
 """`oversmoothing sweep`: a grid of parameters, its outcomes as one Parquet table."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -19,7 +18,7 @@ def sweep(
     example: Annotated[
         str | None, opt.one_of(examples(), "One that comes with the package instead")
     ] = None,
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
     workers: Annotated[
         int | None, Option(metavar="N", help="Worker processes (default 1: this process).")
     ] = None,

@@ -1,6 +1,5 @@
 """`oversmoothing train`: the digits models, ordinary, smoothing and sharpening."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -21,7 +20,7 @@ def train(
         Option(metavar="N", help="Of weights, order, augmentation (default: CONFIG's, or 0)."),
     ] = None,
     device: opt.Device = "auto",
-    out: opt.Out = Path("results"),
+    out: opt.Out = opt.RESULTS,
 ) -> None:
     """Train the digits models: ordinary, smoothing, sharpening.
 

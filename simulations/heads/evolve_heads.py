@@ -16,14 +16,12 @@ Per layer: one product with all P_h, one batched product with the B'_h (g_h its 
 all Q_h (`head_map`). Attention that follows the state is in `state_attention`.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from oversmoothing.simulations.engine.inputs import (
     as_numpy,
@@ -31,6 +29,7 @@ from oversmoothing.simulations.engine.inputs import (
     choose_device,
     choose_precision,
 )
+from oversmoothing.simulations.engine.plain import progress_bar
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
@@ -43,8 +42,7 @@ from oversmoothing.simulations.heads.layers import (
     head_attention,
     weights_at,
 )
-from oversmoothing.simulations.heads.stack import Stack
-from oversmoothing.simulations.heads.stack_iteration import StackIteration
+from oversmoothing.simulations.heads.stack import Stack, StackIteration
 from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
 from oversmoothing.theory.layer.input_checks import check_states
 from oversmoothing.theory.support.errors import InputError
@@ -91,12 +89,7 @@ def evolve_heads(
     stack = Stack(attention, weights, residual, batch, Z.shape[-2], first.d, where, precision)
     iteration = StackIteration(Z.to(where, precision), exponents.to(where), stack)
     kept: list[tuple[Tensor, Tensor]] = []
-    with (
-        torch.inference_mode(),
-        tqdm(
-            total=depths[-1], disable=None if progress else True, file=sys.stderr, unit="layer"
-        ) as bar,
-    ):
+    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
         for target in depths:
             bar.update(target - iteration.layer)
             iteration.advance_to(target)

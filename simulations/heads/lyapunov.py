@@ -33,17 +33,14 @@ _BLOCKS = 20
 class LyapunovExponents:
     """Lyapunov exponents measured over a number of layers, largest first.
 
-    consensus [frame], quotient [frame]: natural logarithm per layer. consensus_error,
-    quotient_error [frame] and gap_error: one standard error each, from the means over blocks of
-    layers (right where a block is longer than the correlations). gap = gamma_Q - gamma_C, top
-    exponents.
+    consensus [frame], quotient [frame]: natural logarithm per layer. gap = gamma_Q - gamma_C, top
+    exponents; gap_error: its standard error, from the means over blocks of layers (right where a
+    block is longer than the correlations).
     """
 
     layers: int
     consensus: Array
-    consensus_error: Array
     quotient: Array
-    quotient_error: Array
     gap: float
     gap_error: float
 
@@ -65,27 +62,25 @@ def lyapunov_exponents(
     layers: int,
     residual: bool = True,
     frame: int = 1,
-    seed: int = 0,
-    first: int = 0,
     discard: int = 100,
 ) -> LyapunovExponents:
-    """Measure gamma_C and gamma_Q over `layers` layers (a multiple of 20), from layer `first` on.
+    """Measure gamma_C and gamma_Q over `layers` layers (a multiple of 20).
 
     attention, weights: as for `evolve_heads`, but prescribed: attention that follows the state has
     no exponents of its own. frame: how many exponents of each (up to d and (n - 1) d). The first
-    `discard` layers turn the frame into place and are not counted. seed: of the frame at the start.
+    `discard` layers turn the frame into place and are not counted.
     Raises `InputError` on illegal input or where every vector of the frame dies.
     """
     if layers < _BLOCKS or layers % _BLOCKS:
         raise InputError(f"layers must be a positive multiple of {_BLOCKS}, not {layers}")
-    if frame < 1 or discard < 0 or first < 0:
-        raise InputError("frame must be at least 1, discard and first at least 0")
+    if frame < 1 or discard < 0:
+        raise InputError("frame must be at least 1, discard at least 0")
     A_rule, W_rule = as_rule(attention), as_rule(weights)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     C: Array = np.empty(0)
     U: Array = np.empty(0)
     logs: list[tuple[Array, Array]] = []
-    for layer in range(first, first + discard + layers):
+    for layer in range(discard + layers):
         W = weights_at(W_rule, layer).dense()
         asked = A_rule.at(layer, ATTENTION_STREAM)
         if isinstance(asked, FromState):
@@ -113,18 +108,16 @@ def lyapunov_exponents(
             U, log_U = _reorthogonalise(U + out if residual else out)
         else:
             log_U = np.empty(0)
-        if layer >= first + discard:
+        if layer >= discard:
             logs.append((log_C, log_U))
     c, q = (np.array([pair[i] for pair in logs]) for i in (0, 1))
-    c_mean, c_error = _mean_and_error(c)
-    q_mean, q_error = _mean_and_error(q)
+    gap, error = -math.inf, 0.0
     if q.shape[1]:
-        gap, gap_error = _mean_and_error(q[:, :1] - c[:, :1])
-    else:
-        gap, gap_error = np.array([-math.inf]), np.zeros(1)
-    return LyapunovExponents(
-        layers, c_mean, c_error, q_mean, q_error, float(gap[0]), float(gap_error[0])
-    )
+        difference = q[:, :1] - c[:, :1]
+        blocks = difference.reshape(_BLOCKS, -1, 1).mean(axis=1)
+        gap = float(difference.mean(axis=0)[0])
+        error = float(blocks.std(axis=0, ddof=1)[0]) / math.sqrt(_BLOCKS)
+    return LyapunovExponents(layers, c.mean(axis=0), q.mean(axis=0), gap, error)
 
 
 def _reorthogonalise(M: Array) -> tuple[Array, Array]:
@@ -133,9 +126,3 @@ def _reorthogonalise(M: Array) -> tuple[Array, Array]:
     if (diagonal == 0).any():
         raise InputError("a layer takes a direction to exactly 0: an exponent is -inf")
     return Q, np.log(diagonal)
-
-
-def _mean_and_error(x: Array) -> tuple[Array, Array]:
-    """Mean over the layers, and its standard error from the means over equal blocks."""
-    blocks = x.reshape(_BLOCKS, -1, x.shape[1]).mean(axis=1)
-    return x.mean(axis=0), blocks.std(axis=0, ddof=1) / math.sqrt(_BLOCKS)

@@ -1,4 +1,7 @@
-"""The layers of a stack as tensors on a device, made as they are asked for (see `heads`)."""
+"""A stack's layers as tensors, made as they are asked for, and its state moved through them.
+
+The equations stand in `evolve_heads`.
+"""
 
 import math
 from collections.abc import Callable
@@ -11,8 +14,9 @@ import torch
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import row_tolerance
+from oversmoothing.simulations.engine.plain import largest_of_parts
 from oversmoothing.simulations.engine.problem import norm_bounds
-from oversmoothing.simulations.heads.head_map import HeadMap
+from oversmoothing.simulations.heads.head_map import HeadMap, mix
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
@@ -23,6 +27,8 @@ from oversmoothing.simulations.heads.layers import (
     weights_at,
 )
 from oversmoothing.simulations.heads.state_attention import SoftmaxHeads
+from oversmoothing.simulations.states.scaled import exponent_of, normalised_sum, scale
+from oversmoothing.simulations.states.split_state import from_differences, to_differences
 from oversmoothing.theory.layer.input_checks import row_sum_tolerance
 from oversmoothing.theory.spectra.head_weights import HeadWeights
 from oversmoothing.theory.support.arrays import Array
@@ -32,6 +38,8 @@ from oversmoothing.theory.support.errors import InputError
 RANGE_BITS = {torch.float64: 900, torch.float32: 96}
 # Where cancellation could shrink a state by all its digits, a layer takes this part of them.
 _CANCELLING = 4
+# An HFC below 2^-(2^58) is kept as 0: it triples its digits with each layer (T9).
+_SMALLEST_EXPONENT = -(1 << 58)
 
 
 @dataclass
@@ -148,3 +156,110 @@ class Stack:
         if self.residual and x < 1.0:
             return -math.log2(1.0 - x)
         return max(growth, room / _CANCELLING)
+
+
+class StackIteration:
+    """Z = [y; m] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer."""
+
+    def __init__(self, Z: Tensor, exponents: Tensor, stack: Stack) -> None:
+        self.Z, self.exponents, self.stack = Z.contiguous(), exponents, stack
+        self.layer = 0
+        self.factor = torch.zeros(len(Z), dtype=Z.dtype, device=Z.device)
+        self.room = float(RANGE_BITS[Z.dtype])
+        self.smallest = 2.0 ** -RANGE_BITS[Z.dtype]
+
+    def advance_to(self, target: int) -> None:
+        """Layers self.layer ... target - 1, in blocks short enough for the range of the floats."""
+        longest = target
+        while self.layer < target:
+            start, Z, exponents = self.layer, self.Z, self.exponents
+            before = self._block(min(target, start + longest))
+            lost = (before >= 0.25) & (largest_of_parts(self.Z) < self.smallest)
+            longest = target
+            if self.layer - start > 1 and bool(lost.any()):
+                # Shrunk past the range of the floats within one block: again, one layer alone.
+                self.layer, self.Z, self.exponents = start, Z, exponents
+                longest = 1
+
+    def _block(self, target: int) -> Tensor:
+        """Layers up to target that need no rescaling between them; the sizes at their start."""
+        layer = self.stack.at(self.layer)
+        if isinstance(layer, FollowingLayer):
+            before = self._rescale(align=False)
+            self._follow(layer)
+            self.layer += 1
+            return before
+        before = self._rescale(layer.coupled)
+        aligned, used = layer.coupled, 0.0
+        while isinstance(layer, LinearLayer) and (aligned or not layer.coupled):
+            if used and used + layer.bits > self.room:
+                break
+            self._linear(layer)
+            self.layer += 1
+            used += layer.bits
+            if self.layer == target:
+                break
+            layer = self.stack.at(self.layer)
+        return before
+
+    def _linear(self, layer: LinearLayer) -> None:
+        Z, n = self.Z, self.Z.shape[-2]
+        inside = layer.map.enter(Z)
+        T = mix(layer.extended, inside[:, : n - 1])
+        last = T[:, n - 1] * self.factor.view(-1, 1, 1) + inside[:, n - 1]
+        T = torch.cat((T[:, : n - 1], last.unsqueeze(1)), dim=1) if n > 1 else last.unsqueeze(1)
+        moved = layer.map.leave(T)
+        self.Z = Z + moved if self.stack.residual else moved
+        if layer.map.shift:
+            self.exponents = self.exponents + layer.map.shift
+
+    def _follow(self, layer: FollowingLayer) -> None:
+        n = self.Z.shape[-2]
+        y, m = self.Z[:, : n - 1], self.Z[:, n - 1]
+        y_exponent, m_exponent = self.exponents.unbind(-1)
+        E = from_differences(y)
+        found = layer.heads.deviation(E, y_exponent, m, m_exponent)
+        inside = layer.map.enter(E)
+        moved = layer.map.leave(mix(found.D, inside))
+        drive = layer.map.leave(mix(torch.cat((found.shared, found.rest), dim=-2), inside))
+        up = layer.map.shift
+        y_terms = [(to_differences(moved), found.D_exponent + y_exponent + up)]
+        m_terms = [
+            (layer.map.total(m), m_exponent + up),
+            (drive[:, 0], found.shared_exponent + y_exponent + up),
+            (drive[:, 1], found.rest_exponent + y_exponent + up),
+        ]
+        if self.stack.residual:
+            y_terms.append((y, y_exponent))
+            m_terms.append((m, m_exponent))
+        y, y_exponent = normalised_sum(*y_terms, trailing=2)
+        m, m_exponent = normalised_sum(*m_terms, trailing=1)
+        # Its digits triple with each layer (T9): past int64 the spread is 0.
+        gone = y_exponent < _SMALLEST_EXPONENT
+        y = torch.where(gone.view(-1, 1, 1), 0.0, y)
+        y_exponent = torch.where(gone, torch.zeros_like(y_exponent), y_exponent)
+        self.Z = torch.cat((y, m.unsqueeze(1)), dim=1)
+        self.exponents = torch.stack((y_exponent, m_exponent), dim=-1)
+
+    def _rescale(self, align: bool) -> Tensor:
+        """Largest entries to [1/2, 1), and their sizes. align: m at the exponent of a larger y."""
+        n = self.Z.shape[-2]
+        top = largest_of_parts(self.Z)
+        change = exponent_of(top)
+        exponents = self.exponents + change
+        if align:
+            y_exponent, m_exponent = exponents.unbind(-1)
+            m_exponent = torch.where(top[:, 1] > 0, m_exponent, y_exponent)
+            m_exponent = torch.where(
+                top[:, 0] > 0, torch.maximum(m_exponent, y_exponent), m_exponent
+            )
+            exponents = torch.stack((y_exponent, m_exponent), dim=-1)
+            one = torch.ones(len(top), dtype=self.Z.dtype, device=self.Z.device)
+            lower = torch.where(
+                top[:, 0] > 0, y_exponent - m_exponent, torch.zeros_like(y_exponent)
+            )
+            self.factor = scale(one, lower, 0)
+        by = self.exponents - exponents
+        y, m = scale(self.Z[:, : n - 1], by[:, 0], 2), scale(self.Z[:, n - 1], by[:, 1], 1)
+        self.Z, self.exponents = torch.cat((y, m.unsqueeze(1)), dim=1), exponents
+        return largest_of_parts(self.Z)

@@ -20,7 +20,6 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,7 @@ MAX_POINTS = 2_000_000
 MEASURES = ("ratio", "cosine", "rank", "limits")
 DEFAULT_MEASURES = ("ratio", "cosine", "rank")
 
+_EXAMPLES = Path(__file__).parent / "examples"
 _RANGE = ("from", "to", "steps", "scale")
 _TOP = ("title", "measures", "fixed", "axes")
 
@@ -82,25 +82,14 @@ class Config:
 
 def examples() -> list[str]:
     """Names of the configurations that come with the package."""
-    folder = resources.files("oversmoothing.simulations.sweep").joinpath("examples")
-    return sorted(
-        entry.name.removesuffix(".toml")
-        for entry in folder.iterdir()
-        if entry.name.endswith(".toml")
-    )
+    return sorted(path.stem for path in _EXAMPLES.glob("*.toml"))
 
 
 def example(name: str) -> Config:
     """A configuration that comes with the package. Raises `InputError` for another name."""
     if name not in examples():
         raise InputError(f"no example '{name}'; there are {', '.join(examples())}")
-    entry = resources.files("oversmoothing.simulations.sweep").joinpath("examples", f"{name}.toml")
-    return parse(entry.read_text("utf-8"), f"example {name}")
-
-
-def read_config(path: str | Path) -> Config:
-    """Read and validate a TOML file. Raises `InputError` with the cause and the remedy."""
-    return parse(read_text(path), str(path))
+    return parse(read_text(_EXAMPLES / f"{name}.toml"), f"example {name}")
 
 
 def parse(text: str, source: str) -> Config:
@@ -238,9 +227,7 @@ def named_config(path: str | None, name: str | None) -> tuple[str, Config]:
     Raises `InputError` for both and for neither.
     """
     if path is not None and name is None:
-        return Path(path).stem, read_config(path)
-    if path is not None or name is None:
-        raise InputError(
-            "give either a CONFIG.toml or --example NAME, one of " + ", ".join(examples())
-        )
-    return name, example(name)
+        return Path(path).stem, parse(read_text(path), path)
+    if name is not None and path is None:
+        return name, example(name)
+    raise InputError("give either a CONFIG.toml or --example NAME, one of " + ", ".join(examples()))

@@ -11,8 +11,7 @@ import numpy as np
 
 from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
-from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
-from oversmoothing.simulations.sweep.points import Point
+from oversmoothing.simulations.sweep.points import DrawnPoint, Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.spectra.heads_operator import quotient_spectrum

@@ -25,10 +25,9 @@ from oversmoothing.simulations.sweep.config import (
     make_config,
     parse,
 )
-from oversmoothing.simulations.sweep.draw import DrawnPoint, draw
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
 from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at
-from oversmoothing.simulations.sweep.points import Points, seed_of
+from oversmoothing.simulations.sweep.points import DrawnPoint, Points, draw, seed_of
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.quotient import quotient

@@ -132,12 +132,9 @@ def _jordan_sizes(
     while nullities[-1] < multiplicity:
         power = power * value
         nullities.append((size - int(power.rank())) // degree)
-    # nullities[k] - nullities[k-1] is the number of blocks of size >= k.
-    at_least = [b - a for a, b in pairwise(nullities)] + [0]
-    sizes = []
-    for k in range(len(at_least) - 1, 0, -1):
-        sizes += [k] * (at_least[k - 1] - at_least[k])
-    return tuple(sizes)
+    # nullities[k] - nullities[k-1] is the number of blocks of size >= k: the conjugate partition.
+    at_least = [b - a for a, b in pairwise(nullities)]
+    return tuple(sum(number > k for number in at_least) for k in range(at_least[0]))
 
 
 def eigenvalues(classes: list[Factor]) -> list[Eigenvalue]:
