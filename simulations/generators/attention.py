@@ -22,7 +22,12 @@ from oversmoothing.theory.support.errors import InputError
 _SINKHORN_ROUNDS = 100_000
 
 
-def row_softmax(logits: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch n n"]:
+Tokens = Float64[Array, "*batch n dim"]
+Square = Float64[Array, "*batch n n"]
+Drawn = Float64[Array, "*batch {n} {n}"]
+
+
+def row_softmax(logits: Square) -> Square:
     """softmax over the last axis, float64 [..., n, n]; -inf is a masked entry (T11.10).
 
     Raises `InputError` for NaN, +inf or a row that is masked altogether.
@@ -36,7 +41,7 @@ def row_softmax(logits: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch 
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def sinkhorn(K: Float64[Array, "*batch n n"]) -> Float64[Array, "*batch n n"]:
+def sinkhorn(K: Square) -> Square:
     """The doubly stochastic D_1 K D_2 of a positive K [..., n, n], rows and columns within n eps.
 
     Raises `InputError` where the iteration stops short of it.
@@ -63,18 +68,14 @@ class AttentionGenerator(Options):
     temperature: float = Field(default=1.0, gt=0, description="divides the logits")
     dim: int = Field(default=16, ge=1, description="width of queries and keys")
 
-    def draw(
-        self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()
-    ) -> Float64[Array, "*batch {n} {n}"]:
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Drawn:
         """A [*batch, n, n]. Raises `InputError` for sizes that do not fit."""
         if n < 1:
             raise InputError(f"n must be at least 1, not {n}")
         logits = self._logits(rng.standard_normal((*batch, n, self.dim)), rng)
         return row_softmax(logits / (math.sqrt(self.dim) * self.temperature))
 
-    def _logits(
-        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
-    ) -> Float64[Array, "*batch n n"]:
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         """X W_Q W_K^T X^T."""
         return _products(X @ _weights(X, rng), X @ _weights(X, rng))
 
@@ -99,9 +100,7 @@ class SymmetricPsd(AttentionGenerator):
 
     kind: Literal["symmetric_psd"] = "symmetric_psd"
 
-    def _logits(
-        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
-    ) -> Float64[Array, "*batch n n"]:
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         queries = X @ _weights(X, rng)
         return _products(queries, queries)
 
@@ -111,9 +110,7 @@ class SymmetricIndefinite(AttentionGenerator):
 
     kind: Literal["symmetric_indefinite"] = "symmetric_indefinite"
 
-    def _logits(
-        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
-    ) -> Float64[Array, "*batch n n"]:
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         W = _weights(X, rng)
         signs = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
         return _products(X @ (W * signs), X @ W)
@@ -124,9 +121,7 @@ class Causal(AttentionGenerator):
 
     kind: Literal["causal"] = "causal"
 
-    def _logits(
-        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
-    ) -> Float64[Array, "*batch n n"]:
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         return np.where(np.tri(X.shape[-2], dtype=bool), super()._logits(X, rng), -np.inf)
 
 
@@ -138,9 +133,7 @@ class DoublyStochastic(AttentionGenerator):
 
     kind: Literal["doubly_stochastic"] = "doubly_stochastic"
 
-    def draw(
-        self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()
-    ) -> Float64[Array, "*batch {n} {n}"]:
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Drawn:
         return sinkhorn(super().draw(n, rng=rng, batch=batch))
 
 
@@ -157,9 +150,7 @@ class Asymmetric(AttentionGenerator):
         default=0.5, ge=0, le=1, description="share of ||W_Q W_K^T||^2 that is antisymmetric"
     )
 
-    def _logits(
-        self, X: Float64[Array, "*batch n dim"], rng: np.random.Generator
-    ) -> Float64[Array, "*batch n n"]:
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         first, second = rng.standard_normal((2, *X.shape[:-2], self.dim, self.dim))
         S, K = first + np.swapaxes(first, -1, -2), second - np.swapaxes(second, -1, -2)
         t = self.asymmetry
@@ -178,9 +169,7 @@ class NearlyReducible(AttentionGenerator):
     coupling: float = Field(default=1e-3, gt=0, le=1, description="between the blocks of A")
     blocks: int = Field(default=2, ge=1, description="blocks of A")
 
-    def draw(
-        self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()
-    ) -> Float64[Array, "*batch {n} {n}"]:
+    def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Drawn:
         if self.blocks > n:
             raise InputError(f"blocks must lie between 1 and n = {n}, not {self.blocks}")
         full = super().draw(n, rng=rng, batch=batch)

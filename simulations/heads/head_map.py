@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import normalise
-from oversmoothing.theory.spectra.head_weights import HeadWeights
+from oversmoothing.theory.spectra.head_weights import HeadWeights, side_by_side
+from oversmoothing.theory.support.arrays import Array
 
 
 class HeadMap:
@@ -23,20 +24,16 @@ class HeadMap:
     ) -> None:
         self.heads, self.d = weights.heads, weights.d
         self.shift = 0
-        self.Q = torch.as_tensor(weights.Q.reshape(-1, self.d).copy())
-        self.P: Tensor | None = None
-        if weights.P is not None:
-            # [heads, d, r] -> [d, heads r]
-            self.P = torch.as_tensor(weights.P.swapaxes(0, 1).reshape(self.d, -1).copy())
-        if scaled:
-            self.Q, e = _unit(self.Q)
-            self.shift += e
-            if self.P is not None:
-                self.P, e = _unit(self.P)
-                self.shift += e
-        self.Q = self.Q.to(where, dtype)
-        if self.P is not None:
-            self.P = self.P.to(where, dtype)
+
+        def on_device(W: Array) -> Tensor:
+            x = torch.as_tensor(W.copy())
+            if scaled:
+                x, shift = normalise(x, 2)
+                self.shift += int(shift)
+            return x.to(where, dtype)
+
+        self.Q = on_device(weights.Q.reshape(-1, self.d))
+        self.P = None if weights.P is None else on_device(side_by_side(weights.P))
 
     def enter(self, X: Tensor) -> Tensor:
         """X P_h: [N, k, d] -> [N, k, heads or 1, r] (one copy of X itself where W is dense)."""
@@ -69,8 +66,3 @@ def mix(A: Tensor, Z: Tensor) -> Tensor:
         return torch.bmm(A[0], side).view(heads, k, N, r).permute(2, 1, 0, 3)
     Z = Z.expand(N, n, heads, r).transpose(1, 2)
     return (A @ Z).transpose(1, 2)
-
-
-def _unit(x: Tensor) -> tuple[Tensor, int]:
-    y, e = normalise(x, x.ndim)
-    return y, int(e.item())

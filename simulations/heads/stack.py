@@ -220,14 +220,14 @@ class StackIteration:
         E = from_differences(y)
         found = layer.heads.deviation(E, y_exponent, m, m_exponent)
         inside = layer.map.enter(E)
-        moved = layer.map.leave(mix(found.D, inside))
-        drive = layer.map.leave(mix(torch.cat((found.shared, found.rest), dim=-2), inside))
+        moved = layer.map.leave(mix(found.D[0], inside))
+        drive = layer.map.leave(mix(torch.cat((found.shared[0], found.rest[0]), dim=-2), inside))
         up = layer.map.shift
-        y_terms = [(to_differences(moved), found.D_exponent + y_exponent + up)]
+        y_terms = [(to_differences(moved), found.D[1] + y_exponent + up)]
         m_terms = [
             (layer.map.total(m), m_exponent + up),
-            (drive[:, 0], found.shared_exponent + y_exponent + up),
-            (drive[:, 1], found.rest_exponent + y_exponent + up),
+            (drive[:, 0], found.shared[1] + y_exponent + up),
+            (drive[:, 1], found.rest[1] + y_exponent + up),
         ]
         if self.stack.residual:
             y_terms.append((y, y_exponent))

@@ -24,7 +24,7 @@ is no smaller than its rounding.
 """
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -34,28 +34,27 @@ from oversmoothing.simulations.engine.inputs import as_numpy
 from oversmoothing.simulations.heads.layers import FromState
 from oversmoothing.simulations.states.scaled import normalise, normalised_sum, scale
 from oversmoothing.theory.layer.input_checks import _real_array
-from oversmoothing.theory.spectra.head_weights import stacked
+from oversmoothing.theory.spectra.head_weights import side_by_side, stacked
 from oversmoothing.theory.support.errors import InputError
 
 # exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.
 _SERIES = 2.0**-8
 
 
-@dataclass(frozen=True)
-class Deviation:
+# (value, exponent [N] int64): value times 2^exponent.
+Scaled = tuple[Tensor, Tensor]
+
+
+class Deviation(NamedTuple):
     """A_h = 1/n + 1 (g_h as far as it is shared) + D_h, in parts that each have a power of two.
 
-    D [N, heads, n, n]: rows of A minus a, rows sum to 0; exponent D_exponent [N]. shared
-    [N, heads, 1, n]: a - 1/n, exponent shared_exponent [N]; rest [N, heads, 1, n]: the mean over
-    the rows of D, exponent rest_exponent [N].
+    D [N, heads, n, n]: rows of A minus a, rows sum to 0. shared [N, heads, 1, n]: a - 1/n. rest
+    [N, heads, 1, n]: the mean over the rows of D.
     """
 
-    D: Tensor
-    D_exponent: Tensor
-    shared: Tensor
-    shared_exponent: Tensor
-    rest: Tensor
-    rest_exponent: Tensor
+    D: Scaled
+    shared: Scaled
+    rest: Scaled
 
 
 class SoftmaxHeads:
@@ -74,10 +73,8 @@ class SoftmaxHeads:
                 f"W_Q {list(W_Q.shape)} and W_K {list(W_K.shape)} must both be [{heads}, {d}, r]"
             )
         self.heads, self.r, self.causal = heads, W_Q.shape[-1], given.causal
-        # [heads, d, r] -> [d, heads r]
         self.W_Q, self.W_K = (
-            torch.as_tensor(W.swapaxes(0, 1).reshape(d, -1).copy()).to(where, dtype)
-            for W in (W_Q, W_K)
+            torch.as_tensor(side_by_side(W).copy()).to(where, dtype) for W in (W_Q, W_K)
         )
         self.column: Tensor | None = None
         self.beta: Tensor | None = None
@@ -105,48 +102,39 @@ class SoftmaxHeads:
         keys = self._project(E, self.W_K).transpose(-1, -2) / math.sqrt(self.r)
         t = self._project(m.unsqueeze(1), self.W_Q) @ keys  # [N, heads, 1, n]
         s = self._project(E, self.W_Q) @ keys  # [N, heads, n, n]
-        t, t_exponent = normalise(t, 3, E_exponent + m_exponent)
-        s, s_exponent = normalise(s, 3, 2 * E_exponent)
+        t_scaled = normalise(t, 3, E_exponent + m_exponent)
+        s_scaled = normalise(s, 3, 2 * E_exponent)
         if self.column is not None and self.beta is not None:
             none = torch.zeros_like(E_exponent)
-            t, t_exponent = normalised_sum(
-                (t, t_exponent), (self.column.expand_as(t), none), trailing=3
-            )
-            s, s_exponent = normalised_sum(
-                (s, s_exponent), (self.beta.expand_as(s), none), trailing=3
-            )
-        shared, shared_exponent = _softmax_less_uniform(t, t_exponent)
-        D, rest, exponent, rest_exponent = self._rows(t, t_exponent, s, s_exponent)
-        return Deviation(D, exponent, shared, shared_exponent, rest, rest_exponent)
+            t_scaled = normalised_sum(t_scaled, (self.column.expand_as(t), none), trailing=3)
+            s_scaled = normalised_sum(s_scaled, (self.beta.expand_as(s), none), trailing=3)
+        D, rest = self._rows(t_scaled, s_scaled)
+        return Deviation(D, _softmax_less_uniform(*t_scaled), rest)
 
-    def _rows(
-        self, t: Tensor, t_exponent: Tensor, s: Tensor, s_exponent: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(D, its mean over i, and the exponents of both)."""
-        a = _softmax(t, t_exponent)
+    def _rows(self, t: Scaled, s: Scaled) -> tuple[Scaled, Scaled]:
+        """D and its mean over i."""
+        a, s_exponent = _softmax(*t), s[1]
         # |s| <= 1: the largest entry of s lies in [1/2, 1).
         small = torch.full_like(s_exponent, not self.causal, dtype=torch.bool) & (s_exponent <= 0)
         exponent = torch.where(small, s_exponent, 0)
         if bool(small.all()):
-            found = _small(s, exponent, a)
+            D, rest = _small(s[0], exponent, a)
         else:
-            found = self._large(t, t_exponent, s, s_exponent, a)
+            D = self._large(t, s, a)
+            rest = D.mean(-2, keepdim=True)
             if bool(small.any()):
-                near, here = _small(s, exponent, a), small.view(-1, 1, 1, 1)
-                found = torch.where(here, near[0], found[0]), torch.where(here, near[1], found[1])
-        return *found, exponent, 2 * exponent
+                near, near_rest = _small(s[0], exponent, a)
+                here = small.view(-1, 1, 1, 1)
+                D, rest = torch.where(here, near, D), torch.where(here, near_rest, rest)
+        return (D, exponent), (rest, 2 * exponent)
 
-    def _large(
-        self, t: Tensor, t_exponent: Tensor, s: Tensor, s_exponent: Tensor, a: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        exponent = torch.maximum(s_exponent, t_exponent)
-        logits = scale(s, s_exponent - exponent, 3) + scale(t, t_exponent - exponent, 3)
+    def _large(self, t: Scaled, s: Scaled, a: Tensor) -> Tensor:
+        exponent = torch.maximum(s[1], t[1])
+        logits = scale(s[0], s[1] - exponent, 3) + scale(t[0], t[1] - exponent, 3)
         if self.causal:
-            n = s.shape[-1]
-            seen = torch.ones(n, n, dtype=torch.bool, device=s.device).tril()
+            seen = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
             logits = logits.masked_fill(~seen, -math.inf)
-        D = _balanced(_softmax(logits, exponent) - a, a)
-        return D, D.mean(-2, keepdim=True)
+        return _balanced(_softmax(logits, exponent) - a, a)
 
 
 def _softmax(t: Tensor, exponent: Tensor) -> Tensor:

@@ -61,20 +61,17 @@ class Points:
 
     def _distinct(self) -> np.ndarray:
         """Places in the product where every axis that does not matter stands at its first value."""
-        axes = self.config.axes
+        axes, fixed = self.config.axes, self.config.fixed
         lengths = [len(values) for values in axes.values()]
-        digits = np.indices(lengths, dtype=np.int32, sparse=True)
-        keep = np.ones(lengths, dtype=bool)
-        kinds = [axes.get(name) or (self.config.fixed[name],) for name in ("attention", "value")]
-        place = [
-            list(axes).index(name) if name in axes else None for name in ("attention", "value")
+        digits = dict(zip(axes, np.indices(lengths, dtype=np.int32, sparse=True), strict=True))
+        kinds = [
+            np.array(axes[name])[digits[name]] if name in axes else fixed[name]
+            for name in ("attention", "value")
         ]
-        for number, name in enumerate(axes):
-            used = np.array(
-                [[PARAMETERS[name].used_by(str(a), str(v)) for v in kinds[1]] for a in kinds[0]]
-            )
-            at = [0 if k is None else digits[k] for k in place]
-            keep &= (digits[number] == 0) | used[at[0], at[1]]
+        keep = np.ones(lengths, dtype=bool)
+        for name, digit in digits.items():
+            used = np.vectorize(PARAMETERS[name].used_by, otypes=[bool])
+            keep &= (digit == 0) | used(*kinds)
         return np.flatnonzero(keep)
 
 

@@ -76,9 +76,7 @@ def here(works: Iterable[Work]) -> Iterator[tuple[range, Rows]]:
 
 
 def processes(workers: int) -> Backend:
-    """`workers` processes on this machine. Raises `InputError` unless workers >= 1."""
-    if workers < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}")
+    """`workers` processes on this machine."""
     if workers == 1:
         return here
 
@@ -172,8 +170,6 @@ def connect(address: str) -> Dask:
 def local_cluster(workers: int) -> Dask:
     """A Dask cluster of `workers` processes on this machine."""
     distributed = required("distributed")
-    if workers < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}")
     cluster = distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
@@ -237,11 +233,13 @@ def run_sweep(
 def chosen_backend(workers: int | None, cluster: bool, scheduler: str | None) -> Backend:
     """Processes of this machine, a Dask cluster on it, or one that runs at an address.
 
-    Raises `InputError` for workers or a cluster beside an address.
+    Raises `InputError` for no worker, and for workers or a cluster beside an address.
     """
     if scheduler is not None:
         if cluster or workers is not None:
             raise InputError("--scheduler has its own workers: leave out --workers and --cluster")
         return connect(scheduler)
     number = 1 if workers is None else workers
+    if number < 1:
+        raise InputError(f"--workers must be at least 1, not {workers}")
     return local_cluster(number) if cluster else processes(number)

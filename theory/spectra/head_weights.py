@@ -55,3 +55,8 @@ def head_weights(value: Any) -> HeadWeights:
 def stacked(x: Array) -> Array:
     """A single head as a stack of one."""
     return x[None] if x.ndim == 2 else x
+
+
+def side_by_side(P: Array) -> Array:
+    """[P_1 ... P_H] [d, heads r] for P [heads, d, r]."""
+    return P.swapaxes(0, 1).reshape(P.shape[1], -1)

@@ -18,7 +18,7 @@ import scipy.sparse.linalg
 
 from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.spectra.head_weights import head_weights, stacked
+from oversmoothing.theory.spectra.head_weights import head_weights, side_by_side, stacked
 from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
@@ -60,7 +60,7 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     if P is None:
         total: Array = Q.sum(axis=0).T
     else:
-        total = (P.swapaxes(0, 1).reshape(weights.d, -1) @ Q.reshape(-1, weights.d)).T
+        total = (side_by_side(P) @ Q.reshape(-1, weights.d)).T
     return np.eye(len(total)) + total if residual else total
 
 
@@ -78,7 +78,7 @@ def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.lin
 
     def operator(B: Array, P: Array | None, Q: Array) -> Callable[[Array], Array]:
         wide = Q.reshape(-1, d)
-        into = None if P is None else np.ascontiguousarray(P.swapaxes(0, 1)).reshape(d, -1)
+        into = None if P is None else side_by_side(P)
 
         def apply(y: Array) -> Array:
             Y = y.reshape(k, d)
