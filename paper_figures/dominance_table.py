@@ -24,7 +24,7 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
     style,
 )
-from oversmoothing.simulations.spectra import CLASSES
+from oversmoothing.simulations.spectra.steps import CLASSES
 
 NAME = "dominance_table"
 TITLE = "Which eigenvalue of I + H (x) A dominates, by model"

@@ -17,7 +17,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 SHAPED = ("metrics", "states")
 install_import_hook([f"oversmoothing.simulations.{room}" for room in SHAPED], "beartype.beartype")
 # Where users' own input comes in, the arrays alone.
-SHAPES_ALONE = ("simulations.engine", "simulations.generators")
+SHAPES_ALONE = tuple(f"simulations.{room}" for room in ("engine", "generators", "heads", "spectra"))
 install_import_hook(
     [f"oversmoothing.{room}" for room in SHAPES_ALONE], f"{shapes.__module__}.{shapes.__name__}"
 )

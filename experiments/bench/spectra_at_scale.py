@@ -20,12 +20,8 @@ from threadpoolctl import threadpool_limits
 from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement, timed
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
-from oversmoothing.simulations.spectra import (
-    HeadValues,
-    SpectralVerdicts,
-    head_values,
-    spectral_verdicts,
-)
+from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts
+from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
 from oversmoothing.theory.verdict.dominance import dominance
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 

@@ -18,7 +18,7 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.spectra import HeadValues, head_values
+from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.outcome import Outcome
 

@@ -18,14 +18,11 @@ from oversmoothing.experiments.table1.value_spectra import (
     own_values,
     whole_values,
 )
-from oversmoothing.simulations.spectra import (
-    CLASSES as LAYER_CLASSES,
-    HeadValues,
-    spectral_verdicts,
-)
-from oversmoothing.simulations.spectra.head_values import SAFETY
+from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
+from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.steps import CLASSES as LAYER_CLASSES
 from oversmoothing.theory.spectra.heads_operator import Radius, consensus_block, quotient_radius
 from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import eigenvalues

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from oversmoothing.experiments.models.model import Layer
-from oversmoothing.simulations.spectra import HeadValues, dense_values, head_values
+from oversmoothing.simulations.spectra.head_values import HeadValues, dense_values, head_values
 from oversmoothing.theory.layer.quotient import complement_basis
 from oversmoothing.theory.support.arrays import Array
 

@@ -5,6 +5,7 @@ With W_h = P_h Q_h: one product X [P_1 ... P_H], one batched product with the A_
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import normalise
@@ -35,25 +36,27 @@ class HeadMap:
         self.Q = on_device(weights.Q.reshape(-1, self.d))
         self.P = None if weights.P is None else on_device(side_by_side(weights.P))
 
-    def enter(self, X: Tensor) -> Tensor:
+    def enter(self, X: Float[Tensor, "N k d"]) -> Float[Tensor, "N k spread r"]:
         """X P_h: [N, k, d] -> [N, k, heads or 1, r] (one copy of X itself where W is dense)."""
         if self.P is None:
             return X.unsqueeze(2)
         N, k, d = X.shape
         return (X.reshape(N * k, d) @ self.P).view(N, k, self.heads, -1)
 
-    def leave(self, T: Tensor) -> Tensor:
+    def leave(self, T: Float[Tensor, "N k spread r"]) -> Float[Tensor, "N k d"]:
         """sum_h T_h Q_h: [N, k, heads, r] -> [N, k, d]; a missing head dimension is spread."""
         N, k = T.shape[:2]
         T = T.expand(N, k, self.heads, T.shape[-1])
         return (T.reshape(N * k, -1) @ self.Q).view(N, k, self.d)
 
-    def total(self, m: Tensor) -> Tensor:
+    def total(self, m: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
         """m sum_h W_h for m [N, d]."""
         return self.leave(self.enter(m.unsqueeze(1))).squeeze(1)
 
 
-def mix(A: Tensor, Z: Tensor) -> Tensor:
+def mix(
+    A: Float[Tensor, "shared heads k n"], Z: Float[Tensor, "N n spread r"]
+) -> Float[Tensor, "N k heads r"]:
     """A_h Z_h: A [N or 1, heads, k, n], Z [N, n, heads or 1, r] -> [N, k, heads, r]."""
     N, n, spread, r = Z.shape
     shared, heads, k = A.shape[0] == 1, A.shape[1], A.shape[2]

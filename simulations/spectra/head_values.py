@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Complex128, Inexact
 
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import (
@@ -84,7 +85,7 @@ def _values(spectrum: Spectrum) -> HeadValues:
     )
 
 
-def hull_corners(points: Complex) -> Complex:
+def hull_corners(points: Inexact[np.ndarray, " k"]) -> Complex128[Complex, " v"]:
     """The vertices of the convex hull of complex points [k], by Andrew's monotone chain.
 
     A point that rounding places on an edge may be kept; a true vertex is never lost by more than

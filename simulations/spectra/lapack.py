@@ -6,6 +6,7 @@ UNDECIDED.
 """
 
 import numpy as np
+from jaxtyping import Complex128, Float, Float64
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
@@ -23,13 +24,13 @@ Values = Array | float
 TRUSTED_CONDITION = 1e7
 
 
-def normalised(A: NDArray[np.floating]) -> Array:
+def normalised(A: Float[NDArray[np.floating], "*batch n n"]) -> Float64[Array, "*batch n n"]:
     """A [n, n] in float64 with each row divided by its sum."""
     double = A.astype(np.float64)
     return np.asarray(double / double.sum(axis=-1, keepdims=True))
 
 
-def quotient_values(A: Array) -> Complex:
+def quotient_values(A: Float64[Array, "n n"]) -> Complex128[Complex, " n-1"]:
     """spec(A) without one copy of 1 [n-1], by geev, for A [n, n] with rows summing to 1."""
     return np.linalg.eigvals(quotient(A)).astype(np.complex128)
 

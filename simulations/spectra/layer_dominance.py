@@ -13,6 +13,7 @@ when it is not (T3a), the class "other".
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.input_checks import check_attention
@@ -21,6 +22,7 @@ from oversmoothing.theory.spectra.spectrum import (
     attention_spectrum,
     value_projection_spectrum,
 )
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import Dominance, disc_form, dominance, safe_interval
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
@@ -52,7 +54,9 @@ class LayerDominance:
         return bool(((self.h.imag == 0) & (self.h.real >= -1) & (self.h.real < 0)).all())
 
 
-def mean_attention(attention: NDArray[np.floating]) -> NDArray[np.float64]:
+def mean_attention(
+    attention: Float[NDArray[np.floating], "m heads n n"],
+) -> Float64[Array, "m n n"]:
     """Attention of the heads [m, heads, n, n] -> mean over heads [m, n, n], float64, rows sum to 1.
 
     The model's float32 rows sum to 1 within rounding; each is divided by its sum. Raises

@@ -5,16 +5,17 @@ w the column means, as computed, it is about 0, and rounding in w is harmless. P
 repeated squaring, each scaled to norm 1, with a bound on what rounding did to them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
 from oversmoothing.theory.support.arrays import Array
 
 Floating = NDArray[np.floating]
+Batch = Float[Floating, "b n n"]
+Each = Float64[Array, " b"]
 
 # Roundings on the way from A to C: a pairwise sum over a row, a division, a subtraction.
 _CENTRING = 32
@@ -33,17 +34,17 @@ class Powers:
     error: Array
     m: int
 
-    def bound(self) -> Array:
+    def bound(self) -> Each:
         """||C^m||_F^(1/m) with its rounding error, [b]: an upper bound on the spectral radius."""
         with np.errstate(divide="ignore"):
             result: Array = np.exp((self.log_scale + np.log1p(self.error)) / self.m) * (1 + 1e-14)
         return result
 
-    def keep(self, which: NDArray[np.bool_]) -> Powers:
+    def keep(self, which: NDArray[np.bool_]) -> "Powers":
         return Powers(self.power[which], self.log_scale[which], self.error[which], self.m)
 
 
-def centred(A: Floating, dtype: type) -> tuple[Floating, Array]:
+def centred(A: Batch, dtype: type) -> tuple[Batch, Each]:
     """C = A - 1 w^T [b, n, n] in that precision for A [b, n, n] with rows divided by their sums.
 
     Also a bound [b] on the Frobenius norm of its rounding error, w aside.
@@ -58,13 +59,13 @@ def centred(A: Floating, dtype: type) -> tuple[Floating, Array]:
     return X, _CENTRING * unit * size
 
 
-def norms(X: Floating) -> Array:
+def norms(X: Float[Floating, "b _ _"]) -> Each:
     """Frobenius norms [b]."""
     flat = X.reshape(len(X), -1)
     return np.asarray(np.sqrt(np.vecdot(flat, flat).astype(np.float64)))
 
 
-def first_power(C: Floating, error: Array) -> Powers:
+def first_power(C: Batch, error: Each) -> Powers:
     """C itself as a power, m = 1; error as `centred` gives it."""
     size = norms(C)
     scale = np.where(size > 0, size, 1.0)

@@ -17,11 +17,14 @@ Condition numbers are first order: a decision needs `SAFETY` times the error tha
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Complex128, Float64
 
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.powers import Powers, norms
 from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.support.arrays import Array, Complex
+
+Pairs = Float64[Array, "b p"]
 
 # Distances delta that are tried; the best bound of them all is taken.
 _DISTANCES = 10.0 ** -np.arange(2.0, 13.0, 0.5)
@@ -42,7 +45,7 @@ class Ritz:
     lower_errors: Array
 
 
-def ritz(C: Array, powers: Powers, width: int, rng: np.random.Generator) -> Ritz:
+def ritz(C: Float64[Array, "b n n"], powers: Powers, width: int, rng: np.random.Generator) -> Ritz:
     """For C [b, n, n] float64 and its power (in float64 too), `width` < n Ritz values each."""
     n = C.shape[-1]
     X, m = powers.power, powers.m
@@ -87,7 +90,9 @@ def _inverse(S: Complex) -> Complex:
     return found
 
 
-def quotient_bounds(found: Ritz, corners: Complex, largest: Array) -> tuple[Array, Array]:
+def quotient_bounds(
+    found: Ritz, corners: Complex128[Complex, "b p v"], largest: Pairs
+) -> tuple[Pairs, Pairs]:
     """(low, high) of max over pairs |1 + h a| over the corners [b, p, v], largest [b, p]: [b, p].
 
     Error estimates enter `SAFETY` times.

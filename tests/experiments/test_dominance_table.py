@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.inspection.intervals import mean_interval, share_interval
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
-from oversmoothing.simulations.spectra import CLASSES
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance, mean_attention
+from oversmoothing.simulations.spectra.steps import CLASSES
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.support.errors import InputError, RequirementError

@@ -15,8 +15,9 @@ from oversmoothing.simulations.generators.attention import (
     SymmetricPsd,
 )
 from oversmoothing.simulations.generators.value_projection import LowRank, chosen_spectrum
-from oversmoothing.simulations.spectra import dense_values, head_values, spectral_verdicts, steps
-from oversmoothing.simulations.spectra.head_values import hull_corners
+from oversmoothing.simulations.spectra import steps
+from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
+from oversmoothing.simulations.spectra.head_values import dense_values, head_values, hull_corners
 from oversmoothing.simulations.spectra.powers import centred, first_power, squared
 from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
 from oversmoothing.theory.ask import verdict
