@@ -21,10 +21,14 @@ def digits_models(context: Context) -> dict[str, TrainedModel]:
     Raises `RequirementError` where a trained one misses the required test accuracy, and
     `InputError` for a damaged cached run.
     """
-    device = choose_device(context.device)
     found = {}
     for name in LABEL:
-        config = default_config(name, context.seed)
-        found[name] = trained(config, context.results, device=device, progress=context.progress)
+        found[name] = digits_model(name, context)
         require_accuracy(found[name])
     return found
+
+
+def digits_model(name: str, context: Context) -> TrainedModel:
+    """One of them, however accurate."""
+    config, device = default_config(name, context.seed), choose_device(context.device)
+    return trained(config, context.results, device=device, progress=context.progress)

@@ -16,14 +16,7 @@ from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.paper_figures.digits_models import LABEL, digits_models
-from oversmoothing.paper_figures.figure_base import (
-    FULL_WIDTH,
-    PALETTE,
-    Context,
-    label_panels,
-    new_figure,
-    style,
-)
+from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 from oversmoothing.simulations.spectra.steps import CLASSES
 
 NAME = "dominance_table"
@@ -72,33 +65,30 @@ def data(context: Context) -> pd.DataFrame:
 def quoted() -> pd.DataFrame:
     """The published columns for CIFAR100; what the paper does not give is missing."""
     rows = [
-        {"source": QUOTED, "model": model, "class": name, "percent": percent}
+        (QUOTED, model, name, percent)
         for model, pair in PUBLISHED.items()
         if model.startswith("ViT-Ti")
         for name, percent in zip(("consensus", "smallest"), pair, strict=True)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["source", "model", "class", "percent"])
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Stacked bars of the classes: ours (left), the published ones (right)."""
-    with style():
-        figure, axes = new_figure(
-            1, 2, width=FULL_WIDTH, height=3.0, width_ratios=[4, 3], sharey=True
-        )
-        ours, theirs = axes[0]
-        mine = table[table["source"] == OURS]
-        labels = {name: LABEL[name] for name in dict.fromkeys(mine["model"])}
-        _bars(ours, mine, labels)
-        _under(ours, mine, labels)
-        other = table[table["source"] == QUOTED]
-        _bars(theirs, other, {name: name for name in dict.fromkeys(other["model"])})
-        ours.set_ylabel("cases dominated (%)")
-        ours.set_title("digits models, reading E2 (ours)")
-        theirs.set_title("CIFAR100, as published (quoted)")
-        handles = [Patch(color=COLOUR[name], label=MEANING[name]) for name in CLASSES]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4)
-        label_panels(axes)
+    figure, axes = new_figure(1, 2, height=3.0, width_ratios=[4, 3], sharey=True)
+    ours, theirs = axes[0]
+    mine = table[table["source"] == OURS]
+    labels = {name: LABEL[name] for name in dict.fromkeys(mine["model"])}
+    _bars(ours, mine, labels)
+    _under(ours, mine, labels)
+    other = table[table["source"] == QUOTED]
+    _bars(theirs, other, {name: name for name in dict.fromkeys(other["model"])})
+    ours.set_ylabel("cases dominated (%)")
+    ours.set_title("digits models, reading E2 (ours)")
+    theirs.set_title("CIFAR100, as published (quoted)")
+    handles = [Patch(color=COLOUR[name], label=MEANING[name]) for name in CLASSES]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    label_panels(axes)
     return figure
 
 
@@ -127,14 +117,14 @@ def _bars(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
 
 def _under(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
     """The rows of the table under the bars: accuracy, spectrum of H and its safe interval."""
-    first = _consensus_rows(part)
+    first = _consensus(part).loc[list(label)]
     rows = {
-        "test accuracy (%)": [f"{first[m]['test_accuracy_percent']:.1f}" for m in label],
-        r"smallest Re $\lambda^H$": [_number(first[m]["h_real_min"]) for m in label],
-        r"largest Re $\lambda^H$": [_number(first[m]["h_real_max"]) for m in label],
-        r"$\lambda^H$ losing at consensus (%)": [
-            f"{100 - first[m]['outside_percent']:.1f}" for m in label
-        ],
+        "test accuracy (%)": first["test_accuracy_percent"].map("{:.1f}".format),
+        r"smallest Re $\lambda^H$": first["h_real_min"].map(_number),
+        r"largest Re $\lambda^H$": first["h_real_max"].map(_number),
+        r"$\lambda^H$ losing at consensus (%)": (100 - first["outside_percent"]).map(
+            "{:.1f}".format
+        ),
     }
     below: Any = {"textcoords": "offset points", "va": "baseline", "fontsize": 8}
     for number, (header, cells) in enumerate(rows.items(), 1):
@@ -148,10 +138,9 @@ def _under(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
             axis.annotate(cell, (x, 0), (0, down), xycoords=place, ha="center", **below)
 
 
-def _consensus_rows(part: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """model -> its row of the class consensus."""
-    rows = part[part["class"] == "consensus"].to_dict("records")
-    return {str(row["model"]): {str(key): value for key, value in row.items()} for row in rows}
+def _consensus(part: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the class consensus, by model."""
+    return part[part["class"] == "consensus"].set_index("model")
 
 
 def _number(value: float) -> str:
@@ -184,8 +173,8 @@ def caption(table: pd.DataFrame) -> str:
 
 def verdicts(mine: pd.DataFrame) -> list[str]:
     """Sentences computed from the table: the two theorems, and where ViT- leaves their range."""
-    rows = _consensus_rows(mine)
-    plus, minus = rows["vit+"], rows["vit-"]
+    rows = _consensus(mine)
+    plus, minus = (rows.loc[name].to_dict() for name in ("vit+", "vit-"))
     said = [
         f"Verdict: ViT+ is dominated by consensus in {plus['percent']:.4g} % of its cases "
         "(T2d demands 100 %).",

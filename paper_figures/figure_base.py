@@ -23,9 +23,7 @@ from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.drawing.picture import (
-    FULL_WIDTH,
     PALETTE,
-    STYLE,
     VERDICT_COLOUR,
     FigureFiles,
     new_figure,
@@ -35,7 +33,7 @@ from oversmoothing.simulations.drawing.picture import (
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.files import output_folder
 
-__all__ = ["FULL_WIDTH", "PALETTE", "STYLE", "VERDICT_COLOUR", "new_figure", "style"]
+__all__ = ["PALETTE", "VERDICT_COLOUR", "new_figure"]
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,7 @@ from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
-from oversmoothing.paper_figures.figure_base import (
-    FULL_WIDTH,
-    Context,
-    decade_axis,
-    label_panels,
-    new_figure,
-    style,
-)
+from oversmoothing.paper_figures.figure_base import Context, decade_axis, label_panels, new_figure
 
 NAME = "observed_smoothing"
 TITLE = "Smoothing observed along the layers of trained models"
@@ -56,17 +49,16 @@ def data(context: Context) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Four panels against the layer; lines are means, bands the middle 90 % of the images."""
-    with style():
-        figure, axes = new_figure(2, 2, width=FULL_WIDTH, height=4.4, sharex=True)
-        panels: list[Axes] = axes.ravel().tolist()
-        for axis, (name, label) in zip(panels, PANELS, strict=True):
-            _panel(axis, table, name)
-            axis.set_ylabel(label)
-        decade_axis(axes[0, 0])
-        for axis in axes[1]:
-            axis.set_xlabel("layer (0: input)")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        label_panels(axes)
+    figure, axes = new_figure(2, 2, height=4.4, sharex=True)
+    panels: list[Axes] = axes.ravel().tolist()
+    for axis, (name, label) in zip(panels, PANELS, strict=True):
+        _panel(axis, table, name)
+        axis.set_ylabel(label)
+    decade_axis(axes[0, 0])
+    for axis in axes[1]:
+        axis.set_xlabel("layer (0: input)")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    label_panels(axes)
     return figure
 
 

@@ -26,24 +26,14 @@ class Check:
     holds: bool
 
 
-@dataclass(frozen=True)
-class DrawnFigure:
-    """A figure for the page: its name, title and files."""
-
-    name: str
-    title: str
-    files: FigureFiles
-
-
-def draw_figure(name: str, context: Context, folder: Path) -> DrawnFigure:
-    """Draw one figure by name into folder/figures."""
-    module = import_module(FIGURES[name])
+def draw_figure(name: str, context: Context) -> FigureFiles:
+    """Draw one figure by name into context.results/figures."""
     print(f"drawing {name}", file=sys.stderr, flush=True)
-    return DrawnFigure(name, module.TITLE, make_figure(module, context, folder / "figures"))
+    return make_figure(import_module(FIGURES[name]), context, context.results / "figures")
 
 
 def write_page(
-    folder: Path, figures: Sequence[DrawnFigure], checks: Sequence[Check], seed: int
+    folder: Path, figures: dict[str, FigureFiles], checks: Sequence[Check], seed: int
 ) -> Path:
     """Write folder/index.html with links relative to the folder. Returns its path."""
     source = resources.files("oversmoothing.paper_figures").joinpath("page.html").read_text("utf-8")
@@ -51,14 +41,12 @@ def write_page(
     page = environment.from_string(source).render(
         figures=[
             {
-                "name": figure.name,
-                "title": figure.title,
-                "caption": figure.files.txt.read_text("utf-8").strip(),
-                "png": _link(figure.files.png, folder),
-                "pdf": _link(figure.files.pdf, folder),
-                "csv": _link(figure.files.csv, folder),
+                "name": name,
+                "title": import_module(FIGURES[name]).TITLE,
+                "caption": files.txt.read_text("utf-8").strip(),
+                **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
             }
-            for figure in figures
+            for name, files in figures.items()
         ],
         checks=checks,
         seed=seed,

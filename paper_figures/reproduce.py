@@ -6,12 +6,12 @@ run checks the code as it stands now.
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
-from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, TrainedModel, trained
+from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, TrainedModel
 from oversmoothing.paper_figures import FIGURES
+from oversmoothing.paper_figures.digits_models import digits_model
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.page import Check, draw_figure, write_page
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
@@ -23,16 +23,16 @@ from oversmoothing.theory.support.files import output_folder, to_json, write_ato
 from oversmoothing.theory.support.provenance import provenance
 
 
-def reproduce(folder: Path, context: Context) -> int:
-    """Run everything into `folder`. Returns 0, or 1 where a check fails (the page says which)."""
-    checks = []
-    for check in _checks(folder, context):
+def reproduce(context: Context) -> int:
+    """Run all into context.results. Returns 0, or 1 where a check fails (the page says which)."""
+    folder, checks = context.results, []
+    for check in _checks(context):
         print(f"{'holds' if check.holds else 'FAILS'}: {check.statement}: {check.measured}")
         checks.append(check)
-    figures = []
+    figures = {}
     for name in FIGURES:
         try:
-            figures.append(draw_figure(name, context, folder))
+            figures[name] = draw_figure(name, context)
         except RequirementError as error:
             checks.append(Check(f"figure {name}", f"figure {name} can be drawn", str(error), False))
             print(f"FAILS: {error}", file=sys.stderr)
@@ -48,12 +48,12 @@ def reproduce(folder: Path, context: Context) -> int:
     return 0 if all(check.holds for check in checks) else 1
 
 
-def _checks(folder: Path, context: Context) -> Iterator[Check]:
+def _checks(context: Context) -> Iterator[Check]:
     yield _golden()
     yield _a_million_layers(context)
-    yield _simulation(folder, context)
+    yield _simulation(context)
     for variant in ("vit", "vit+", "vit-"):
-        model = _trained(variant, folder, context)
+        model = digits_model(variant, context)
         yield _accuracy(variant, model)
         if variant != "vit":
             yield _dominance(variant, model)
@@ -98,9 +98,9 @@ def _a_million_layers(context: Context) -> Check:
     )
 
 
-def _simulation(folder: Path, context: Context) -> Check:
+def _simulation(context: Context) -> Check:
     result = simulate(Configuration(seed=context.seed, depth=10_000), progress=context.progress)
-    output = output_folder(folder / "simulation")
+    output = output_folder(context.results / "simulation")
     write_atomically(output / "simulate.csv", result.table.to_csv(index=False))
     error = result.largest_error
     return Check(
@@ -110,15 +110,6 @@ def _simulation(folder: Path, context: Context) -> Check:
         f"largest difference of log HFC/LFC {error:.1e}; {result.verdict.verdict}",
         error is not None and bool(error < 1e-6),
     )
-
-
-def _trained(variant: str, folder: Path, context: Context) -> TrainedModel:
-    from oversmoothing.experiments.digits.config import default_config
-    from oversmoothing.simulations.engine.inputs import choose_device
-
-    config = default_config(variant, context.seed)
-    device = choose_device(context.device)
-    return trained(config, folder, device=device, progress=context.progress)
 
 
 def _accuracy(variant: str, model: TrainedModel) -> Check:

@@ -11,14 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.bench.scaling import RESOLUTION_MIB, measure
-from oversmoothing.paper_figures.figure_base import (
-    FULL_WIDTH,
-    PALETTE,
-    Context,
-    label_panels,
-    new_figure,
-    style,
-)
+from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 
 NAME = "scaling"
 TITLE = "Time and memory against tokens, width, depth and points"
@@ -35,18 +28,17 @@ def data(context: Context) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Above time, below memory, a column a variable; both axes logarithmic, lines are the fits."""
-    with style():
-        figure, axes = new_figure(2, len(VARIABLES), width=FULL_WIDTH, height=4.6, sharex="col")
-        for row, (quantity, unit) in enumerate(QUANTITIES.items()):
-            for column, (variable, label) in enumerate(VARIABLES.items()):
-                chosen = (table["quantity"] == quantity) & (table["variable"] == variable)
-                _panel(axes[row, column], table[chosen])
-                if row == 1:
-                    axes[row, column].set_xlabel(label)
-                else:
-                    axes[row, column].set_title(_title(table[chosen]), fontsize=7)
-            axes[row, 0].set_ylabel(unit)
-        label_panels(axes)
+    figure, axes = new_figure(2, len(VARIABLES), height=4.6, sharex="col")
+    for row, (quantity, unit) in enumerate(QUANTITIES.items()):
+        for column, (variable, label) in enumerate(VARIABLES.items()):
+            chosen = (table["quantity"] == quantity) & (table["variable"] == variable)
+            _panel(axes[row, column], table[chosen])
+            if row == 1:
+                axes[row, column].set_xlabel(label)
+            else:
+                axes[row, column].set_title(_title(table[chosen]), fontsize=7)
+        axes[row, 0].set_ylabel(unit)
+    label_panels(axes)
     return figure
 
 

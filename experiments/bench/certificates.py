@@ -9,7 +9,12 @@ from collections.abc import Callable
 import flint
 import numpy as np
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
+from oversmoothing.experiments.bench.benchmark import (
+    Measurement,
+    Row,
+    interleaved_medians,
+    measurement,
+)
 from oversmoothing.theory.certificates.ball_spectra import BITS, enclose_in_balls
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,
@@ -23,6 +28,8 @@ from oversmoothing.theory.layer.quotient import quotient
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.support.arrays import Array
 
+Pair = tuple[Callable[[], object], Callable[[], object]]
+
 
 def _attention(rng: np.random.Generator, *shape: int) -> Array:
     weights = np.exp(rng.standard_normal(shape))
@@ -30,112 +37,84 @@ def _attention(rng: np.random.Generator, *shape: int) -> Array:
     return A
 
 
-def _row(
-    name: str,
-    ours: Callable[[], object],
-    theirs: Callable[[], object],
-    target: float | None,
-    note: str,
-    repeats: int = 5,
-) -> list[Row]:
-    first, second = interleaved_medians([ours, theirs], repeats)
-    seconds = {"ours": first, "yardstick": second}
-    return [Row(name, first / second, seconds, note, at_most=target)]
+def ratio(
+    name: str, summary: str, row: str, note: str, at_most: float | None = None, repeats: int = 5
+) -> Callable[[Callable[[], Pair]], Measurement]:
+    """Declare the decorated function, () -> (ours, theirs), a measurement of one row."""
+
+    def declare(pair: Callable[[], Pair]) -> Measurement:
+        return measurement(name, summary)(lambda: [_row(row, pair(), note, at_most, repeats)])
+
+    return declare
 
 
-@measurement("certificates/small n=20", "a certified verdict on a small case")
-def small() -> list[Row]:
+def _row(name: str, pair: Pair, note: str, at_most: float | None, repeats: int) -> Row:
+    ours, theirs = interleaved_medians(pair, repeats)
+    seconds = {"ours": ours, "yardstick": theirs}
+    return Row(name, ours / theirs, seconds, note, at_most=at_most)
+
+
+@ratio("certificates/small n=20", "a certified verdict on a small case",
+       "certified verdict n=20, d=16 / eigvals", "meant to stay under 0.1 s")  # fmt: skip
+def small() -> Pair:
     rng = np.random.default_rng(0)
     A, H = _attention(rng, 20, 20), 0.3 * rng.standard_normal((16, 16))
-    return _row(
-        "certified verdict n=20, d=16 / eigvals",
+    return (
         lambda: certified_dominance(A, H),
         lambda: (np.linalg.eigvals(quotient(A)), np.linalg.eigvals(H)),
-        None,
-        "meant to stay under 0.1 s",
     )
 
 
-@measurement("certificates/attention n=197", "spec(A) with proof")
-def spectrum_of_attention() -> list[Row]:
+@ratio("certificates/attention n=197", "spec(A) with proof", "spec(A) certified n=197 / eigvals",
+       "softmax of Gaussian logits", at_most=4.0)  # fmt: skip
+def spectrum_of_attention() -> Pair:
     A = _attention(np.random.default_rng(1), 197, 197)
     B = quotient(A)
-    return _row(
-        "spec(A) certified n=197 / eigvals",
-        lambda: attention_discs(A),
-        lambda: np.linalg.eigvals(B),
-        4.0,
-        "softmax of Gaussian logits",
-    )
+    return lambda: attention_discs(A), lambda: np.linalg.eigvals(B)
 
 
-@measurement("certificates/value d=768", "spec(H) with proof")
-def spectrum_of_value() -> list[Row]:
+@ratio("certificates/value d=768", "spec(H) with proof", "spec(H) certified d=768 / eigvals",
+       "dense Gaussian H", at_most=4.0, repeats=3)  # fmt: skip
+def spectrum_of_value() -> Pair:
     H = np.random.default_rng(2).standard_normal((768, 768)) * 768**-0.5
-    return _row(
-        "spec(H) certified d=768 / eigvals",
-        lambda: value_discs(H),
-        lambda: np.linalg.eigvals(H),
-        4.0,
-        "dense Gaussian H",
-        3,
-    )
+    return lambda: value_discs(H), lambda: np.linalg.eigvals(H)
 
 
-@measurement("certificates/head r=64", "a head through its core")
-def head() -> list[Row]:
+@ratio("certificates/head r=64", "a head through its core",
+       "head r=64 by its core / spec(A) certified", "n=197, d=768", at_most=1.0)  # fmt: skip
+def head() -> Pair:
     rng = np.random.default_rng(3)
     A = _attention(rng, 197, 197)
     W_V, W_proj = rng.standard_normal((768, 64)) / 28, rng.standard_normal((64, 768)) / 8
-    return _row(
-        "head r=64 by its core / spec(A) certified",
-        lambda: head_discs(W_V, W_proj),
-        lambda: attention_discs(A),
-        1.0,
-        "n=197, d=768",
-    )
+    return lambda: head_discs(W_V, W_proj), lambda: attention_discs(A)
 
 
-@measurement("certificates/balls n=197", "balls where floats do not suffice")
-def balls() -> list[Row]:
+@ratio("certificates/balls n=197", "balls where floats do not suffice",
+       "balls, first step of n=197 / float64 discs",
+       "128 bits; each refinement costs about as much again", repeats=1)  # fmt: skip
+def balls() -> Pair:
     A = _attention(np.random.default_rng(4), 197, 197)
     with at_precision(BITS):
         B = flint.acb_mat(flint.arb_mat((A[:-1, :-1] - A[-1:, :-1]).tolist()))
-    return _row(
-        "balls, first step of n=197 / float64 discs",
-        lambda: next(enclose_in_balls(B)),
-        lambda: attention_discs(A),
-        None,
-        "128 bits; each refinement costs about as much again",
-        1,
-    )
+    return lambda: next(enclose_in_balls(B)), lambda: attention_discs(A)
 
 
-@measurement("certificates/softmax n=197", "attention from logits")
-def softmax() -> list[Row]:
+@ratio("certificates/softmax n=197", "attention from logits",
+       "softmax enclosed in float64 / in balls", "n=197", repeats=3)  # fmt: skip
+def softmax() -> Pair:
     logits = np.random.default_rng(5).standard_normal((197, 197))
-    return _row(
-        "softmax enclosed in float64 / in balls",
-        lambda: softmax_in_floats(logits),
-        lambda: softmax_enclosure(logits.tolist()),
-        None,
-        "n=197",
-        3,
-    )
+    return lambda: softmax_in_floats(logits), lambda: softmax_enclosure(logits.tolist())
 
 
 @measurement("certificates/batch of 32", "many attentions at once")
 def batch() -> list[Row]:
     rng = np.random.default_rng(6)
-    rows = []
-    for n in (8, 20, 65, 197):
+
+    def pair(n: int) -> Pair:
         A = _attention(rng, 32, n, n)
-        rows += _row(
-            f"32 attentions at once n={n} / one at a time",
-            lambda A=A: attention_discs_all(A),  # type: ignore[misc]
-            lambda A=A: [attention_discs(each) for each in A],  # type: ignore[misc]
-            None,
-            "the same discs",
-            3,
-        )
-    return rows
+        return lambda: attention_discs_all(A), lambda: [attention_discs(each) for each in A]
+
+    return [
+        _row(f"32 attentions at once n={n} / one at a time", pair(n), "the same discs", None, 3)
+        for n in (8, 20, 65, 197)
+    ]

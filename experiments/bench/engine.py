@@ -3,8 +3,8 @@
 n = 197 tokens, d = 768, a head of rank r = 64 (ViT-B/16), unless a row says otherwise.
 """
 
-import functools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -57,6 +57,11 @@ def _naive(X: Tensor, A: Tensor, W: Tensor, layers: int) -> Tensor:
     return X
 
 
+def _repeat(metric: Callable[[Tensor], object], X: Tensor) -> None:
+    for _ in range(LAYERS):
+        metric(X)
+
+
 def _multiply(square: list[Tensor], times: int) -> None:
     for _ in range(times):
         torch.mm(square[0], square[1], out=square[2])
@@ -77,7 +82,7 @@ def dense() -> list[Row]:
     # Runs of equal length: on a busy machine a short one is interrupted less often.
     flops = BATCH * LAYERS * 2 * N * D * (N + D)
     times = [max(1, round(flops / (2 * s**3))) for s in SQUARES]
-    runs += [functools.partial(_multiply, s, k) for s, k in zip(squares, times, strict=True)]
+    runs += [partial(_multiply, s, k) for s, k in zip(squares, times, strict=True)]
     runs += [lambda: _naive(Z, attention, W[0], LAYERS)]
     with torch.inference_mode():
         ours, *gemms, naive = interleaved_medians(runs, 25)
@@ -207,27 +212,22 @@ def metrics_share() -> list[Row]:
         close = 1.0 + 0.01 * wide
         Z = wide.unsqueeze(0).clone()
         iteration = LayerIteration(Z, torch.zeros(1, 2, dtype=torch.int64), A, W, LAYERS)
-        bar = tqdm(disable=True)
         with torch.inference_mode():
             layer, first, second = interleaved_medians(
                 [
-                    lambda: iteration.advance(LAYERS, bar),  # noqa: B023
-                    lambda: [hfc_lfc_and_cosine(wide) for _ in range(LAYERS)],  # noqa: B023
-                    lambda: [hfc_lfc_and_cosine(close) for _ in range(LAYERS)],  # noqa: B023
+                    partial(iteration.advance, LAYERS, tqdm(disable=True)),
+                    *(partial(_repeat, hfc_lfc_and_cosine, X) for X in (wide, close)),
                 ],
                 15,
             )
         name = str(dtype).removeprefix("torch.")
         each = {"layer": layer, "wide spread": first, "narrow spread": second}
         rows.append(
-            Row(
-                f"engine/HFC/LFC and mean cosine over a dense layer, {name}",
+            Row(f"engine/HFC/LFC and mean cosine over a dense layer, {name}",
                 max(first, second) / layer,
                 {what: seconds / LAYERS for what, seconds in each.items()},
-                f"{SHAPE}; the slower of two spreads",
-                at_most=0.2,
-            )
-        )
+                f"{SHAPE}; the slower of two spreads", at_most=0.2)
+        )  # fmt: skip
     return rows
 
 
@@ -249,15 +249,10 @@ def metrics_accuracy() -> list[Row]:
                 expected = definitions(X)
                 errors = [abs(float(f / e) - 1) for f, e in zip(found, expected, strict=True)]
                 worst = max(worst, *errors)
-        rows.append(
-            Row(
-                f"engine/relative error of HFC/LFC and 1 - cos, {np.dtype(dtype).name}",
-                worst,
-                note=f"spread {spread:g}, scales {scales[0]:g} to {scales[-1]:g}, n, d from 2 to "
-                "12; the worst of 60, against 80 digits",
-                at_most=1e-6,
-            )
-        )
+        note = f"spread {spread:g}, scales {scales[0]:g} to {scales[-1]:g}, n, d from 2 to 12; "
+        note += "the worst of 60, against 80 digits"
+        name = f"engine/relative error of HFC/LFC and 1 - cos, {np.dtype(dtype).name}"
+        rows.append(Row(name, worst, note=note, at_most=1e-6))
     return rows
 
 

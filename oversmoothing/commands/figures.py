@@ -34,5 +34,5 @@ def figures(
 
     context = Context.checked(out, seed, device)
     for name in wanted:
-        files = draw_figure(name, context, context.results).files
+        files = draw_figure(name, context)
         print(f"{files.pdf}\n{files.png}\n{files.csv}\n{files.txt}")

@@ -12,4 +12,4 @@ def reproduce(out: opt.Out = opt.RESULTS, seed: opt.Seed = 0, device: opt.Device
     from oversmoothing.paper_figures.figure_base import Context
 
     context = Context.checked(out, seed, device)
-    return main_job.reproduce(context.results, context)
+    return main_job.reproduce(context)
