@@ -1,7 +1,10 @@
 """The hypotheses that several claims share, each with one wording and one exact predicate.
 
-A claim that has one of its own makes it as given.Hypothesis.
+A claim that has one of its own makes it as given.Hypothesis, or of a predicate by given.condition.
 """
+
+from collections.abc import Callable
+from functools import partial
 
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity, power
@@ -21,6 +24,12 @@ from oversmoothing.theory.verdict.exact_comparison import (
     jordan_size,
 )
 from oversmoothing.theory.verdict.modes import ModeContent, mode_content
+
+
+def condition(words: str) -> Callable[[Callable[[Instance], bool]], Hypothesis]:
+    """The decorator that makes a hypothesis of its predicate."""
+    return partial(Hypothesis, words)
+
 
 # --------------------------------------------------------------------------------- attention
 

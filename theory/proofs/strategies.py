@@ -7,14 +7,22 @@ spectrum (and the Jordan structure) of what they build is known without any comp
 import math
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from oversmoothing.theory.numbers.exact_matrix import identity, product
+from oversmoothing.theory.numbers.exact_matrix import from_integers, identity, product
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.support.arrays import Array
+
+
+def lists(
+    elements: SearchStrategy[Any], low: int, high: int | None = None
+) -> SearchStrategy[list[Any]]:
+    """From low to high of these, or exactly low."""
+    return st.lists(elements, min_size=low, max_size=low if high is None else high)
 
 
 @cache
@@ -52,12 +60,12 @@ def real_spectra(
     min_size: int = 1, max_size: int = 5, low: int = -4, high: int = 3
 ) -> SearchStrategy[list[Fraction]]:
     """Eigenvalues of H, real."""
-    return st.lists(fractions(low, high), min_size=min_size, max_size=max_size)
+    return lists(fractions(low, high), min_size, max_size)
 
 
 def attention_spectra(min_size: int = 1, max_size: int = 4) -> SearchStrategy[list[Fraction]]:
     """Real eigenvalues of A other than 1, in the open interval (-1, 1)."""
-    return st.lists(inside(-1, 1), min_size=min_size, max_size=max_size)
+    return lists(inside(-1, 1), min_size, max_size)
 
 
 def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:
@@ -110,10 +118,18 @@ def with_complex_pair(draw: st.DrawFn) -> tuple[Matrix, complex]:
 
 
 @st.composite
-def value_projections(draw: st.DrawFn, max_size: int = 4) -> tuple[Matrix, list[Fraction]]:
+def with_spectrum(
+    draw: st.DrawFn, values: SearchStrategy[Fraction], low: int, high: int, *always: Fraction
+) -> tuple[Matrix, list[Fraction]]:
+    """A diagonalisable matrix with low to high of these eigenvalues, `always` beside them, and the
+    list of all."""
+    spectrum = [*always, *draw(lists(values, low, high))]
+    return draw(with_jordan_blocks([(value, 1) for value in spectrum])), spectrum
+
+
+def value_projections(max_size: int = 4) -> SearchStrategy[tuple[Matrix, list[Fraction]]]:
     """H with a real, diagonalisable, rational spectrum, and that spectrum."""
-    values = draw(real_spectra(1, max_size))
-    return draw(with_jordan_blocks([(value, 1) for value in values])), values
+    return with_spectrum(fractions(-4, 3), 1, max_size)
 
 
 # Strategies are built once for each size: building them costs more than drawing from them.
@@ -126,20 +142,20 @@ def _sizes(low: int, high: int) -> SearchStrategy[int]:
 
 @cache
 def _row_weights(n: int, lowest: int) -> SearchStrategy[list[list[int]]]:
-    row = st.lists(st.integers(lowest, 9), min_size=n, max_size=n).filter(any)
-    return st.lists(row, min_size=n, max_size=n)
+    row = lists(st.integers(lowest, 9), n).filter(any)
+    return lists(row, n)
 
 
 @cache
 def _integers(n: int, d: int) -> SearchStrategy[list[list[int]]]:
-    row = st.lists(st.integers(-9, 9), min_size=d, max_size=d)
-    return st.lists(row, min_size=n, max_size=n)
+    row = lists(st.integers(-9, 9), d)
+    return lists(row, n)
 
 
 @cache
 def _small_entries(d: int) -> SearchStrategy[Matrix]:
-    row = st.lists(fractions(-3, 2, 6), min_size=d, max_size=d)
-    return st.lists(row, min_size=d, max_size=d)
+    row = lists(fractions(-3, 2, 6), d)
+    return lists(row, d)
 
 
 def _shares(weights: list[int]) -> list[Fraction]:
@@ -157,7 +173,7 @@ def attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 5, zeros: bool
 def causal_attention(draw: st.DrawFn, max_size: int = 5) -> Matrix:
     """Row i of integer weights over the tokens up to i, from two tokens on."""
     n = draw(st.integers(2, max_size))
-    rows = [draw(st.lists(st.integers(1, 9), min_size=i, max_size=i)) for i in range(1, n + 1)]
+    rows = [draw(lists(st.integers(1, 9), i)) for i in range(1, n + 1)]
     return [_shares([*row, *[0] * (n - len(row))]) for row in rows]
 
 
@@ -205,6 +221,11 @@ def floating_attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 12) -
 SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
 
 
+def general_state(seed: int, n: int, d: int, size: int = 10**9) -> Matrix:
+    """X_0 in integers of nine digits: in general position, as good as certainly."""
+    return from_integers(np.random.default_rng(seed).integers(-size, size, (n, d)))
+
+
 @st.composite
 def token_states(
     draw: st.DrawFn,
@@ -247,7 +268,7 @@ def float_layers(
 
 def _weights(size: int) -> SearchStrategy[list[Fraction]]:
     """A positive probability vector in small fractions."""
-    counts = st.lists(st.integers(1, 12), min_size=size, max_size=size)
+    counts = lists(st.integers(1, 12), size)
     return counts.map(_shares)
 
 

@@ -24,7 +24,7 @@ def _law(layers: list[Matrix], X: Matrix) -> None:
 @st.composite
 def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
     n = draw_(st.integers(1, 4))
-    layers = draw_(st.lists(draw.attention(n, n, zeros=True), min_size=1, max_size=4))
+    layers = draw_(draw.lists(draw.attention(n, n, zeros=True), 1, 4))
     return layers, draw_(draw.states(n, 1))
 
 

@@ -46,7 +46,7 @@ CLAIM = Claim(
             _law,
             draw.two_token_attention(),
             draw.value_projections(3),
-            st.lists(st.integers(-9, 9), min_size=8, max_size=8),
+            draw.lists(st.integers(-9, 9), 8),
         ),
     ),
     further="The rate is |lambda_2| whatever H (T9a, N-2312.06182-escalation).",

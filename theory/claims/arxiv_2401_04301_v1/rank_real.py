@@ -58,7 +58,7 @@ CLAIM = Claim(
             _law,
             draw.two_token_attention(),
             st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
-            st.lists(draw.fractions(-1, 1), min_size=3, max_size=3),
+            draw.lists(draw.fractions(-1, 1), 3),
         ),
     ),
     further="Complex spectra: P-2401.04301v1-rank; repeated eigenvalues: T4c, the matching rank.",

@@ -59,7 +59,7 @@ CLAIM = Claim(
             _law,
             draw.two_token_attention(),
             draw.value_projections(3),
-            st.lists(st.integers(-9, 9), min_size=8, max_size=8),
+            draw.lists(st.integers(-9, 9), 8),
         ),
     ),
     further="Defective A or H: P-2401.04301v1-thm2-any-weights and T6b.",

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import assume, strategies as st
 
@@ -26,7 +25,7 @@ def _norm(X: Matrix) -> float:
     return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
 
 
-def _law(A: Any, value: Any, numbers: Any) -> None:
+def _law(value: tuple[Matrix, list[Fraction]], numbers: list[int], A: Matrix) -> None:
     H, kinds = value
     n, d = len(A), len(H)
     X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
@@ -44,14 +43,6 @@ def _law(A: Any, value: Any, numbers: Any) -> None:
         equal(exact.product(exact.centred(X), Pi), frozen)
         hfc, lfc = squared_norms(X)
         assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
-
-
-@st.composite
-def _draws(draw_from: st.DrawFn) -> Any:
-    values = [Fraction(0), *draw_from(st.lists(draw.fractions(-1, 0), max_size=2))]
-    H = draw_from(draw.with_jordan_blocks([(value, 1) for value in values]))
-    numbers = draw_from(st.lists(st.integers(-9, 9), min_size=9, max_size=9))
-    return draw_from(draw.attention(2, 3)), (H, values), numbers
 
 
 CLAIM = Claim(
@@ -81,7 +72,13 @@ CLAIM = Claim(
             """No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every
             other eigenvalue of A.""",
         ),
-        by.searched("the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0", _law, _draws()),
+        by.searched(
+            "the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0",
+            _law,
+            draw.with_spectrum(draw.fractions(-1, 0), 0, 2, Fraction(0)),
+            draw.lists(st.integers(-9, 9), 9),
+            draw.attention(2, 3),
+        ),
     ),
     further="The floor needs neither positivity nor a real spectrum of A. Defective H: "
     "P-2401.04301v1-control; special X_0: P-2401.04301v3-control-every-state; weights that differ "

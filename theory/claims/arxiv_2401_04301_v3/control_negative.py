@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-from hypothesis import strategies as st
-
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
@@ -13,13 +11,12 @@ def _law(A: Matrix, H: Matrix) -> None:
     assert exact_dominance(A, H).comparison == -1
 
 
-@st.composite
-def _draws(draw_from: st.DrawFn) -> tuple[Matrix, Matrix]:
-    values = draw_from(st.lists(draw.fractions(-1, 0).filter(bool), min_size=1, max_size=3))
-    # Equal ones are joined into one Jordan block.
-    blocks = sorted(Counter(values).items())
-    return draw_from(draw.attention(2, 4)), draw_from(draw.with_jordan_blocks(blocks))
-
+# Equal values are joined into one Jordan block.
+_JORDAN = (
+    draw.lists(draw.fractions(-1, 0).filter(bool), 1, 3)
+    .map(lambda values: sorted(Counter(values).items()))
+    .flatmap(draw.with_jordan_blocks)
+)
 
 CLAIM = Claim(
     name="P-2401.04301v3-control-negative",
@@ -52,7 +49,9 @@ CLAIM = Claim(
             then="(1+h)**2 < (1+h*x)**2 + (h*y)**2",
             at="h=-1/2, x=1/2, y=1/2",
         ).unless("[-1, 0] closed", without="h < 0", given="h <= 0"),
-        by.searched("positive A, any Jordan blocks, decided exactly", _law, _draws()),
+        by.searched(
+            "positive A, any Jordan blocks, decided exactly", _law, draw.attention(2, 4), _JORDAN
+        ),
     ),
     further="Not for special X_0 (P-2401.04301v3-control-every-state) nor for weights that differ "
     "by layer (P-2401.04301v3-clip-untied); the largest such set is T2d's and T3c's.",

@@ -81,9 +81,7 @@ def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
 @st.composite
 def _jordan(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """H with known Jordan blocks, and its eigenvalues with multiplicity."""
-    blocks = pick(
-        st.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), min_size=1, max_size=2)
-    )
+    blocks = pick(draw.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), 1, 2))
     H = pick(draw.with_jordan_blocks(blocks))
     return H, [value for value, size in blocks for _ in range(size)]
 

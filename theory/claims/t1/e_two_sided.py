@@ -62,6 +62,7 @@ def _attained() -> None:
         assert lfc == 3 * (c + s * delta) ** 2
 
 
+@given.condition("c = pi^T X_0 is not 0")
 def _given(instance: given.Instance) -> bool:
     if instance.X0 is None:
         return False
@@ -78,11 +79,7 @@ CLAIM = Claim(
     r"\quad(1/t>k),\qquad k=\sqrt n\,\|\pi-\tfrac1n\mathbf 1\|",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        given.ROW_STOCHASTIC,
-        given.NOT_FLAT,
-        given.Hypothesis("c = pi^T X_0 is not 0", _given),
-    ),
+    hypotheses=(given.ROW_STOCHASTIC, given.NOT_FLAT, _given),
     evidence=(
         by.written(
             "the triangle inequality",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
 from oversmoothing.theory.proofs.instances import AQ, C3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
 
 
 def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
@@ -92,7 +92,7 @@ def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
     for i in range(n):
         for j in range(i, n):
             S[i][j] = S[j][i] = Fraction(pick(st.integers(1, 9)))
-    return S, pick(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+    return S, pick(draw.lists(st.integers(1, 5), n))
 
 
 def _law(S: Matrix, g: list[int]) -> None:
@@ -106,9 +106,9 @@ def _law(S: Matrix, g: list[int]) -> None:
 def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
     """Integer tokens, a degree, and column factors."""
     n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
-    X = pick(st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=n, max_size=n))
+    X = pick(draw.lists(draw.lists(st.integers(-2, 2), d), n))
     L = [[Fraction(sum(x * y for x, y in zip(a, b, strict=True))) for b in X] for a in X]
-    return L, pick(st.integers(1, 6)), pick(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+    return L, pick(st.integers(1, 6)), pick(draw.lists(st.integers(1, 5), n))
 
 
 def _semidefinite_law(L: Matrix, degree: int, _: list[int]) -> None:
@@ -157,6 +157,7 @@ def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
     return found
 
 
+@given.condition("A comes from symmetric logits and a column term")
 def _reversible(instance: given.Instance) -> bool:
     """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
     flow = exact.product(exact.diagonal(spectra.stationary(instance.A)), instance.A)
@@ -185,10 +186,7 @@ CLAIM = Claim(
     r"\text{logits}\succeq 0 \implies \operatorname{spec}(A)\subset[0,1]",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        given.POSITIVE,
-        given.Hypothesis("A comes from symmetric logits and a column term", _reversible),
-    ),
+    hypotheses=(given.POSITIVE, _reversible),
     evidence=(
         by.written(
             "a symmetric similar matrix",

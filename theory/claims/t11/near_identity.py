@@ -98,7 +98,7 @@ CLAIM = Claim(
             st.integers(2, 4),
             draw.fractions(Fraction(1, 12), 1),
             draw.fractions(Fraction(1, 12), 3),
-            st.lists(st.lists(st.integers(-9, 9), min_size=2, max_size=2), min_size=4, max_size=4),
+            draw.lists(draw.lists(st.integers(-9, 9), 2), 4),
             st.integers(0, 6),
         ),
     ),

@@ -51,7 +51,7 @@ CLAIM = Claim(
             "verdict and ratio of one token, exactly",
             _law,
             draw.value_projections(3),
-            st.lists(st.integers(-3, 3), min_size=3, max_size=3),
+            draw.lists(st.integers(-3, 3), 3),
             st.integers(0, 4),
         ),
     ),

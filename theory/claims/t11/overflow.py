@@ -52,6 +52,7 @@ def _scaled(effort: by.Effort) -> by.Measurements:
     return [scaled_row(1.0, -20000 * float(np.log(4 / 3)) - float(np.log(3)))]
 
 
+@given.condition("the diagonal of H is positive")
 def _grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
 
@@ -67,7 +68,7 @@ CLAIM = Claim(
     r"L\log\tfrac34 - \log 3",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(given.Hypothesis("the diagonal of H is positive", _grows),),
+    hypotheses=(_grows,),
     evidence=(
         by.written("two scales", _closed_form, _naive, _deep),
         by.Simulated("scaled iteration in float64", _scaled),

@@ -68,6 +68,7 @@ def _law(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
         assert to_flint(centred(moved)).rank() == to_flint(centred(X)).rank()
 
 
+@given.condition("an eigenvalue of A or of H repeats")
 def _repeats(instance: given.Instance) -> bool:
     return any(f.multiplicity > 1 for M in (instance.A, instance.H) for f in factors(M))
 
@@ -84,7 +85,7 @@ CLAIM = Claim(
     r"PX_L = (1+ha)^L PX_0",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(given.TWO_TOKENS, given.Hypothesis("an eigenvalue of A or of H repeats", _repeats)),
+    hypotheses=(given.TWO_TOKENS, _repeats),
     evidence=(
         by.written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
         by.searched("HFC of every X_0 in fractions", _law, _cases()),

@@ -46,7 +46,7 @@ def _special() -> None:
 def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     A = pick(draw.attention(2, 3))
     values = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
-    blocks = pick(st.lists(st.tuples(values, st.integers(1, 2)), min_size=1, max_size=2))
+    blocks = pick(draw.lists(st.tuples(values, st.integers(1, 2)), 1, 2))
     return A, pick(draw.with_jordan_blocks(blocks))
 
 

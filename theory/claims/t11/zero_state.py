@@ -41,7 +41,7 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     """Small states, zero and zero-mean ones among them."""
     A = pick(draw.attention(1, 3))
     n = len(A)
-    X = pick(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=1), min_size=n, max_size=n))
+    X = pick(draw.lists(draw.lists(st.integers(-1, 1), 1), n))
     return A, [[pick(draw.fractions(-2, 2, 3))]], from_integers(X)
 
 

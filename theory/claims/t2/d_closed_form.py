@@ -44,7 +44,7 @@ def _matrix_law(
 def _dyadic_attention(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """Walsh attention in multiples of 2^-12, exact in binary64, and its eigenvalues but one 1."""
     n = pick(st.sampled_from([2, 4, 8]))
-    counts = pick(st.lists(st.integers(1, 2**12 // n), min_size=n - 1, max_size=n - 1))
+    counts = pick(draw.lists(st.integers(1, 2**12 // n), n - 1))
     p = [Fraction(k, 2**12) for k in counts]
     p.append(1 - sum(p, Fraction(0)))
     values = [
@@ -59,11 +59,7 @@ def _dyadic_value(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """H with Jordan blocks at multiples of 2^-10, clustered at will, exact in binary64."""
     centre = pick(st.integers(-4096, 3072))
     values = pick(
-        st.lists(
-            st.one_of(st.integers(-4096, 3072), st.integers(centre - 2, centre + 2)),
-            min_size=1,
-            max_size=3,
-        )
+        draw.lists(st.one_of(st.integers(-4096, 3072), st.integers(centre - 2, centre + 2)), 1, 3)
     )
     blocks = [(Fraction(k, 1024), pick(st.integers(1, 2))) for k in values]
     return pick(draw.with_jordan_blocks(blocks)), [value for value, _ in blocks]

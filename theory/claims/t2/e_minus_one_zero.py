@@ -116,7 +116,7 @@ def _floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0
 def _with_kernel(draw_from: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, Matrix, Matrix]:
     """A, the spectrum of H (0 and some of [-1, 0]), a basis with its inverse, and X_0."""
     A = draw_from(draw.attention(2, 4))
-    values = [Fraction(0), *draw_from(st.lists(draw.fractions(-1, 0), min_size=1, max_size=2))]
+    values = [Fraction(0), *draw_from(draw.lists(draw.fractions(-1, 0), 1, 2))]
     S, inverse = draw_from(draw.unimodular(len(values)))
     return A, values, S, inverse, draw_from(draw.states(len(A), len(values)))
 
@@ -203,14 +203,15 @@ _PROOF = by.written(
 )
 
 
+@given.condition("the eigenvalue 0 of H is semisimple")
 def _semisimple_at_zero(instance: given.Instance) -> bool:
     return all(
         max(value.factor.jordan) == 1 for value in spectra.spectrum(instance.H) if value.is_zero
     )
 
 
+@given.condition("P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)")
 def _not_all_consensus(instance: given.Instance) -> bool:
-    """P X_0 Pi_0 != 0, or P X_0 != 0 where 0 is no eigenvalue."""
     if instance.X0 is None:
         return True
     zero = [value.factor for value in spectra.spectrum(instance.H) if value.is_zero]
@@ -239,10 +240,8 @@ CLAIM = Claim(
         given.POSITIVE,
         given.TWO_TOKENS,
         given.MINUS_ONE_TO_ZERO,
-        given.Hypothesis("the eigenvalue 0 of H is semisimple", _semisimple_at_zero),
-        given.Hypothesis(
-            "P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)", _not_all_consensus
-        ),
+        _semisimple_at_zero,
+        _not_all_consensus,
     ),
     evidence=(
         _PROOF,
@@ -259,7 +258,7 @@ CLAIM = Claim(
             "all h in [-1, 0) in fractions",
             _generic_law,
             draw.attention(2, 3),
-            st.lists(draw.fractions(-1, 0, 6).filter(bool), min_size=1, max_size=2),
+            draw.lists(draw.fractions(-1, 0, 6).filter(bool), 1, 2),
             draw.states(3, 2),
         ),
     ),

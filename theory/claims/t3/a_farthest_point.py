@@ -52,6 +52,7 @@ def _real_line() -> None:
     assert _distance(h, (Fraction(1, 2), zero)) == Fraction(1, 16)
 
 
+@given.condition("every eigenvalue of H considered is non-zero")
 def _nonsingular(instance: given.Instance) -> bool:
     return not any(value.is_zero for value in spectra.spectrum(instance.H))
 
@@ -65,7 +66,7 @@ CLAIM = Claim(
     latex=r"|1+ha| = |h|\,\big|a-(-\tfrac1h)\big|",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(given.Hypothesis("every eigenvalue of H considered is non-zero", _nonsingular),),
+    hypotheses=(_nonsingular,),
     evidence=(
         by.Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
         by.Symbolic("strict convexity of the squared distance", _convexity),
@@ -91,8 +92,8 @@ CLAIM = Claim(
             "in fractions",
             _law,
             draw.gaussian_points(),
-            st.lists(draw.gaussian_points(1), min_size=1, max_size=5),
-            st.lists(st.integers(0, 4), min_size=5, max_size=5),
+            draw.lists(draw.gaussian_points(1), 1, 5),
+            draw.lists(st.integers(0, 4), 5),
         ),
     ),
 )

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import sympy as sp
-from hypothesis import assume, strategies as st
+from hypothesis import assume
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, identity, matrix, plus, scaled
@@ -183,7 +183,7 @@ CLAIM = Claim(
             "the exact verdict on matrices",
             _matrix_law,
             draw.circulant_attention(),
-            st.lists(_INSIDE, min_size=1, max_size=2),
+            draw.lists(_INSIDE, 1, 2),
         ),
     ),
 )

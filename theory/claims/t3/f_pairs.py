@@ -186,8 +186,8 @@ def _winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
         assert a * h < 0
 
 
+@given.condition("one dominant pair up to conjugation, of simple eigenvalues")
 def _one_pair(instance: given.Instance) -> bool:
-    """One dominant pair up to conjugation, of simple eigenvalues."""
     modes = exact_dominance(instance.A, instance.H).dominant()
     factors = [value.factor for m in modes for value in (m.value, m.attention) if value is not None]
     simple = all(factor.multiplicity == 1 for factor in factors)
@@ -229,11 +229,7 @@ CLAIM = Claim(
     r"h,a\notin\mathbb R\implies \operatorname{rank}\lim=2",
     source="ours, limiting the rank-collapse statement of arXiv 2401.04301",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        given.POSITIVE,
-        given.TWO_TOKENS,
-        given.Hypothesis("one dominant pair up to conjugation, of simple eigenvalues", _one_pair),
-    ),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_pair),
     evidence=(
         by.Symbolic("the moduli of the four pairs", _conjugate_pairs),
         by.for_all(

@@ -5,7 +5,7 @@ from itertools import combinations, product as pairs
 
 import numpy as np
 import sympy as sp
-from hypothesis import assume, strategies as st
+from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
@@ -79,15 +79,8 @@ def _causal_collapse() -> None:
         certain(measured.cosine(X, i, k, BITS) > 0)
 
 
-@st.composite
-def _cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, int]:
-    A = draw_(draw.attention(2, 4))
-    inside = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
-    values = draw_(st.lists(inside, min_size=1, max_size=3))
-    return A, draw_(draw.with_jordan_blocks([(h, 1) for h in values])), draw_(draw.SEEDS)
-
-
-def _law(A: Matrix, H: Matrix, seed: int) -> None:
+def _law(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
+    H, _ = value
     found = exact_dominance(A, H)
     assert found.comparison == -1, "h in [-1, 0) must not smooth"
     assume(given.single_pair(found))
@@ -97,9 +90,7 @@ def _law(A: Matrix, H: Matrix, seed: int) -> None:
     moduli = np.abs(1 + np.outer(values, h))
     v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
     assume(np.abs(v).min() > 1e-3)
-    X0 = exact.from_integers(
-        np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H)))
-    )
+    X0 = draw.general_state(seed, len(A), len(H))
     second = np.sort(moduli.ravel())[-2] / radii(found)[1]
     X = far_state(A, H, X0, float(second), 14)
     found_cosines = cosines(X)
@@ -122,6 +113,8 @@ def _certify(effort: by.Effort) -> by.Settled:
     certain(measured.hfc_lfc(X, BITS) > 1.4645)
     yield True
 
+
+_INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
 
 CLAIM = Claim(
     name="T4b",
@@ -180,7 +173,13 @@ CLAIM = Claim(
             complete=False,
         ).unless("pi >= 0", without="q > 0; s > 0", given="q >= 0; s >= 0"),
         by.Certified("A3 at 2000 layers", _certify),
-        by.searched("cosines and their mean at far depths", _law, _cases()),
+        by.searched(
+            "cosines and their mean at far depths",
+            _law,
+            draw.attention(2, 4),
+            draw.with_spectrum(_INSIDE, 1, 3),
+            draw.SEEDS,
+        ),
         by.written(
             "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
             by.Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),

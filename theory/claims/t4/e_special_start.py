@@ -71,7 +71,7 @@ def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fra
     """Two tokens, real h, and which of the 2 d blocks X_0 shall contain."""
     A, a = draw_(draw.two_token_attention())
     H, h = draw_(draw.value_projections(3))
-    present = draw_(st.lists(st.integers(-3, 3), min_size=2 * len(h), max_size=2 * len(h)))
+    present = draw_(draw.lists(st.integers(-3, 3), 2 * len(h)))
     return A, [Fraction(1), a], H, h, present
 
 

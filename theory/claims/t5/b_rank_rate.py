@@ -6,7 +6,6 @@ from fractions import Fraction
 import flint
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
@@ -52,12 +51,6 @@ def _wedge() -> None:
     assert sp.expand(left - minors) == 0
 
 
-@st.composite
-def _spectra(draw_: st.DrawFn) -> tuple[list[Fraction], list[Fraction]]:
-    a = draw_(st.lists(draw.fractions(-1, 1, 4), min_size=0, max_size=4))
-    return a, draw_(st.lists(draw.fractions(-3, 2, 4), min_size=1, max_size=4))
-
-
 def _law(a_values: list[Fraction], h_values: list[Fraction]) -> None:
     a, h = [float(x) for x in a_values], [float(x) for x in h_values]
     assert abs(rank_rate(a, h) - rank_rate_over_pairs(a, h)) < 1e-12
@@ -65,19 +58,11 @@ def _law(a_values: list[Fraction], h_values: list[Fraction]) -> None:
         assert rank_rate(a, h) == 0
 
 
-@st.composite
-def _real_cases(draw_: st.DrawFn) -> tuple[Matrix, Matrix, list[Fraction], int]:
-    A = draw_(draw.attention(2, 3))
-    values = draw_(st.lists(draw.fractions(-2, 2, 4), min_size=2, max_size=3))
-    return A, draw_(draw.with_jordan_blocks([(v, 1) for v in values])), values, draw_(draw.SEEDS)
-
-
-def _slope_law(A: Matrix, H: Matrix, values: list[Fraction], seed: int) -> None:
+def _slope_law(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
+    H, values = value
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
-    X0 = exact.from_integers(
-        np.random.default_rng(seed).integers(-(10**9), 10**9, (len(A), len(H)))
-    )
+    X0 = draw.general_state(seed, len(A), len(H))
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
     found = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
     logs = [measured.log(s) / L for s, L in zip(found, depths, strict=True) if s > 0]
@@ -192,8 +177,19 @@ CLAIM = Claim(
             (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is r_sigma^2. A single
             pair of tokens may be faster.""",
         ),
-        by.searched("closed form against all pairs of pairs", _law, _spectra()),
-        by.searched("sigma_2/sigma_1 at 600 layers, in balls", _slope_law, _real_cases()),
+        by.searched(
+            "closed form against all pairs of pairs",
+            _law,
+            draw.lists(draw.fractions(-1, 1, 4), 0, 4),
+            draw.lists(draw.fractions(-3, 2, 4), 1, 4),
+        ),
+        by.searched(
+            "sigma_2/sigma_1 at 600 layers, in balls",
+            _slope_law,
+            draw.attention(2, 3),
+            draw.with_spectrum(draw.fractions(-2, 2, 4), 2, 3),
+            draw.SEEDS,
+        ),
         by.written("v_k = 0 breaks r_sigma^2", _exceptions, complete=False),
         by.Simulated("slopes between 400 and 800 layers", _measure),
     ),

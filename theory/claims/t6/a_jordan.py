@@ -98,14 +98,6 @@ def _table(effort: by.Effort) -> by.Settled:
             yield True
 
 
-@st.composite
-def _defective(draw_: st.DrawFn) -> tuple[Matrix, Matrix]:
-    values = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
-    blocks = st.lists(st.tuples(values, st.integers(1, 3)), min_size=1, max_size=2)
-    drawn = blocks.flatmap(draw.with_jordan_blocks)
-    return draw_(drawn), draw_(drawn)
-
-
 def _law(A: Matrix, H: Matrix) -> None:
     """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
     predicted = block_sizes(jordan_type(A, H))
@@ -115,6 +107,11 @@ def _law(A: Matrix, H: Matrix) -> None:
             found[size] += factor.degree
     assert dict(sorted(found.items())) == predicted, f"{dict(found)} is not {predicted}"
 
+
+_VALUES = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
+_DEFECTIVE = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
+    draw.with_jordan_blocks
+)
 
 CLAIM = Claim(
     name="T6a",
@@ -140,6 +137,6 @@ CLAIM = Claim(
             _growth,
         ),
         by.Certified("all p, q <= 4 by ranks in fractions", _table),
-        by.searched("the whole Jordan type of I + H (x) A", _law, _defective()),
+        by.searched("the whole Jordan type of I + H (x) A", _law, _DEFECTIVE, _DEFECTIVE),
     ),
 )

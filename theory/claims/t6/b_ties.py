@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
@@ -71,8 +70,7 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     if draw_(st.booleans()):
         blocks.append((Fraction(-1, 2), 1))
     H = draw_(draw.with_jordan_blocks(blocks))
-    rng = np.random.default_rng(draw_(draw.SEEDS))
-    return A, H, exact.from_integers(rng.integers(-(10**9), 10**9, (2, len(H))))
+    return A, H, draw.general_state(draw_(draw.SEEDS), 2, len(H))
 
 
 def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:

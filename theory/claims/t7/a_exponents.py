@@ -13,9 +13,9 @@ Heads = list[tuple[Matrix, Matrix]]
 def _layers(pick: st.DrawFn) -> tuple[list[Heads], Matrix]:
     """One to four layers of one or two heads, and X_0."""
     n, d = pick(st.integers(2, 3)), pick(st.integers(1, 2))
-    entries = st.lists(draw.fractions(-2, 2, 4), min_size=d, max_size=d)
-    head = st.tuples(draw.attention(n, n, zeros=True), st.lists(entries, min_size=d, max_size=d))
-    layers = st.lists(st.lists(head, min_size=1, max_size=2), min_size=1, max_size=4)
+    entries = draw.lists(draw.fractions(-2, 2, 4), d)
+    head = st.tuples(draw.attention(n, n, zeros=True), draw.lists(entries, d))
+    layers = draw.lists(draw.lists(head, 1, 2), 1, 4)
     return pick(layers), pick(draw.states(n, d))
 
 

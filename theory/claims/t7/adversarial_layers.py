@@ -41,11 +41,16 @@ def one_step(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fractio
 Layer = tuple[Fraction, int, Matrix]
 
 
+def _layers(*parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """One to five layers of these parts."""
+    return draw.lists(st.tuples(*parts), 1, 5)
+
+
 @st.composite
 def one_feature(draw_from: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, list[Layer]]:
     """x_0 (often of mean 0), tau, s and layers (h in [-s, 0], which adversary, a drawn A)."""
     n = draw_from(st.integers(2, 4))
-    entries = draw_from(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
+    entries = draw_from(draw.lists(st.integers(-9, 9), n))
     shift = draw_from(st.sampled_from([0, 1])) * Fraction(sum(entries), n)
     tau = draw_from(st.just(Fraction(0)) | draw.below_one(8))
     reach = 2 / (1 + tau) - 1
@@ -54,7 +59,7 @@ def one_feature(draw_from: st.DrawFn) -> tuple[list[Fraction], Fraction, Fractio
     layer = st.tuples(
         sizes.map(lambda f: -s * f), st.integers(0, ADVERSARIES), draw.attention(n, n)
     )
-    layers = draw_from(st.lists(layer, min_size=1, max_size=6))
+    layers = draw_from(draw.lists(layer, 1, 6))
     return [entry - shift for entry in entries], tau, s, layers
 
 
@@ -78,13 +83,7 @@ def common_basis(draw_from: st.DrawFn) -> tuple[Matrix, Matrix, Fraction, list[A
     V = draw_from(rotations())
     tau = draw_from(draw.below_one(6))
     pair = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
-    layers = draw_from(
-        st.lists(
-            st.tuples(pair, pair, draw.attention(n, n), st.integers(0, ADVERSARIES - 1)),
-            min_size=1,
-            max_size=5,
-        )
-    )
+    layers = draw_from(_layers(pair, pair, draw.attention(n, n), st.integers(0, ADVERSARIES - 1)))
     return X0, V, tau, layers
 
 
@@ -121,11 +120,7 @@ def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fra
     spread = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
     values = spread.map(lambda f: [p + (q - p) * x for x in f])
     layers = draw_from(
-        st.lists(
-            st.tuples(rotations(), values, draw.attention(n, n), st.integers(0, ADVERSARIES)),
-            min_size=1,
-            max_size=5,
-        )
+        _layers(rotations(), values, draw.attention(n, n), st.integers(0, ADVERSARIES))
     )
     return draw_from(draw.states(n, 2)), tau, p, q, layers
 

@@ -129,6 +129,7 @@ _PROOF = by.written(
 )
 
 
+@given.condition("no eigenfeature of X_0 is constant and non-zero")
 def _moving_features(instance: given.Instance) -> bool:
     """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
     if instance.X0 is None:
@@ -164,7 +165,7 @@ CLAIM = Claim(
         given.Hypothesis("tau(A) < 1", lambda case: dobrushin(case.A) < 1),
         given.MINUS_ONE_TO_ZERO,
         given.EIGENBASIS_H,
-        given.Hypothesis("no eigenfeature of X_0 is constant and non-zero", _moving_features),
+        _moving_features,
     ),
     evidence=(
         _PROOF,
@@ -221,7 +222,7 @@ CLAIM = Claim(
             "one layer in fractions, adversarial A among them",
             adversarial.one_step,
             draw.attention(2, 4),
-            st.lists(st.integers(-9, 9), min_size=4, max_size=4),
+            draw.lists(st.integers(-9, 9), 4),
             st.integers(0, ADVERSARIES),
             draw.fractions(0, 1, 8),
             draw.fractions(-2, 0, 8),

@@ -20,7 +20,7 @@ def _layers(draw_from: st.DrawFn) -> list[tuple[Matrix, Matrix]]:
     n, d = draw_from(st.integers(2, 3)), draw_from(st.integers(1, 2))
     layers = []
     for _ in range(draw_from(st.integers(1, 4))):
-        values = draw_from(st.lists(draw.fractions(-1, 0), min_size=d, max_size=d))
+        values = draw_from(draw.lists(draw.fractions(-1, 0), d))
         blocks = [(value, 1) for value in values]
         A = draw_from(draw.attention(n, n, zeros=True))
         layers.append((A, draw_from(draw.with_jordan_blocks(blocks))))

@@ -23,10 +23,10 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, giv
 def _layers(pick: st.DrawFn) -> tuple[list[Fraction], list[tuple[Fraction, int, Matrix]]]:
     """x_0 and layers (h > 0, which adversary, a drawn A)."""
     n = pick(st.integers(2, 4))
-    x = [Fraction(k) for k in pick(st.lists(st.integers(-6, 9), min_size=n, max_size=n))]
+    x = [Fraction(k) for k in pick(draw.lists(st.integers(-6, 9), n))]
     sizes = draw.fractions(0, 3, 6).filter(bool)
     layer = st.tuples(sizes, st.integers(0, ADVERSARIES), draw.attention(n, n))
-    return x, pick(st.lists(layer, min_size=1, max_size=6))
+    return x, pick(draw.lists(layer, 1, 6))
 
 
 def _law(x: list[Fraction], layers: list[tuple[Fraction, int, Matrix]]) -> None:

@@ -16,18 +16,16 @@ Heads = list[tuple[Matrix, Matrix]]
 def _layers(pick: st.DrawFn) -> list[Heads]:
     """One to three layers of one or two causal heads (A, W)."""
     n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
-    entries = st.lists(draw.fractions(-2, 2, 4), min_size=d, max_size=d)
+    entries = draw.lists(draw.fractions(-2, 2, 4), d)
 
     def causal(weights: list[list[int]]) -> Matrix:
         rows = [row[: i + 1] + [0] * (n - i - 1) for i, row in enumerate(weights)]
         return [[Fraction(x, sum(row)) for x in row] for row in rows]
 
-    row = st.lists(st.integers(1, 9), min_size=n, max_size=n)
-    A = st.lists(row, min_size=n, max_size=n).map(causal)
-    heads = st.lists(
-        st.tuples(A, st.lists(entries, min_size=d, max_size=d)), min_size=1, max_size=2
-    )
-    return list(pick(st.lists(heads, min_size=1, max_size=3)))
+    row = draw.lists(st.integers(1, 9), n)
+    A = draw.lists(row, n).map(causal)
+    heads = draw.lists(st.tuples(A, draw.lists(entries, d)), 1, 2)
+    return list(pick(draw.lists(heads, 1, 3)))
 
 
 def _law(layers: list[Heads]) -> None:

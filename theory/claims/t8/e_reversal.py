@@ -77,6 +77,7 @@ def _examples() -> None:
     assert verdict(A=A, H=[[-h, h], [Fraction(0), Fraction(0)]]).verdict == "TIE"
 
 
+@given.condition("H has exactly one non-zero eigenvalue, and it is real")
 def _one_real_value(instance: given.Instance) -> bool:
     values = [value for value in spectra.spectrum(instance.H) if not value.is_zero]
     return len(values) == 1 and values[0].is_real
@@ -95,11 +96,7 @@ CLAIM = Claim(
     r"0<|h|\le\max\Big(2,\tfrac{2}{1+a_1}\Big)",
     source="ours",
     on_record=Status.PROVED,
-    hypotheses=(
-        given.POSITIVE,
-        given.TWO_TOKENS,
-        given.Hypothesis("H has exactly one non-zero eigenvalue, and it is real", _one_real_value),
-    ),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_real_value),
     evidence=(
         by.for_all(
             "Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",

@@ -73,15 +73,11 @@ def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
     return result
 
 
-@st.composite
-def _layers(pick: st.DrawFn) -> tuple[int, int, int, int, int]:
-    """n, d, a power of ten for the spread of the tokens and one for their mean, a seed."""
-    n, d = pick(st.integers(2, 6)), pick(st.integers(1, 4))
-    return n, d, pick(st.integers(-3, 1)), pick(st.integers(-2, 1)), pick(draw.SEEDS)
-
-
 def _law(n: int, d: int, spread: int, size: int, seed: int) -> None:
-    """||HFC'|| <= ||M|| ||W||/(2 sqrt k) ||HFC||^3 for any X, up to the rounding of one layer."""
+    """||HFC'|| <= ||M|| ||W||/(2 sqrt k) ||HFC||^3 for any X, up to the rounding of one layer.
+
+    spread: of the tokens, and size: of their mean, as powers of ten.
+    """
     rng = np.random.default_rng(seed)
     M, W = rng.standard_normal((d, d)), rng.standard_normal((d, d))
     X = 10.0**spread * rng.standard_normal((n, d)) + 10.0**size * rng.standard_normal(d)
@@ -204,7 +200,15 @@ CLAIM = Claim(
         by.Symbolic(
             "two tokens, one feature: the layer in closed form", _two_tokens_closed, complete=False
         ),
-        by.searched("the cubic bound on random layers in float64", _law, _layers()),
+        by.searched(
+            "the cubic bound on random layers in float64",
+            _law,
+            st.integers(2, 6),
+            st.integers(1, 4),
+            st.integers(-3, 1),
+            st.integers(-2, 1),
+            draw.SEEDS,
+        ),
         by.Simulated("log||E|| triples, in 4000 digits", _tripling),
         by.Simulated("the remainder is of fifth order", _remainder),
     ),
