@@ -13,8 +13,9 @@ from hypothesis import example, given, settings, strategies as st
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.golden import golden_cases
-from oversmoothing.theory.proofs.strategies import SEEDS, float_layers
+from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
+from tests.support.float_cases import float_layers
 
 EPS = 2.0**-52
 AA = [[0.75, 0.25], [0.25, 0.75]]

@@ -27,6 +27,7 @@ from oversmoothing.theory.spectra.spectrum import (
     head_spectrum,
     value_projection_spectrum,
 )
+from tests.support.float_cases import floating_attention
 
 EPS = np.finfo(float).eps
 
@@ -60,7 +61,7 @@ def test_T1a_characteristic_polynomial_is_the_product_over_pairs(case):
     assert symbolic.characteristic_residual(sp.Matrix(A), sp.Matrix(H)) == 0
 
 
-@given(own.floating_attention(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
+@given(floating_attention(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_T1a_spectrum_of_the_dense_operator_is_all_pairs(A, d, seed):
     H = np.random.default_rng(seed).standard_normal((d, d))
     a = np.append(attention_spectrum(A).values, 1.0)
@@ -97,7 +98,7 @@ def test_T1c_rational_quotient_has_the_spectrum_of_A_without_one_copy_of_1(A):
     assert whole == rest * x_minus_1
 
 
-@given(own.floating_attention(2, 12))
+@given(floating_attention(2, 12))
 def test_T1c_both_forms_of_the_quotient_are_similar(A):
     rational = A[:-1, :-1] - A[-1:, :-1]
     rounding = 4 * len(A) * EPS * float(np.linalg.norm(A))
@@ -163,7 +164,7 @@ def test_T1d_pi_mean_is_autonomous(case):
     assert symbolic.consensus_residual(A, H, X).is_zero_matrix
 
 
-@given(own.floating_attention(1, 8), st.integers(1, 4), st.integers(0, 2**32 - 1))
+@given(floating_attention(1, 8), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_T1d_recoupling_inverts_decoupling_and_commutes_with_the_layer(A, d, seed):
     rng = np.random.default_rng(seed)
     H, X = rng.standard_normal((d, d)), rng.standard_normal((len(A), d))

@@ -42,6 +42,7 @@ from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from tests.support.float_cases import floating_attention
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**32 - 1), st.integers(-200, 200))
@@ -143,7 +144,7 @@ def test_the_error_of_the_input_widens_the_discs():
     assert (wide.radii >= 1e-3).all() and (narrow.radii < 1e-12).all()
 
 
-@given(own.floating_attention(2, 8))
+@given(floating_attention(2, 8))
 def test_attention_discs_contain_the_spectrum_of_the_normalised_matrix(A):
     found = attention_discs(A)
     if isinstance(found, Failure):

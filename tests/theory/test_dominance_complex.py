@@ -24,19 +24,20 @@ from oversmoothing.theory.verdict.dominance import (
     safe_interval,
 )
 from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, Mode, compare, exact_dominance
+from tests.support.float_cases import disc_points
 
 EPS = np.finfo(float).eps
 
 complex_h = st.tuples(st.floats(-4, 4), st.floats(-4, 4)).map(lambda p: complex(*p))
 
 
-@given(complex_h, own.disc_points())
+@given(complex_h, disc_points())
 def test_T3b_disc_form_is_the_difference_of_squared_moduli(h, a):
     difference = abs(1 + h) ** 2 - abs(1 + h * a) ** 2
     assert disc_form(h, a) == pytest.approx(difference, abs=64 * EPS * (1 + abs(h)) ** 2)
 
 
-@given(complex_h, own.disc_points())
+@given(complex_h, disc_points())
 def test_T3b_consensus_loses_inside_the_disc_and_wins_outside(h, a):
     centre, radius = disc(a)
     distance = abs(h - centre) - radius
@@ -44,15 +45,13 @@ def test_T3b_consensus_loses_inside_the_disc_and_wins_outside(h, a):
     assert (abs(1 + h) < abs(1 + h * a)) == (distance < 0)
 
 
-@given(own.disc_points())
+@given(disc_points())
 def test_T3b_every_disc_has_0_on_its_boundary(a):
     centre, radius = disc(a)
     assert abs(centre) == pytest.approx(radius, rel=1e-12)
 
 
-@given(
-    complex_h.filter(lambda h: abs(h) > 1e-3), st.lists(own.disc_points(), min_size=1, max_size=6)
-)
+@given(complex_h.filter(lambda h: abs(h) > 1e-3), st.lists(disc_points(), min_size=1, max_size=6))
 def test_T3a_the_dominant_mode_is_farthest_from_minus_1_over_h(h, points):
     a = np.array([*points, 1.0 + 0j])
     assert np.abs(1 + h * a) == pytest.approx(abs(h) * np.abs(a + 1 / h), rel=1e-9, abs=1e-12)
@@ -62,7 +61,7 @@ def test_T3a_the_dominant_mode_is_farthest_from_minus_1_over_h(h, points):
     st.tuples(st.floats(0, 1), st.floats(-np.pi, np.pi)).map(
         lambda p: -0.5 + 0.5 * p[0] * np.exp(1j * p[1])
     ),
-    own.disc_points(),
+    disc_points(),
 )
 @settings(max_examples=300)
 def test_T3c_inside_the_universal_disc_some_mode_of_every_conjugate_pair_wins(h, a):
@@ -95,7 +94,7 @@ def test_T3c_a_contraction_parameterises_H_that_never_smooths(d, n, seed):
     assert verdict(A=A, H=-(np.eye(d) - K) / 2).verdict == "NON_SMOOTHING"
 
 
-@given(st.floats(-1, -1e-3), own.disc_points())
+@given(st.floats(-1, -1e-3), disc_points())
 def test_T3d_a_real_h_in_minus_1_0_loses_to_every_mode(h, a):
     assume(abs(a) < 1 - 1e-9)
     assert abs(1 + h * a) > abs(1 + h) - 4 * EPS
@@ -140,7 +139,7 @@ def test_exact_radii_agree_with_lapack_for_complex_spectra(A, pair):
     assert result.rho_quotient == pytest.approx(found.rho_quotient, rel=1e-4)
 
 
-@given(st.lists(own.disc_points(0.99), min_size=1, max_size=5), st.floats(-8, -1e-3))
+@given(st.lists(disc_points(0.99), min_size=1, max_size=5), st.floats(-8, -1e-3))
 def test_safe_interval_is_where_a_real_h_loses_to_some_mode(points, h):
     a = np.array(points)
     s = safe_interval(a)

@@ -19,6 +19,7 @@ from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
+from tests.support.float_cases import floating_attention
 
 HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
 
@@ -192,7 +193,7 @@ def test_bad_input_is_refused_with_a_sentence(arguments, message):
         verdict(**arguments)
 
 
-@given(own.floating_attention(1, 12))
+@given(floating_attention(1, 12))
 def test_softmax_rows_pass_the_row_sum_check(A):
     assert np.abs(check_attention(A).sum(axis=1) - 1).max() <= 4e-16 * len(A)
 
@@ -259,7 +260,7 @@ def test_the_closed_form_refuses_a_defective_H():
         )
 
 
-@given(own.floating_attention(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+@given(floating_attention(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_three_ways_to_a_depth_agree(A, d, seed):
     """Balls, the float64 iteration in (Y, c) and the closed form in the eigenbases."""
     from oversmoothing.theory.depth.ratios import numerical_ratios

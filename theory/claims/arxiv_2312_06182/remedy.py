@@ -7,11 +7,12 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope
-from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
     AFTER,
     BEFORE,
+    START,
     operator,
+    slope,
     step,
 )
 from oversmoothing.theory.claims.lemmas import GROWTH

@@ -7,12 +7,7 @@ from typing import Any
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import (
-    AFTER,
-    BEFORE,
-    operator,
-    step,
-)
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import AFTER, BEFORE, operator, step
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.claims.arxiv_2312_06182.remedy_operators import AFTER, BEFORE, step
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import AFTER, BEFORE, step
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import by, equal, given

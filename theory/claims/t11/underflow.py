@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.claims.t11.float_iterations import naive_layers, scaled_row
+from oversmoothing.theory.claims.t11.overflow import naive_layers, scaled_row
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, is_zero
 

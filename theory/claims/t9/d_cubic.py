@@ -5,7 +5,6 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t9.many_digits import attention, covariance, high_and_mean, norm
 from oversmoothing.theory.claims.t9.series import series
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.support.arrays import Array
@@ -91,6 +90,37 @@ def _law(n: int, d: int, spread: int, size: int, seed: int) -> None:
     assert second <= m * w / (2 * np.sqrt(d)) * first**3 + rounding
 
 
+# In thousands of digits: HFC that is cubed at every layer needs them.
+
+
+def high_and_mean(X: mp.matrix) -> tuple[mp.matrix, mp.matrix]:
+    """(HFC, mean over the tokens [1, d])."""
+    mean = mp.ones(1, X.rows) * X / X.rows
+    return X - mp.ones(X.rows, 1) * mean, mean
+
+
+def norm(X: mp.matrix) -> mp.mpf:
+    return mp.sqrt(mp.fsum(x * x for x in X))
+
+
+def attention(X: mp.matrix, M: mp.matrix, k: int) -> mp.matrix:
+    """softmax(X M X^T/sqrt k) by rows."""
+    logits = X * M * X.T / mp.sqrt(k)
+    rows = []
+    for i in range(X.rows):
+        weights = [mp.exp(logits[i, j]) for j in range(X.rows)]
+        rows.append([w / mp.fsum(weights) for w in weights])
+    return mp.matrix(rows)
+
+
+def covariance(E: mp.matrix, c: mp.matrix, M: mp.matrix) -> mp.matrix:
+    """Sigma_a: covariance of the rows of E under a = softmax(c M E^T/sqrt k)."""
+    weights = [mp.exp(x) for x in c * M * E.T / mp.sqrt(2)]
+    a = [w / mp.fsum(weights) for w in weights]
+    apart = E - mp.ones(E.rows, 1) * mp.matrix([a]) * E
+    return apart.T * mp.diag(a) * apart
+
+
 def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     """X = 1 c + E with ||E|| = 0.3, M with a definite symmetric part, W nonsingular."""
     E = mp.matrix([["0.1", "0.15"], ["-0.15", "0.05"], ["0.05", "-0.2"]])
@@ -128,7 +158,7 @@ def _remainder(effort: by.Effort) -> by.Measurements:
         scales = [mp.mpf(10) ** -k for k in (3, 4)]
         for s in scales:
             small = E * s
-            state = mp.matrix([[small[i, j] + mean[j] for j in range(2)] for i in range(3)])
+            state = small + mp.ones(3, 1) * mean
             high, _ = high_and_mean(attention(state, M, 2) * state * W)
             error = norm(high - small * M * covariance(small, mean, M) * W / mp.sqrt(2))
             bound = mp.sqrt(2) / 2 * w * m**2 * norm(small) ** 5
