@@ -234,7 +234,7 @@ def test_verdict_evolve_and_inspect_need_no_extra(tmp_path):
         "print(oversmoothing.verdict(A=A, W=W).verdict)\n"
         "run = oversmoothing.evolve(X0=np.eye(4, 2), A=A, W=W, depth=[0, 9])\n"
         "print(len(run.metrics()))\n"
-        "model = ViT(default_config('vit-random', 0).architecture(), torch.Generator())\n"
+        "model = ViT(default_config('vit-random', 0), torch.Generator())\n"
         "report = oversmoothing.inspect(model, torch.zeros(2, 8, 8) + torch.eye(8))\n"
         f"print(report.summary()); report.save({str(tmp_path)!r})\n"
     )

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from oversmoothing.experiments.digits.images import CLASSES, IMAGE_SIZE, TRAIN, VALIDATION
-from oversmoothing.experiments.digits.vit import Architecture
+from oversmoothing.experiments.digits.images import IMAGE_SIZE, TRAIN, VALIDATION
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.strict_json import read_json
@@ -36,7 +35,8 @@ Share = Annotated[float, Ge(0), Le(0.99)]
 class TrainConfig(BaseModel):
     """Every choice of one training run; the defaults are the ones behind the figures.
 
-    depth, width, heads, patch, ffn_ratio, value_scale: see `experiments.digits.vit.Architecture`.
+    depth, width, heads, patch, ffn_ratio: of `experiments.digits.vit.ViT`. value_scale: about how
+    far from zero the spectrum of H starts.
     epochs (0 for vit-random), batch_size: of the run. learning_rate: peak, after a linear warm-up
     over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone. shift
     (pixels), rotation (degrees), zoom (share): reach of the augmentation. log_every: epochs between
@@ -80,22 +80,21 @@ class TrainConfig(BaseModel):
                 f"epochs is {self.epochs} with variant '{self.variant}': 0 epochs and "
                 "'vit-random' (the untrained model) go together"
             )
-        self.architecture()
+        if IMAGE_SIZE % self.patch:
+            raise InputError(
+                f"patch {self.patch} does not divide the image size {IMAGE_SIZE}: "
+                "choose one that does"
+            )
+        if self.width % self.heads:
+            raise InputError(
+                f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"
+            )
         return self
 
-    def architecture(self) -> Architecture:
-        """The shape of the model. Raises `InputError` where its parts do not fit together."""
-        return Architecture(
-            image_size=IMAGE_SIZE,
-            patch=self.patch,
-            width=self.width,
-            depth=self.depth,
-            heads=self.heads,
-            ffn_ratio=self.ffn_ratio,
-            classes=CLASSES,
-            form=VARIANTS[self.variant],
-            value_scale=self.value_scale,
-        )
+    @property
+    def form(self) -> str:
+        """The form of H: free, plus or minus."""
+        return VARIANTS[self.variant]
 
     def folder_name(self) -> str:
         """digits-<variant>-<hash>: the first 12 hexadecimal digits of the SHA-256 of all fields."""

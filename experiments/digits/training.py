@@ -51,7 +51,7 @@ def generator(seed: int, purpose: str) -> torch.Generator:
 
 def new_model(config: TrainConfig) -> ViT:
     """The model of a configuration before training, on the CPU."""
-    return ViT(config.architecture(), generator(config.seed, "weights"))
+    return ViT(config, generator(config.seed, "weights"))
 
 
 def trained(

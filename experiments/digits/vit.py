@@ -17,43 +17,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.images import CLASSES, IMAGE_SIZE
 from oversmoothing.experiments.digits.reparameterise import value_projection
-from oversmoothing.theory.support.errors import InputError
 
 # Large position embeddings let the first layers tell tokens apart from the start.
 POSITION_STD = 0.5
 WEIGHT_STD = 0.02
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """Shape of the model. `form` is the form of H: free, plus or minus."""
-
-    image_size: int = 8
-    patch: int = 2
-    width: int = 64
-    depth: int = 8
-    heads: int = 4
-    ffn_ratio: int = 2
-    classes: int = 10
-    form: str = "free"
-    value_scale: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.image_size % self.patch:
-            raise InputError(
-                f"patch {self.patch} does not divide the image size {self.image_size}: "
-                "choose one that does"
-            )
-        if self.width % self.heads:
-            raise InputError(
-                f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"
-            )
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens: CLS and one a patch."""
-        return 1 + (self.image_size // self.patch) ** 2
 
 
 @dataclass(frozen=True)
@@ -78,16 +48,16 @@ def _linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
 class Layer(nn.Module):
     """One Pre-LN layer: attention sublayer, then FFN sublayer."""
 
-    def __init__(self, shape: Architecture) -> None:
+    def __init__(self, config: TrainConfig) -> None:
         super().__init__()
-        d = shape.width
-        self.heads = shape.heads
+        d = config.width
+        self.heads = config.heads
         self.norm_attention = nn.LayerNorm(d)
         self.query_key = _linear(d, 2 * d, bias=False)
-        self.value_projection = value_projection(shape.form, d)
+        self.value_projection = value_projection(config.form, d)
         self.norm_ffn = nn.LayerNorm(d)
         self.ffn = nn.Sequential(
-            _linear(d, shape.ffn_ratio * d), nn.GELU(), _linear(shape.ffn_ratio * d, d)
+            _linear(d, config.ffn_ratio * d), nn.GELU(), _linear(config.ffn_ratio * d, d)
         )
 
     def attention(self, y: Tensor) -> Tensor:
@@ -110,16 +80,16 @@ class Layer(nn.Module):
 class ViT(nn.Module):
     """The whole model; every parameter is drawn from `generator`, never from global state."""
 
-    def __init__(self, shape: Architecture, generator: torch.Generator) -> None:
+    def __init__(self, config: TrainConfig, generator: torch.Generator) -> None:
         super().__init__()
-        self.shape = shape
-        d = shape.width
-        self.patches = _linear(shape.patch**2, d)
+        self.config = config
+        d = config.width
+        self.patches = _linear(config.patch**2, d)
         self.cls = nn.Parameter(torch.zeros(d))
-        self.position = nn.Parameter(torch.empty(shape.tokens, d))
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.depth))
+        self.position = nn.Parameter(torch.empty(1 + (IMAGE_SIZE // config.patch) ** 2, d))
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.depth))
         self.norm = nn.LayerNorm(d)
-        self.classifier = _linear(d, shape.classes)
+        self.classifier = _linear(d, CLASSES)
         self._initialise(generator)
 
     @torch.no_grad()
@@ -134,7 +104,7 @@ class ViT(nn.Module):
                     module.bias.zero_()
         self.position.copy_(torch.randn(self.position.shape, generator=generator) * POSITION_STD)
         for layer in self.stack():
-            layer.value_projection.initialise(self.shape.value_scale, generator)
+            layer.value_projection.initialise(self.config.value_scale, generator)
 
     def stack(self) -> Iterator[Layer]:
         """The layers, first to last."""
@@ -144,7 +114,7 @@ class ViT(nn.Module):
 
     def tokens(self, pixels: Tensor) -> Tensor:
         """Pixels [b, s, s] -> the residual stream in front of the first layer [b, n, d]."""
-        p, side = self.shape.patch, self.shape.image_size // self.shape.patch
+        p, side = self.config.patch, IMAGE_SIZE // self.config.patch
         b = len(pixels)
         cut = pixels.view(b, side, p, side, p).transpose(2, 3).reshape(b, side * side, p * p)
         x = torch.cat([self.cls.expand(b, 1, -1), self.patches(cut)], dim=1)
@@ -173,7 +143,7 @@ class ViT(nn.Module):
         products = []
         for layer in self.stack():
             module = layer.value_projection
-            double = value_projection(self.shape.form, self.shape.width).double()
+            double = value_projection(self.config.form, self.config.width).double()
             double.load_state_dict(module.state_dict())
             products.append(double())
         return torch.stack(products).cpu()

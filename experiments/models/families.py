@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.digits.images import IMAGE_SIZE
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.models.describe import Ffn, describe
 from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts
@@ -199,7 +200,7 @@ def _own_vit(module: ViT, name: str | None) -> Model:
     """The project's own ViT: heads share one H and are averaged, so that each head of the sum has
     W_V = H^T / heads, W_O = 1 and r = d. H is float64, as its spectrum is taken."""
     check_finite(module)
-    d, heads = module.shape.width, module.shape.heads
+    d, heads = module.config.width, module.config.heads
     layers = []
     for number, (layer, H) in enumerate(
         zip(module.stack(), module.value_projections(), strict=True)
@@ -230,5 +231,5 @@ def _own_vit(module: ViT, name: str | None) -> Model:
         cls=True,
         causal=False,
         run=module,
-        prepare=GreyImages(module.shape.image_size),
+        prepare=GreyImages(IMAGE_SIZE),
     )

@@ -9,7 +9,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.experiments.digits.vit import Architecture, LayerTrace, ViT
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.vit import LayerTrace, ViT
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_model
 
@@ -109,4 +110,4 @@ def test_float64_projections_are_those_of_the_model() -> None:
 @pytest.mark.parametrize("shape", [{"patch": 3}, {"width": 30, "heads": 4}])
 def test_a_shape_that_does_not_fit_is_refused(shape: dict[str, int]) -> None:
     with pytest.raises(InputError, match="choose one"):
-        Architecture(**shape)
+        TrainConfig(**shape)
