@@ -131,23 +131,19 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[str, dict[str
     exponents = lyapunov_exponents(
         attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
     )
+    gap, error = exponents.gap, exponents.gap_error
+    does = "is UNDECIDED within three standard errors"
+    if abs(gap) > 3 * error:
+        does = "decays at that rate" if gap < 0 else "does not decay exponentially"
     words = (
-        f"gamma_Q - gamma_C = {exponents.gap:.5f} +- {exponents.gap_error:.5f} a layer over "
-        f"{exponents.layers} layers: HFC/LFC "
-        + (
-            "decays at that rate"
-            if exponents.gap < -3 * exponents.gap_error
-            else "does not decay exponentially"
-            if exponents.gap > 3 * exponents.gap_error
-            else "is UNDECIDED within three standard errors"
-        )
-        + " (T7a)."
+        f"gamma_Q - gamma_C = {gap:.5f} +- {error:.5f} a layer over {exponents.layers} layers: "
+        f"HFC/LFC {does} (T7a)."
     )
     return words, {
         "kind": "exponents",
         "gamma_consensus": json_number(exponents.gamma_consensus),
         "gamma_quotient": json_number(exponents.gamma_quotient),
-        "gap": json_number(exponents.gap),
-        "gap_error": json_number(exponents.gap_error),
+        "gap": json_number(gap),
+        "gap_error": json_number(error),
         "layers": exponents.layers,
     }

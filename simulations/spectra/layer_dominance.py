@@ -75,13 +75,14 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
     h = value.values
     cases = [attention_spectrum(A) for A in mean_attention(attention)]
     decided = [dominance(a.values, h) for a in cases]
+    loses = [(disc_form(h[None, :], a.values[:, None]) < 0).any(axis=0) for a in cases]
     classes = [_class_of(found, a, value) for found, a in zip(decided, cases, strict=True)]
     return LayerDominance(
         classes=np.array(classes),
         rho_consensus=decided[0].rho_consensus,
         rho_quotient=np.array([each.rho_quotient for each in decided]),
         safe=np.array([safe_interval(a.values) for a in cases]),
-        outside=np.array([_outside(a, value) for a in cases]),
+        outside=np.array([1 - each.mean() for each in loses]),
         h=h,
     )
 
@@ -105,8 +106,3 @@ def _class_of(result: Dominance, attention: Spectrum, value: Spectrum) -> str:
     smallest = int(np.argmin(a.real))
     reach = attention.errors[i] + attention.errors[smallest]
     return "smallest" if a[i].real <= a[smallest].real + reach else "other"
-
-
-def _outside(attention: Spectrum, value: Spectrum) -> float:
-    loses = disc_form(value.values[None, :], attention.values[:, None]) < 0
-    return float(1 - loses.any(axis=0).mean())

@@ -77,22 +77,17 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
     try:
         # An overflow is an error of the point, not a line on stderr.
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            found = _outcome(point, measures)
+            drawn = draw(point)
+            found = _verdict(drawn)
+            if any(measure in _OF_A_STATE for measure in measures):
+                found |= _state(drawn, int(point["depth"]), measures)
+            if "limits" in measures:
+                found |= _limits(drawn)
     except MemoryError:
         raise  # of the machine, not of the point: the chunk is tried again by the next run
     except Exception as error:
         found = {"status": "error", "note": f"{type(error).__name__}: {error}"}
     return {name: found.get(name) for name in names}
-
-
-def _outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
-    drawn = draw(point)
-    found = _verdict(drawn)
-    if any(measure in _OF_A_STATE for measure in measures):
-        found |= _state(drawn, int(point["depth"]), measures)
-    if "limits" in measures:
-        found |= _limits(drawn)
-    return found
 
 
 # ------------------------------------------------------------------------------- the verdict

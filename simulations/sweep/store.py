@@ -73,18 +73,25 @@ class Store:
             return True
         manifest = self.chunks / "manifest.json"
         wanted: dict[str, Any] = {"digest": self.config.digest, "numerics": _numerics()}
-        if manifest.exists():
-            found = self._read_manifest(manifest)
-            if found.get("digest") != wanted["digest"]:
-                raise InputError(self._other(f"'{self.chunks}' holds chunks"))
-            if found.get("numerics") != wanted["numerics"]:
-                raise InputError(
-                    f"the chunks in '{self.chunks}' were made with {_words(found['numerics'])}, "
-                    f"this is {_words(wanted['numerics'])}: their last digits may differ. Go on "
-                    "with the former versions, or start again with --restart"
-                )
+        if not manifest.exists():
+            write_atomically(manifest, to_json(wanted | {"config": self.config.to_json_object()}))
             return False
-        write_atomically(manifest, to_json(wanted | {"config": self.config.to_json_object()}))
+        try:
+            found = read_json(manifest)
+            digest, numerics = found["digest"], dict(found["numerics"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"'{manifest}' is damaged, so its chunks cannot be assigned ({error}): start again "
+                "with --restart"
+            ) from error
+        if digest != wanted["digest"]:
+            raise InputError(self._other(f"'{self.chunks}' holds chunks"))
+        if numerics != wanted["numerics"]:
+            raise InputError(
+                f"the chunks in '{self.chunks}' were made with {_words(numerics)}, this is "
+                f"{_words(wanted['numerics'])}: their last digits may differ. Go on with the former "
+                "versions, or start again with --restart"
+            )
         return False
 
     def _other(self, what: str) -> str:
@@ -92,16 +99,6 @@ class Store:
             f"{what} of another configuration: choose another folder with --out, or give up what "
             "is there with --restart"
         )
-
-    def _read_manifest(self, path: Path) -> dict[str, Any]:
-        try:
-            found = read_json(path)
-            return {"digest": found["digest"], "numerics": dict(found["numerics"])}
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"'{path}' is damaged, so its chunks cannot be assigned ({error}): start again "
-                "with --restart"
-            ) from error
 
     def _table_is_ours(self) -> bool:
         """Raises `InputError` for the table of another sweep; a damaged one is computed again."""
