@@ -89,8 +89,8 @@ class Store:
         if numerics != wanted["numerics"]:
             raise InputError(
                 f"the chunks in '{self.chunks}' were made with {_words(numerics)}, this is "
-                f"{_words(wanted['numerics'])}: their last digits may differ. Go on with the former "
-                "versions, or start again with --restart"
+                f"{_words(wanted['numerics'])}: their last digits may differ. Go on with the "
+                "former versions, or start again with --restart"
             )
         return False
 
