@@ -15,11 +15,11 @@ def certify(
     as_json: opt.Json = False,
     report: opt.ReportFile = None,
 ) -> None:
-    """A rigorous verdict on a case, as a file.
+    """A rigorous verdict on a case, as a file that `check` has accepted.
 
     The certificate itself is what --json prints and --report writes. UNDECIDED is an answer.
     """
-    from oversmoothing.theory.certificates.certificate import certify as certificate_of
+    from oversmoothing.theory.certificates.certificate import make_certificate
     from oversmoothing.theory.layer.golden import chosen_case
     from oversmoothing.theory.numbers.rational import to_fraction
     from oversmoothing.theory.support.files import to_json, write_atomically
@@ -28,19 +28,23 @@ def certify(
     tolerance = to_fraction(eps, "--eps")
     if tolerance <= 0:
         raise InputError(f"--eps is {eps}: it must be positive")
-    body = certificate_of(chosen, tolerance)
+    found = make_certificate(chosen, tolerance)
     if report is not None:
-        write_atomically(report, to_json(body))
+        write_atomically(report, to_json(found.body))
     if as_json:
-        print(to_json(body), end="")
+        print(to_json(found.body), end="")
         return
-    claim = body["claim"]
-    print(f"{claim['verdict']} ({claim['reason']})")
+    claim = found.body["claim"]
+    print(f"{claim['verdict']} ({found.reason}; {found.method})")
     if "genericity" in claim:
-        print(f"genericity {claim['genericity']['status']}: {claim['genericity']['reason']}")
+        low, _ = claim["genericity"]["coefficient"]
+        print(f"X_0 contains the dominant mode: a coefficient >= {float.fromhex(low):.6g}")
     if "verdict_x0" in claim:
         print(f"for this X_0: {claim['verdict_x0']}")
     if "depth" in claim:
         print(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
+    print(f"checked: {found.checked}")
+    for missing in found.left_out:
+        print(f"not in the certificate: {missing}")
     if report is not None:
         print(f"wrote {report}")

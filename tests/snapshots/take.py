@@ -72,11 +72,8 @@ def certificates() -> list[Any]:
 
 
 def claimed(code: int, certificate: dict[str, Any]) -> dict[str, Any]:
-    """Exit status, method and claim of a certificate, without reasons."""
-    claim = {key: value for key, value in certificate["claim"].items() if key != "reason"}
-    if claim.get("genericity"):
-        claim["genericity"] = {k: v for k, v in claim["genericity"].items() if k != "reason"}
-    return {"code": code, "method": certificate["method"], "claim": claim}
+    """Exit status and claim of a certificate."""
+    return {"code": code, "claim": certificate["claim"]}
 
 
 def ledger() -> list[Any]:

@@ -8,13 +8,16 @@ import flint
 import pytest
 
 from oversmoothing.theory.checker import generic, spectra, start, ties
-from oversmoothing.theory.checker.check import _confirms, _contradiction
+from oversmoothing.theory.checker.check import _compared
+from oversmoothing.theory.checker.containment import Bounds, contained
 from oversmoothing.theory.checker.depth import _consensus_growth
 from oversmoothing.theory.checker.discs import Discs, left_eigenvector
-from oversmoothing.theory.checker.reading import Given, read_input
-from oversmoothing.theory.checker.spectra import maximum, precisions
+from oversmoothing.theory.checker.moduli import Pair, Polynomial, Root, equal, equality_bits
+from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
+from oversmoothing.theory.checker.schema import Claim
+from oversmoothing.theory.checker.spectra import maximum, steps
 from oversmoothing.theory.checker.start import verdict_of
-from oversmoothing.theory.checker.ties import TIE_BITS, check_tie, tie_bits
+from oversmoothing.theory.checker.ties import check_tie
 
 
 def matrix(rows):
@@ -41,61 +44,93 @@ def given(A, H, X0=None):
 # --- ties ---
 
 
-def tie(monkeypatch, rho_c, rho_q):
-    """What check_tie says where the radii are those balls; and the bits it asks for."""
-    case = given(uniform(2), matrix([[-2]]))
-    bits = int(tie_bits(case.A, case.H))
-    with flint.ctx.workprec(bits + 300):
+def pair(modulus, number=0):
+    """A mode of consensus, h = -2 - number, whose modulus is known in that ball."""
+    poly = Polynomial(flint.fmpz_poly([2 + number, 1]), 1)
+    return Pair(Root(poly, number, 0, 0, flint.acb(-2 - number)), None, flint.acb(modulus), modulus)
+
+
+def test_T6b_equality_asks_for_squares_closer_than_the_bound():
+    bits = int(equality_bits(pair(flint.arb(1)), pair(flint.arb(1), 1)) + 1)
+    with flint.ctx.workprec(400):
         unit = flint.arb(2) ** -bits
-        enclosed = rho_c(unit), rho_q(unit)
-    monkeypatch.setattr(ties, "radii", lambda given, bits, size: enclosed)
-    return check_tie(case, {}).accepted
+
+        def said(first, second):
+            balls = (
+                flint.arb(1 + middle * unit, radius * unit) for middle, radius in (first, second)
+            )
+            one, other = balls
+            return equal(pair(one), pair(other, 1), 400)
+
+        assert said((0, 0), (0, 0)) is True
+        assert said((0, 0.12), (0, 0.12)) is True
+        # The squares differ by twice as much as the moduli.
+        assert said((0.3, 0.3), (0, 0.3)) is None
+        assert said((1, 0.1), (0, 0.1)) is False
+        assert said((0, 0), (4, 0)) is False
 
 
-def test_T6b_a_tie_asks_for_squared_radii_closer_than_the_bound(monkeypatch):
-    def ball(middle, radius):
-        return lambda unit: flint.arb(1 + middle * unit, radius * unit)
-
-    assert tie(monkeypatch, ball(0, 0), ball(0, 0))
-    assert tie(monkeypatch, ball(0, 0.125), ball(0, 0.125))
-    # (c - q)(c + q) may be 6 / 5.5 of the bound, where (c - q) q stays at 5 / 5.5.
-    share = 1 / 5.5
-    assert not tie(monkeypatch, ball(share, share), ball(0, share))
-    assert tie(monkeypatch, ball(0.5 * share, 0.5 * share), ball(0, 0.5 * share))
-
-
-def test_T6b_radii_known_too_coarsely_are_no_tie(monkeypatch):
+def test_T6b_radii_known_too_coarsely_are_no_tie():
     wide = flint.arb(1, 0.25)
-    assert not tie(monkeypatch, lambda unit: wide, lambda unit: wide)
-    assert not tie(monkeypatch, lambda unit: 1 + 4 * unit, lambda unit: flint.arb(1))
+    assert equal(pair(wide), pair(wide, 1), 400) is None
+    # The same root needs no bits.
+    assert equal(pair(wide), pair(wide), 400) is True
 
 
-def test_T6b_jordan_blocks_of_an_operator_of_side_beyond_100_are_not_confirmed():
-    claim = {"jordan_consensus": 1, "jordan_quotient": 1}
-    large = given(first_only(51), diagonal([-2, -2]))
-    assert tie_bits(large.A, large.H) < TIE_BITS
-    assert check_tie(large, {}).accepted
-    refused = check_tie(large, claim)
-    assert not refused.accepted and "102 x 102" in refused.words
-    assert check_tie(given(first_only(5), diagonal([-2, -2])), claim).accepted
+def test_T6b_a_tie_beyond_the_bits_that_are_spent_is_beyond_the_checker(monkeypatch):
+    case = given(uniform(2), matrix([[0, 2], [1, 0]]))
+    tie = given(uniform(2), matrix([[-2, 0], [0, "-1/3"]]))
+    assert check_tie(tie, None).accepted
+    far = check_tie(case, None)
+    assert not far.accepted and not far.beyond
+    monkeypatch.setattr(ties, "TIE_BITS", 0)
+    monkeypatch.setattr(ties, "equal", lambda first, second, bits: None)
+    refused = check_tie(tie, None)
+    assert refused.beyond and "more than are spent" in refused.words
+
+
+@pytest.mark.parametrize(("n", "told"), [(48, True), (49, False)])
+def test_T6b_ties_are_confirmed_up_to_a_side_of_48(n, told):
+    found = check_tie(given(first_only(n), diagonal([-2, -2])), (1, 1))
+    assert found.accepted == told and found.beyond != told
 
 
 # --- one X_0 ---
 
 
-def test_T4e_a_tie_of_one_start_is_told_where_its_bits_are_spent():
-    A, H, X = uniform(4), diagonal([-2, "-1/3"]), matrix([[1, 0], [2, 0], [4, 0], [8, 0]])
-    assert 2560 < tie_bits(A, H) < TIE_BITS
-    assert verdict_of(A, H, X) == "TIE"
+def test_T4e_a_tie_of_one_start_is_told_by_the_modes_that_it_contains():
+    A, X = uniform(4), matrix([[1, 0], [2, 0], [4, 0], [8, 0]])
+    assert verdict_of(A, diagonal([-2, "-1/3"]), X) == "TIE"
     assert verdict_of(A, diagonal(["-3/2", "1/2"]), X) == "NON_SMOOTHING"
-
-
-def test_T4e_a_tie_of_one_start_beyond_those_bits_is_not_told():
     n, H = 8, diagonal([-2] + [0] * 7)
-    assert tie_bits(uniform(n), H) > TIE_BITS
     X = [[Fraction(i + 1 if j == 0 else 0) for j in range(8)] for i in range(n)]
-    assert verdict_of(uniform(n), H, X) is None
+    assert verdict_of(uniform(n), H, X) == "TIE"
     assert verdict_of(uniform(n), diagonal([1] + [0] * 7), X) == "SMOOTHING"
+
+
+@pytest.mark.parametrize("power", [10, 100, 3000])
+def test_T4e_a_content_however_small_is_there(power):
+    A2 = matrix([["3/4", "1/4"], ["1/4", "3/4"]])
+    X = [[Fraction(1)], [1 + Fraction(1, 10**power)]]
+    assert verdict_of(A2, matrix([["-1/2"]]), X) == "NON_SMOOTHING"
+    assert verdict_of(A2, matrix([["-1/2"]]), matrix([[1], [1]])) == "TRIVIAL"
+    assert verdict_of(A2, [[Fraction(1, 10**power)]], matrix([[1], [2]])) == "SMOOTHING"
+    vanishing = [[Fraction(-1) + Fraction(1, 10**power)]]
+    assert verdict_of(A2, vanishing, matrix([[1], [1]])) == "TRIVIAL"
+    assert verdict_of(A2, matrix([[-1]]), matrix([[1], [1]])) == "UNDEFINED"
+
+
+def test_T14_several_closed_classes_have_a_consensus_each():
+    apart = diagonal([1, 1])
+    for X in ([[0], [1]], [[1], [-1]], [[2], [3]]):
+        assert verdict_of(apart, matrix([["1/2"]]), matrix(X)) == "TIE"
+    assert verdict_of(apart, matrix([["1/2"]]), matrix([[1], [1]])) == "TRIVIAL"
+    assert verdict_of(apart, matrix([[-1]]), matrix([[1], [2]])) == "UNDEFINED"
+    # Within the first class the difference decays, between the classes it stays.
+    A = matrix([["3/4", "1/4", 0], ["1/4", "3/4", 0], [0, 0, 1]])
+    assert verdict_of(A, matrix([["1/2"]]), matrix([[1], [2], [3]])) == "TIE"
+    assert verdict_of(A, matrix([["1/2"]]), matrix([[0], [2], [1]])) == "SMOOTHING"
+    assert verdict_of(A, matrix([["-1/2"]]), matrix([[1], [-1], [0]])) == "NON_SMOOTHING"
 
 
 @pytest.mark.parametrize("h", ["1/2", "-2", "0"])
@@ -104,21 +139,28 @@ def test_T4e_one_token_alone_is_trivial(h):
     assert verdict_of(matrix([[1]]), matrix([[-1]]), matrix([[3]])) == "UNDEFINED"
 
 
-@pytest.mark.parametrize(("n", "told"), [(8, True), (9, False)])
-def test_T4e_krylov_vectors_settle_one_start_up_to_eight_tokens(n, told):
+@pytest.mark.parametrize(("n", "told"), [(9, True), (48, True), (49, False)])
+def test_T4e_krylov_vectors_settle_one_start_up_to_48_tokens(n, told):
     X = [[Fraction(i + 1)] for i in range(n)]
-    claim = {"verdict": "SMOOTHING", "verdict_x0": "SMOOTHING"}
+    claim = Claim("SMOOTHING", verdict_x0="SMOOTHING")
     found = start.check_x0(given(uniform(n), matrix([["1/2"]]), X), claim)
-    assert found.accepted == told
+    assert found.accepted == told and found.beyond != told
 
 
 # --- spectra ---
 
 
-@pytest.mark.parametrize(("n", "bits"), [(20, (160, 640, 2560)), (21, (160, 288))])
-def test_polynomials_give_way_to_discs_beyond_twenty(n, bits):
-    assert precisions(given(uniform(n), matrix([[1]]))) == bits
-    assert precisions(given(uniform(2), diagonal([1] * n))) == bits
+def test_polynomials_give_way_to_discs_beyond_twenty_and_come_back_where_discs_fail():
+    small = [(bits, 20) for bits in (160, 640, 2560, 10240, 40960)]
+    discs = [(160, 20), (288, 20)]
+    more = [(160, 48), (640, 48), (2560, 48)]
+    one = matrix([[1]])
+    assert list(steps(given(uniform(20), one))) == small
+    assert list(steps(given(uniform(2), diagonal([1] * 20)))) == small
+    assert list(steps(given(uniform(21), one))) == discs + more
+    assert list(steps(given(uniform(2), diagonal([1] * 21)))) == discs + more
+    assert list(steps(given(uniform(49), diagonal([1] * 49)))) == discs
+    assert list(steps(Given(None, [[Fraction(0)]], [], None, None))) == discs
 
 
 @pytest.mark.parametrize(("d", "polynomial"), [(20, True), (21, False)])
@@ -143,60 +185,75 @@ def test_the_largest_of_several_balls_reaches_from_the_largest_low_to_the_larges
         maximum([])
 
 
+# --- a stated interval contains the whole ball ---
+
+
+def test_a_ball_is_contained_whole_or_not_at_all():
+    def said(low, high, ball, **known):
+        return contained(ball, Bounds(low, high), **known)
+
+    ball = flint.arb(1, 0.25)
+    assert said(Fraction(1, 2), Fraction(2), ball) is True
+    for low, high in ((1, 2), (0, 1), (Fraction(9, 10), Fraction(11, 10))):
+        assert said(Fraction(low), Fraction(high), ball) is None
+    for low, high in ((2, 3), (-1, Fraction(1, 2))):
+        assert said(Fraction(low), Fraction(high), ball) is False
+    one = flint.arb(1)
+    assert said(Fraction(1), Fraction(1), one) is True
+    assert said(None, None, ball) is True and said(None, Fraction(1), ball) is None
+    assert said(Fraction(2), None, ball) is False and said(Fraction(0), None, ball) is True
+    # What is known of the number is no part of the ball's doubt.
+    near_zero = flint.arb(0, 0.25)
+    assert said(Fraction(0), Fraction(1), near_zero) is None
+    assert said(Fraction(0), Fraction(1), near_zero, at_least=Fraction(0)) is True
+    assert said(Fraction(0), Fraction(1), flint.arb(1, 0.5), at_most=Fraction(1)) is True
+    assert said(Fraction(0), Fraction(9), flint.arb("nan")) is None
+
+
 # --- equal radii are no strict order ---
 
 
-def test_T2_equal_radii_confirm_neither_strict_verdict():
-    one, two = flint.arb(1), flint.arb(2)
-    for verdict in ("SMOOTHING", "NON_SMOOTHING"):
-        assert not _confirms(verdict, one, one)
-        assert _confirms(verdict, one, two) == (verdict == "NON_SMOOTHING")
-        assert _confirms(verdict, two, one) == (verdict == "SMOOTHING")
-    assert not _confirms("TIE", one, one)
+def said(verdict, c, q, low, high):
+    wide = Bounds(Fraction(0), Fraction(9))
+    claim = Claim(verdict, wide, wide, Bounds(Fraction(low), Fraction(high)))
+    c, q = flint.arb(c), flint.arb(q)
+    return _compared(claim, c, q, c - q)
 
 
 def test_T2_a_contradiction_is_one_of_order_alone():
-    def said(verdict, c, q, low, high):
-        wide = Fraction(0), Fraction(9)
-        margin = Fraction(low), Fraction(high)
-        return _contradiction(verdict, flint.arb(c), flint.arb(q), wide, wide, margin)
+    assert said("SMOOTHING", 2, 1, "1/2", 2) == ("", "")
+    assert said("NON_SMOOTHING", 1, 2, -2, "-1/2") == ("", "")
+    assert said("TIE", 1, 1, -1, 1) == ("", "")
+    assert "no tie" in said("TIE", 1, 2, -2, 1)[0] and "no tie" in said("TIE", 2, 1, -2, 1)[0]
+    assert "does not support" in said("SMOOTHING", 2, 1, -1, 2)[0]
+    assert "does not support" in said("SMOOTHING", 2, 1, 0, 2)[0]
+    assert "does not support" in said("NON_SMOOTHING", 1, 2, -2, 0)[0]
+    assert "does not support" in said("TIE", 1, 1, "1/9", 1)[0]
+    assert "does not support" in said("TIE", 1, 1, -1, "-1/9")[0]
+    assert "outside" in said("SMOOTHING", 2, 1, 2, 3)[0]
 
-    assert said("SMOOTHING", 2, 1, "1/2", 2) is None
-    assert said("NON_SMOOTHING", 1, 2, -2, "-1/2") is None
-    assert said("TIE", 1, 1, -1, 1) is None
-    assert "no tie" in said("TIE", 1, 2, -2, 1) and "no tie" in said("TIE", 2, 1, -2, 1)
-    assert "does not support" in said("SMOOTHING", 2, 1, -1, 2)
-    assert "outside" in said("SMOOTHING", 2, 1, 2, 3)
 
-
-@pytest.mark.parametrize(
-    ("verdict", "c", "q"), [("SMOOTHING", (1, 2), (3, 0.5)), ("NON_SMOOTHING", (3, 0.5), (1, 2))]
-)
-def test_T2_a_margin_of_the_right_sign_is_no_excuse_for_the_wrong_order(verdict, c, q):
+@pytest.mark.parametrize("verdict", ["SMOOTHING", "NON_SMOOTHING"])
+def test_T2_a_margin_of_the_right_sign_is_no_excuse_for_the_wrong_order(verdict):
     """Balls so wide that the stated margin lies within theirs, and certain in their order."""
-    rho_c, rho_q = Ordered(*c), Ordered(*q)
-    wide = Fraction(-9), Fraction(9)
-    margin = (Fraction(1), Fraction(2)) if verdict == "SMOOTHING" else (Fraction(-2), Fraction(-1))
-    assert "is false" in _contradiction(verdict, rho_c, rho_q, wide, wide, margin)
+    wide = Bounds(Fraction(0), Fraction(9))
+    smooth = verdict == "SMOOTHING"
+    margin = Bounds(Fraction(1), Fraction(2)) if smooth else Bounds(Fraction(-2), Fraction(-1))
+    claim = Claim(verdict, wide, wide, margin)
+    one, two, doubt = flint.arb(1), flint.arb(2), flint.arb(0, 100)
+    wrong, _ = _compared(claim, *((one, two) if smooth else (two, one)), doubt)
+    assert "is false" in wrong
+    same, missing = _compared(claim, one, one, doubt)
+    assert not same and missing
 
 
-class Ordered:
-    """A number whose differences are known to nothing: as balls are after much cancellation."""
-
-    def __init__(self, middle, radius):
-        self.middle, self.ball = middle, flint.arb(middle, radius)
-
-    def __sub__(self, other):
-        return flint.arb(0, 100)
-
-    def __lt__(self, other):
-        return self.middle < other.middle if isinstance(other, Ordered) else self.ball < other
-
-    def __gt__(self, other):
-        return self.middle > other.middle if isinstance(other, Ordered) else self.ball > other
-
-    def str(self, *arguments, **options):
-        return self.ball.str(*arguments, **options)
+def test_a_radius_that_is_not_seen_within_its_interval_is_not_confirmed():
+    wide, narrow = Bounds(Fraction(0), Fraction(9)), Bounds(Fraction(2), Fraction(9))
+    claim = Claim("UNDECIDED", narrow, wide)
+    wrong, missing = _compared(claim, flint.arb(2, 0.5), flint.arb(1), None)
+    assert not wrong and "rho_consensus could not be seen" in missing
+    wrong, _ = _compared(claim, flint.arb(1, 0.5), flint.arb(1), None)
+    assert "rho_consensus is" in wrong
 
 
 # --- genericity, depth, eigenvectors ---
@@ -239,5 +296,5 @@ def test_T10_logits_need_every_row_as_long_as_they_are_many_and_one_that_is_not_
 
     assert read([["0", "-inf"], ["0", "1"]]).n == 2
     for bad in ([["0", "1"], ["-inf", "-inf"]], [["0", "1"], ["0"]], [["0"], ["0", "1"]]):
-        with pytest.raises(ValueError, match="not square, or have a row"):
+        with pytest.raises(NotACertificate, match=r"not square, or have a row|ragged"):
             read(bad)

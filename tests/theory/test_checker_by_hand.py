@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from fractions import Fraction
 
 import flint
 import numpy as np
 import pytest
 
+import oversmoothing.theory.checker.depth as depths
 from oversmoothing.theory.certificates.certificate import certify, digest
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.depth import check_depth
 from oversmoothing.theory.checker.generic import coefficient
+from oversmoothing.theory.checker.moduli import Modes, equal, equality_bits
 from oversmoothing.theory.checker.operators import operators, stationary
-from oversmoothing.theory.checker.reading import NotACertificate, read_input
+from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
 from oversmoothing.theory.checker.spectra import maximum
-from oversmoothing.theory.checker.ties import _jordan_sizes, check_tie, tie_bits
+from oversmoothing.theory.checker.ties import check_tie
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.numbers.rational import from_flint
+from oversmoothing.theory.numbers.rational import from_flint, to_flint
+from tests.support.forging import refused
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
@@ -49,7 +53,8 @@ def forged(body, **claim) -> str:
 @pytest.mark.parametrize("h", [["1/2"], ["-4/3"]])
 def test_T1c_T1d_the_systems_of_the_checker_are_one_layer(h):
     H, X = matrix([h]), matrix([[1], [2], [4]])
-    consensus, c, block, y = (from_flint(part) for part in operators(matrix(A3), H, X))
+    systems = operators(matrix(A3), H, X)
+    consensus, c, block, y = (from_flint(part) for system in systems for part in system)
     assert consensus == [[1 + H[0][0]]]
     assert c == [[sum(p * x[0] for p, x in zip(PI3, X, strict=True))]]
     assert y == [[X[1][0] - X[0][0]], [X[2][0] - X[0][0]]]
@@ -58,10 +63,19 @@ def test_T1c_T1d_the_systems_of_the_checker_are_one_layer(h):
     assert moved == [[after[1][0] - after[0][0]], [after[2][0] - after[0][0]]]
 
 
-def test_T1d_the_stationary_distribution_is_solved_for_and_refused_where_it_is_not_unique():
-    assert stationary(matrix(A3)) == PI3
-    assert stationary(matrix([[1, 0], [0, 1]])) is None
-    assert operators(matrix([[1, 0], [0, 1]]), matrix([[1]]), matrix([[1], [2]])) is None
+def weights(A):
+    return [[Fraction(int(x.p), int(x.q)) for x in row] for row in stationary(matrix(A))]
+
+
+def test_T1d_the_stationary_distribution_of_each_closed_class_is_solved_for():
+    assert weights(A3) == [PI3]
+    assert weights([[1, 0], [0, 1]]) == [[1, 0], [0, 1]]
+    assert weights([["1/3", "2/3"], [0, 1]]) == [[0, 1]]
+    # Tokens 2 and 4 form one class, token 3 another; token 1 leaves into both.
+    mixed = [[0, "1/2", "1/2", 0], [0, "3/4", 0, "1/4"], [0, 0, 1, 0], [0, "1/2", 0, "1/2"]]
+    assert weights(mixed) == [[0, Fraction(2, 3), 0, Fraction(1, 3)], [0, 0, 1, 0]]
+    (_, c), _ = operators(matrix(mixed), matrix([[1]]), matrix([[9], [3], [5], [6]]))
+    assert from_flint(c) == [[4, 5]]
 
 
 # --- depth ---
@@ -94,16 +108,16 @@ def test_T5d_the_depth_is_confirmed_from_the_first_true_one_on_and_refused_befor
 def test_T5d_a_depth_needs_consensus_that_wins_and_is_there():
     X = matrix([[1], [2]])
     for h in ("-1/2", "0"):
-        refused = check_depth(matrix(A2), matrix([[h]]), X, 50, Fraction(1, 10))
-        assert not refused.accepted and "smaller than consensus" in refused.words
+        found = check_depth(matrix(A2), matrix([[h]]), X, 50, Fraction(1, 10))
+        assert not found.accepted and "smaller than consensus" in found.words
     zero_mean = matrix([[1], [-1]])
-    refused = check_depth(matrix(A2), matrix([["1/2"]]), zero_mean, 50, Fraction(1, 10))
-    assert not refused.accepted and "that X_0 contains" in refused.words
+    found = check_depth(matrix(A2), matrix([["1/2"]]), zero_mean, 50, Fraction(1, 10))
+    assert not found.accepted and "that X_0 contains" in found.words
     flat = check_depth(matrix(A2), matrix([["1/2"]]), matrix([[2], [2]]), 0, Fraction(1, 10))
     assert flat.accepted and "HFC = 0" in flat.words
     apart = matrix([[1, 0], [0, 1]])
-    refused = check_depth(apart, matrix([["1/2"]]), X, 5, Fraction(1, 10))
-    assert not refused.accepted and "not unique" in refused.words
+    found = check_depth(apart, matrix([["1/2"]]), X, 5, Fraction(1, 10))
+    assert not found.accepted and "not unique" in found.words
 
 
 def test_T5d_the_left_eigenvector_of_a_non_normal_H_decides_the_depth():
@@ -121,15 +135,32 @@ def test_T5d_the_left_eigenvector_of_a_non_normal_H_decides_the_depth():
     assert not check_depth(matrix(A2), H, silent, 40, eps).accepted
 
 
+@pytest.mark.parametrize(("h", "stated"), [("1/1000", 11627), ("1e-10", 116182859815)])
+def test_T5d_a_slow_rate_takes_no_longer(h, stated):
+    began = time.perf_counter()
+    arguments = matrix(A2), matrix([[h]]), matrix([[1], [2]])
+    assert check_depth(*arguments, stated, Fraction(1, 1000)).accepted
+    early = check_depth(*arguments, stated - max(2, stated // 1000), Fraction(1, 1000))
+    assert not early.accepted and not early.beyond
+    assert time.perf_counter() - began < 5
+
+
+def test_T5d_no_depth_where_the_bound_is_not_seen_in_the_steps_allowed(monkeypatch):
+    arguments = matrix(A3), matrix([["1/2"]]), matrix([[1], [2], [4]])
+    monkeypatch.setattr(depths, "STEPS", 0)
+    found = check_depth(*arguments, 100, Fraction(1, 10))
+    assert found.beyond and "within the layers checked" in found.words
+
+
 # --- ties ---
 
 
 def test_T2b_a_tie_is_confirmed_and_what_is_none_is_refused_however_close():
     tie = given(A2, [["-4/3"]])
-    assert check_tie(tie, {}).accepted
+    assert check_tie(tie, None).accepted
     for h in ("1/2", "-1/2", Fraction(-4, 3) + Fraction(1, 10**9)):
-        refused = check_tie(given(A2, [[h]]), {})
-        assert not refused.accepted and "the squared radii differ" in refused.words
+        found = check_tie(given(A2, [[h]]), None)
+        assert not found.accepted and "the squared radii differ" in found.words
 
 
 def test_T2b_a_tie_claimed_for_a_difference_of_1e_200_is_refused():
@@ -138,48 +169,104 @@ def test_T2b_a_tie_claimed_for_a_difference_of_1e_200_is_refused():
     assert check_certificate(json.dumps(body)).accepted
     wide = [(-1.0).hex(), (1.0).hex()]
     for verdict in ("TIE", "SMOOTHING"):
-        assert not check_certificate(forged(body, verdict=verdict, margin=wide)).accepted
+        assert refused(forged(body, verdict=verdict, margin=wide))
     tie = certify(make_case(A2, [["-4/3"]]))
     assert check_certificate(json.dumps(tie)).accepted
     for verdict in ("SMOOTHING", "NON_SMOOTHING"):
-        assert not check_certificate(forged(tie, verdict=verdict, margin=wide)).accepted
+        assert refused(forged(tie, verdict=verdict, margin=wide))
 
 
-def test_T6b_the_blocks_at_a_tie_are_recomputed():
-    A = [["7/12", "1/12", "1/3"], ["1/12", "7/12", "1/3"], ["1/3", "1/3", "1/3"]]
-    H = [[-2, 0, 0], [0, 0, 1], [0, 0, 0]]
-    assert _jordan_sizes(matrix(A), matrix(H)) == (2, 2)
-    assert _jordan_sizes(matrix(A2), matrix([["-4/3", 1], [0, "-4/3"]])) == (2, 2)
-    assert _jordan_sizes(matrix([["1/2", "1/2"]] * 2), matrix([[0, 1], [0, 0]])) == (2, 1)
-    body = certify(make_case(A2, [["-4/3"]]))
-    for blocks in ((2, 1), (1, 2)):
-        claim = {"jordan_consensus": blocks[0], "jordan_quotient": blocks[1]}
-        refused = check_tie(given(A2, [["-4/3"]]), claim)
-        assert not refused.accepted and "largest Jordan blocks" in refused.words
-        assert not check_certificate(forged(body, **claim)).accepted
-    right = check_tie(given(A2, [["-4/3"]]), {"jordan_consensus": 1, "jordan_quotient": 1})
-    assert right.accepted and "largest Jordan blocks 1 and 1" in right.words
+@pytest.mark.parametrize(
+    ("A", "H", "blocks"),
+    [
+        (
+            [["7/12", "1/12", "1/3"], ["1/12", "7/12", "1/3"], ["1/3", "1/3", "1/3"]],
+            [[-2, 0, 0], [0, 0, 1], [0, 0, 0]],
+            (2, 2),
+        ),
+        (A2, [["-4/3", 1], [0, "-4/3"]], (2, 2)),
+        ([["1/2", "1/2"]] * 2, [[0, 1], [0, 0]], (2, 1)),
+        (A2, [["-4/3"]], (1, 1)),
+        # A has a Jordan block of 1/2: with the block of -4/3 that makes 2 + 2 - 1.
+        (
+            [["2/3", "2/9", "1/9"], ["1/6", "23/36", "7/36"], ["1/6", "5/36", "25/36"]],
+            [["-4/3", 1], [0, "-4/3"]],
+            (2, 3),
+        ),
+    ],
+)
+def test_T6b_the_blocks_at_a_tie_are_recomputed(A, H, blocks):
+    case = given(A, H)
+    assert largest_blocks(matrix(A), matrix(H)) == blocks
+    right = check_tie(case, blocks)
+    assert right.accepted and f"largest Jordan blocks {blocks[0]} and {blocks[1]}" in right.words
+    for other in ((blocks[0] + 1, blocks[1]), (blocks[0], blocks[1] + 1), (0, 0)):
+        wrong = check_tie(case, other)
+        assert not wrong.accepted and "largest Jordan blocks" in wrong.words
+        claim = {"jordan_consensus": other[0], "jordan_quotient": other[1]}
+        assert refused(forged(certify(make_case(A, H)), **claim))
 
 
-def test_the_bits_of_a_tie_are_those_of_its_determinant():
-    # n = 2, d = 1: N = 4, q = (3 * 4)^2, S = 2 (1 + 4/3)^2.
-    q, S = 144, 2 * (7 / 3) ** 2
-    found = tie_bits(matrix(A2), matrix([["-4/3"]]))
-    assert found == pytest.approx(math.log2(q) + 3 * math.log2(q * S) + 8, abs=1e-9)
-    # d = 2: N = d^2 (n d)^2 = 64.
-    found = tie_bits(matrix(A2), matrix([["-4/3", 0], [0, 0]]))
-    assert found == pytest.approx(math.log2(q) + 63 * math.log2(q * S) + 8, abs=1e-9)
+def largest_blocks(A, H):
+    """From the minimal polynomials of both operators themselves."""
+    B = [[x - y for x, y in zip(row[1:], A[0][1:], strict=True)] for row in A[1:]]
+    k, d = len(B), len(H)
+    consensus = [[x + (i == j) for j, x in enumerate(row)] for i, row in enumerate(H)]
+    quotient = [
+        [H[p][q] * B[i][j] + (p == q and i == j) for q in range(d) for j in range(k)]
+        for p in range(d)
+        for i in range(k)
+    ]
+    found = []
+    for M in (consensus, quotient):
+        roots = to_flint(M).minpoly().numer().complex_roots()
+        top = max(float(abs(root).mid()) for root, _ in roots)
+        found.append(max(m for root, m in roots if float(abs(root).mid()) > top - 1e-9))
+    return tuple(found)
+
+
+def test_the_bits_of_a_tie_are_those_of_its_norm():
+    consensus, quotient = Modes(matrix(A2), matrix([["-4/3"]])).pairs(64)
+    # h = -4/3, a = 1/2, no conjugates: q = 3^2 2^2.
+    assert equality_bits(consensus[0], quotient[0]) == pytest.approx(math.log2(36) + 2, abs=1e-6)
+    # x^2 = 2 for H: h = -sqrt 2 and sqrt 2 with a = 1/2, in 2 ways; q = 1 * 2^2.
+    sides = Modes(matrix(A2), matrix([[0, 2], [1, 0]])).pairs(64)
+    first, second = sides[0][0], max(sides[1], key=lambda pair: float(pair.modulus.mid()))
+    size = 2 * math.log2(1 + math.sqrt(2)) + 1
+    expected = 2 + (2 - 1) * (2 + size) + 2
+    assert equality_bits(first, second) == pytest.approx(expected, abs=1e-3)
+    assert equality_bits(first, first) == 0
+
+
+def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond():
+    """x^6 - 3 x + 3 has roots that tie by nothing but their values."""
+    companion = [[int(i == j + 1) for j in range(6)] for i in range(6)]
+    companion[0][5], companion[1][5] = -3, 3
+    sides = Modes(matrix(A2), matrix(companion)).pairs(200)
+    complex_one = next(pair for pair in sides[0] if not pair.h.real)
+    mirrored = next(pair for pair in sides[0] if pair.h.index == complex_one.h.conjugate)
+    assert equality_bits(complex_one, mirrored) == 0 and equal(complex_one, mirrored, 200)
+    others = [pair for pair in sides[0] if pair.key != complex_one.key]
+    assert all(equality_bits(complex_one, other) > 100 for other in others)
+    assert all(equal(complex_one, other, 200) is False for other in others)
 
 
 def test_a_tie_of_logits_or_of_large_matrices_is_beyond_the_checker():
     body = certify(make_case(logits=[[0.0, 1.0], [1.0, 0.0]], H=[[0.5]]))
-    refused = check_tie(read_input(body["input"]), {})
-    assert not refused.accepted and "in fractions or binary64 only" in refused.words
+    found = check_tie(read_input(body["input"]), None)
+    assert found.beyond and "in fractions or binary64 only" in found.words
     six = [[Fraction(-4, 3) * (i == j) for j in range(6)] for i in range(6)]
-    assert check_tie(given(A2, six), {}).accepted
-    large = [[Fraction(int(i == j), 7**40) - 2 * (i == j) for j in range(6)] for i in range(6)]
-    refused = check_tie(given(A2, large), {})
-    assert not refused.accepted
+    assert check_tie(given(A2, six), None).accepted
+    near = [[Fraction(int(i == j), 7**40) - 2 * (i == j) for j in range(6)] for i in range(6)]
+    assert not check_tie(given(A2, near), None).accepted
+    wide = Given(
+        matrix([[1]]),
+        None,
+        [[Fraction(int(i == j)) for j in range(49)] for i in range(49)],
+        None,
+        None,
+    )
+    assert check_tie(wide, None).beyond
 
 
 # --- genericity ---
@@ -220,13 +307,13 @@ def test_T4e_an_interval_beside_the_coefficient_is_refused(side):
     low, high = (float.fromhex(x) for x in body["claim"]["genericity"]["coefficient"])
     for ends in ((low / 2, low * (1 - 1e-9)), (high * (1 + 1e-9), 1.0), (0.0, 1.0)):
         claim = body["claim"]["genericity"] | {"coefficient": [x.hex() for x in ends]}
-        assert not check_certificate(forged(body, genericity=claim)).accepted
+        assert refused(forged(body, genericity=claim))
     wide = body["claim"]["genericity"] | {"coefficient": [(low / 2).hex(), (1.0).hex()]}
     assert check_certificate(forged(body, genericity=wide)).accepted
     other = body["claim"]["genericity"] | {
         "mode": "quotient" if side == "consensus" else "consensus"
     }
-    assert not check_certificate(forged(body, genericity=other)).accepted
+    assert refused(forged(body, genericity=other))
 
 
 # --- the verdict ---
@@ -241,14 +328,14 @@ def test_radii_and_margins_beside_the_true_ones_are_refused(h):
             text = forged(body, **{name: [x.hex() for x in ends]})
             found = check_certificate(text)
             assert not found.accepted and "outside the stated interval" in found.words
-        assert not check_certificate(forged(body, **{name: None})).accepted
+        assert refused(forged(body, **{name: None}))
     wide = forged(body, margin=[(-1.0).hex(), (1.0).hex()])
     found = check_certificate(wide)
     assert not found.accepted and "does not support" in found.words
     accepted = check_certificate(json.dumps(body))
     assert accepted.accepted and accepted.words.startswith(body["claim"]["verdict"])
     for verdict in {"SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL"} - {body["claim"]["verdict"]}:
-        assert not check_certificate(forged(body, verdict=verdict)).accepted
+        assert refused(forged(body, verdict=verdict))
     assert check_certificate(forged(body, verdict="UNDECIDED")).accepted
 
 
@@ -265,12 +352,12 @@ def test_negative_entries_and_wrong_row_sums_are_no_attention():
 
 
 def test_T11_1_one_token_has_no_block_of_differences():
-    assert operators(matrix([[1]]), matrix([["1/2"]]), matrix([[3]]))[2] is None
+    assert operators(matrix([[1]]), matrix([["1/2"]]), matrix([[3]]))[1][0].nrows() == 0
     for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
         body = certify(make_case([[1]], [[h]], X0))
         assert check_certificate(json.dumps(body)).accepted
-        assert not check_certificate(forged(body, verdict="SMOOTHING")).accepted
-    assert not check_certificate(forged(body, verdict_x0="SMOOTHING")).accepted
+        assert refused(forged(body, verdict="SMOOTHING"))
+    assert refused(forged(body, verdict_x0="SMOOTHING"))
 
 
 def test_row_sums_in_binary64_may_be_off_by_rounding_alone():

@@ -7,6 +7,7 @@ verdict for generic X_0 is the verdict for this one: SMOOTHING leaves ||c_L|| >=
 HFC = O(poly rho_Q^L), NON_SMOOTHING the other way about.
 """
 
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -26,37 +27,38 @@ from oversmoothing.theory.numbers.balls import at_precision, norm
 from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.verdict.outcome import Outcome
 
-NON_ZERO = "NON_ZERO"
+
+@dataclass(frozen=True)
+class Genericity:
+    """claim: {"mode", "coefficient": bounds} where the coefficient is not 0, else None; and why."""
+
+    claim: dict[str, Any] | None
+    reason: str
 
 
-def genericity(case: Case, verdict: Outcome) -> dict[str, Any]:
-    """{"status": NON_ZERO or UNDECIDED, "mode", "coefficient": bounds or None, "reason"}."""
+def genericity(case: Case, verdict: Outcome) -> Genericity:
+    """Whether X_0 contains the dominant mode, and how much of it."""
     mode = {Outcome.SMOOTHING: "consensus", Outcome.NON_SMOOTHING: "quotient"}.get(verdict)
     if mode is None:
-        return _undecided(f"{verdict}: no single mode dominates")
+        return Genericity(None, f"{verdict}: no single mode dominates")
     if ball_side(case) > BALL_SIZE:
-        return _undecided(f"matrices beyond side {BALL_SIZE} are not enclosed in balls")
-    found = _undecided("no eigenvectors were proved independent")
+        return Genericity(None, f"matrices beyond side {BALL_SIZE} are not enclosed in balls")
+    reason = "no eigenvectors were proved independent"
     sides = repeat(None) if mode == "consensus" else attention_spectra(case)
     for attention, value in zip(sides, value_spectra(case), strict=False):
         with at_precision(BITS):
             pair = dominant(attention, value)
             if isinstance(pair, str):
-                found = _undecided(pair)
+                reason = pair
                 continue
             ball = _coefficient(case, attention, value, pair)
-        low, high = outward(ball)
-        found = {"mode": mode, "coefficient": [max(0.0, low).hex(), min(1.0, high).hex()]}
         if ball > 0:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
-            return {"status": NON_ZERO, **found, "reason": reason}
+            low, high = outward(ball)
+            bounds = [max(0.0, low).hex(), min(1.0, high).hex()]
+            return Genericity({"mode": mode, "coefficient": bounds}, reason)
         reason = "the coefficient of the dominant mode is 0, or too small to tell from it"
-        found = {"status": Outcome.UNDECIDED, **found, "reason": reason}
-    return found
-
-
-def _undecided(reason: str) -> dict[str, Any]:
-    return {"status": Outcome.UNDECIDED, "mode": None, "coefficient": None, "reason": reason}
+    return Genericity(None, reason)
 
 
 def dominant(attention: BallSpectrum | None, value: BallSpectrum) -> tuple[int, int] | str:

@@ -5,87 +5,181 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.checker.operators import operators, stationary
-from oversmoothing.theory.checker.reading import Check
-from oversmoothing.theory.checker.spectra import exact, to_fmpq
+from oversmoothing.theory.checker.containment import to_fmpq
+from oversmoothing.theory.checker.operators import stationary
+from oversmoothing.theory.checker.reading import Check, Matrix
+from oversmoothing.theory.checker.spectra import exact
 
-# Longest power of the quotient block tried, and layers checked one by one.
-LONGEST_PERIOD = 512
-LONGEST_CHECK = 5000
+# Doublings of the power until the quotient is seen to be smaller than consensus, and steps from the
+# stated depth on until it is seen to stay so for good.
+DOUBLINGS, STEPS = 192, 2000
+# Squarings for a 2-norm: too large by at most a factor k^(1 / 2^(SQUARINGS + 1)) for side k.
+SQUARINGS = 16
 
 
-def check_depth(
-    A: list[list[Fraction]],
-    H: list[list[Fraction]],
-    X: list[list[Fraction]],
-    depth: int,
-    eps: Fraction,
-) -> Check:
+def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> Check:
     """HFC/LFC <= eps at every L >= depth, by powers of the operator in place of eigenvectors.
 
-    |z^T c_L| = |1 + h|^L |z^T c_0| for a left eigenvector z = e^T g(H), g = charpoly / (x - h);
-    ||y_L|| <= ||T^p||^q ||T^r|| ||y_0|| for L = p q + r. From some depth on that proves the bound
-    for good; the layers before are checked one by one.
+    |z^T c_L| = |1 + h|^L |z^T c_0| for a left eigenvector z = e^T g(H), g = charpoly / (x - h).
+    With S the quotient's operator over |1 + h|, in orthonormal coordinates, ||S^(L+m) y_0|| is at
+    most ||S^m|| ||S^L y_0||; the norms of S, S^2, S^4 ... bound the first factor for m below 2^i,
+    and for every m where one of them is below 1. So a stretch of layers is covered at once.
     """
-    parts, pi = operators(A, H, X), stationary(A)
-    if parts is None or pi is None:
-        return Check(False, "the stationary distribution of A is not unique")
-    _, c, block, y = parts
-    n = len(A)
-    if block is None or not any(y.entries()):
+    weights = stationary(A)
+    if len(weights) != 1:
+        return Check(False, "the stationary distribution of A is not unique", beyond=True)
+    if all(row == X[0] for row in X):
         return Check(True, f"HFC = 0 at every depth, so HFC/LFC <= {eps} from {depth} on")
-    bits = 512
+    bits = 512 + 8 * depth.bit_length()
     with flint.ctx.workprec(bits):
-        growth, weight = _consensus_growth(H, c)
-        if growth is None:
-            return Check(False, "no left eigenvector of H was found that X_0 contains")
-        start = norm(flint.arb_mat(y).entries())
-        k = (n * sum(ball_of((p - Fraction(1, n)) ** 2) for p in pi)).sqrt()
+        course = _Course(A, H, X, weights[0])
+        if course.growth is None:
+            words = "no left eigenvector of H was found that X_0 contains"
+            return Check(False, words, beyond=True)
+        last = course.contraction()
+        if last is None:
+            words = "no power of the quotient block is seen to be smaller than consensus"
+            return Check(False, words, beyond=True)
+        # T1e: HFC/LFC <= eps where t <= eps / (1 + k eps).
         bound = ball_of(eps)
-        norms = [flint.arb(1)]
-        power = flint.arb_mat(block)
-        period = None
-        for p in range(1, LONGEST_PERIOD + 1):
-            norms.append(norm(power.entries()))
-            if norms[p] < growth**p:
-                period = p
-                break
-            power = power * flint.arb_mat(block)
-        if period is None:
-            return Check(
-                False, "no power of the quotient block is seen to be smaller than consensus"
-            )
-        # t_L = ||HFC|| / (sqrt n ||c||) <= C s^(L // period), s < 1; T1e: t (1 + k eps) <= eps.
-        s = norms[period] / growth**period
-        early = [norms[r] / growth**r for r in range(period)]
-        largest = early[0]
-        for value in early[1:]:
-            largest = largest.max(value)
-        constant = largest * start / (flint.arb(n).sqrt() * weight)
-        target = bound / (1 + k * bound)
-        last = depth
-        while not constant * s ** (last // period) <= target:
-            last += period
-            if last > depth + LONGEST_CHECK:
-                return Check(False, "the depth could not be confirmed within the layers checked")
-    # A layer in balls loses a few bits to the cancellation in its products.
-    with flint.ctx.workprec(bits + 8 * last):
-        wrong = _first_above(A, H, X, depth, last, eps)
-    if wrong is not None:
-        return Check(False, f"HFC/LFC <= {eps} does not hold at layer {wrong}, past {depth}")
-    return Check(True, f"HFC/LFC <= {eps} at every depth from {depth} on")
+        target = bound / (1 + course.k * bound)
+        layer = depth
+        for _ in range(STEPS):
+            size = course.upper_ratio(layer)
+            if size * course.excess(last) <= target:
+                return Check(True, f"HFC/LFC <= {eps} at every depth from {depth} on")
+            reach = 0
+            while reach < last and size * course.excess(reach + 1) <= target:
+                reach += 1
+            if reach == 0 and not size <= target and not course.is_below(layer, bound):
+                words = f"HFC/LFC <= {eps} does not hold at layer {layer}, past {depth}"
+                return Check(False, words, beyond=not course.is_above(layer, bound))
+            layer += 2**reach
+    words = "the depth could not be confirmed within the layers checked"
+    return Check(False, words, beyond=True)
 
 
 def ball_of(x: Fraction) -> Any:
     return flint.arb(to_fmpq(x))
 
 
+class _Course:
+    """The layers of one start in balls, over the growth of consensus: powers of two kept.
+
+    growth: |1 + h| of the consensus mode, None where none was found. k: of T1e.
+    """
+
+    def __init__(self, A: Matrix, H: Matrix, X: Matrix, weights: list[Any]) -> None:
+        n, d = len(A), len(H)
+        self._n = n
+        dense, start = flint.arb_mat(exact(A)), flint.arb_mat(exact(X))
+        # Q [n, n-1]: orthonormal, its columns orthogonal to 1 (Helmert's).
+        entries = [[(j >= i) - (j + 1) * (j + 1 == i) for j in range(n - 1)] for i in range(n)]
+        lengths = [flint.arb((j + 1) * (j + 2)).sqrt() for j in range(n - 1)]
+        Q = flint.arb_mat(
+            [[x / length for x, length in zip(row, lengths, strict=True)] for row in entries]
+        )
+        pi = flint.arb_mat(1, n, weights)
+        self._shift = pi * Q
+        spread = sum(((x - flint.fmpq(1, n)) ** 2 for x in weights), flint.fmpq(0))
+        self.k = flint.arb(n * spread).sqrt()
+        c = (exact(X).transpose() * flint.fmpq_mat(n, 1, weights)).entries()
+        self.growth, self._weight = _consensus_growth(H, flint.fmpq_mat(d, 1, c))
+        if self.growth is None:
+            return
+        B = (Q.transpose() * dense * Q).tolist()
+        value = flint.arb_mat(exact(H)).tolist()
+        one = 1 / self.growth
+        block = [
+            [
+                (B[i][j] * value[p][q] + (i == j and p == q)) * one
+                for j in range(n - 1)
+                for q in range(d)
+            ]
+            for i in range(n - 1)
+            for p in range(d)
+        ]
+        consensus = [
+            [(x + (p == q)) * one for q, x in enumerate(row)] for p, row in enumerate(value)
+        ]
+        self._y = flint.arb_mat((n - 1) * d, 1, (Q.transpose() * start).entries())
+        self._c = flint.arb_mat(d, 1, [flint.arb(x) for x in c])
+        self._blocks, self._consensus = [flint.arb_mat(block)], [flint.arb_mat(consensus)]
+        self._norms: list[Any] = []
+        self._excess = [flint.arb(1)]
+
+    def contraction(self) -> int | None:
+        """The least i with ||S^(2^i)|| < 1, None where none was found."""
+        for i in range(DOUBLINGS):
+            size = two_norm(self._power(self._blocks, i))
+            if not size.is_finite():
+                return None
+            self._norms.append(size)
+            if size < 1:
+                return i
+            self._excess.append((self._excess[-1] * size.max(flint.arb(1))).upper())
+        return None
+
+    def excess(self, i: int) -> Any:
+        """A bound of ||S^m|| for m < 2^i, and for every m where i is that of `contraction`."""
+        return self._excess[i]
+
+    def upper_ratio(self, layer: int) -> Any:
+        """A bound of ||HFC_L|| / (sqrt n ||c_L||)."""
+        y = self._applied(self._blocks, layer, self._y)
+        return norm(y.entries()) / (flint.arb(self._n).sqrt() * self._weight)
+
+    def is_below(self, layer: int, bound: Any) -> bool:
+        """Whether HFC/LFC <= bound is seen at this layer."""
+        hfc, lfc = self._squares(layer)
+        return bool(hfc <= bound * bound * lfc)
+
+    def is_above(self, layer: int, bound: Any) -> bool:
+        """Whether HFC/LFC > bound is seen at this layer."""
+        hfc, lfc = self._squares(layer)
+        return bool(hfc > bound * bound * lfc)
+
+    def _squares(self, layer: int) -> tuple[Any, Any]:
+        """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""
+        y = self._applied(self._blocks, layer, self._y)
+        c = self._applied(self._consensus, layer, self._c).entries()
+        table = flint.arb_mat(self._n - 1, len(c), y.entries())
+        mean = [x - s for x, s in zip(c, (self._shift * table).entries(), strict=True)]
+        return (
+            sum((x * x for x in y.entries()), flint.arb(0)),
+            self._n * sum((x * x for x in mean), flint.arb(0)),
+        )
+
+    def _applied(self, powers: list[Any], exponent: int, vector: Any) -> Any:
+        for i in range(exponent.bit_length()):
+            if exponent >> i & 1:
+                vector = self._power(powers, i) * vector
+        return vector
+
+    @staticmethod
+    def _power(powers: list[Any], i: int) -> Any:
+        while len(powers) <= i:
+            powers.append(powers[-1] * powers[-1])
+        return powers[i]
+
+
 def norm(entries: list[Any]) -> Any:
-    """Frobenius norm, which bounds the 2-norm of a matrix."""
-    return sum((x * x for x in entries), flint.arb(0)).sqrt()
+    """An upper bound of the Euclidean norm."""
+    return sum((x.abs_upper() * x.abs_upper() for x in entries), flint.arb(0)).sqrt().upper()
 
 
-def _consensus_growth(H: list[list[Fraction]], c: Any) -> tuple[Any, Any]:
+def two_norm(M: Any) -> Any:
+    """(trace (M^T M)^m)^(1 / 2m) >= ||M||_2, m a power of 2, from above."""
+    power = M.transpose() * M
+    if power.nrows() == 1:
+        return power[0, 0].abs_upper().sqrt().upper()
+    for _ in range(SQUARINGS):
+        power = power * power
+    trace = power.trace().abs_upper()
+    return (trace.log() / 2 ** (SQUARINGS + 1)).exp().upper() if trace > 0 else flint.arb(0)
+
+
+def _consensus_growth(H: Matrix, c: Any) -> tuple[Any, Any]:
     """(|1 + h|, |z^T c_0| / ||z||) for the largest |1 + h| whose left eigenvector sees c_0."""
     d = len(H)
     matrix = flint.acb_mat(exact(H))
@@ -107,40 +201,7 @@ def _consensus_growth(H: list[list[Fraction]], c: Any) -> tuple[Any, Any]:
             length = sum((x.real * x.real + x.imag * x.imag for x in z), flint.arb(0)).sqrt()
             if content > 0 and length > 0:
                 modulus = abs(1 + h)
-                if best[0] is None or modulus.lower() > best[0].lower():
+                if modulus > 0 and (best[0] is None or modulus.lower() > best[0].lower()):
                     best = (modulus, content / length)
                 break
     return best
-
-
-def _first_above(
-    A: list[list[Fraction]],
-    H: list[list[Fraction]],
-    X: list[list[Fraction]],
-    first: int,
-    last: int,
-    eps: Fraction,
-) -> int | None:
-    """The first layer in [first, last) where HFC/LFC <= eps is not seen, in balls, decoupled."""
-    parts, pi = operators(A, H, X), stationary(A)
-    assert parts is not None and pi is not None
-    n, d = len(A), len(H)
-    consensus, block = flint.arb_mat(parts[0]), flint.arb_mat(parts[2])
-    c, y = flint.arb_mat(parts[1]), flint.arb_mat(parts[3])
-    for layer in range(last):
-        if layer >= first:
-            hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
-            for p in range(d):
-                tokens = [flint.arb(0)] + [y[(i - 1) * d + p, 0] for i in range(1, n)]
-                mean = sum(tokens, flint.arb(0)) / n
-                centred = [x - mean for x in tokens]
-                shift = sum(
-                    (ball_of(Fraction(1, n) - q) * x for q, x in zip(pi, centred, strict=True)),
-                    flint.arb(0),
-                )
-                hfc_squared += sum((x * x for x in centred), flint.arb(0))
-                lfc_squared += n * (c[p, 0] + shift) * (c[p, 0] + shift)
-            if not hfc_squared <= ball_of(eps) ** 2 * lfc_squared:
-                return layer
-        c, y = consensus * c, block * y
-    return None

@@ -1,15 +1,30 @@
-"""A certificate file as fractions: nothing in it is believed."""
+"""A certificate file as fractions: nothing in it is believed, nothing in it is left over.
+
+The schema is closed: unknown, missing and repeated keys are refused, and each number has one way of
+being written. Length, depth and digits are bounded before anything is made of them.
+"""
 
 import hashlib
 import json
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import flint
+
 Matrix = list[list[Fraction]]
 
+SCHEMA_VERSION = 2
+KIND = "oversmoothing certificate"
 # Up to this d the H of a head is written out.
 DENSE_SIZE = 40
+# Bounds on a file: characters, levels of nesting, digits of a number.
+LENGTH, DEPTH, DIGITS = 2**26, 8, 20_000
+# A text without an end reaches to that of the file: every character is looked at once.
+_BRACKET_OR_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
+_RATIO = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:/([1-9][0-9]*))?")
 
 
 class NotACertificate(Exception):
@@ -18,31 +33,130 @@ class NotACertificate(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """Whether every part of the claim was confirmed, and what was found."""
+    """Whether every part of the claim was confirmed, and what was found.
+
+    beyond: not accepted, but not found false either: more than this checker can confirm.
+    """
 
     accepted: bool
     words: str
+    beyond: bool = False
 
 
 def parse(text: str) -> dict[str, Any]:
+    """The object that the text of a file holds, its outer keys verified."""
+    if len(text) > LENGTH:
+        raise NotACertificate(f"it has more than {LENGTH} characters")
+    if _too_deep(text):
+        raise NotACertificate(f"it is nested more than {DEPTH} levels deep")
     try:
-        body = json.loads(text)
+        body = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_number,
+            parse_float=_no_number,
+            parse_int=_integer,
+        )
     except (json.JSONDecodeError, RecursionError) as error:
         raise NotACertificate(f"not JSON ({error})") from error
-    if not isinstance(body, dict) or body.get("kind") != "oversmoothing certificate":
-        raise NotACertificate('the file has no "kind": "oversmoothing certificate"')
-    if body.get("schema_version") != 1:
-        raise NotACertificate(f"schema_version {body.get('schema_version')} is not known here")
-    missing = {"input", "claim", "method", "digest"} - body.keys()
-    if missing:
-        raise NotACertificate(f"parts are missing: {sorted(missing)}")
+    if not isinstance(body, dict) or body.get("kind") != KIND:
+        raise NotACertificate(f'the file has no "kind": "{KIND}"')
+    version = body.get("schema_version")
+    if version == 1:
+        raise NotACertificate(
+            "schema_version 1: such files hold words, a method and a provenance, which nobody can "
+            "confirm by computation; certify the case again"
+        )
+    if not isinstance(version, int) or version != SCHEMA_VERSION:
+        raise NotACertificate(f"schema_version {shown(version)} is not known here")
+    keys(body, {"schema_version", "kind", "input", "claim", "digest"}, set(), "the file")
     return body
 
 
+def _too_deep(text: str) -> bool:
+    """Whether brackets outside of strings nest too deeply, seen before anything is parsed."""
+    depth = 0
+    for token in _BRACKET_OR_TEXT.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > DEPTH:
+                return True
+        elif token[0] in "]}":
+            depth -= 1
+    return False
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise NotACertificate("a key is repeated: which of its values is meant?")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise NotACertificate(f"{shown(text)}: a certificate writes such numbers as texts, exactly")
+
+
+def _integer(text: str) -> int:
+    if len(text) > DIGITS:
+        raise NotACertificate(f"an integer of more than {DIGITS} digits")
+    return int(flint.fmpz(text))
+
+
+def shown(value: object) -> str:
+    """Something from the file, in a message: no more than a few characters of it."""
+    text = repr(value) if isinstance(value, str | int | None) else type(value).__name__
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def keys(found: Any, needed: Collection[str], optional: Collection[str], name: str) -> None:
+    """Raise `NotACertificate` unless it is an object with the needed keys and no unknown one."""
+    if not isinstance(found, dict):
+        raise NotACertificate(f"{name} is no object")
+    missing = sorted(set(needed) - found.keys())
+    if missing:
+        raise NotACertificate(f"{name} lacks {', '.join(missing)}")
+    unknown = sorted(found.keys() - set(needed) - set(optional))
+    if unknown:
+        raise NotACertificate(f"{name} holds {shown(unknown[0])}, which nothing confirms")
+
+
 def digest(body: dict[str, Any]) -> str:
-    part = {key: body[key] for key in ("schema_version", "kind", "input", "claim", "method")}
+    """SHA-256 over the canonical form of all that is claimed."""
+    part = {key: body[key] for key in ("schema_version", "kind", "input", "claim")}
     text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ---------------------------------------------------------------------------------------- numbers
+
+
+def ratio(text: Any) -> Fraction:
+    """ "p/q" or "p" in lowest terms."""
+    if not isinstance(text, str) or len(text) > DIGITS:
+        raise NotACertificate(f"{shown(text)} is no fraction of at most {DIGITS} digits")
+    found = _RATIO.fullmatch(text)
+    if found is None:
+        raise NotACertificate(f"{shown(text)} is no fraction")
+    value = flint.fmpq(flint.fmpz(found[1]), flint.fmpz(found[2] or "1"))
+    if str(value) != text:
+        raise NotACertificate(f"{shown(text)} is not in lowest terms")
+    return Fraction(int(value.p), int(value.q))
+
+
+def binary(text: Any) -> float:
+    """A finite binary64 number as Python's float.hex writes it."""
+    try:
+        value = float.fromhex(text) if isinstance(text, str) and len(text) < 32 else None
+    except (ValueError, OverflowError):
+        value = None
+    # Anything else would be rounded, or infinite.
+    if value is None or value.hex() != text or "x" not in text:
+        raise NotACertificate(f"{shown(text)} is no binary64 number in hexadecimal")
+    return value
+
+
+# ------------------------------------------------------------------------------------------ input
 
 
 @dataclass(frozen=True)
@@ -64,57 +178,76 @@ class Given:
     def d(self) -> int:
         return len(self.factors[0]) if self.factors else len(self.H)
 
+    @property
+    def rational(self) -> bool:
+        """Whether A and H are there in fractions."""
+        return self.A is not None and bool(self.H)
 
-def read_input(given: dict[str, Any]) -> Given:
-    """Raises KeyError, TypeError or ValueError where the input is malformed."""
+
+def read_input(given: Any) -> Given:
+    """Raises `NotACertificate` where the input is malformed."""
+    keys(given, {"numbers"}, {"A", "logits", "H", "W_V", "W_proj", "X0"}, "the input")
     kind = given["numbers"]
     if kind not in ("fractions", "binary64"):
-        raise ValueError(f"numbers of kind {kind!r}")
+        raise NotACertificate(f"numbers of kind {shown(kind)}")
+    if ("A" in given) == ("logits" in given) or ("H" in given) == ("W_V" in given):
+        raise NotACertificate(
+            "exactly one of A and logits, and of H and its factors, must be given"
+        )
+    if ("W_V" in given) != ("W_proj" in given):
+        raise NotACertificate("a head has two factors, W_V and W_proj")
+    exact = kind == "fractions"
 
-    def entry(text: str) -> Fraction:
-        return Fraction(text) if kind == "fractions" else Fraction(float.fromhex(text))
+    def entry(text: Any) -> Fraction:
+        return ratio(text) if exact else Fraction(binary(text))
 
     def matrix(name: str) -> Matrix:
-        rows = [[entry(x) for x in row] for row in given[name]]
-        if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-            raise ValueError(f"{name} is ragged or empty")
-        return rows
+        return [[entry(x) for x in row] for row in _rows(given, name)]
 
-    if ("A" in given) == ("logits" in given) or ("H" in given) == ("W_V" in given):
-        raise ValueError("exactly one of A and logits, and of H and its factors, must be given")
-    logits, factors, A = None, None, None
+    A, logits, factors = None, None, None
     if "A" in given:
-        A = _attention(matrix("A"), kind)
+        A = _attention(matrix("A"), exact)
     else:
-        logits = [[None if x == "-inf" else entry(x) for x in row] for row in given["logits"]]
+        logits = [
+            [None if x == "-inf" else entry(x) for x in row] for row in _rows(given, "logits")
+        ]
         if not all(len(row) == len(logits) and any(x is not None for x in row) for row in logits):
-            raise ValueError("the logits are not square, or have a row that is all masked")
+            raise NotACertificate("the logits are not square, or have a row that is all masked")
     if "H" in given:
         H = matrix("H")
+        if len(H) != len(H[0]):
+            raise NotACertificate("H is not square")
     else:
         factors = matrix("W_V"), matrix("W_proj")
         if len(factors[0]) != len(factors[1][0]) or len(factors[1]) != len(factors[0][0]):
-            raise ValueError("the factors of the head do not fit")
+            raise NotACertificate("the factors of the head do not fit")
         # The dense H is exact too, and only made where it is small.
         H = _dense(*factors) if len(factors[0]) <= DENSE_SIZE else []
-    if any(len(row) != len(H) for row in H):
-        raise ValueError("H is not square")
     found = Given(A, logits, H, factors, matrix("X0") if "X0" in given else None)
-    if found.n == 0 or found.d == 0:
-        raise ValueError("there is nothing in the input")
     if found.X0 is not None and (len(found.X0), len(found.X0[0])) != (found.n, found.d):
-        raise ValueError("X0 has the wrong shape")
+        raise NotACertificate("X0 has the wrong shape")
     return found
 
 
-def _attention(A: Matrix, kind: str) -> Matrix:
+def _rows(given: dict[str, Any], name: str) -> list[list[Any]]:
+    rows = given[name]
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(row, list) and row and len(row) == len(rows[0]) for row in rows)
+    ):
+        raise NotACertificate(f"{name} is ragged, empty or no matrix")
+    return rows
+
+
+def _attention(A: Matrix, exact: bool) -> Matrix:
     if len(A) != len(A[0]):
-        raise ValueError("A is not square")
+        raise NotACertificate("A is not square")
     sums = [sum(row, Fraction(0)) for row in A]
     # n eps, twice: the sum itself is rounded where the case is made.
-    slack = len(A) * Fraction(1, 2**51) if kind == "binary64" else Fraction(0)
+    slack = Fraction(0) if exact else len(A) * Fraction(1, 2**51)
     if any(x < 0 for row in A for x in row) or any(abs(total - 1) > slack for total in sums):
-        raise ValueError("A is not row-stochastic")
+        raise NotACertificate("A is not row-stochastic")
     return [[x / total for x in row] for row, total in zip(A, sums, strict=True)]
 
 
@@ -124,12 +257,3 @@ def _dense(W_V: Matrix, W_proj: Matrix) -> Matrix:
         [sum((x * row[i] for x, row in zip(v, W_proj, strict=True)), Fraction(0)) for v in W_V]
         for i in range(len(W_V))
     ]
-
-
-def interval(value: list[str] | None) -> tuple[Fraction, Fraction] | None:
-    if value is None:
-        return None
-    low, high = (Fraction(float.fromhex(x)) for x in value)
-    if low > high:
-        raise ValueError("an interval with its ends exchanged")
-    return low, high

@@ -1,10 +1,11 @@
 """Spectra in balls: exact characteristic polynomials, or discs from left eigenvectors."""
 
-from fractions import Fraction
+from collections.abc import Iterator
 from typing import Any
 
 import flint
 
+from oversmoothing.theory.checker.containment import to_fmpq
 from oversmoothing.theory.checker.discs import Discs, discs
 from oversmoothing.theory.checker.reading import Given, Matrix
 
@@ -14,18 +15,37 @@ POLYNOMIAL_SIZE = 20
 TIE_SIZE = 48
 
 
-def to_fmpq(x: Fraction) -> flint.fmpq:
-    return flint.fmpq(x.numerator, x.denominator)
-
-
 def exact(M: Matrix) -> flint.fmpq_mat:
     return flint.fmpq_mat([[to_fmpq(x) for x in row] for row in M])
 
 
-def precisions(given: Given) -> tuple[int, ...]:
-    """Bits to try, one after the other: discs gain nothing from more than a few hundred."""
-    by_discs = given.logits is not None or max(given.n, given.d) > POLYNOMIAL_SIZE
-    return (160, 288) if by_discs else (160, 640, 2560)
+def steps(given: Given) -> Iterator[tuple[int, int]]:
+    """(bits, size up to which polynomials are used) to try, one after the other.
+
+    Discs gain nothing from more than a few hundred bits, and polynomials of moderate size still see
+    what discs do not: Jordan blocks.
+    """
+    largest = max(given.n, given.d)
+    if given.logits is None and largest <= POLYNOMIAL_SIZE:
+        yield from ((bits, POLYNOMIAL_SIZE) for bits in (160, 640, 2560, 10240, 40960))
+        return
+    yield from ((bits, POLYNOMIAL_SIZE) for bits in (160, 288))
+    if min(given.n if given.A else TIE_SIZE + 1, given.d if given.H else TIE_SIZE + 1) <= TIE_SIZE:
+        yield from ((bits, TIE_SIZE) for bits in (160, 640, 2560))
+
+
+def enclosures(given: Given) -> Iterator[tuple[Any, Any, Any]]:
+    """Finer and finer balls around rho_C, rho_Q and rho_C - rho_Q (None for n = 1).
+
+    None at all where no spectra are enclosed.
+    """
+    for bits, size in steps(given):
+        found = radii(given, bits, size)
+        if found is not None:
+            rho_c, rho_q = found
+            with flint.ctx.workprec(bits):
+                margin = None if rho_q is None else rho_c - rho_q
+            yield rho_c, rho_q, margin
 
 
 def attention_balls(given: Given, bits: int) -> Any:
@@ -70,7 +90,9 @@ def value_discs(given: Given, bits: int) -> tuple[Discs | None, Any, bool]:
 def eigenvalues(given: Given, bits: int, size: int) -> tuple[list[Any], list[Any]] | None:
     """Balls that contain spec(A) without one copy of 1, and spec(H); one for each eigenvalue
     (exact zeros of a head once)."""
-    if given.A is not None and given.n <= size:
+    if given.n == 1:
+        a = []
+    elif given.A is not None and given.n <= size:
         polynomial, rest = divmod(exact(given.A).charpoly(), flint.fmpq_poly([-1, 1]))
         assert rest.is_zero()
         a = _roots(polynomial, bits)
@@ -103,13 +125,14 @@ def _roots(polynomial: Any, bits: int) -> list[Any]:
 
 
 def radii(given: Given, bits: int, size: int = POLYNOMIAL_SIZE) -> tuple[Any, Any] | None:
-    """Balls around rho_C and rho_Q, by polynomials up to that size."""
+    """Balls around rho_C and rho_Q (None for n = 1), by polynomials up to that size."""
     found = eigenvalues(given, bits, size)
     if found is None:
         return None
     a, h = found
     with flint.ctx.workprec(bits):
-        return maximum([abs(1 + x) for x in h]), maximum([abs(1 + x * y) for x in h for y in a])
+        products = [abs(1 + x * y) for x in h for y in a]
+        return maximum([abs(1 + x) for x in h]), maximum(products) if a else None
 
 
 def maximum(values: list[Any]) -> Any:
@@ -118,7 +141,3 @@ def maximum(values: list[Any]) -> Any:
     for x in values[1:]:
         low, high = low.max(x.lower()), high.max(x.upper())
     return low.union(high)
-
-
-def show(ball: Any) -> str:
-    return str(ball.str(15, radius=False))

@@ -1,95 +1,71 @@
-"""Ties: two squared moduli are equal when a determinant leaves no room between them."""
+"""Ties: two radii are equal when the norm of their difference leaves no room between them."""
 
-from fractions import Fraction
-from math import lcm, log2
-from typing import Any
+from collections.abc import Callable
 
-import flint
+from oversmoothing.theory.checker.moduli import Modes, Sides, equal, equality_bits, largest
+from oversmoothing.theory.checker.reading import Check, Given
+from oversmoothing.theory.checker.spectra import TIE_SIZE
 
-from oversmoothing.theory.checker.reading import Check, Given, Matrix
-from oversmoothing.theory.checker.spectra import TIE_SIZE, exact, maximum, radii
-
-# Side of the largest operator whose minimal polynomial is computed.
-JORDAN_SIDE = 100
 # Bits spent on the proof of a tie.
-TIE_BITS = 2**19
+TIE_BITS = 2**20
+# Tried first: most pairs that are not equal separate there.
+_FIRST_BITS = (320, 1280, 5120)
 
 
-def check_tie(given: Given, claim: dict[str, Any]) -> Check:
-    """rho_C^2 - rho_Q^2 is an eigenvalue of a rational Kronecker matrix K.
+def check_tie(
+    given: Given, jordan: tuple[int, int] | None, structure: Check | None = None
+) -> Check:
+    """rho_C = rho_Q, and the largest Jordan blocks there where they are stated.
 
-    C = I + H and M = I + H (x) A: rho_C^2 and rho_Q^2 are eigenvalues of C (x) C and M (x) M, so
-    their difference is one of K = (C (x) C) (x) I - I (x) (M (x) M), of side N = d^2 (n d)^2. With
-    q the common denominator squared, the product of the non-zero eigenvalues of q K is a non-zero
-    integer, so a non-zero difference is at least 1 / (q (q S)^(N-1)), S a bound on the eigenvalues.
+    structure: what was found if the radii are known to be equal to the last bit.
     """
-    if given.A is None or not given.H:
-        return Check(False, "a tie is confirmed for A and H in fractions or binary64 only")
-    A, H = given.A, given.H
-    n, d = given.n, given.d
-    needed = tie_bits(A, H)
-    if needed > TIE_BITS:
-        return Check(False, f"the tie would take {needed:.0f} bits to confirm, more than are spent")
-    enclosed = radii(given, int(needed) + 256, TIE_SIZE)
-    if enclosed is None:
-        return Check(False, "the spectra could not be enclosed by the checker's own means")
-    with flint.ctx.workprec(int(needed) + 256):
-        gap = enclosed[0] * enclosed[0] - enclosed[1] * enclosed[1]
-        small = bool(abs(gap).upper() < flint.arb(2) ** (-int(needed)))
-    if not (gap.contains(0) and small):
-        return Check(False, "no tie: the squared radii differ")
-    stated = (claim.get("jordan_consensus"), claim.get("jordan_quotient"))
-    words = f"TIE: the squared radii agree to {needed:.0f} bits, hence are equal"
-    if stated == (None, None):
-        return Check(True, words)
-    if n * d > JORDAN_SIDE:
+    if jordan is None and structure is not None:
+        return Check(True, f"{structure.words}, equal by structure")
+    if not given.rational:
         return Check(
-            False, f"Jordan blocks of a {n * d} x {n * d} operator are beyond this checker"
+            False, "a tie is confirmed for A and H in fractions or binary64 only", beyond=True
         )
-    found = _jordan_sizes(A, H)
-    if found != stated:
-        return Check(False, f"the largest Jordan blocks at the tie are {found}, not {stated}")
-    return Check(True, f"{words}; largest Jordan blocks {found[0]} and {found[1]}")
+    assert given.A is not None
+    if max(given.n, given.d) > TIE_SIZE:
+        return Check(False, f"a tie is confirmed up to n, d = {TIE_SIZE} only", beyond=True)
+    modes = Modes(given.A, given.H)
+    found = tied(modes, lambda sides, bits: (largest(sides[0]), largest(sides[1])))
+    if isinstance(found, float):
+        words = f"the tie would take {found:.0f} bits to confirm, more than are spent"
+        return Check(False, words, beyond=True)
+    if found is None:
+        return Check(False, "no tie: the squared radii differ")
+    blocks = tuple(max(pair.block for pair in side) for side in found)
+    if jordan is not None and blocks != jordan:
+        return Check(False, f"the largest Jordan blocks at the tie are {blocks}, not {jordan}")
+    words = "TIE: the squared radii are equal"
+    if jordan is not None:
+        words += f"; largest Jordan blocks {blocks[0]} and {blocks[1]}"
+    return Check(True, words)
 
 
-def tie_bits(A: Matrix, H: Matrix) -> float:
-    """Bits at which two different squared moduli of modes must have separated (_check_tie)."""
-    n, d = len(A), len(H)
-    side = d * d * (n * d) ** 2
-    size = 1 + max(sum((abs(x) for x in row), Fraction(0)) for row in H)
-    q = lcm(*(x.denominator for row in H for x in row)) ** 2
-    q *= lcm(*(x.denominator for row in A for x in row)) ** 2
-    return log2(q) + (side - 1) * (log2(q) + float(2 * _log2(size) + 1)) + 8
+def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float | None:
+    """The modes of both sides that tie; None where they do not; the bits it would take if too many.
 
-
-def _jordan_sizes(A: Matrix, H: Matrix) -> tuple[int, int]:
-    """Largest Jordan blocks of I + H and of I + H (x) B at their largest modulus.
-
-    The largest block of an eigenvalue is its multiplicity in the minimal polynomial.
+    chosen: of the modes of consensus and of the quotient, known to that many bits, those that may
+    be the largest. Each of one side must equal each of the other: then whichever are the largest
+    are equal.
     """
-    first = A[0]
-    B = [[x - y for x, y in zip(row[1:], first[1:], strict=True)] for row in A[1:]]
-    k, d = len(B), len(H)
-    consensus = [[x + (i == j) for j, x in enumerate(row)] for i, row in enumerate(H)]
-    quotient = [
-        [H[p][q] * B[i][j] + (p == q and i == j) for q in range(d) for j in range(k)]
-        for p in range(d)
-        for i in range(k)
-    ]
-    return _largest_block(consensus), _largest_block(quotient)
-
-
-def _largest_block(M: Matrix) -> int:
-    """The largest multiplicity in the minimal polynomial among the roots of largest modulus.
-
-    Roots whose moduli 1024 bits do not tell apart count as equal; a wrong count there can only
-    make the checker refuse.
-    """
-    with flint.ctx.workprec(1024):
-        roots: list[Any] = exact(M).minpoly().numer().complex_roots()
-        top = maximum([abs(root) for root, _ in roots])
-        return max(int(count) for root, count in roots if abs(root).overlaps(top))
-
-
-def _log2(x: Fraction) -> float:
-    return log2(x.numerator) - log2(x.denominator)
+    sides, bits, needed = modes.pairs(_FIRST_BITS[0]), _FIRST_BITS[0], 0.0
+    for bits in _FIRST_BITS:
+        sides = chosen(modes.refined(sides, bits), bits)
+        found = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
+        if found == {False}:
+            return None
+        if found == {True}:
+            return sides
+        needed = max(equality_bits(c, q) for c in sides[0] for q in sides[1])
+    if needed > TIE_BITS:
+        return needed
+    # Balls lose some bits to cancellation.
+    bits = max(bits, int(needed) + 512)
+    sides = chosen(modes.refined(sides, bits), bits)
+    found = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
+    if found == {False}:
+        return None
+    return sides if found == {True} else needed

@@ -1,6 +1,5 @@
 """The certified depth L*(eps) with every constant enclosed: rigorous (T5d)."""
 
-import math
 from fractions import Fraction
 
 import flint
@@ -21,36 +20,47 @@ def certified_depth_in_balls(
     The floats of the result are rounded for display; `depth` is not. None where balls cannot
     decide: not SMOOTHING, repeated eigenvalues of B or H, no content found.
     """
-    n = len(A)
-    with at_precision(256):
-        pi = exact_stationary(A, [list(range(n))])
-        try:
-            a, _, kappa_b = _ball_basis(_orthonormal_quotient(A))
-            h, left, kappa_h = _ball_basis(flint.acb_mat(to_flint(H)))
-        except ValueError:
-            return None
-        c0 = [to_ball(x) for x in weighted_mean(pi, X0)]
-        hfc = to_ball(squared_norms(X0)[0]).sqrt()
-        upper_q = radius_in_balls(a, h).upper()
-        k_squared = n * sum((p - Fraction(1, n)) ** 2 for p in pi)
-        k, e = to_ball(Fraction(k_squared)).sqrt(), to_ball(eps)
-        found: list[CertifiedDepth] = []
-        for j, value in enumerate(h):
-            z = [left[j, i] for i in range(len(h))]
-            content = abs(sum((x * y for x, y in zip(z, c0, strict=True)), flint.acb(0)))
-            lower_c = abs(1 + value).lower()
-            if not (content > 0 and lower_c > upper_q):
+    for bits in (256, 1024):
+        with at_precision(bits):
+            try:
+                return _depth(A, H, X0, eps)
+            except (ValueError, ZeroDivisionError):
+                # Eigenvalues or eigenvectors that are not told apart in so many bits.
                 continue
-            K = kappa_h * kappa_b * hfc * norm(z) / (flint.arb(n).sqrt() * content)
-            rate, target = upper_q / lower_c, K * (1 + k * e) / e
-            if target <= 1:
-                depth = 0
-            else:
-                # Not log 0: where n > 1 balls show no multiplier to be 0, and n = 1 has K = 0.
-                depth = max(math.ceil(float((-target.log() / rate.log()).upper()) + 1e-9), 0)
-            parts = [float(x.mid()) for x in (K, rate, k, kappa_h, kappa_b)]
-            found.append(CertifiedDepth(depth, *parts))
-        return min(found, key=lambda one: one.depth, default=None)
+    return None
+
+
+def _depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> CertifiedDepth | None:
+    """At the precision set. Raises ValueError or ZeroDivisionError where that is too low."""
+    n = len(A)
+    pi = exact_stationary(A, [list(range(n))])
+    a, _, kappa_b = _ball_basis(_orthonormal_quotient(A))
+    h, left, kappa_h = _ball_basis(flint.acb_mat(to_flint(H)))
+    c0 = [to_ball(x) for x in weighted_mean(pi, X0)]
+    hfc = to_ball(squared_norms(X0)[0]).sqrt()
+    upper_q = radius_in_balls(a, h).upper()
+    k_squared = n * sum((p - Fraction(1, n)) ** 2 for p in pi)
+    k, e = to_ball(Fraction(k_squared)).sqrt(), to_ball(eps)
+    found: list[CertifiedDepth] = []
+    for j, value in enumerate(h):
+        z = [left[j, i] for i in range(len(h))]
+        content = abs(sum((x * y for x, y in zip(z, c0, strict=True)), flint.acb(0)))
+        lower_c = abs(1 + value).lower()
+        if not (content > 0 and lower_c > upper_q):
+            continue
+        K = kappa_h * kappa_b * hfc * norm(z) / (flint.arb(n).sqrt() * content)
+        rate, target = upper_q / lower_c, K * (1 + k * e) / e
+        if target <= 1:
+            depth = 0
+        else:
+            # Not log 0: where n > 1 balls show no multiplier to be 0, and n = 1 has K = 0.
+            layers = (-target.log() / rate.log() + 1e-9).upper().ceil().unique_fmpz()
+            if layers is None:
+                raise ValueError("more layers than digits")
+            depth = max(int(layers), 0)
+        parts = [float(x.mid()) for x in (K, rate, k, kappa_h, kappa_b)]
+        found.append(CertifiedDepth(depth, *parts))
+    return min(found, key=lambda one: one.depth, default=None)
 
 
 def _orthonormal_quotient(A: Matrix) -> flint.acb_mat:

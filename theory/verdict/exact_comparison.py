@@ -99,12 +99,12 @@ def gap_bits(first: Mode, second: Mode) -> float:
     # complex places; at the others the two factors belong to different roots, with the same bound,
     # and the difference of two such products is at most twice it.
     with at_precision(64):
+        # As a ball, for it may be beyond the range of a float.
         largest = max(
-            float(abs(root).upper())
-            for mode in (first, second)
-            for root in mode.value.factor.roots(64)
+            abs(root).upper() for mode in (first, second) for root in mode.value.factor.roots(64)
         )
-    size = max(0.0, denominator + 1 + 2 * log2(1 + largest)) + 1e-6
+        logarithm = float(((1 + largest).log() / flint.arb(2).log()).upper())
+    size = max(0.0, denominator + 1 + 2 * logarithm) + 1e-6
     return denominator + (degree - 1) * size + 2
 
 
@@ -121,10 +121,17 @@ class ExactDominance:
     bits_needed: int
 
     def radius(self, consensus: bool, bits: int = 128) -> flint.arb:
-        """Ball around rho_C or rho_Q (0 where there are no modes)."""
+        """Ball around rho_C or rho_Q (0 where there are no modes), good to that many bits."""
         modes = self.consensus if consensus else self.quotient
-        with at_precision(bits):
-            return modes[0].squared_modulus(bits).sqrt() if modes else flint.arb(0)
+        if not modes:
+            return flint.arb(0)
+        # 1 + h a may cancel: where it is not exactly 0, more bits show how large it is.
+        working = bits
+        while True:
+            modulus = abs(modes[0].multiplier(working))
+            if modulus == 0 or modulus.rel_accuracy_bits() >= bits // 2 or working > 2**16:
+                return modulus
+            working *= 4
 
     def dominant(self) -> list[Mode]:
         """The modes of largest modulus over both sides."""
