@@ -35,7 +35,6 @@ from oversmoothing.theory.verdict.exact_comparison import (
     generic_rank,
     jordan_size,
 )
-from oversmoothing.theory.verdict.modes import mode_content, projectors
 
 
 def matrix(*rows):
@@ -359,123 +358,6 @@ def test_T4c_the_generic_rank_counts_multiplicities_on_both_sides():
     tie = exact_dominance(A2, matrix(["-4/3", 0], [0, "-4/3"]))
     assert generic_rank(tie) == 2
     assert generic_rank(exact_dominance(A2, matrix(["1/2", 1], [0, "1/2"]))) is None
-
-
-# --- projectors and modes ---
-
-
-def entries(M: flint.acb_mat) -> np.ndarray:
-    return np.array([complex(x.mid()) for x in M.entries()]).reshape(M.nrows(), M.ncols())
-
-
-def test_T4_projectors_split_the_identity_and_keep_the_nilpotent_part():
-    M = matrix([2, 1, 0, 1], [0, 2, 1, 0], [0, 0, 2, 3], [0, 0, 0, 5])
-    found = {round(complex(a.ball(64).mid()).real): (entries(E), entries(N))
-             for a, E, N in projectors(M)}  # fmt: skip
-    dense = floats(M)
-    (E2, N2), (E5, N5) = found[2], found[5]
-    assert pytest.approx(np.eye(4)) == E2 + E5 and pytest.approx(np.zeros((4, 4))) == E2 @ E5
-    assert pytest.approx(E2) == E2 @ E2 and np.trace(E2) == pytest.approx(3)
-    assert pytest.approx((dense - 2 * np.eye(4)) @ E2) == N2 and np.abs(N5).max() < 1e-30
-    assert np.abs(N2 @ N2).max() > 0.1 and np.abs(N2 @ N2 @ N2).max() < 1e-30
-
-
-def test_T4e_the_content_of_a_state_is_what_its_projections_say():
-    content = mode_content(A2, column("1/2"), column(1, 2), HALVES)
-    assert (content.consensus, content.quotient) == pytest.approx((1.5, 1.25))
-    assert content.comparison == 1 and not content.vanishes
-    assert sorted(t.level for t in content.terms) == [0, 1]
-    top = max(content.terms, key=lambda t: t.order)
-    assert not top.hfc.any() and top.mean.any() and top.k == 0 and top.phase == 0.0
-    (low,) = (t for t in content.terms if t.level == 0)
-    assert low.hfc[0, 0] == -low.hfc[1, 0] and not low.mean.any()
-    # The two parts keep their proportion, 3/2 to 1/2.
-    assert abs(top.mean[0] / low.hfc[1, 0]) == pytest.approx(3)
-    assert mode_content(A2, column("-1/2"), column(1, 2), HALVES).comparison == -1
-    assert mode_content(A2, column("-4/3"), column(1, 2), HALVES).comparison == 0
-
-
-def test_T4e_parts_that_are_absent_do_not_compete():
-    flat = mode_content(A2, column("-1/2"), column(2, 2), HALVES)
-    assert (flat.consensus, flat.quotient, flat.comparison) == (pytest.approx(0.5), None, 1)
-    free = mode_content(A2, column("1/2"), column(1, -1), HALVES)
-    assert (free.consensus, free.quotient, free.comparison) == (None, pytest.approx(1.25), -1)
-    gone = mode_content(A2, column(-2), column(1, -1), HALVES)
-    assert gone.vanishes and gone.terms == [] and (gone.quotient, gone.comparison) == (0.0, -1)
-    kept = mode_content(A2, column(-2), column(1, 2), HALVES)
-    assert not kept.vanishes and len(kept.terms) == 1
-
-
-def test_T6b_a_jordan_block_adds_a_power_of_the_depth_divided_by_its_factorial():
-    """X_L = sum_k C(L, k) mu^(L-k) D^k X_0: terms are scaled as L^k/k! mu^-k."""
-    H = matrix([1, 1, 0], [0, 1, 1], [0, 0, 1])
-    X0 = matrix([1, 2, 4], [1, 2, 4])
-    content = mode_content(A2, H, X0, HALVES)
-    by_k = {t.k: t.mean for t in content.terms}
-    assert sorted(by_k) == [0, 1, 2] and len({t.level for t in content.terms}) == 1
-    W, c = floats(H).T - np.eye(3), np.array([1.0, 2, 4])
-    ratio = by_k[0][2] / c[2]
-    assert by_k[0] == pytest.approx(ratio * c)
-    assert by_k[1] == pytest.approx(ratio * c @ W / 2)
-    assert by_k[2] == pytest.approx(ratio * c @ W @ W / 2**2 / 2)
-
-
-def test_T6b_a_block_at_another_eigenvalue_of_A_carries_that_eigenvalue():
-    """D X = a X M^T + h N X + N X M^T: with a = 1/2, N = 0 and M = [[0, 1], [0, 0]]."""
-    H, X0 = matrix([1, 1], [0, 1]), matrix([1, 2], [-1, -2])
-    content = mode_content(A2, H, X0, HALVES)
-    by_k = {t.k: t.hfc for t in content.terms if t.hfc.any()}
-    y, W = floats(X0), floats(H).T - np.eye(2)
-    ratio = by_k[0][0, 1] / y[0, 1]
-    assert by_k[0] == pytest.approx(ratio * y)
-    assert by_k[1] == pytest.approx(ratio * 0.5 * y @ W / 1.5)
-
-
-def test_T6b_a_defective_A_carries_h_and_the_product():
-    """A with a Jordan block of size 2 at a = 1/4, and H = [[2, 1], [0, 2]]: mu = 3/2."""
-    quarter, u, w = Fraction(1, 4), [1, -1, 0], [1, 1, -2]
-    A = [
-        [quarter * (i == j) + quarter + Fraction(u[i] * w[j], 24) for j in range(3)]
-        for i in range(3)
-    ]
-    H, X0 = matrix([2, 1], [0, 2]), matrix([1, 2], [3, 5], [-4, -7])
-    content = mode_content(A, H, X0, [Fraction(1, 3)] * 3)
-    by_k = {t.k: t.hfc for t in content.terms if t.hfc.any()}
-    assert sorted(by_k) == [0, 1, 2]
-    N, M, y = np.outer(u, w) / 24, floats(H).T - 2 * np.eye(2), floats(X0)
-
-    def once(x):
-        return 2 * N @ x + 0.25 * x @ M + N @ x @ M
-
-    ratio = by_k[0][0, 1] / y[0, 1]
-    assert by_k[1] == pytest.approx(ratio * once(y) / 1.5)
-    assert by_k[2] == pytest.approx(ratio * once(once(y)) / 1.5**2 / 2)
-
-
-def test_T11_6_a_mode_whose_multiplier_is_0_in_thirds_is_gone_too():
-    a = Fraction(2, 5)
-    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
-    gone = mode_content(A, column("-5/2"), column(1, -1), HALVES)
-    assert gone.vanishes and gone.quotient == 0.0 and gone.terms == []
-
-
-def test_T3f_phases_are_those_of_the_multipliers():
-    content = mode_content(C3, column("-9/10"), column(1, 2, 4), [Fraction(1, 3)] * 3)
-    a = complex(-0.35, 0.35 * math.sqrt(3))
-    expected = np.angle(1 - 0.9 * a)
-    found = sorted(t.phase for t in content.terms if t.level == 1)
-    assert found == pytest.approx(sorted([expected, -expected]))
-    assert content.quotient == pytest.approx(abs(1 - 0.9 * a))
-
-
-def test_T2e_modes_with_the_same_multiplier_are_one_term_whose_means_may_cancel():
-    """h = 0: every mode of A has mu = 1, and together they are X_0 itself."""
-    content = mode_content(A3, column(0), column(1, -1, 0), PI3)
-    (one,) = content.terms
-    assert not one.mean.any() and one.hfc[:, 0] == pytest.approx(
-        np.array([1, -1, 0]) * one.hfc[0, 0]
-    )
-    assert content.comparison == 0
 
 
 # --- Perron vector and quotient ---

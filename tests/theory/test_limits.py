@@ -248,8 +248,7 @@ def test_ratios_in_balls_come_in_the_order_of_depth():
 def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projection):
     """The generic rank is decided from the dominant pairs; drawn states must reach it."""
     from oversmoothing.theory.verdict.exact_comparison import generic_rank
-    from oversmoothing.theory.verdict.limits import limits
-    from oversmoothing.theory.verdict.modes import mode_content
+    from oversmoothing.theory.verdict.start_content import start_content
 
     found = exact_dominance(A, projection[0])
     rank = generic_rank(found)
@@ -259,6 +258,7 @@ def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projec
         [Fraction((7919 * i + 104729 * j + 31 * i * j) % 1009 - 500) for j in range(1, d + 1)]
         for i in range(1, n + 1)
     ]
-    content = mode_content(A, projection[0], start, exact_stationary(A, [list(range(n))]))
-    drawn = limits(content.terms, (n, d)).limit_rank
+    content = start_content(A, projection[0], start)
+    assert content is not None
+    drawn = content.limits.limit_rank
     assert drawn is not None and drawn <= rank

@@ -6,9 +6,11 @@ from typing import Any
 from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rational import fraction_text
-from oversmoothing.theory.verdict.modes import mode_content
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.start_limits import MODES_SIZE
+from oversmoothing.theory.verdict.start_content import start_content
+
+# Up to this n and d the modes of X_0 are computed exactly, here and by whoever checks it.
+START_SIZE = 8
 
 
 def claims_of_start(
@@ -29,7 +31,7 @@ def claims_of_start(
     if (
         verdict is found is Outcome.SMOOTHING
         and case.logits is None
-        and max(case.n, case.d) <= MODES_SIZE
+        and max(case.n, case.d) <= START_SIZE
     ):
         depth = certified_depth_in_balls(case.rational_A, case.rational_H, X0, eps)
         if depth is not None:
@@ -43,11 +45,13 @@ def outcome_of_start(case: Case) -> Outcome | None:
     assert X0 is not None
     if case.starts_at_zero:
         return Outcome.UNDEFINED
-    if case.logits is not None or max(case.n, case.d) > MODES_SIZE:
+    if case.logits is not None or max(case.n, case.d) > START_SIZE:
         return None
-    content = mode_content(case.rational_A, case.rational_H, X0, case.rational_pi)
+    content = start_content(case.rational_A, case.rational_H, X0, case.classes)
+    if content is None:
+        return None
     if content.vanishes:
         return Outcome.UNDEFINED
-    if all(row == X0[0] for row in X0):
+    if content.at_consensus:
         return Outcome.TRIVIAL
     return outcome_of_sign(content.comparison)

@@ -35,6 +35,9 @@ _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
 EXACT_SIZE = 48
 # Weights that exist and underflow stay the smallest number, so that only masks are zeros.
 _TINY = 5e-324
+# Binary64 numbers of at most so many significant bits, in matrices up to this size, are taken at
+# their word where rounding would decide: nobody gets -2 or 0.75 by rounding.
+_SHORT_BITS, _SHORT_SIZE = 26, 8
 
 
 @dataclass(frozen=True)
@@ -132,10 +135,31 @@ class Case:
             return self.rational_X0 is not None and not any(map(any, self.rational_X0))
         return self.X0 is not None and not self.X0.any()
 
+    def as_fractions(self) -> "Case | None":
+        """The same case in fractions, where its binary64 numbers mean what they say; else None.
+
+        They do where A, with rows that sum to 1 exactly, and H (or its factors) have short entries.
+        """
+        if self.numbers == "fractions" or "A" not in self.given:
+            return None
+        if max(self.n, self.d) > _SHORT_SIZE:
+            return None
+        fractions = {name: entries.fractions for name, entries in self.given.items()}
+        layer = [x for name, M in fractions.items() if name != "X0" for row in M for x in row]
+        if any(sum(row) != 1 for row in fractions["A"]) or not all(map(_is_short, layer)):
+            return None
+        factors = None if "H" in fractions else (fractions["W_V"], fractions["W_proj"])
+        return make_case(fractions["A"], fractions.get("H"), fractions.get("X0"), factors=factors)
+
     @cached_property
     def rational_pi(self) -> list[Fraction]:
         """The stationary distribution of `rational_A`, the mean over the closed classes (T1d)."""
         return exact_stationary(self.rational_A, self.classes)
+
+
+def _is_short(x: Fraction) -> bool:
+    odd = abs(x.numerator)
+    return (odd // (odd & -odd) if odd else 0).bit_length() <= _SHORT_BITS
 
 
 def make_case(

@@ -11,19 +11,13 @@ from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
-from oversmoothing.theory.proofs.exact_spectrum import (
-    diagonalisable,
-    is_real,
-    spectrum,
-    stationary,
-    within,
-)
+from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, is_real, spectrum, within
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
     exact_dominance,
     jordan_size,
 )
-from oversmoothing.theory.verdict.modes import ModeContent, mode_content
+from oversmoothing.theory.verdict.start_content import Content, start_content
 
 
 def condition(words: str) -> Callable[[Callable[[Instance], bool]], Hypothesis]:
@@ -102,9 +96,11 @@ def has_low(X: Matrix) -> bool:
     return any(sum(column) != 0 for column in zip(*X, strict=True))
 
 
-def content(A: Matrix, H: Matrix, X0: Matrix) -> ModeContent:
+def content(A: Matrix, H: Matrix, X0: Matrix) -> Content:
     """The modes that X_0 contains."""
-    return mode_content(A, H, X0, stationary(A))
+    found = start_content(A, H, X0)
+    assert found is not None, "an instance of a claim is small"
+    return found
 
 
 def contains_both_radii(A: Matrix, H: Matrix, X0: Matrix) -> bool:

@@ -111,9 +111,12 @@ def attention_spectrum(A: Array) -> Spectrum:
     """
     n = len(A)
     if _is_triangular(A):
-        diagonal = np.sort(np.diag(A))[: n - 1]
-        # Dividing a row by its sum rounds its diagonal entry; 0 and 1 stay what they are.
-        exact = (diagonal == 0) | (diagonal == 1)
+        # A row that attends to itself alone gives a 1, a diagonal that rounds to 1 does not.
+        alone = np.count_nonzero(A, axis=1) == np.count_nonzero(np.diag(A)[:, None], axis=1)
+        order = np.lexsort((alone, np.diag(A)))[: n - 1]
+        diagonal = np.diag(A)[order]
+        # Dividing a row by its sum rounds its diagonal entry; 0 stays what it is.
+        exact = (diagonal == 0) | alone[order]
         errors = np.where(exact, 0.0, 2 * n * EPS * diagonal)
         return Spectrum(diagonal.astype(np.complex128), errors, exact)
     repeated = len(closed_classes(A)) - 1

@@ -6,23 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.perron import closed_classes, stationary_distribution
-from oversmoothing.theory.spectra.radii import multipliers
+from oversmoothing.theory.spectra.radii import Interval, multipliers
 from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array, Complex
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, limits
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, limits
 
 # Moduli closer than this (relative) but farther apart than rounding are neither equal nor different
 # for the limits: which mode wins would show only at depths beyond 1/gap.
 _GAP = 1e-7
-# A mode counts as present in X_0 when its coefficient exceeds this share of the largest.
-_PRESENT = 1e-10
+# What is below so many times its error estimate may be 0: it is neither there nor absent.
+_DOUBT = 64
 # Beyond this condition of the eigenbases the expansion of X_0 is not trusted.
 _CONDITION = 1e8
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """X_0 = sum c_ij v_i u_j^T over eigenvectors; index n - 1 of A is consensus."""
+    """X_0 = sum c_ij v_i u_j^T over eigenvectors; index n - 1 of A is consensus.
+
+    error: an estimate of the error of a coefficient, relative to the largest that it mixes with.
+    doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
+    that the mean is consensus alone.
+    """
 
     attention: Complex
     value: Complex
@@ -30,57 +35,82 @@ class Expansion:
     U: Complex
     coefficients: Complex
     error: float
+    doubtful: NDArray[np.bool_]
+    balanced: bool = False
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """The modes that X_0 contains beyond doubt."""
+        return np.asarray((self.coefficients != 0) & ~self.doubtful)
 
 
 def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
-    """Coefficients of X_0 in the eigenbases; None where a basis is too ill-conditioned to trust.
+    """Coefficients of X_0 in the eigenbases, for A with one closed class; None where a basis is too
+    ill-conditioned to trust.
 
     The eigenvector of a = 1 is the vector of ones, exactly; the others are made pi-free, which
     they are in exact arithmetic (pi^T v = 0), so that no consensus leaks into them.
     """
     n, d = X0.shape
+    if len(closed_classes(A)) > 1:
+        return None
     a, V = np.linalg.eig(A)
     h, U = np.linalg.eig(H)
     order = np.argsort(-np.abs(a - 1), kind="stable")
     a, V = a[order], V[:, order].astype(np.complex128)
     pi = stationary_distribution(A)
-    if len(closed_classes(A)) == 1:
-        a[-1] = 1.0
-        V = V - np.outer(np.ones(n), pi @ V)
-        V[:, -1] = 1.0
-        lengths = np.linalg.norm(V, axis=0)
-        if not lengths.all():
-            return None
-        V = V / lengths
+    a[-1] = 1.0
+    V = V - np.outer(np.ones(n), pi @ V)
+    V[:, -1] = 1.0
+    lengths = np.linalg.norm(V, axis=0)
+    if not lengths.all():
+        return None
+    V = V / lengths
     condition = np.linalg.cond(V) * np.linalg.cond(U)
     if not condition < _CONDITION:
         return None
     left = np.linalg.solve(V, X0.astype(np.complex128))
     coefficients = np.linalg.solve(U.astype(np.complex128), left.T).T
+    error = float(condition) * max(n, d) * EPS
+    size = np.abs(coefficients)
+    # A diagonal H mixes no columns, so that a column of zeros is certainly absent.
+    diagonal = not (H - np.diag(np.diag(H))).any()
+    largest = np.broadcast_to(size.max(axis=0) if diagonal else size.max(), size.shape)
     return Expansion(
         a.astype(np.complex128),
         h.astype(np.complex128),
         V,
         U.astype(np.complex128),
         coefficients.astype(np.complex128),
-        float(condition) * max(n, d) * EPS,
+        error,
+        (size <= _DOUBT * error * largest) & (largest > 0),
+        bool((pi == 1 / n).all()),
     )
 
 
 def expansion_limits(expansion: Expansion) -> Limits:
-    """T4 for the modes that X_0 contains; all None where near-ties leave the winner open."""
+    """T4 for the modes that X_0 contains; None where near-ties leave the winner open, or modes that
+    may be there or not."""
+    sure = _limits_of(expansion, expansion.present)
+    if not expansion.doubtful.any():
+        return sure
+    return agreed(sure, _limits_of(expansion, expansion.present | expansion.doubtful))
+
+
+def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     mu = multipliers(expansion.attention, expansion.value)
-    present = np.abs(expansion.coefficients) > _PRESENT * np.abs(expansion.coefficients).max()
     moduli = np.where(present, np.abs(mu), 0.0)
+    # A multiplier that may be 0 has died out, or is far below whatever else is left.
+    moduli[moduli <= _DOUBT * expansion.error * (1 + np.abs(mu).max())] = 0.0
     if not moduli.any():
         return UNKNOWN
     terms = []
-    shape = expansion.coefficients.shape
     for level, members in enumerate(_clusters(moduli, expansion.error)):
-        if members is None:
+        found = None if members is None else _group(expansion, mu, members, -level)
+        if found is None:
             return UNKNOWN
-        terms += _group(expansion, mu, members, -level)
-    return limits(terms, shape)
+        terms += found
+    return limits(terms, expansion.coefficients.shape)
 
 
 def _clusters(moduli: Array, error: float) -> list[NDArray[np.bool_] | None]:
@@ -103,8 +133,10 @@ def _clusters(moduli: Array, error: float) -> list[NDArray[np.bool_] | None]:
     return found
 
 
-def _group(expansion: Expansion, mu: Complex, members: NDArray[np.bool_], level: int) -> list[Term]:
-    """Terms of one modulus, one for each phase."""
+def _group(
+    expansion: Expansion, mu: Complex, members: NDArray[np.bool_], level: int
+) -> list[Term] | None:
+    """Terms of one modulus, one for each phase; None where a part may be 0 and may be not."""
     phases = np.angle(mu)
     left = members.copy()
     terms = []
@@ -116,22 +148,25 @@ def _group(expansion: Expansion, mu: Complex, members: NDArray[np.bool_], level:
         G = expansion.V @ weights @ expansion.U.T
         mean = G.mean(axis=0)
         hfc = G - mean
-        size = np.abs(G).max()
-        small = max(1e-10, 16 * expansion.error)
-        consensus_only = not same[:-1].any()
-        if consensus_only or np.abs(hfc).max() <= small * size:
+        small = _DOUBT * expansion.error * np.abs(G).max()
+        if not same[:-1].any():
             hfc = np.zeros_like(hfc)
-        if np.abs(mean).max() <= small * size:
+        if expansion.balanced and not same[-1].any():
             mean = np.zeros_like(mean)
+        if any(part.any() and np.abs(part).max() <= small for part in (hfc, mean)):
+            return None
         terms.append(Term(level, 0, phase, hfc, mean))
     return terms
 
 
-def present_radii(expansion: Expansion) -> tuple[float, float]:
-    """(rho_C, rho_Q) over the modes that X_0 contains (T4e), -1 where there is none."""
+def present_radii(expansion: Expansion) -> tuple[Interval, Interval]:
+    """(rho_C, rho_Q) over the modes that X_0 contains (T4e), -1 where there is none: from those
+    that are there beyond doubt to those that may be there."""
     mu = np.abs(multipliers(expansion.attention, expansion.value))
-    size = np.abs(expansion.coefficients)
-    present = size > _PRESENT * size.max()
-    consensus = mu[-1][present[-1]]
-    quotient = mu[:-1][present[:-1]]
-    return float(consensus.max(initial=-1.0)), float(quotient.max(initial=-1.0))
+    sure, possible = expansion.present, expansion.present | expansion.doubtful
+
+    def interval(rows: slice) -> Interval:
+        low, high = (mu[rows][kept[rows]].max(initial=-1.0) for kept in (sure, possible))
+        return Interval(float(low), float(high))
+
+    return interval(slice(-1, None)), interval(slice(None, -1))

@@ -4,6 +4,8 @@ Each eigenvalue comes with an error estimate (theory.spectra.spectrum); the radi
 and only disjoint intervals, or equal ones that structure gives exactly, are a verdict.
 """
 
+import numpy as np
+
 from oversmoothing.theory.spectra.radii import Interval, consensus_interval, quotient_interval
 from oversmoothing.theory.spectra.spectrum import Spectrum
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
@@ -19,7 +21,31 @@ def compare(attention: Spectrum, value: Spectrum) -> tuple[Outcome, Interval, In
     if len(rest) < len(attention):
         # 1 repeats, so rho_Q >= rho_C exactly: only the other eigenvalues can make it more.
         low, high = min(low, 0.0), min(high, 0.0)
-    return outcome_of(low, high), consensus, quotient
+    outcome = outcome_of(low, high)
+    if outcome is Outcome.UNDECIDED and len(rest) == len(attention) > 0:
+        outcome = _for_every_attention(value)
+    return outcome, consensus, quotient
+
+
+def _for_every_attention(value: Spectrum) -> Outcome:
+    """The outcome that spec(H) alone settles, for every A with a simple eigenvalue 1 (T2d, T3d).
+
+    |a| <= 1 and a != 1: a real h in [-1, 0) has |1 + h a| > |1 + h|, and a real h > 0 has
+    |1 + h a| < 1 + h, however close to 1 (or to -1) a may be.
+    """
+    h, error = value.values, value.errors
+    apart = np.abs(h[:, None] - h[None, :]) > error[:, None] + error[None, :]
+    np.fill_diagonal(apart, True)
+    # A matrix of real numbers: an eigenvalue with no other near it is its own conjugate.
+    real = (h.imag == 0) & apart.all(axis=1)
+    low, high = h.real - error, h.real + error
+    if (real & (low >= -1) & (high < 0)).all():
+        return Outcome.NON_SMOOTHING
+    top = np.where(real & (low > 0), low, 0.0).max(initial=0.0)
+    positive = real & (low > 0)
+    if top > 0 and (positive | (np.abs(h) + error < top)).all():
+        return Outcome.SMOOTHING
+    return Outcome.UNDECIDED
 
 
 def _off_one(attention: Spectrum) -> Spectrum:

@@ -43,7 +43,25 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
 
 
 def case_verdict(case: Case, depths: list[int]) -> Verdict:
-    """The verdict on a validated case, exactly where the input is exact and not too large."""
+    """The verdict on a validated case, exactly where the input is exact and not too large.
+
+    What binary64 leaves open is decided in fractions where the numbers are short ones that mean
+    what they say (`Case.as_fractions`).
+    """
+    found = _case_verdict(case, depths)
+    if Outcome.UNDECIDED in (found.verdict, found.verdict_x0) or _rests_on_a_zero(case):
+        exact = case.as_fractions()
+        if exact is not None:
+            return _case_verdict(exact, depths)
+    return found
+
+
+def _rests_on_a_zero(case: Case) -> bool:
+    """Whether X_0 is at consensus, where only 1 + h = 0 makes a difference (T11.1)."""
+    return case.X0 is not None and bool((case.X0[0] == case.X0).all())
+
+
+def _case_verdict(case: Case, depths: list[int]) -> Verdict:
     found = compare_radii(case)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
     if case.n == 1:
@@ -57,7 +75,7 @@ def case_verdict(case: Case, depths: list[int]) -> Verdict:
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
     else:
-        behaviour, verdict_x0, note = limits_of_start(case)
+        behaviour, verdict_x0, note = limits_of_start(case, outcome)
         reason += note
     if outcome is not Outcome.TRIVIAL:
         reason += limit_words(behaviour, case.X0 is not None)

@@ -6,6 +6,13 @@ from oversmoothing.theory.verdict.outcome import Outcome
 ONE_TOKEN = "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
 ZERO_STATE = "X_0 = 0: every metric is 0/0 at every depth."
 AT_CONSENSUS = " This X_0 is at consensus already (PX_0 = 0) and stays there."
+VANISHES = " From this X_0 the state becomes exactly 0."
+ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes this X_0 contains."
+SEVERAL_CLASSES = (
+    " In binary64 it is not decided which of several closed classes this X_0 reaches: write the "
+    "entries as fractions."
+)
+TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
 def number(z: complex) -> str:

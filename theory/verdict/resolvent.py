@@ -1,0 +1,238 @@
+"""X_0 at every depth as one rational function: sum over L of X_L z^-(L+1) = N(z)/p(z) (T4e, T14).
+
+With A = A'/s and H = H'/t, A', H' and Z_0 integer, Z' = st Z + A' Z H'^T has Z_L = (st)^L X_L up to
+the scale of X_0. Its minimal polynomial p is monic with integer coefficients; the roots of p are st
+times the multipliers mu = 1 + h a that X_0 contains, and a root of multiplicity e stands for the
+growth L^(e-1) |mu|^L. A linear image of Z_L, such as P Z_L or the mean, has the image of N for its
+numerator: the factors of p that divide all of it are those that the image does not contain.
+Everything is decided in integers, without a threshold.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import factorial, lcm, prod
+
+import flint
+
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
+
+# The largest degree of p, and the largest (degree^4 times the bits of a layer's entries), that is
+# computed: a second or two.
+LARGEST_ORDER, LARGEST_WORK = 128, 4e9
+# Rank modulo a prime is at most the rank: a bad prime only sends the search to the next.
+_PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A linear image T Z_L [r, d] of the states: its numerators, row by row, over what p is left.
+
+    numerators: fmpz_poly, one an entry. factors: (irreducible factor, exponent >= 1), those of the
+    denominator in lowest terms; none where the image is 0 at every depth.
+    """
+
+    numerators: tuple[flint.fmpz_poly, ...]
+    factors: tuple[tuple[Factor, int], ...]
+
+    @cached_property
+    def denominator(self) -> flint.fmpz_poly:
+        """prod factor^exponent, monic."""
+        return prod((f.polynomial**e for f, e in self.factors), start=flint.fmpz_poly([1]))
+
+    @property
+    def is_zero(self) -> bool:
+        return not self.factors
+
+    @property
+    def dies(self) -> bool:
+        """Whether it is 0 from some depth on (or at every depth)."""
+        return all(f.degree == 1 and f.polynomial[0] == 0 for f, _ in self.factors)
+
+    def roots(self) -> Iterator[tuple[Eigenvalue, int]]:
+        """Each root, st times a multiplier, with its multiplicity."""
+        for f, e in self.factors:
+            for k in range(f.degree):
+                yield Eigenvalue(f, k), e
+
+    def cofactor(self, exponent: int) -> flint.fmpz_poly:
+        """q with q(x) = (denominator / (z - x)^e)(x) at each root x of this multiplicity e."""
+        q = self.denominator
+        for _ in range(exponent):
+            q = q.derivative()
+        return flint.fmpz_poly([c // factorial(exponent) for c in q.coeffs()])
+
+
+@dataclass(frozen=True)
+class Resolvent:
+    """N(z)/p(z) of one X_0 [n, d] (not 0).
+
+    scale: st. table: [n, d * degree], the coefficient of z^k in N_ij at column j * degree + k.
+    """
+
+    scale: int
+    factors: tuple[tuple[Factor, int], ...]
+    table: flint.fmpz_mat
+    degree: int
+
+    def part(self, image: Matrix) -> Part:
+        """The part T Z_L for T [r, n] with rational entries (times their common denominator)."""
+        common = lcm(*(x.denominator for row in image for x in row))
+        T = flint.fmpz_mat([[int(x * common) for x in row] for row in image])
+        found = (T * self.table).tolist()
+        rows = [
+            flint.fmpz_poly(row[k : k + self.degree])
+            for row in found
+            for k in range(0, len(row), self.degree)
+        ]
+        left = []
+        for f, exponent in self.factors:
+            while exponent:
+                quotients = _divided(rows, f.polynomial)
+                if quotients is None:
+                    break
+                rows, exponent = quotients, exponent - 1
+            if exponent:
+                left.append((f, exponent))
+        return Part(tuple(rows), tuple(left))
+
+
+def _divided(
+    numerators: list[flint.fmpz_poly], by: flint.fmpz_poly
+) -> list[flint.fmpz_poly] | None:
+    """All of them divided by a monic polynomial, None where one leaves a remainder."""
+    found = []
+    for numerator in numerators:
+        quotient, remainder = divmod(numerator, by)
+        if not remainder.is_zero():
+            return None
+        found.append(quotient)
+    return found
+
+
+def has_every_mode(A: Matrix, H: Matrix, X0: Matrix) -> bool:
+    """Whether the Krylov vectors of X_0 [n, d] span everything, shown modulo a prime.
+
+    It then contains every mode, each eigenvalue with the whole of its one Jordan block.
+    """
+    step, start = _in_integers(A, H, X0)
+    size = start.nrows() * start.ncols()
+    return len(_independent_rows(step, start, _PRIMES[0], size) or ()) == size
+
+
+def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
+    """The resolvent of X_0 [n, d], None where it would take too long to compute.
+
+    A [n, n] and H [d, d] are rational; nothing else is asked of them.
+    """
+    step, start = _in_integers(A, H, X0)
+    for prime in _PRIMES:
+        independent = _independent_rows(step, start, prime, LARGEST_ORDER)
+        if independent is None:
+            return None
+        order = len(independent)
+        if order**4 * step.bits > LARGEST_WORK:
+            return None
+        states = [start]
+        for _ in range(order):
+            states.append(step(states[-1]))
+        table = flint.fmpz_mat([[int(x) for x in state.entries()] for state in states])
+        polynomial = _annihilator(table.transpose(), independent)
+        if polynomial is not None:
+            break
+    else:
+        raise ArithmeticError("no prime gave the rank of the Krylov vectors")
+    _, found = polynomial.factor()
+    factors = tuple((Factor(f, int(e), (int(e),)), int(e)) for f, e in found)
+    # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
+    hankel = flint.fmpz_mat(
+        [
+            [int(polynomial[k + 1 + j]) if k + j < order else 0 for k in range(order)]
+            for j in range(order)
+        ]
+    )
+    krylov = flint.fmpz_mat([[int(x) for x in row] for row in table.tolist()[:order]]).transpose()
+    flat = (krylov * hankel).tolist()
+    d = start.ncols()
+    rows = [[x for row in flat[i : i + d] for x in row] for i in range(0, len(flat), d)]
+    return Resolvent(step.scale, factors, flint.fmpz_mat(rows), order)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Z -> scale Z + A Z W in integers, or modulo a prime where Z is so."""
+
+    A: flint.fmpz_mat
+    W: flint.fmpz_mat
+    scale: int
+
+    def __call__(self, Z: flint.fmpz_mat) -> flint.fmpz_mat:
+        return Z * self.scale + self.A * Z * self.W
+
+    @property
+    def bits(self) -> int:
+        """Bits by which the entries of Z grow in one layer, at most."""
+        largest = [max(abs(int(x)) for x in M.entries()) for M in (self.A, self.W)]
+        product = largest[0] * largest[1] * self.A.nrows() * self.W.nrows()
+        return (self.scale + product).bit_length()
+
+    def modulo(self, Z: flint.fmpz_mat, prime: int, count: int) -> list[list[int]]:
+        """The entries of Z_0 ... Z_(count - 1) modulo a prime."""
+        A, W = flint.nmod_mat(self.A, prime), flint.nmod_mat(self.W, prime)
+        state, found = flint.nmod_mat(Z, prime), []
+        for _ in range(count):
+            found.append([int(x) for x in state.entries()])
+            state = state * (self.scale % prime) + A * state * W
+        return found
+
+
+def _in_integers(A: Matrix, H: Matrix, X0: Matrix) -> tuple[_Step, flint.fmpz_mat]:
+    s, t, u = (lcm(*(x.denominator for row in M for x in row)) for M in (A, H, X0))
+    return _Step(_integers(A, s), _integers(H, t).transpose(), s * t), _integers(X0, u)
+
+
+def _integers(M: Matrix, common: int) -> flint.fmpz_mat:
+    return flint.fmpz_mat([[int(x * common) for x in row] for row in M])
+
+
+def _independent_rows(
+    step: _Step, start: flint.fmpz_mat, prime: int, most: int
+) -> list[int] | None:
+    """Entries of the states on which Z_0 ... Z_(D-1) are independent modulo a prime, D the rank of
+    all states; None where D exceeds `most`."""
+    size = start.nrows() * start.ncols()
+    count = 8
+    while True:
+        count = min(2 * count, size + 1, most + 1)
+        vectors = step.modulo(start, prime, count)
+        table = flint.nmod_mat(count, size, [x for row in vectors for x in row], prime)
+        # Krylov vectors: once one depends on those before it, so do all that follow.
+        reduced, rank = table.rref()
+        if rank < count:
+            rows = reduced.tolist()[:rank]
+            return [next(j for j, x in enumerate(row) if int(x)) for row in rows]
+        if count == most + 1:
+            return None
+
+
+def _annihilator(table: flint.fmpz_mat, rows: list[int]) -> flint.fmpz_poly | None:
+    """The monic polynomial with sum p_k Z_k = 0 for the columns Z_0 ... Z_D, exactly.
+
+    Its degree is the rank modulo a prime, hence at most the rank over Q; that it annihilates shows
+    that it is no less. None where it does not: the prime was a bad one.
+    """
+    order = len(rows)
+    entries = table.tolist()
+    if not order:
+        return None if any(row[0] for row in entries) else flint.fmpz_poly([1])
+    left = flint.fmpz_mat([entries[i][:order] for i in rows])
+    right = flint.fmpz_mat([[entries[i][order]] for i in rows])
+    solution = [x for (x,) in left.solve(right).tolist()]
+    # A vector of integers under a matrix of integers: its minimal polynomial has integers (Gauss).
+    if any(x.q != 1 for x in solution):
+        return None
+    column = flint.fmpz_mat([[x.p] for x in solution] + [[-1]])
+    if any(x for x in (table * column).entries()):
+        return None
+    return flint.fmpz_poly([-int(x.p) for x in solution] + [1])
