@@ -43,7 +43,10 @@ def state(A, H, X0, depth):
     n, d = len(A), len(H)
     for _ in range(depth):
         AX = [[sum(A[i][k] * X[k][j] for k in range(n)) for j in range(d)] for i in range(n)]
-        X = [[X[i][j] + sum(AX[i][k] * H[j][k] for k in range(d)) for j in range(d)] for i in range(n)]
+        X = [
+            [X[i][j] + sum(AX[i][k] * H[j][k] for k in range(d)) for j in range(d)]
+            for i in range(n)
+        ]
     return X
 
 
@@ -117,7 +120,9 @@ def test_T4e_an_X_0_with_every_mode_is_told_from_one_without():
     assert has_every_mode(A, H, matrix([[1, 2], [3, 5], [-2, 1]]))
     assert not has_every_mode(A, H, matrix([[1, 2], [3, 2], [-2, 2]]))
     # A repeated eigenvalue cannot be spanned from one vector.
-    assert not has_every_mode(A, matrix([["1/2", 0], [0, "1/2"]]), matrix([[1, 2], [3, 5], [-2, 1]]))
+    assert not has_every_mode(
+        A, matrix([["1/2", 0], [0, "1/2"]]), matrix([[1, 2], [3, 5], [-2, 1]])
+    )
 
 
 # --- what X_0 contains ---
@@ -201,7 +206,7 @@ def test_T14_a_token_that_attends_to_itself_alone_keeps_its_share(n, one):
     """A = I, X_0 = e_n: X_L = (1 + h)^L e_n, and HFC/LFC = sqrt(n - 1) at every depth."""
     A = [[one * int(i == j) for j in range(n)] for i in range(n)]
     X0 = [[one * int(i == n - 1)] for i in range(n)]
-    found = verdict(A=A, H=[["1/2" if one is 1 else 0.5]], X0=X0)  # noqa: F632
+    found = verdict(A=A, H=[[one * 1 / 2 if isinstance(one, float) else "1/2"]], X0=X0)
     if n > 8 and isinstance(one, float):
         assert found.verdict_x0 == "UNDECIDED"
         return
