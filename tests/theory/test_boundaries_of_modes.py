@@ -19,7 +19,7 @@ from oversmoothing.theory.spectra.multipliers import Multipliers
 from oversmoothing.theory.spectra.radii import consensus_interval
 from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
 from oversmoothing.theory.spectra.spectrum import exact_spectrum
-from oversmoothing.theory.verdict import expansion as numerical, modes, start_limits
+from oversmoothing.theory.verdict import expansion as numerical
 from oversmoothing.theory.verdict.limits import Term, _rank
 from oversmoothing.theory.verdict.verdict import case_verdict
 

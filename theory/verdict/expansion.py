@@ -104,8 +104,11 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     moduli[moduli <= _DOUBT * expansion.error * (1 + np.abs(mu).max())] = 0.0
     if not moduli.any():
         return UNKNOWN
-    terms = []
+    terms: list[Term] = []
     for level, members in enumerate(_clusters(moduli, expansion.error)):
+        # What is below the first HFC and the first mean grows more slowly than both.
+        if any(t.hfc.any() for t in terms) and any(t.mean.any() for t in terms):
+            break
         found = None if members is None else _group(expansion, mu, members, -level)
         if found is None:
             return UNKNOWN
