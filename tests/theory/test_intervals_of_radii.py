@@ -179,7 +179,7 @@ def expansion(attention, value, coefficients, n=None) -> Expansion:
 
 
 def ends(found):
-    return tuple((interval.low, interval.high) for interval in found)
+    return tuple((side.low, side.high) for side in (found.consensus, found.quotient))
 
 
 def test_T4e_only_modes_that_X_0_contains_have_a_radius():
@@ -197,8 +197,7 @@ def test_T4e_only_modes_that_X_0_contains_have_a_radius():
 @pytest.mark.parametrize(("share", "low"), [(1e-12, 3.0), (1e-8, 3.0), (1e-14, 0.5)])
 def test_T4e_a_share_within_its_error_may_be_there_and_may_be_not(share, low):
     found = expansion([0.5, -0.5, 1.0], [2.0, -0.5], [[0, 1], [0, 1], [share, 1]])
-    consensus, _ = present_radii(found)
-    assert (consensus.low, consensus.high) == (low, 3.0)
+    assert ends(present_radii(found))[0] == (low, 3.0)
 
 
 def test_T1f_the_eigenvectors_other_than_consensus_are_free_of_it():
@@ -207,7 +206,7 @@ def test_T1f_the_eigenvectors_other_than_consensus_are_free_of_it():
     found = expand(A, H, X0)
     assert found is not None
     assert found.attention[-1] == 1 and np.all(found.V[:, -1] == found.V[0, -1])
-    assert np.linalg.norm(found.V, axis=0) == pytest.approx(1, rel=1e-14)
+    assert np.linalg.norm(found.V[:, :-1], axis=0) == pytest.approx(1, rel=1e-14)
     assert np.array([26, 9, 5]) / 40 @ found.V[:, :-1] == pytest.approx(0, abs=1e-15)
     assert found.V @ found.coefficients @ found.U.T == pytest.approx(X0, abs=1e-13)
     assert sorted(found.attention.real) == pytest.approx([0.2, 0.5, 1.0], abs=1e-14)
@@ -224,9 +223,23 @@ def test_an_ill_conditioned_basis_is_not_trusted():
     assert expand(A, np.array([[0.5, 1e3], [0.0, 0.25]]), np.ones((2, 2))) is not None
 
 
-def test_T14_several_closed_classes_have_no_expansion_in_floats():
+def test_T14_the_families_of_1_are_where_tokens_end():
     A = np.array([[1.0, 0, 0], [0, 1.0, 0], [0.25, 0.25, 0.5]])
-    assert expand(A, np.array([[0.5]]), np.array([[1.0], [2.0], [5.0]])) is None
+    X0 = np.array([[1.0], [2.0], [5.0]])
+    found = expand(A, np.array([[0.5]]), X0)
+    assert found is not None and found.classes == 2
+    assert found.V @ found.coefficients @ found.U.T == pytest.approx(X0, abs=1e-14)
+    assert sorted(found.coefficients[1:, 0].real) == pytest.approx([1.0, 2.0], abs=1e-15)
+    assert found.attention.tolist() == [0.5, 1.0, 1.0]
+    assert (found.V[:, 1] + found.V[:, 2]).tolist() == pytest.approx([1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(("X0", "tie"), [([1, 2, 5], True), ([2, 2, 5], False)])
+def test_T14_in_floats_classes_tie_where_their_means_differ(X0, tie):
+    A = np.array([[1.0, 0, 0], [0, 1.0, 0], [0.3, 0.2, 0.5]])
+    found = present_radii(expand(A, np.array([[0.7]]), np.array(X0, dtype=float)[:, None]))
+    assert found.tie == tie and found.consensus.low == pytest.approx(1.7)
+    assert found.quotient.low == pytest.approx(1.7 if tie else 1.35)
 
 
 @pytest.mark.parametrize("name", ["GT1", "GT2", "GT4", "GT5", "GT10", "GT11"])

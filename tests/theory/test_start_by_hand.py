@@ -207,18 +207,15 @@ def test_T14_a_token_that_attends_to_itself_alone_keeps_its_share(n, one):
     A = [[one * int(i == j) for j in range(n)] for i in range(n)]
     X0 = [[one * int(i == n - 1)] for i in range(n)]
     found = verdict(A=A, H=[[one * 1 / 2 if isinstance(one, float) else "1/2"]], X0=X0)
-    if n > 8 and isinstance(one, float):
-        assert found.verdict_x0 == "UNDECIDED"
-        return
     assert (found.verdict_x0, found.tends_to, found.limit_rank) == ("TIE", "constant", 1)
-    assert found.limit == pytest.approx(math.sqrt(n - 1), rel=1e-15)
+    assert found.limit == pytest.approx(math.sqrt(n - 1), rel=1e-14)
 
 
 def test_T14_a_class_of_its_own_ties_with_itself():
     A = [[0.75, 0.25, 0.0], [0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]
     found = verdict(A=A, H=[[-0.5]], X0=[[0.0], [0.0], [1.0]])
     assert (found.verdict_x0, found.tends_to) == ("TIE", "constant")
-    assert found.limit == pytest.approx(math.sqrt(2), rel=1e-15)
+    assert found.limit == pytest.approx(math.sqrt(2), rel=1e-14)
 
 
 def test_T14_classes_with_equal_means_smooth_and_others_do_not():

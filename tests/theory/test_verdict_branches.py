@@ -128,15 +128,18 @@ def test_T4e_the_verdict_for_X_0_is_over_the_modes_it_contains(X0, expected):
         assert found.has_x0 and "verdict_x0" in found.to_json_object()
 
 
-def test_T4e_in_floats_a_tie_among_the_modes_of_X_0_is_undecided():
+def test_T4e_in_floats_only_structure_makes_a_tie_among_the_modes_of_X_0():
     # Only the columns of h = 0 and -1/2: consensus 1 against (h, a) = (0, 1/2), also 1.
     H = np.diag([0.0, -0.5, 1.0])
     X0 = [[2.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
-    behaviour, outcome, _ = numerical_limits_of_start(make_case(FLOAT, H, X0))
-    assert (outcome, behaviour.tends_to) == ("UNDECIDED", None)
-    # Short binary numbers are then decided as what they are.
+    # |1 + h| = 1 with h = 0 stands on both sides by structure.
     found = verdict(A=FLOAT, H=H, X0=X0)
-    assert (found.verdict, found.verdict_x0, found.status) == ("SMOOTHING", "TIE", "exact")
+    assert (found.verdict, found.verdict_x0, found.tends_to) == ("SMOOTHING", "TIE", "constant")
+    # 1 - 4/3 against 1 - 2/3, of which neither is a binary number: that is left open.
+    H = np.diag([-4 / 3, -0.5, 1.0])
+    X0 = [[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    found = verdict(A=FLOAT, H=H, X0=X0)
+    assert (found.verdict, found.verdict_x0, found.tends_to) == ("SMOOTHING", "UNDECIDED", None)
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])

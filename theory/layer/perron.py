@@ -118,6 +118,28 @@ def stationary_distribution(A: Array) -> Array:
     return pi
 
 
+def class_families(A: Array) -> tuple[Array, Array]:
+    """(Pi [m, n], W [n, m]) of the m closed classes: left and right eigenvectors of a = 1 (T14).
+
+    Row k of Pi is the stationary distribution of class k, column k of W the probability that a
+    token ends in class k: Pi W = I, and the columns of W sum to the vector of ones.
+    """
+    n, classes = len(A), closed_classes(A)
+    means, absorbed = np.zeros((len(classes), n)), np.zeros((n, len(classes)))
+    transient = np.ones(n, dtype=bool)
+    for k, members in enumerate(classes):
+        means[k, members] = _irreducible_stationary(A[np.ix_(members, members)])
+        absorbed[members, k] = 1.0
+        transient[members] = False
+    if len(classes) == 1:
+        return stationary_distribution(A)[None, :], np.ones((n, 1))
+    if transient.any():
+        steps = A[transient] @ absorbed
+        inside = A[np.ix_(transient, transient)]
+        absorbed[transient] = np.linalg.solve(np.eye(len(inside)) - inside, steps)
+    return means, absorbed
+
+
 def perron_deviation(pi: Array) -> float:
     """delta = ||pi - 1/n||_2: 0 exactly when A is doubly stochastic (T1d-f)."""
     return float(np.linalg.norm(pi - 1.0 / len(pi)))

@@ -76,7 +76,8 @@ def _rank_bound(growth: Growth, shape: tuple[int, int], multipliers: Multipliers
     """An upper bound: rows are eigenvectors of A, columns of H, each as often as it can occur.
 
     A sum of blocks E_a X E_h^T has at most the rank of a maximum flow from the a to the h over the
-    pairs of the roots, with the multiplicities for capacities (T4c).
+    pairs of the roots, with the multiplicities for capacities (T4c); of a block that grows like L^k
+    beside a semisimple partner only the image of the k-th power of its nilpotent part is left.
     """
     pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
     rows: dict[object, int] = {}
@@ -84,8 +85,12 @@ def _rank_bound(growth: Growth, shape: tuple[int, int], multipliers: Multipliers
     edges = set()
     for pair in pairs:
         a, h = _key(pair, "attention"), _key(pair, "value")
-        rows[a] = 1 if pair.attention is None else pair.attention.factor.multiplicity
-        columns[h] = pair.value.factor.multiplicity
+        blocks_a = (1,) if pair.attention is None else pair.attention.factor.jordan
+        blocks_h = pair.value.factor.jordan
+        k_a = growth.power if blocks_h[0] == 1 else 0
+        k_h = growth.power if blocks_a[0] == 1 else 0
+        rows[a] = max(rows.get(a, 0), sum(max(size - k_a, 0) for size in blocks_a))
+        columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
         edges.add((a, h))
     # The cut of least capacity that covers all pairs: few rows, so all subsets of them are tried.
     best = min(sum(rows.values()), sum(columns.values()), *shape)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.perron import closed_classes, stationary_distribution
+from oversmoothing.theory.layer.perron import class_families
 from oversmoothing.theory.spectra.radii import Interval, multipliers
 from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array, Complex
@@ -22,7 +22,7 @@ _CONDITION = 1e8
 
 @dataclass(frozen=True)
 class Expansion:
-    """X_0 = sum c_ij v_i u_j^T over eigenvectors; index n - 1 of A is consensus.
+    """X_0 = sum c_ij v_i u_j^T over eigenvectors; the last `classes` rows are a = 1 (T14).
 
     error: an estimate of the error of a coefficient, relative to the largest that it mixes with.
     doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
@@ -37,6 +37,7 @@ class Expansion:
     error: float
     doubtful: NDArray[np.bool_]
     balanced: bool = False
+    classes: int = 1
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -45,27 +46,27 @@ class Expansion:
 
 
 def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
-    """Coefficients of X_0 in the eigenbases, for A with one closed class; None where a basis is too
-    ill-conditioned to trust.
+    """Coefficients of X_0 in the eigenbases; None where a basis is too ill-conditioned to trust.
 
-    The eigenvector of a = 1 is the vector of ones, exactly; the others are made pi-free, which
-    they are in exact arithmetic (pi^T v = 0), so that no consensus leaks into them.
+    The eigenvectors of a = 1 are where tokens end (the vector of ones for one closed class); the
+    others are made free of the class means, which they are in exact arithmetic (pi_k^T v = 0), so
+    that no consensus leaks into them.
     """
     n, d = X0.shape
-    if len(closed_classes(A)) > 1:
-        return None
     a, V = np.linalg.eig(A)
     h, U = np.linalg.eig(H)
     order = np.argsort(-np.abs(a - 1), kind="stable")
     a, V = a[order], V[:, order].astype(np.complex128)
-    pi = stationary_distribution(A)
-    a[-1] = 1.0
-    V = V - np.outer(np.ones(n), pi @ V)
-    V[:, -1] = 1.0
+    means, ends = class_families(A)
+    m = len(means)
+    a[n - m :] = 1.0
+    V = V - ends @ (means @ V)
+    V[:, n - m :] = ends
     lengths = np.linalg.norm(V, axis=0)
     if not lengths.all():
         return None
-    V = V / lengths
+    # The families of a = 1 keep their lengths: their coefficients are the class means.
+    V[:, : n - m] /= lengths[: n - m]
     condition = np.linalg.cond(V) * np.linalg.cond(U)
     if not condition < _CONDITION:
         return None
@@ -84,7 +85,8 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
         coefficients.astype(np.complex128),
         error,
         (size <= _DOUBT * error * largest) & (largest > 0),
-        bool((pi == 1 / n).all()),
+        bool((means == 1 / n).all()),
+        m,
     )
 
 
@@ -152,7 +154,7 @@ def _group(
         mean = G.mean(axis=0)
         hfc = G - mean
         small = _DOUBT * expansion.error * np.abs(G).max()
-        if not same[:-1].any():
+        if not same[:-1].any() and expansion.classes == 1:
             hfc = np.zeros_like(hfc)
         if expansion.balanced and not same[-1].any():
             mean = np.zeros_like(mean)
@@ -162,14 +164,48 @@ def _group(
     return terms
 
 
-def present_radii(expansion: Expansion) -> tuple[Interval, Interval]:
-    """(rho_C, rho_Q) over the modes that X_0 contains (T4e), -1 where there is none: from those
-    that are there beyond doubt to those that may be there."""
+@dataclass(frozen=True)
+class PresentRadii:
+    """The largest |mu| on each side over the modes that X_0 contains (T4e), -1 where there is none:
+    from those that are there beyond doubt to those that may be there.
+
+    tie: structure makes the two sides equal, and whatever else may be there is below.
+    """
+
+    consensus: Interval
+    quotient: Interval
+    tie: bool
+
+
+def present_radii(expansion: Expansion) -> PresentRadii:
+    """What of X_0 is in consensus, and what in differences between tokens.
+
+    Several classes are at consensus among themselves as far as their means agree: where those of
+    one h differ, |1 + h| stands on both sides. So does 1 where h = 0, whatever a is.
+    """
+    split = len(expansion.coefficients) - expansion.classes
     mu = np.abs(multipliers(expansion.attention, expansion.value))
-    sure, possible = expansion.present, expansion.present | expansion.doubtful
+    means = expansion.coefficients[split:]
+    scale = _DOUBT * expansion.error * np.abs(expansion.coefficients).max()
+    apart = np.abs(means - means[0]).max(axis=0)
+    # Rows: the modes off a = 1, and the differences between the class means.
+    sure = np.vstack([expansion.present[:split], (apart > scale)[None]])
+    possible = sure | np.vstack([expansion.doubtful[:split], (apart > 0)[None]])
+    moduli = np.vstack([mu[:split], mu[-1:]])
+    here = np.asarray(expansion.present[split:].any(axis=0))
+    maybe = here | np.asarray(expansion.doubtful[split:].any(axis=0))
+    consensus = Interval(_top(mu[-1], here), _top(mu[-1], maybe))
+    quotient = Interval(_top(moduli, sure), _top(moduli, possible))
+    top = here & (mu[-1] == consensus.low)
+    equal = np.zeros_like(sure)
+    equal[-1] = top
+    if (top & (expansion.value == 0)).any():
+        equal[:, expansion.value == 0] = True
+    below = consensus.low * (1 - max(_DOUBT * expansion.error, 1e-12))
+    rest = np.asarray(maybe & ~top)
+    others = max(_top(moduli, np.asarray(possible & ~equal)), _top(mu[-1], rest))
+    return PresentRadii(consensus, quotient, bool((sure & equal).any() and others < below))
 
-    def interval(rows: slice) -> Interval:
-        low, high = (mu[rows][kept[rows]].max(initial=-1.0) for kept in (sure, possible))
-        return Interval(float(low), float(high))
 
-    return interval(slice(-1, None)), interval(slice(None, -1))
+def _top(moduli: Array, kept: NDArray[np.bool_]) -> float:
+    return float(moduli[kept].max(initial=-1.0))

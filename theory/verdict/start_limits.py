@@ -16,7 +16,6 @@ from oversmoothing.theory.verdict.start_content import start_content
 from oversmoothing.theory.verdict.words import (
     AT_CONSENSUS,
     ILL_CONDITIONED,
-    SEVERAL_CLASSES,
     TOO_MANY_MODES,
     VANISHES,
 )
@@ -93,12 +92,14 @@ def numerical_limits_of_start(case: Case) -> tuple[Limits, Outcome, str]:
     flat = bool((case.X0[0] == case.X0).all())
     expansion = expand(case.A, case.H, case.X0)
     if expansion is None:
-        words = SEVERAL_CLASSES if len(case.classes) > 1 else ILL_CONDITIONED
-        return UNKNOWN, Outcome.TRIVIAL if flat else Outcome.UNDECIDED, words
+        return UNKNOWN, Outcome.TRIVIAL if flat else Outcome.UNDECIDED, ILL_CONDITIONED
     behaviour = expansion_limits(expansion)
     if flat:
         return behaviour, Outcome.TRIVIAL, AT_CONSENSUS
-    consensus, quotient = present_radii(expansion)
+    found = present_radii(expansion)
+    if found.tie:
+        return behaviour, Outcome.TIE, ""
+    consensus, quotient = found.consensus, found.quotient
     # Never 0: of two radii that came out as 0 neither is known to be.
     doubt = max(64 * expansion.error, 1e-12) * max(consensus.high, quotient.high)
     doubt += np.finfo(np.float64).tiny

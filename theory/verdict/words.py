@@ -8,10 +8,6 @@ ZERO_STATE = "X_0 = 0: every metric is 0/0 at every depth."
 AT_CONSENSUS = " This X_0 is at consensus already (PX_0 = 0) and stays there."
 VANISHES = " From this X_0 the state becomes exactly 0."
 ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes this X_0 contains."
-SEVERAL_CLASSES = (
-    " In binary64 it is not decided which of several closed classes this X_0 reaches: write the "
-    "entries as fractions."
-)
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
@@ -47,12 +43,13 @@ def repeated_one(classes: int) -> str:
 
 def limit_words(behaviour: Limits, for_x0: bool) -> str:
     start = "this X_0" if for_x0 else "generic X_0"
+    rank = "" if behaviour.limit_rank is None else f", rank {behaviour.limit_rank}"
     if behaviour.tends_to is None:
         return ""
     if behaviour.tends_to == "constant":
         value = "a constant that depends on X_0"
         if behaviour.limit is not None:
             value = f"{behaviour.limit:.6g}"
-        return f" For {start} HFC/LFC tends to {value}, rank {behaviour.limit_rank}."
+        return f" For {start} HFC/LFC tends to {value}{rank}."
     words = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates"}
-    return f" For {start} HFC/LFC {words[behaviour.tends_to]}, rank {behaviour.limit_rank}."
+    return f" For {start} HFC/LFC {words[behaviour.tends_to]}{rank}."
