@@ -39,7 +39,7 @@ EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
     "theory/verdict": """dominance limits outcome comparison start_limits verdict answer expansion
-    float_comparison exact_comparison modes""",
+    float_comparison exact_comparison resolvent growth leading asymptotic_rank start_content""",
     "theory/depth": """rates closed_form rates_measured bounds bounds_in_balls ratios
     ratios_at_depths""",
     "theory/spectra": """spectrum algebraic radii""",
@@ -55,7 +55,7 @@ _TESTS = {
     certificates_by_hand certificates_soundness certificates_stages checker_boundaries
     checker_by_hand closed_form_by_hand dominance_complex dominance_real edge_cases
     enclosure_bounds golden intervals_of_radii limits limits_of_terms outcome rates rates_by_hand
-    verdict_branches""",
+    start_by_hand verdict_branches""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }
 TESTS = [f"{folder}/test_{name}.py" for folder, names in _TESTS.items() for name in names.split()]
