@@ -17,6 +17,7 @@ from .matrices import Rationals
 from .moduli import TooHard
 from .system import System
 from .truth import Truth, truth
+from .worker import SECONDS, answers
 
 RIGHT, WRONG, UNDECIDED, CRASHED = "right", "wrong", "UNDECIDED", "crashed"
 # Not true of the floats given, and true of the fractions that were rounded to them.
@@ -69,16 +70,24 @@ def run(count: int, seed: int, first: int = 0) -> Report:
 
 
 def compare_all(cases: Iterable[Case]) -> Report:
+    """All of them, in another process: what gives no answer in time counts as crashed."""
     report = Report()
-    for case in cases:
-        try:
-            findings = list(compare(case))
-        except TooHard as reason:
-            report.too_hard.append(f"{case.name}: {reason}")
-            continue
-        for finding in findings:
-            report.add(finding)
+    for case, found in answers(_attempt, cases):
+        if isinstance(found, str):
+            report.too_hard.append(f"{case.name}: {found}")
+        elif found is None:
+            report.add(Finding(case, "verdict", CRASHED, f"no answer in {SECONDS:g} s", ""))
+        else:
+            for finding in found:
+                report.add(finding)
     return report
+
+
+def _attempt(case: Case) -> list[Finding] | str:
+    try:
+        return list(compare(case))
+    except TooHard as reason:
+        return str(reason)
 
 
 def compare(case: Case) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ class Case:
     """One drawn case; `kind` names how A, H and X_0 were drawn.
 
     numbers: "fractions"; "dyadic", given in floats that are the numbers meant; "rounded", given in
-    floats near `meant`.
+    floats near `meant` (None: the same numbers, rows of A that do not sum to 1).
     """
 
     name: str
@@ -41,7 +41,8 @@ def in_binary64(case: Case) -> Case:
     meant = case.A, case.H, case.X0
     A, H, X0 = (_rounded(M) for M in meant)
     if meant == (A, H, X0):
-        return replace(case, numbers="dyadic")
+        sums = {sum(row) for row in A}
+        return replace(case, numbers="dyadic" if sums == {1} else "rounded")
     return replace(case, A=A, H=H, X0=X0, numbers="rounded", meant=meant)
 
 

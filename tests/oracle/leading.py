@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-from math import comb, isqrt, lcm
+from math import comb, gcd, isqrt, lcm
 
 from .balls import Ball, ball
 from .matrices import Integers, rank
@@ -41,9 +40,16 @@ def leading(start: Start, growth: Growth) -> dict[Polynomial, Leading]:
     """For the polynomials of the dominant roots, all over one common denominator."""
     raw = {q: _leading(start, q, growth.multiplicity) for q in _polynomials(growth)}
     common = lcm(*(r for _, r in raw.values()))
+    whole_numbers = {
+        q: [scaled_matrix(B, common // r) for B in matrices] for q, (matrices, r) in raw.items()
+    }
+    # Only the common direction matters: what all entries share would cost precision.
+    content = gcd(
+        *(x for matrices in whole_numbers.values() for B in matrices for row in B for x in row)
+    )
     return {
-        q: Leading(q, [scaled_matrix(B, common // r) for B in matrices])
-        for q, (matrices, r) in raw.items()
+        q: Leading(q, [[[x // content for x in row] for row in B] for B in matrices])
+        for q, matrices in whole_numbers.items()
     }
 
 
@@ -175,24 +181,47 @@ def squared_limit(start: Start, growth: Growth) -> Callable[[int], tuple[int, in
 
 def limit_rank(start: Start, growth: Growth) -> int:
     """The greatest rank that sum of mu^L G_mu takes: that of X_L / ||X_L|| in the limit (T4c)."""
+    n, d = start.system.n, start.system.d
+    if min(n, d) == 1:
+        return 1
     parts = leading(start, growth)
     if len(growth.roots) == 1:
         return _rank_in_field(growth.roots[0].polynomial, next(iter(parts.values())).matrices)
+    most = min(n, d, _rank_of_directions(parts))
     complete = all(sum(root.polynomial == q for root in growth.roots) == len(q) - 1 for q in parts)
-    n, d = start.system.n, start.system.d
-    most, found = min(n, d), 0
+    if complete:
+        return _greatest(most, growth, 0, lambda L: _rational_rank(parts, L))
+    entries = {q: part.entries(whole) for q, part in parts.items()}
+
+    def rank_at(is_zero: Callable[..., bool]) -> Callable[[int], int]:
+        return lambda L: _rank_of_minors(entries, growth.roots, L, is_zero, (n, d))
+
+    # First what numbers show, then whether that is all.
+    shown = _greatest(most, growth, 0, rank_at(_seems_zero))
+    return _greatest(most, growth, shown, rank_at(vanishes))
+
+
+def _greatest(most: int, growth: Growth, found: int, rank_at: Callable[[int], int]) -> int:
+    """The greatest rank over the depths, at least `found`."""
     for L in range(_MOST_DEPTHS):
-        if found == most:
-            break
         # A minor of size k is a sum of so many powers at most: 0 at as many depths in a row only
         # where it is 0 at every depth.
-        if comb(len(growth.roots) + found, found + 1) <= L:
+        if found == most or comb(len(growth.roots) + found, found + 1) <= L:
             break
-        if complete:
-            found = max(found, _rational_rank(parts, L))
-        else:
-            found = _rank_of_minors(parts, growth, L, found, (n, d))
+        found = max(found, rank_at(L))
     return found
+
+
+def _rank_of_directions(parts: dict[Polynomial, Leading]) -> int:
+    """No sum has a greater rank than its terms' rows, or columns, together, taken over Q."""
+    matrices = [B for part in parts.values() for B in part.matrices]
+    rows = [row for B in matrices for row in B]
+    columns = [column for B in matrices for column in zip(*B, strict=True)]
+    return min(rank(rows), rank(columns))
+
+
+def _seems_zero(expression: Callable[[Sequence[Ball]], Ball], at: Sequence[Root]) -> bool:
+    return expression([root.ball(512) for root in at]).lower == 0
 
 
 def _rational_rank(parts: dict[Polynomial, Leading], L: int) -> int:
@@ -242,21 +271,32 @@ def _reduced(entry: list[int]) -> list:
 
 
 def _rank_of_minors(
-    parts: dict[Polynomial, Leading], growth: Growth, L: int, found: int, shape: tuple[int, int]
+    entries: dict[Polynomial, list[list[int]]],
+    roots: Sequence[Root],
+    L: int,
+    is_zero: Callable[..., bool],
+    shape: tuple[int, int],
 ) -> int:
-    """At least `found`: the greatest size of a minor at depth L that is not 0."""
+    """Of the sum at depth L: a regular minor that no row and column extend is of the full rank."""
     n, d = shape
-    entries = {q: part.entries(whole) for q, part in parts.items()}
-    while found < min(n, d):
-        size = found + 1
-        if not any(
-            not vanishes(_minor(entries, growth.roots, L, rows, columns, d), growth.roots)
-            for rows in combinations(range(n), size)
-            for columns in combinations(range(d), size)
-        ):
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    while len(rows) < min(n, d):
+        larger = next(
+            (
+                ((*rows, i), (*columns, j))
+                for i in range(n)
+                if i not in rows
+                for j in range(d)
+                if j not in columns
+                if not is_zero(_minor(entries, roots, L, (*rows, i), (*columns, j), d), roots)
+            ),
+            None,
+        )
+        if larger is None:
             break
-        found = size
-    return found
+        rows, columns = larger
+    return len(rows)
 
 
 def _minor(

@@ -17,7 +17,7 @@ from .roots import Root, roots
 
 # Beyond this many choices of roots, or bits, the oracle says so instead of waiting.
 _CHOICES = 4000
-_BITS = 2**17
+_BITS = 2**15
 # To so many bits numbers are told apart where their equality is out of reach.
 _APART = 2**13
 
@@ -91,13 +91,15 @@ def vanishes(expression: Callable[[Sequence[Ball]], Ball], at: Sequence[Root]) -
         found = expression([root.ball(bits) for root in at])
         if found.lower > 0:
             return False
-        if needed is None and bits > 256:
-            needed = _norm_bits(expression, at)
-        if needed is not None and found.upper.bit_length() < bits - needed:
-            return True
-        if bits > 2 * _BITS:
-            raise TooHard(f"{bits} bits")
-        bits *= 2
+        if bits > 256:
+            needed = _norm_bits(expression, at) if needed is None else needed
+            if found.upper.bit_length() < bits - needed:
+                return True
+            if bits > 4 * needed:
+                raise TooHard(f"{bits} bits do not do for {needed}")
+            bits = max(2 * bits, needed + 64) if bits > 1000 else 2 * bits
+        else:
+            bits *= 2
 
 
 def _norm_bits(expression: Callable[[Sequence[Ball]], Ball], at: Sequence[Root]) -> int:

@@ -38,7 +38,7 @@ class Root:
             return Ball(-self.polynomial[0] << bits, 0, 0, bits)
         if self.degree == 2:
             return _of_quadratic(self.polynomial, bits)[self.index]
-        return _isolated(self.polynomial).balls(bits)[self.index]
+        return _isolated(self.polynomial).ball(self.index, bits)
 
     @property
     def conjugate(self) -> Root:
@@ -99,22 +99,22 @@ class _Isolated:
             width *= 2
         self._points, self._radii, self.conjugates = found
         self._width = width
-        self._balls: dict[int, list[Ball]] = {}
+        self._best = [(point, self._width) for point in self._points]
+        self._balls: dict[tuple[int, int], Ball] = {}
 
-    def balls(self, bits: int) -> list[Ball]:
-        if bits not in self._balls:
+    def ball(self, k: int, bits: int) -> Ball:
+        if (k, bits) not in self._balls:
             width = max(bits + self._scale + 16, self._width)
             while True:
-                points, radii = self._refined(width)
+                (x, y), r = self._refined(k, width)
                 down = width - self._scale - bits
-                if all(r <= 1 << down for r in radii):
+                if r <= 1 << down:
                     break
                 width *= 2
-            self._balls[bits] = [
-                Ball(_moved(x, -down), _moved(y, -down), _moved(r, -down) + 2, bits)
-                for (x, y), r in zip(points, radii, strict=True)
-            ]
-        return self._balls[bits]
+            self._balls[k, bits] = Ball(
+                _moved(x, -down), _moved(y, -down), _moved(r, -down) + 2, bits
+            )
+        return self._balls[k, bits]
 
     def _coefficients(self, width: int) -> list[int]:
         """Of p(2^scale y) / 2^(scale n), times 2^width."""
@@ -223,35 +223,30 @@ class _Isolated:
             result.append(n * (above << width) // below + 1)
         return result
 
-    def _refined(self, width: int) -> tuple[list[Point], list[int]]:
-        """Newton from the isolated points; each new disc meets one old disc alone."""
+    def _refined(self, k: int, width: int) -> tuple[Point, int]:
+        """Newton from the isolated point; the new disc meets that old disc alone."""
         if width == self._width:
-            return self._points, self._radii
-        points, w = self._points, self._width
+            return self._points[k], self._radii[k]
+        (x, y), w = self._best[k]
+        if w > width:
+            (x, y), w = self._points[k], self._width
+        real = self.conjugates[k] == k
         while w < width:
             up = min(2 * w, width) - w
             w += up
             c = self._coefficients(w)
-            new = []
-            for (x, y), pair, k in zip(points, self.conjugates, range(self._degree), strict=True):
-                if pair < k:
-                    new.append((new[pair][0], -new[pair][1]))
-                    continue
-                z = (x << up, y << up)
-                for _ in range(3):
-                    value, slope = _evaluated(c, z, w)
-                    step = _quotient(value, slope, w)
-                    z = (z[0] - step[0], z[1] - (step[1] if pair != k else 0))
-                new.append(z)
-            points = new
-        radii = self._radii_at(points, width)
-        assert radii is not None and _disjoint(points, radii)
+            x, y = x << up, y << up
+            for _ in range(2 if w == width else 1):
+                step = _quotient(*_evaluated(c, (x, y), w), w)
+                x, y = x - step[0], 0 if real else y - step[1]
+        self._best[k] = (x, y), width
+        radii = self._radii_at([(x, y)], width)
+        assert radii is not None
         up = width - self._width
-        for k, (p, r) in enumerate(zip(points, radii, strict=True)):
-            for j, (q, s) in enumerate(zip(self._points, self._radii, strict=True)):
-                gap = (p[0] - (q[0] << up)) ** 2 + (p[1] - (q[1] << up)) ** 2
-                assert (gap <= (r + (s << up)) ** 2) == (j == k)
-        return points, radii
+        for j, (q, s) in enumerate(zip(self._points, self._radii, strict=True)):
+            gap = (x - (q[0] << up)) ** 2 + (y - (q[1] << up)) ** 2
+            assert (gap <= (radii[0] + (s << up)) ** 2) == (j == k)
+        return (x, y), radii[0]
 
 
 def _moved(x: int, by: int) -> int:

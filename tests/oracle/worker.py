@@ -1,0 +1,57 @@
+"""Another process that compares case after case, ended and begun anew when it does not answer."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+# What takes longer (of the processor) counts as no answer.
+SECONDS = 10.0
+# The first answer waits for the imports.
+_START = 120.0
+
+
+def answers(
+    task: Callable[[Any], Any], items: Iterable[Any], seconds: float = SECONDS
+) -> Iterator[tuple[Any, Any]]:
+    """(item, task(item)) for each item, (item, None) where `seconds` of work were not enough."""
+    context = multiprocessing.get_context("spawn")
+    process, pipe = None, None
+    for item in items:
+        if process is None:
+            pipe, other = context.Pipe()
+            process = context.Process(target=_serve, args=(task, other), daemon=True)
+            process.start()
+            other.close()
+            if not pipe.poll(_START):
+                process.kill()
+                raise RuntimeError("the other process does not start")
+            pipe.recv()
+        assert pipe is not None
+        pipe.send((item, seconds))
+        try:
+            yield item, pipe.recv()
+        except EOFError:
+            process.join()
+            process = None
+            yield item, None
+    if process is not None and pipe is not None:
+        pipe.close()
+        process.join()
+
+
+def _serve(task: Callable[[Any], Any], pipe: Connection) -> None:
+    pipe.send("ready")
+    while True:
+        try:
+            item, seconds = pipe.recv()
+        except EOFError:
+            return
+        # Of its own time, whatever else the machine does; at the end of it the process is ended.
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        answer = task(item)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        pipe.send(answer)
