@@ -35,7 +35,6 @@ from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 NAME = "lambda_plane"
 TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"
 
-
 TOKENS = 5
 DEPTH, WINDOW = 2000, 100
 # log HFC/LFC averaged over a window must fall by this much between the windows to count as decay;

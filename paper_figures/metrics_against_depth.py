@@ -226,15 +226,12 @@ def _verdict_sentence(name: str, theory: pd.DataFrame) -> str:
             f"between {tail.min():.3g} and {tail.max():.3g} and the effective rank stays above "
             f"{least:.3f}" + (": neither smoothing nor rank collapse." if least > 1.01 else ".")
         )
-    limit = (
-        f", limit {first['limit']:.6g}" if np.isfinite(first["limit"]) else ", no limit predicted"
-    )
-    cosine = (
-        f", limit {first['cos_mean_limit']:.4f}" if np.isfinite(first["cos_mean_limit"]) else ""
-    )
+    near, cosine = first["limit"], first["cos_mean_limit"]
+    limit = f", limit {near:.6g}" if np.isfinite(near) else ", no limit predicted"
+    angle = f", limit {cosine:.4f}" if np.isfinite(cosine) else ""
     how = " (h = -2/(1 + a_1), a tie by construction)" if first["verdict"] == Outcome.TIE else ""
     return (
         f"{start}{how} HFC/LFC is {last['hfc_lfc']:.6g} at layer {layers}{limit}; mean cosine "
-        f"{last['cos_mean']:.4f}{cosine}, minimum {last['cos_min']:.4f}; rank {rank:.4f}"
+        f"{last['cos_mean']:.4f}{angle}, minimum {last['cos_min']:.4f}; rank {rank:.4f}"
         + (": rank collapse without smoothing." if rank < 1.001 else ".")
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,7 +28,7 @@ from oversmoothing.experiments.ladder.patches import (
     patch_states,
 )
 from oversmoothing.experiments.ladder.recording import Recording, log_energies
-from oversmoothing.experiments.ladder.regression import Block, joined
+from oversmoothing.experiments.ladder.regression import Block
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.theory.support.errors import InputError
 
@@ -111,8 +112,12 @@ class Landmarks:
             logs += map(log_energies, completed)
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
             parts.append([*blocks, Block(ratio.numpy())])
-        states = (STATE_WEIGHT,) * (len(parts[0]) - 3)
-        return joined(parts, (*2 * (START_WEIGHT,), *states, PATH_WEIGHT))
+        lots = list(zip(*parts, strict=True))
+        weights = [START_WEIGHT] * 2 + [STATE_WEIGHT] * (len(lots) - 3) + [PATH_WEIGHT]
+        return [
+            Block(np.concatenate([block.values for block in lot]), weight)
+            for lot, weight in zip(lots, weights, strict=True)
+        ]
 
     def words(self) -> str:
         """What it is, for a reader of the table."""

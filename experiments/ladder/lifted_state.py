@@ -144,5 +144,4 @@ def lifted_state(
 
 
 def _numbers(X: Tensor) -> Array:
-    found: Array = X.double().numpy()
-    return found
+    return X.double().numpy()

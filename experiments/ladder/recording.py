@@ -28,8 +28,7 @@ class Recording:
     @property
     def change(self) -> Array:
         """The change of log HFC/LFC over every layer, [m, layers]."""
-        ratio: Array = np.diff(self.logs[..., 0] - self.logs[..., 1], axis=1)
-        return ratio
+        return np.diff(self.logs[..., 0] - self.logs[..., 1], axis=1)
 
     def __len__(self) -> int:
         return len(self.start)

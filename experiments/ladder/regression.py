@@ -1,12 +1,12 @@
 """Two regressions with penalties chosen inside the calibration set: ridge and kernel ridge."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -50,15 +50,6 @@ class Block:
     weight: float = 1.0
 
 
-def joined(parts: Sequence[list[Block]], weights: Sequence[float] | None = None) -> list[Block]:
-    """The same blocks of several lots of points, one lot after the other; weights: new ones."""
-    weights = weights or [block.weight for block in parts[0]]
-    return [
-        Block(np.concatenate([block.values for block in lots]), weight)
-        for lots, weight in zip(zip(*parts, strict=True), weights, strict=True)
-    ]
-
-
 def kernel_ridge(
     blocks: list[Block],
     Y: Array,
@@ -84,7 +75,7 @@ def kernel_ridge(
     # Consecutive ranks and not the numbers themselves: no fold is empty unless images are few.
     rank = np.searchsorted(np.unique(sources), sources)
     folds = rank % min(FOLDS, int(original.sum()))
-    D, E = _distances(X, X) / median, _distances(Z, X) / median
+    D, E = (cdist(points, X, "sqeuclidean") / median for points in (X, Z))
     means = Y[original].mean(0)
     choices = [(scale, penalty) for scale in scales for penalty in penalties]
     errors = np.zeros((len(choices), Y.shape[1]))
@@ -132,10 +123,4 @@ def _size(X: Array) -> Array:
     """Standard deviations, 1 for a constant (it then counts for nothing)."""
     sd = X.std(0)
     found: Array = np.where(sd > 1e-12 * (np.abs(X).max(0) + 1e-300), sd, 1.0)
-    return found
-
-
-def _distances(A: Array, B: Array) -> Array:
-    square = np.square(A).sum(1)[:, None] + np.square(B).sum(1) - 2 * A @ B.T
-    found: Array = np.maximum(square, 0.0)
     return found
