@@ -111,12 +111,13 @@ def timed(run: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - start, found
 
 
-def in_fresh_process(run: Callable[..., T], *given: object) -> T:
+def in_fresh_process(run: Callable[..., T], *given: object, start: str = "forkserver") -> T:
     """run(*given) in a process of its own, forked from a server that has loaded the libraries.
 
-    Raises `RequirementError` where the process dies.
+    start: 'spawn' where what the libraries take is to be counted, which takes seconds. Raises
+    `RequirementError` where the process dies.
     """
-    context = multiprocessing.get_context("forkserver")
+    context = multiprocessing.get_context(start)
     context.set_forkserver_preload(_LOADED)
     with ProcessPoolExecutor(1, context) as pool:
         try:

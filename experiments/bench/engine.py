@@ -161,7 +161,7 @@ def _peaks() -> tuple[float, float]:
 
 @measurement("engine/memory", "peak memory of a run in a fresh process")
 def memory() -> list[Row]:
-    before, peak = (mib / 2**10 for mib in in_fresh_process(_peaks))
+    before, peak = (mib / 2**10 for mib in in_fresh_process(_peaks, start="spawn"))
     dense = (N * D) ** 2 * 8 / 2**30
     note = (
         f"{SHAPE}: plain, core and closed form, r = {R} and dense, in a fresh process; imports "
