@@ -3,7 +3,6 @@
 from oversmoothing.theory.proofs.claim import Effort
 from oversmoothing.theory.proofs.evidence import (
     Certified,
-    Counterexample,
     Measurement,
     Measurements,
     Settled,
@@ -14,4 +13,4 @@ from oversmoothing.theory.proofs.evidence import (
     show,
 )
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
-from oversmoothing.theory.proofs.written import counterexample, refuted, written
+from oversmoothing.theory.proofs.written import refuted, written

@@ -5,6 +5,7 @@ body asserts, or returns a sympy residual (scalar, matrix or list) that must van
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import meets, vanishes
@@ -19,11 +20,6 @@ def written(title: str, *parts: Part, complete: bool = True) -> Written:
     return Written(title, tuple(_step(part) for part in parts), complete)
 
 
-def counterexample(title: str, numbers: str, *parts: Part) -> Counterexample:
-    """Exact numbers that violate the statement, in steps."""
-    return Counterexample(title, numbers, tuple(_step(part) for part in parts))
-
-
 def _step(part: Part) -> Step:
     if isinstance(part, Step):
         return part
@@ -35,14 +31,6 @@ def _step(part: Part) -> Step:
 
 def _on_one_line(words: str) -> str:
     return " ".join(words.split())
-
-
-def hypotheses_hold(
-    hypotheses: Sequence[Hypothesis], A: Matrix, H: Matrix, X0: Matrix | None = None
-) -> Step:
-    """The first step of a counterexample to a paper's statement: its hypotheses hold."""
-    words = "; ".join(h.words for h in hypotheses)
-    return Step(f"The hypotheses hold: {words}.", lambda: meets(hypotheses, A, H, X0))
 
 
 Case = tuple[Matrix, Matrix] | tuple[Matrix, Matrix, Matrix]
@@ -64,7 +52,8 @@ def refuted(
 ) -> Claim:
     """A statement of a paper that fails: the cases `at`, (A, H) or (A, H, X0), satisfy its
     hypotheses, and the steps lead to the contradiction that `title` and `numbers` announce."""
-    first = [hypotheses_hold(hypotheses, *case) for case in at]
+    words = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
+    first = [Step(words, partial(meets, hypotheses, *case)) for case in at]
     return Claim(
         name=name,
         statement=statement,

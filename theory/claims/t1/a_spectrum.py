@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
 from oversmoothing.theory.proofs.instances import DEFECTIVE
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, vanishes
 
@@ -91,8 +91,7 @@ def _certify(effort: by.Effort) -> by.Settled:
     rng = np.random.default_rng(effort.seed)
     for _ in range(12):
         n, d = (int(k) for k in rng.integers(2, 5, size=2))
-        weights = rng.integers(1, 100, size=(n, n))
-        A = [[Fraction(int(x), int(row.sum())) for x in row] for row in weights]
+        A = normalised_rows(exact.from_integers(rng.integers(1, 100, size=(n, n))))
         H = [[Fraction(int(x), 16) for x in row] for row in rng.integers(-40, 24, size=(d, d))]
         with at_precision(256):
             a = flint.acb_mat(to_flint(A)).eig(nonstop=True)

@@ -10,8 +10,13 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import matrix, plus_identity, weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
+from oversmoothing.theory.numbers.exact_matrix import (
+    from_integers,
+    matrix,
+    plus_identity,
+    weighted_mean,
+)
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, normalised_rows, to_flint
 from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
@@ -101,8 +106,7 @@ def _certify(effort: by.Effort) -> by.Settled:
     rng = np.random.default_rng(effort.seed)
     for _ in range(12):
         n = int(rng.integers(3, 9))
-        weights = rng.integers(1, 50, size=(n, n))
-        A = [[Fraction(int(x), int(row.sum())) for x in row] for row in weights]
+        A = normalised_rows(from_integers(rng.integers(1, 50, size=(n, n))))
         with at_precision(256):
             delta = spectra.squared_deviation(spectra.stationary(A))
             ball = flint.arb(flint.fmpq(delta.numerator, delta.denominator))
