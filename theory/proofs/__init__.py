@@ -30,11 +30,12 @@ Where things are:
 - `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
 - `by`: evidence. by.written(title, *steps): a step is a function (docstring: the words; body: the
   check, which asserts or returns a residual), words alone, or `by.Step(words, check)`.
-  by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample. by.searched, by.Symbolic, by.Certified, by.Simulated: see `evidence`. by.for_all: a
-  statement for all reals for z3 and cvc5, with false neighbours: `unless(change, without=...,
-  given=..., then=..., at=...)` leaves out, replaces or adds hypotheses (given stands in the place
-  of what is left out), or draws another conclusion; at: a witness. by.EIGENVALUE and the four
-  by.CORNERS of T2c are shared.
+  by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample.
+  by.searched, by.Symbolic, by.Certified, by.Simulated: see `evidence`. by.for_all: a statement for
+  all reals for z3 and cvc5, with false neighbours: `unless(change, without=..., given=...,
+  then=..., at=...)` leaves out, replaces or adds hypotheses (given stands in the place of what is
+  left out), or draws another conclusion; at: a witness. by.EIGENVALUE and the four by.CORNERS of
+  T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate; given.Hypothesis, and
   given.condition as a decorator, make one that a claim has alone. `instances`: the shared matrices.
 - `checks`: vanishes, is_zero, equal, certain, meets; `all_depths`: induction over L.
