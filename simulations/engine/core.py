@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.kept_states import States, start_of
+from oversmoothing.simulations.engine.kept_states import start_of
 from oversmoothing.simulations.engine.plain import (
     LayerIteration,
+    PartScales,
     block_length,
-    iteration_error,
     progress_bar,
 )
 from oversmoothing.simulations.engine.problem import Problem
@@ -27,8 +27,8 @@ def core(
     device: torch.device,
     dtype: torch.dtype,
     progress: bool,
-) -> States:
-    """The states at the depths; O(n r (n + r)) a layer, and O(n r d) for each depth kept.
+) -> tuple[Float[Tensor, "depths N n d"], Int64[Tensor, "depths N 2"]]:
+    """(Z, exponents) at the depths; O(n r (n + r)) a layer, and O(n r d) for each depth kept.
 
     Raises `InputError` for a W that is not given by its factors.
     """
@@ -64,31 +64,28 @@ def core(
                 if problem.residual
                 else (moved, moved_exponents.clone())
             )
-    return States(
-        torch.stack([Z for Z, _ in kept]),
-        torch.stack([e for _, e in kept]),
-        iteration_error(depths, dtype),
-    )
+    return torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept])
 
 
 class CoreIteration(LayerIteration):
-    """Z [N, n, r] and the running sum of all Z before it, `total`, with exponents [N, 2] each."""
+    """Z [N, n, r] and the running sum of all Z before it, `total`, each with its exponents."""
 
     def __init__(
         self,
         Z: Float[Tensor, "N n r"],
-        exponents: Int64[Tensor, "N 2"],
+        exponents: Int64[Tensor, "N parts"],
         A: Float[Tensor, "N n n"],
         G: Float[Tensor, "N r r"],
         block: int,
         residual: bool = True,
+        scales: PartScales | None = None,
     ) -> None:
-        super().__init__(Z, exponents, A, G, block, residual)
+        super().__init__(Z, exponents, A, G, block, residual, scales)
         self.sum = torch.zeros_like(Z)
         self.total = torch.zeros_like(Z)
         self.total_exponents = torch.full_like(exponents, -(1 << 40))
         if residual:
-            self._rescale(self._largest())
+            self._rescale(self.scales.largest(Z))
 
     def layers(self, number: int) -> None:
         if not self.residual:
@@ -100,18 +97,18 @@ class CoreIteration(LayerIteration):
             self._project()
             self._attend()
 
-    def _rescale(self, largest: Tensor) -> None:
+    def _rescale(self, largest: Tensor) -> Tensor:
         if self.residual:
             self._fold()
-        super()._rescale(largest)
+        return super()._rescale(largest)
 
     def _fold(self) -> None:
         """total += the sum over the block, on the larger of the two scales."""
         common = torch.maximum(self.total_exponents, self.exponents)
         old = powers_of_two(self.total_exponents - common, self.Z.dtype)
         new = powers_of_two(self.exponents - common, self.Z.dtype)
-        self.total.mul_(old[:, self.part].unsqueeze(-1))
-        self.total.addcmul_(self.sum, new[:, self.part].unsqueeze(-1))
+        self.total.mul_(old[:, self.scales.part].unsqueeze(-1))
+        self.total.addcmul_(self.sum, new[:, self.scales.part].unsqueeze(-1))
         self.total_exponents = common
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
-from oversmoothing.simulations.engine.kept_states import States
+from oversmoothing.simulations.engine.kept_states import Errors, States
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.theory.depth.closed_form import ClosedForm
 from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
@@ -60,8 +60,9 @@ def closed_form_states(
     n, d = problem.n, problem.d
     states = np.empty((len(depths), problem.number, n, d))
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
-    error = np.zeros(len(depths))
+    parts = np.zeros((len(depths), problem.number, 2))
     hfc, hfc_exponent, c, c_exponent = problem.start
+    lost = problem.lost_in_c
     for index, place in enumerate(np.ndindex(*problem.batch)):
         form = bases.form(place)
         x, k = problem.element(hfc, 2, place), problem.element(c, 1, place)
@@ -70,12 +71,13 @@ def closed_form_states(
             found.hfc[-1] = found.c
             exponents[row, index, 0] = found.hfc_exponent + hfc_exponent[x]
             exponents[row, index, 1] = found.c_exponent + c_exponent[k]
-            error[row] = max(error[row], found.error)
+            parts[row, index] = found.hfc_error, found.c_error * lost[k]
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
+    errors = Errors(torch.as_tensor(parts + rounding))
     return States(
         torch.as_tensor(states).to(device, dtype),
         torch.as_tensor(exponents).to(device),
-        tuple(float(e) + rounding for e in error),
+        lambda: errors,
     )
 
 

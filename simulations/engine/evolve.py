@@ -1,28 +1,34 @@
 """The layer X' = X + A X W run to any depth without losing the spread or the scale (T1c-d, T11).
 
 One call, several methods: layer by layer (`plain`), in the r x r core of a head (`core`), from the
-eigenbases at any depth (`closed_form`), and two independent oracles for small sizes (`squaring`,
-`kronecker`). The result names the method, why it was taken, and how exact it is.
+eigenbases at any depth (`closed_form`), in balls at small sizes (`balls`), and two independent
+oracles (`squaring`, `kronecker`). The result names the method, why it was taken, and how exact it
+is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from oversmoothing.simulations.engine.core import core
 from oversmoothing.simulations.engine.eigen_states import Bases, closed_form_states
+from oversmoothing.simulations.engine.in_balls import BALL_SIZE, in_balls
 from oversmoothing.simulations.engine.inputs import check_depths, choose_device, choose_precision
 from oversmoothing.simulations.engine.kept_states import States
 from oversmoothing.simulations.engine.oracles import kronecker, squaring
 from oversmoothing.simulations.engine.plain import plain
 from oversmoothing.simulations.engine.plan import METHODS, Plan, make_plan
-from oversmoothing.simulations.engine.problem import make_problem
+from oversmoothing.simulations.engine.problem import Problem, make_problem
+from oversmoothing.simulations.engine.reading import errors_of, put_in
+from oversmoothing.simulations.engine.rows import rows_of
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.engine.twins import errors_by_twins, unknown
 from oversmoothing.theory.support.errors import InputError
 
-# Past this error the closed form gives way to an iteration that takes less than these seconds.
-_ERROR_LIMIT = 1e-6
+# Past this error another method is tried, if it takes less than these seconds.
+_ERROR_LIMIT = 1e-8
 _AFFORDABLE = 5.0
 
 
@@ -49,14 +55,19 @@ def evolve(
     else cpu) or a torch device; spectra are taken on the CPU in float64 whatever it is.
 
     method: 'plain' and 'core' iterate (O(n d (n + d)) and O(n r (n + r)) a layer); 'closed_form'
-    costs the same at every depth; 'squaring' (n d <= 400) and 'kronecker' (n d <= 1024) are checks.
-    'auto' takes the cheapest of the first three and iterates where the eigenbases are too ill
-    conditioned. The result says which, why, and with what estimated error.
+    costs the same at every depth; 'balls' (n d <= 256) has every digit right whatever A and H, and
+    takes the longest; 'squaring' (n d <= 400) and 'kronecker' (n d <= 1024) are checks. 'auto'
+    takes the cheapest of the first three. Where that is less exact than 1e-8, it takes balls for
+    those elements of the batch (n d <= 64), and for larger ones whichever of closed form, iteration
+    and squaring is the most exact. The result says which, why, and with what estimated error.
+
+    Where A is reducible (causal, several groups) the tokens are iterated too, each with a power of
+    two of its own: their cosines hold where a token loses the mode that dominates the others.
 
     pi and B' are formed in float64 on the CPU. A whose columns sum to 1 within n eps counts as
     doubly stochastic, pi = 1/n. Where the eigenvalue 1 of A repeats, any stationary pi keeps
     c' = c + c W exact. A state that becomes exactly 0 stays 0, and its metrics are undefined (NaN);
-    only the iterations promise an exact 0.
+    only the iterations and balls promise an exact 0.
 
     Raises `InputError` for NaN, wrong shapes, A not row-stochastic, bad depths, devices or methods,
     and where the method asked for does not apply.
@@ -67,48 +78,106 @@ def evolve(
     where = choose_device(device)
     precision = choose_precision(X0, dtype)
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
-    bases = Bases(problem)
-
-    def run(name: str) -> States:
-        if name == "closed_form":
-            return closed_form_states(problem, depths, where, precision, bases)
-        if name in ("plain", "core"):
-            return (plain if name == "plain" else core)(problem, depths, where, precision, progress)
-        return (squaring if name == "squaring" else kronecker)(problem, depths, where, precision)
-
+    runs = Runs(problem, depths, where, precision, progress)
     if method == "auto":
-        method, reason, found = _choose(make_plan(problem, depths, where, precision), run)
+        method, reason, found = _choose(runs, make_plan(problem, depths, where, precision))
     else:
-        reason, found = "as asked", run(method)
-    return Trajectory(
-        depths=depths,
-        batch=problem.batch,
-        states=found.states,
-        exponents=found.exponents,
-        offset=problem.flat(problem.offset, 1, torch.float64).to(where),
-        method=method,
-        reason=reason,
-        error=found.error,
-    )
+        reason, found = "as asked", runs.by(method)
+    offset = runs.offset if found.offset is None else found.offset
+    return Trajectory(depths, problem.batch, found, offset, method, reason)
 
 
-def _choose(plan: Plan, run: Callable[[str], States]) -> tuple[str, str, States]:
+class Runs:
+    """The methods on one problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        depths: tuple[int, ...],
+        where: torch.device,
+        precision: torch.dtype,
+        progress: bool,
+    ) -> None:
+        self.problem, self.depths, self.where = problem, depths, where
+        self.precision, self._progress = precision, progress
+        self._bases = Bases(problem)
+
+    @property
+    def offset(self) -> torch.Tensor:
+        """1/n - pi [N, n]."""
+        return self.problem.flat(self.problem.offset, 1, torch.float64).to(self.where)
+
+    def by(self, name: str) -> States:
+        """Raises `InputError` where the method does not apply."""
+        problem, depths, where, precision = self.problem, self.depths, self.where, self.precision
+        if name == "closed_form":
+            return closed_form_states(problem, depths, where, precision, self._bases)
+        if name == "balls":
+            return in_balls(problem, depths, where, precision)
+        found = self._iterated(name, problem)
+        return replace(
+            found,
+            errors=lambda: errors_by_twins(
+                found, lambda twin: self._iterated(name, twin), problem, precision
+            ),
+        )
+
+    def _iterated(self, name: str, problem: Problem) -> States:
+        args = problem, self.depths, self.where, self.precision
+        rows = None
+        if name in ("plain", "core"):
+            Z, exponents = (plain if name == "plain" else core)(*args, self._progress)
+            rows = rows_of(*args, self._progress, name == "core")
+        else:
+            Z, exponents = (squaring if name == "squaring" else kronecker)(*args)
+        return States(Z, exponents, unknown, rows)
+
+    def worst(self, found: States) -> torch.Tensor:
+        """The largest estimated error of each element of the batch, over depths and metrics."""
+        offset = self.offset if found.offset is None else found.offset
+        hfc, mean, tokens = errors_of(found, offset)
+        return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
+
+    def in_balls_where(self, found: States, wrong: torch.Tensor) -> States:
+        """`found` with the elements of the batch that are `wrong` taken in balls."""
+        only = wrong.nonzero()[:, 0].tolist()
+        exact = in_balls(self.problem, self.depths, self.where, self.precision, only)
+        offset = self.offset if found.offset is None else found.offset
+        return put_in(found, exact, only, offset)
+
+
+def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     """(method, reason, states) for 'auto'."""
-    if plan.method != "closed_form":
-        return plan.method, plan.reason, run(plan.method)
-    other = plan.iteration
-    if plan.squaring_seconds < plan.iteration_seconds:
-        other = "squaring"
+    small = runs.problem.n * runs.problem.d <= BALL_SIZE
     try:
-        found = run("closed_form")
+        method, reason, found = plan.method, plan.reason, runs.by(plan.method)
     except InputError as error:
-        return other, f"no closed form: {error}", run(other)
-    worst = max(found.error)
-    cost = min(plan.iteration_seconds, plan.squaring_seconds)
-    if worst <= _ERROR_LIMIT or cost > _AFFORDABLE:
-        return "closed_form", plan.reason, found
-    reason = (
-        f"the closed form is uncertain here (estimated error {worst:.1e}: a mode that X_0 lacks, "
-        "or a multiplier that vanishes)"
+        if plan.method != "closed_form":
+            raise
+        if small:
+            return "balls", f"no closed form: {error}", runs.by("balls")
+        method = "squaring" if plan.squaring_seconds < plan.iteration_seconds else plan.iteration
+        return method, f"no closed form: {error}", runs.by(method)
+    if method != "closed_form" and not small:
+        return method, reason, found
+    errors = runs.worst(found)
+    worst = float(errors.max())
+    if worst <= _limit(runs.precision):
+        return method, reason, found
+    uncertain = (
+        f"{method} is uncertain here (estimated error {worst:.1e}: a mode that X_0 or a token "
+        "lacks, a defective A or H, or a multiplier that vanishes)"
     )
-    return other, reason, run(other)
+    if small:
+        return "balls", uncertain, runs.in_balls_where(found, errors > _limit(runs.precision))
+    if min(plan.iteration_seconds, plan.squaring_seconds) > _AFFORDABLE:
+        return method, reason, found
+    other = "squaring" if plan.squaring_seconds < plan.iteration_seconds else plan.iteration
+    again = runs.by(other)
+    if float(runs.worst(again).max()) < worst:
+        return other, uncertain, again
+    return method, f"{reason}; {other} is no more exact", found
+
+
+def _limit(precision: torch.dtype) -> float:
+    return max(_ERROR_LIMIT, 64 * float(torch.finfo(precision).eps))

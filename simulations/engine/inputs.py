@@ -10,11 +10,13 @@ from torch import Tensor
 
 from oversmoothing.theory.support.errors import InputError
 
+DEEPEST = 2**53
+
 
 def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
     """The depths to keep: (0, depth) for a number, else the increasing sequence itself.
 
-    Raises `InputError` unless they are increasing integers >= 0.
+    Raises `InputError` unless they are increasing integers from 0 to 2^53.
     """
     single = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     values = [depth] if single else depth
@@ -26,6 +28,8 @@ def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
         ) from error
     if not asked or asked[0] < 0 or any(b <= a for a, b in itertools.pairwise(asked)):
         raise InputError(f"depths must be >= 0 and increasing, not {asked[:8]}")
+    if asked[-1] > DEEPEST:
+        raise InputError("a depth must be at most 2^53: beyond, powers of two outgrow 64 bits")
     if single and asked[0] > 0:
         asked = [0, *asked]
     return tuple(asked)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.simulations.engine.kept_states import States, start_of
+from oversmoothing.simulations.engine.kept_states import start_of
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.simulations.states.scaled import HALF, exponent_of, powers_of_two
 from oversmoothing.theory.support.errors import InputError
@@ -33,8 +33,9 @@ def plain(
     device: torch.device,
     dtype: torch.dtype,
     progress: bool,
-) -> States:
-    """The states at the depths, one layer after the other; O(n d (n + d)) a layer."""
+) -> tuple[Tensor, Tensor]:
+    """(Z [depths, N, n, d], exponents [depths, N, 2]), one layer after the other; O(n d (n + d))
+    a layer."""
     Z, exponents = start_of(problem, device, dtype)
     iteration = LayerIteration(
         Z,
@@ -51,43 +52,76 @@ def plain(
             iteration.advance(target - done, bar)
             done = target
             kept.append((iteration.Z.clone(), iteration.exponents.clone()))
-    return States(
-        torch.stack([Z for Z, _ in kept]),
-        torch.stack([e for _, e in kept]),
-        iteration_error(depths, dtype),
-    )
+    return torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept])
+
+
+class PartScales:
+    """One power of two for the rows of y and one for c: Z [N, n, d], exponents [N, 2]."""
+
+    def __init__(self, Z: Tensor) -> None:
+        self.part = torch.tensor([0] * (Z.shape[-2] - 1) + [1], device=Z.device)
+        self.smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
+
+    def largest(self, Z: Tensor) -> Tensor:
+        """The largest |entry| of each part, [N, parts]."""
+        return largest_of_parts(Z)
+
+    def lost(self, before: Tensor, after: Tensor) -> Tensor:
+        """Which parts shrank past the range of the floats, from their largest entries."""
+        return (after < self.smallest) & (before > 0)
+
+    def rescale(self, Z: Tensor, exponents: Tensor, largest: Tensor) -> tuple[Tensor, Tensor]:
+        """Divides Z by powers of two, in place; (exponents, largest entries that count now)."""
+        half = HALF[Z.dtype]
+        # A subnormal needs two steps.
+        shift = exponent_of(largest).clamp(-half, half)
+        Z.mul_(powers_of_two(-shift, Z.dtype)[:, self.part].unsqueeze(-1))
+        return exponents + shift, largest
+
+    def matrix(self, A: Tensor, exponents: Tensor) -> Tensor:
+        """A for what stands over these powers of two: the two parts do not mix."""
+        return A
 
 
 class LayerIteration:
-    """Z = [Y; c] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer."""
+    """Z = [Y; c] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
+
+    scales: what shares a power of two, where it is not these parts.
+    """
 
     def __init__(
-        self, Z: Tensor, exponents: Tensor, A: Tensor, W: Tensor, block: int, residual: bool = True
+        self,
+        Z: Tensor,
+        exponents: Tensor,
+        A: Tensor,
+        W: Tensor,
+        block: int,
+        residual: bool = True,
+        scales: PartScales | None = None,
     ) -> None:
         self.Z, self.exponents, self.A, self.block = Z, exponents, A, block
+        self.scales = PartScales(Z) if scales is None else scales
+        self.unscaled = A
+        self.A = self.scales.matrix(A, exponents)
         self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
         self.W, self.residual = W, residual
         self.T = torch.empty_like(Z)
         self.saved = torch.empty_like(Z)
-        n = Z.shape[-2]
-        self.part = torch.tensor([0] * (n - 1) + [1], device=Z.device)
-        self.smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
 
     def advance(self, layers: int, bar: tqdm) -> None:
         """Move the state on by so many layers."""
-        alive = self._largest() > 0
+        before = self.scales.largest(self.Z)
         while layers > 0:
             block = min(self.block, layers)
             self.saved.copy_(self.Z)
             self.layers(block)
-            largest = self._largest()
-            if block > 1 and bool(((largest < self.smallest) & alive).any()):
+            largest = self.scales.largest(self.Z)
+            if block > 1 and bool(self.scales.lost(before, largest).any()):
                 # Shrunk past the range of the floats within one block: again, in shorter blocks.
                 self.Z.copy_(self.saved)
                 self.block = max(1, block // 2)
                 continue
-            self._rescale(largest)
-            alive = largest > 0
+            before = self._rescale(largest)
             layers -= block
             bar.update(block)
 
@@ -112,16 +146,11 @@ class LayerIteration:
         else:
             torch.bmm(self.A, self.T, out=self.Z)
 
-    def _largest(self) -> Tensor:
-        """The largest entries of Y and of c, [N, 2]."""
-        return largest_of_parts(self.Z)
-
-    def _rescale(self, largest: Tensor) -> None:
-        half = HALF[self.Z.dtype]
-        # A subnormal needs two steps.
-        shift = exponent_of(largest).clamp(-half, half)
-        self.exponents = self.exponents + shift
-        self.Z.mul_(powers_of_two(-shift, self.Z.dtype)[:, self.part].unsqueeze(-1))
+    def _rescale(self, largest: Tensor) -> Tensor:
+        """What now counts as the largest entries, after Z has been divided by powers of two."""
+        self.exponents, largest = self.scales.rescale(self.Z, self.exponents, largest)
+        self.A = self.scales.matrix(self.unscaled, self.exponents)
+        return largest
 
 
 def largest_of_parts(Z: Tensor) -> Tensor:
@@ -149,11 +178,6 @@ def block_length(x: float, size: int, dtype: torch.dtype, residual: bool) -> int
     if residual and x < 0.5:
         return max(1, int(_GROWTH_BITS[dtype] / -math.log2(1.0 - x)))
     return max(1, int(_GROWTH_BITS[dtype] / math.log2(1.0 + max(x, 1.0))))
-
-
-def iteration_error(depths: tuple[int, ...], dtype: torch.dtype) -> tuple[float, ...]:
-    """eps L: one rounding a layer, at conditioning 1 (an iteration does not see its own)."""
-    return tuple(torch.finfo(dtype).eps * depth for depth in depths)
 
 
 def progress_bar(total: int, progress: bool) -> tqdm:

@@ -12,7 +12,7 @@ import torch
 from oversmoothing.simulations.engine.oracles import SQUARING_SIZE
 from oversmoothing.simulations.engine.problem import Problem
 
-METHODS = ("auto", "plain", "core", "closed_form", "squaring", "kronecker")
+METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring", "kronecker")
 
 # Products of matrices, flops a second, and the overhead of a layer in seconds.
 _RATE = {"cpu": {torch.float32: 9e10, torch.float64: 4.5e10}}

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.simulations.states.split_state import apart
+from oversmoothing.simulations.states.scaled import normalise
+from oversmoothing.simulations.states.split_state import centred
 from oversmoothing.theory.layer.input_checks import (
     check_attention,
     check_square,
@@ -100,10 +101,65 @@ class Problem:
         return extended
 
     @cached_property
+    def reach(self) -> Bool[NDArray[np.bool_], "*a n n"] | None:
+        """Whether token k depends on token j after some layers, itself included, [*a, n, n].
+
+        Read off the zeros of A; None where each depends on all.
+        """
+        positive = self.A > 0
+        if positive.all():
+            return None
+        reach = (positive | np.eye(self.n, dtype=np.bool_)).astype(np.float32)
+        for _ in range(max(1, (self.n - 1).bit_length())):
+            reach = np.minimum(reach @ reach, 1.0)
+        found: NDArray[np.bool_] = reach > 0
+        return None if found.all() else found
+
+    @cached_property
     def start(self) -> tuple[Array, Exponents, Array, Exponents]:
         """HFC [*x, n, d] and its exponent [*x], c [*b, d] and its exponent [*b]."""
-        hfc, hfc_exponent, c, c_exponent = apart(torch.tensor(self.X0), torch.tensor(self.offset))
+        hfc, hfc_exponent, mean, mean_exponent = centred(torch.tensor(self.X0))
+        # pi^T X_0 itself: what tokens of weight 0 hold must leave no rounding in it. With pi = 1/n
+        # it is the mean, which the centring knows better.
+        X, exponent = normalise(torch.tensor(self.X0), 2)
+        c = (torch.tensor(self.pi).unsqueeze(-2) @ X).squeeze(-2)
+        c, c_exponent = normalise(c, 1, exponent)
+        uniform = torch.tensor((self.offset == 0).all(axis=-1))
+        c = torch.where(uniform.unsqueeze(-1), mean, c)
+        c_exponent = torch.where(uniform, mean_exponent, c_exponent)
         return hfc.numpy(), hfc_exponent.numpy(), c.numpy(), c_exponent.numpy()
+
+    @cached_property
+    def lost_in_c(self) -> Float64[Array, "*b"]:
+        """By what cancellation in c = pi^T X_0 multiplies its rounding, [*b] >= 1.
+
+        1 where c = 0 exactly: no token with pi > 0 is there, or pi = 1/n and the columns sum to 0.
+        """
+        _, _, c, exponent = self.start
+        size = (self.pi[..., None, :] @ np.abs(self.X0))[..., 0, :]
+        whole = size.max(axis=-1)
+        left = np.ldexp(np.abs(c).max(axis=-1), np.clip(exponent, -2000, 2000))
+        if not (left == 0).any():
+            return np.asarray(np.maximum(1.0, whole / left))
+        exact = (whole == 0) | (
+            (self.offset == 0).all(axis=-1)
+            & np.array(
+                [not any(map(math.fsum, self.X0[at].T)) for at in np.ndindex(self.X0.shape[:-2])]
+            ).reshape(self.X0.shape[:-2])
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(left == 0, np.where(exact, 1.0, np.inf), np.maximum(1.0, whole / left))
+        return np.asarray(found)
+
+    @cached_property
+    def start_rows(self) -> tuple[Array, Exponents]:
+        """The rows of y and then c [*batch, n, d] at X_0, and the exponents [*batch, 2] of both."""
+        hfc, hfc_exponent, c, c_exponent = self.start
+        y = hfc[..., :-1, :] - hfc[..., -1:, :]
+        y = np.broadcast_to(y, self.batch + y.shape[-2:])
+        c = np.broadcast_to(c, self.batch + c.shape[-1:])[..., None, :]
+        exponents = [np.broadcast_to(e, self.batch) for e in (hfc_exponent, c_exponent)]
+        return np.concatenate((y, c), axis=-2), np.stack(exponents, axis=-1).astype(np.int64)
 
     @cached_property
     def norm(self) -> float:

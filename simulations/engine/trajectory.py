@@ -2,15 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 import torch
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from oversmoothing.simulations.engine.kept_states import States
+from oversmoothing.simulations.engine.reading import errors_of, split_states
 from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.states.scaled import UNUSED, add, scale
-from oversmoothing.simulations.states.split_state import SplitState, from_differences, join
+from oversmoothing.simulations.states.scaled import UNUSED, scale
+from oversmoothing.simulations.states.split_state import SplitState
 
 # States are measured together as long as they hold at most this many numbers.
 _TOGETHER = 1 << 20
@@ -20,24 +23,59 @@ _TOGETHER = 1 << 20
 class Trajectory:
     """States X_L at chosen depths L, in the coordinates y_i = x_i - x_n and c = pi^T X.
 
-    depths: L of each state. batch: the batch shape. states [len(depths), N, n, d]: the rows of y
-    and then c, N the flattened batch; exponents [len(depths), N, 2]: their powers of two.
-    offset [N, n]: 1/n - pi, so that mean = c + offset^T HFC. method: how the states were computed
-    (see `evolve`), reason: why so, in a sentence; error: at each depth a first-order estimate of
-    the relative error of HFC and of the pi-mean, the worst of the two and of the batch.
+    depths: L of each state. batch: the batch shape. kept: states [len(depths), N, n, d], the rows
+    of y and then c, N the flattened batch; exponents [len(depths), N, 2], their powers of two; the
+    tokens themselves where they are known better than from these. offset [N, n]: 1/n - pi, so that
+    mean = c + offset^T HFC. method: how the states were computed (see `evolve`), reason: why so, in
+    a sentence.
     """
 
     depths: tuple[int, ...]
     batch: tuple[int, ...]
-    states: Float[Tensor, "depths N n d"]
-    exponents: Int64[Tensor, "depths N 2"]
+    kept: States
     offset: Float64[Tensor, "N n"]
     method: str
     reason: str
-    error: tuple[float, ...]
 
     def __len__(self) -> int:
         return len(self.depths)
+
+    @property
+    def states(self) -> Tensor:
+        """The rows of y and then c, [depths, N, n, d]."""
+        return self.kept.states
+
+    @property
+    def exponents(self) -> Tensor:
+        """Their powers of two, [depths, N, 2]."""
+        return self.kept.exponents
+
+    @cached_property
+    def error(self) -> tuple[float, ...]:
+        """At each depth an estimate of the error of log HFC/LFC, the worst of the batch.
+
+        It counts the relative errors of HFC and of the mean, what the two lose to cancellation
+        included; inf where no digit is known. Of an iteration it is the distance to runs that were
+        started a few units of rounding away: taken when it is first asked for, it costs their time.
+        """
+        hfc, mean, _ = self._errors
+        return tuple(float(e) for e in (hfc + mean).amax(-1))
+
+    @cached_property
+    def hfc_error(self) -> tuple[float, ...]:
+        """The same of HFC alone, relative to its norm."""
+        return tuple(float(e) for e in self._errors[0].amax(-1))
+
+    @cached_property
+    def cosine_error(self) -> tuple[float, ...]:
+        """The same of the mean and the least cosine: twice the worst relative error of a token."""
+        if self.states.shape[-2] == 1:
+            return (0.0,) * len(self.depths)
+        return tuple(2.0 * float(e) for e in self._errors[2].amax((-2, -1)))
+
+    @cached_property
+    def _errors(self) -> tuple[Tensor, Tensor, Tensor]:
+        return errors_of(self.kept, self.offset)
 
     def state(self, index: int) -> SplitState:
         """The split state at depths[index], batched as the input was, in float64."""
@@ -80,9 +118,4 @@ class Trajectory:
 
     def _split(self, first: int, last: int | None) -> SplitState:
         """The states of a range of depths, batch [depths, N]."""
-        Z = self.states[first:last].to(torch.float64)
-        hfc_exponent, c_exponent = self.exponents[first:last].unbind(-1)
-        hfc = from_differences(Z[..., :-1, :])
-        coupling = (self.offset.unsqueeze(-2) @ hfc).squeeze(-2)
-        mean, mean_exponent = add((Z[..., -1, :], c_exponent), (coupling, hfc_exponent), trailing=1)
-        return join(hfc, mean, hfc_exponent, mean_exponent)
+        return split_states(self.kept, self.offset, slice(first, last))

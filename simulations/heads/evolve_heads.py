@@ -17,6 +17,7 @@ all Q_h (`head_map`). Attention that follows the state is in `state_attention`.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ from oversmoothing.simulations.engine.inputs import (
     choose_device,
     choose_precision,
 )
+from oversmoothing.simulations.engine.kept_states import Rows, States
 from oversmoothing.simulations.engine.plain import progress_bar
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.engine.twins import SEEDS, distances, nudged, unknown
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     Drawn,
@@ -42,7 +45,8 @@ from oversmoothing.simulations.heads.layers import (
     head_attention,
     weights_at,
 )
-from oversmoothing.simulations.heads.stack import Stack, StackIteration
+from oversmoothing.simulations.heads.stack import Stack
+from oversmoothing.simulations.heads.stack_iteration import StackIteration
 from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
 from oversmoothing.theory.layer.input_checks import check_states
 from oversmoothing.theory.support.errors import InputError
@@ -72,9 +76,10 @@ def evolve_heads(
     unless asked alone) or an increasing sequence. dtype: torch.float32 or torch.float64, by default
     that of X0 if it is one of these, else float64. device: 'auto', 'cpu' or any torch device.
 
-    The result is a `Trajectory` whose second coordinate is the plain mean (its offset is 0); its
-    error counts one rounding a layer, before any cancellation that the layers bring. An A
-    whose columns sum to 1 within n eps counts as doubly stochastic. A state that becomes exactly 0
+    The result is a `Trajectory` whose second coordinate is the plain mean (its offset is 0). An A
+    whose columns sum to 1 within n eps, relative to what stands off the diagonal, counts as doubly
+    stochastic. Where the first attention has zeros and no layer follows the state, the tokens are
+    iterated too (see `evolve`). A state that becomes exactly 0
     stays 0, its metrics NaN; without residual an HFC below 2^-(2^58) counts as 0.
 
     Raises `InputError` for NaN, shapes that do not fit, A not row-stochastic, bad depths or
@@ -85,29 +90,51 @@ def evolve_heads(
     precision = choose_precision(X0, dtype)
     attention, weights = as_rule(attention), as_rule(weights)
     first = weights_at(weights, 0)
-    batch, Z, exponents = _start(X0, first.d, attention, first.heads)
-    stack = Stack(attention, weights, residual, batch, Z.shape[-2], first.d, where, precision)
-    iteration = StackIteration(Z.to(where, precision), exponents.to(where), stack)
+    batch, Z, exponents, X, X_exponents = _start(X0, first.d, attention, first.heads)
+    n = Z.shape[-2]
+    Z, exponents = Z.to(where, precision), exponents.to(where)
+    X, X_exponents = X.to(where, precision), X_exponents.to(where)
+
+    def run(seed: int | None) -> States:
+        stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
+        start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
+        return _run(
+            StackIteration(start, exponents, stack, (tokens, X_exponents)), depths, progress
+        )
+
+    found = run(None)
+    return Trajectory(
+        depths,
+        batch,
+        replace(found, errors=lambda: distances(found, [run(seed) for seed in SEEDS], precision)),
+        torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where),
+        method="layers",
+        reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
+    )
+
+
+def _run(iteration: StackIteration, depths: tuple[int, ...], progress: bool) -> States:
     kept: list[tuple[Tensor, Tensor]] = []
+    tokens: list[tuple[Tensor, Tensor]] = []
     with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
         for target in depths:
             bar.update(target - iteration.layer)
             iteration.advance_to(target)
             kept.append((iteration.Z.clone(), iteration.exponents.clone()))
-    return Trajectory(
-        depths=depths,
-        batch=batch,
-        states=torch.stack([Z for Z, _ in kept]),
-        exponents=torch.stack([e for _, e in kept]),
-        offset=torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where),
-        method="layers",
-        reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
-        error=tuple(L * torch.finfo(precision).eps for L in depths),
+            if iteration.tokens is not None:
+                tokens.append(iteration.tokens)
+    rows = None
+    if len(tokens) == len(depths):
+        rows = Rows(torch.stack([X for X, _ in tokens]), torch.stack([e for _, e in tokens]))
+    return States(
+        torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept]), unknown, rows
     )
 
 
-def _start(X0: Any, d: int, attention: Rule, heads: int) -> tuple[tuple[int, ...], Tensor, Tensor]:
-    """The batch shape, that of A included, and [y; m] [N, n, d] with its exponents [N, 2]."""
+def _start(
+    X0: Any, d: int, attention: Rule, heads: int
+) -> tuple[tuple[int, ...], Tensor, Tensor, Tensor, Tensor]:
+    """The batch shape with that of A; [y; m] [N, n, d] and the tokens, with their exponents."""
     given = X0 if isinstance(X0, SplitState) else None
     array = as_numpy(X0 if given is None else given.hfc)
     asked = attention.at(0, ATTENTION_STREAM)
@@ -132,4 +159,6 @@ def _start(X0: Any, d: int, attention: Rule, heads: int) -> tuple[tuple[int, ...
     mean = state.mean.cpu().expand(*batch, d).reshape(-1, 1, d)
     exponents = torch.stack((state.hfc_exponent, state.mean_exponent), dim=-1).cpu()
     Z = torch.cat((to_differences(hfc), mean), dim=-2)
-    return batch, Z, exponents.expand(*batch, 2).reshape(-1, 2)
+    rows = state.rows.cpu().expand(*batch, n, d).reshape(-1, n, d)
+    row_exponents = state.row_exponent.cpu().expand(*batch, n).reshape(-1, n)
+    return batch, Z, exponents.expand(*batch, 2).reshape(-1, 2), rows, row_exponents

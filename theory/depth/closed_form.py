@@ -65,16 +65,22 @@ class ScaledState:
 
 @dataclass(frozen=True)
 class Parts:
-    """HFC = 2^hfc_exponent hfc [n, d] and c = pi^T X = 2^c_exponent c [d], and their error.
+    """HFC = 2^hfc_exponent hfc [n, d] and c = pi^T X = 2^c_exponent c [d].
 
-    error: first-order estimate of the relative error of the larger of the two errors.
+    hfc_error, c_error: first-order estimates of their relative errors.
     """
 
     hfc: Array
     hfc_exponent: int
     c: Array
     c_exponent: int
-    error: float
+    hfc_error: float
+    c_error: float
+
+    @property
+    def error(self) -> float:
+        """The larger of the two errors."""
+        return max(self.hfc_error, self.c_error)
 
 
 class ClosedForm:
@@ -119,7 +125,7 @@ class ClosedForm:
         for depth, place in zip(depths, out, strict=True):
             if depth == 0:
                 place[:] = hfc
-                found.append(Parts(place, 0, c, 0, 0.0))
+                found.append(Parts(place, 0, c, 0, 0.0, 0.0))
                 continue
             if depth >= DEEP and self._refine(coefficients, depth):
                 coefficients = self._coefficients(z, k)
@@ -135,7 +141,7 @@ class ClosedForm:
                 if self.residual:
                     y_error = _add_start(place, y_exponent, y_error, hfc)
                     c_error = _add_start(new_c, c_exponent, c_error, c)
-            found.append(Parts(place, y_exponent, new_c, c_exponent, max(y_error, c_error)))
+            found.append(Parts(place, y_exponent, new_c, c_exponent, y_error, c_error))
         return found
 
     def _coefficients(self, z: Array, k: Array) -> tuple[_Coefficients, _Coefficients]:

@@ -13,6 +13,8 @@ _BLOCK = 32
 # Below this size elimination is as quick as iterating.
 _SMALL = 64
 _STEPS = 24
+# What rounding of the entries may do to pi, in units of n eps.
+_NEAR = 64
 # The least Doeblin mass: rounding of one step is amplified by no more than its inverse.
 _MASS = 1 / 64
 
@@ -100,12 +102,15 @@ def stationary_distribution(A: Array) -> Array:
     """pi [n] >= 0 with pi^T A = pi^T and pi^T 1 = 1 (T1d: c = pi^T X then obeys c' = c (I + W)).
 
     Unique when the eigenvalue 1 is simple. Where it repeats, every stationary pi satisfies T1d; the
-    mean over the closed classes is returned. An A whose columns sum to 1 within n eps is taken for
-    doubly stochastic, as its maker meant it: pi = 1/n exactly, so that HFC/LFC of a state without
-    consensus is infinite (T1f) and not 1/eps.
+    mean over the closed classes is returned, or 1/n where that is stationary. An A whose columns
+    sum to 1 within n eps, and whose pi is 1/n within rounding, is taken for doubly stochastic, as
+    its maker meant it: pi = 1/n exactly, so that HFC/LFC of a state without consensus is infinite
+    (T1f) and not 1/eps. (Sums alone do not tell: those of [[1, 0], [1e-20, 1]] round to 1.)
     """
     n = len(A)
-    if np.abs(A.sum(axis=0) - 1).max() <= n * np.finfo(np.float64).eps:
+    rounding = n * float(np.finfo(np.float64).eps)
+    balanced = bool(np.abs(A.sum(axis=0) - 1).max() <= rounding)
+    if balanced and A.min(axis=0).sum() >= _MASS:
         return np.full(n, 1.0 / n)
     if n > _SMALL:
         mixed = _mixing_stationary(A)
@@ -114,7 +119,12 @@ def stationary_distribution(A: Array) -> Array:
     pi = np.zeros(n)
     classes = closed_classes(A)
     for members in classes:
-        pi[members] = _irreducible_stationary(A[np.ix_(members, members)]) / len(classes)
+        share = len(members) / n if balanced else 1.0 / len(classes)
+        pi[members] = share * _irreducible_stationary(A[np.ix_(members, members)])
+    if balanced:
+        pi /= pi.sum()
+        if np.abs(n * pi - 1.0).max() <= _NEAR * rounding:
+            return np.full(n, 1.0 / n)
     return pi
 
 

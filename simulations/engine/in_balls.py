@@ -1,0 +1,177 @@
+"""The states at any depth in balls, for small sizes: every digit is right, defective or not (T6).
+
+y, the mean and each token come from the shortest recurrence that they obey
+(`theory.depth.recurrence`), so that a token that loses the dominant mode, or a mean far below the
+spread, is as exact as the rest.
+"""
+
+import flint
+import numpy as np
+import torch
+
+from oversmoothing.simulations.engine.kept_states import Errors, Rows, States
+from oversmoothing.simulations.engine.problem import Problem
+from oversmoothing.theory.depth.recurrence import Recurrence
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rational import normalised_rows, to_flint, to_fractions
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+
+# n d up to which 'auto' may take balls, and up to which they can be asked for.
+BALL_SIZE = 64
+LARGEST_BALL_SIZE = 256
+_EPS = float(np.finfo(np.float64).eps)
+_GOOD_BITS = 64
+# Of a sum of two parts that are known to _GOOD_BITS, so many must be left.
+_ENOUGH_BITS = 56
+
+
+def in_balls(
+    problem: Problem,
+    depths: tuple[int, ...],
+    device: torch.device,
+    dtype: torch.dtype,
+    only: list[int] | None = None,
+) -> States:
+    """The states at the depths, of all the batch or of the elements `only`.
+
+    The A meant is that of the verdict: rows divided by their sums, exactly. Raises `InputError`
+    above LARGEST_BALL_SIZE.
+    """
+    n, d = problem.n, problem.d
+    if n * d > LARGEST_BALL_SIZE:
+        raise InputError(
+            f"method 'balls' works with recurrences of order n d = {n * d}, above its limit of "
+            f"{LARGEST_BALL_SIZE}: use 'auto', 'plain', 'core' or 'closed_form'"
+        )
+    places = list(np.ndindex(*problem.batch))
+    if only is not None:
+        places = [places[k] for k in only]
+    shape = (len(depths), len(places))
+    states, exponents = np.zeros((*shape, n, d)), np.zeros((*shape, 2), dtype=np.int64)
+    rows, row_exponents = np.zeros((*shape, n, d)), np.zeros((*shape, n), dtype=np.int64)
+    parts_error = np.full((*shape, 2), _EPS)
+    rows_error = np.full((*shape, n), _EPS)
+    for index, place in enumerate(places):
+        one = _Element(problem, place)
+        for level, depth in enumerate(depths):
+            at = level, index
+            y, mean = one.differences(depth), one.mean(depth)
+            if n > 1:
+                states[at][:-1], exponents[at][0], parts_error[at][0] = _as_floats(y)
+            states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(mean)
+            for k in range(n):
+                found = _as_floats(one.row(k, depth, y, mean))
+                rows[at][k : k + 1], row_exponents[at][k], rows_error[at][k] = found
+    rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
+    errors = Errors(torch.as_tensor(parts_error + rounding), torch.as_tensor(rows_error + rounding))
+    return States(
+        torch.as_tensor(states).to(device, dtype),
+        torch.as_tensor(exponents).to(device),
+        lambda: errors,
+        Rows(torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
+        torch.zeros((len(places), n), dtype=torch.float64, device=device),
+    )
+
+
+class _Element:
+    """The recurrences of one element of the batch, each made when first asked for."""
+
+    def __init__(self, problem: Problem, place: tuple[int, ...]) -> None:
+        def fractions(M: Array) -> flint.fmpq_mat:
+            return to_flint(to_fractions(M[problem.element(M, 2, place)].tolist(), "entry"))
+
+        self._residual = problem.residual
+        self.n = n = problem.n
+        raw = problem.A[problem.element(problem.A, 2, place)]
+        self._A = to_flint(normalised_rows(to_fractions(raw.tolist(), "A")))
+        if problem.W is not None:
+            self._W = fractions(problem.W)
+        else:
+            assert problem.P is not None and problem.Q is not None
+            self._W = fractions(problem.P) * fractions(problem.Q)
+        self._X0 = fractions(problem.X0)
+        self._reach = (
+            np.ones((n, n), dtype=np.bool_)
+            if problem.reach is None
+            else problem.reach[problem.element(problem.reach, 2, place)]
+        )
+        mean = flint.fmpq_mat([[flint.fmpq(1, n)] * n])
+        away = _identity(n) - flint.fmpq_mat([[flint.fmpq(1, n)] * n for _ in range(n)])
+        last = flint.fmpq_mat(
+            [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
+        )
+        self._differences = None
+        if n > 1:
+            self._differences = self._recurrence(last, away * self._A, away * self._X0)
+        offset = problem.offset[problem.element(problem.offset, 1, place)]
+        if not offset.any():
+            # Doubly stochastic up to rounding counts as such: the mean is a system of its own.
+            one = flint.fmpq_mat([[1]])
+            self._mean = self._recurrence(one, one, mean * self._X0)
+        else:
+            self._mean = self._recurrence(mean, self._A, self._X0)
+        self._rows: dict[int, Recurrence] = {}
+
+    def _recurrence(
+        self, left: flint.fmpq_mat, A: flint.fmpq_mat, X0: flint.fmpq_mat
+    ) -> Recurrence:
+        return Recurrence(left, A, self._W, X0, self._residual)
+
+    def differences(self, depth: int) -> flint.arb_mat | None:
+        """y_i = x_i - x_n [n - 1, d]."""
+        return None if self._differences is None else self._differences.at(depth, _GOOD_BITS)
+
+    def mean(self, depth: int) -> flint.arb_mat | None:
+        return self._mean.at(depth, _GOOD_BITS)
+
+    def row(
+        self, k: int, depth: int, y: flint.arb_mat | None, mean: flint.arb_mat | None
+    ) -> flint.arb_mat | None:
+        """Token k [1, d]: from differences and mean where these do not cancel, else by itself."""
+        if y is not None and mean is not None:
+            with at_precision(2 * _GOOD_BITS):
+                row = []
+                for j in range(mean.ncols()):
+                    column = [y[i, j] for i in range(self.n - 1)] + [flint.arb(0)]
+                    average = sum(column, flint.arb(0)) / self.n
+                    row.append(mean[0, j] + (column[k] - average))
+                size = max((abs(x.mid()) for x in row), key=lambda x: x)
+                radius = max((flint.arb(x.rad()) for x in row), key=lambda x: x)
+                if size > radius * 2**_ENOUGH_BITS:
+                    return flint.arb_mat([row])
+        if k not in self._rows:
+            inside = np.flatnonzero(self._reach[k]).tolist()
+            A = flint.fmpq_mat([[self._A[i, j] for j in inside] for i in inside])
+            X0 = flint.fmpq_mat([[self._X0[i, j] for j in range(self._X0.ncols())] for i in inside])
+            left = flint.fmpq_mat([[int(i == k) for i in inside]])
+            self._rows[k] = self._recurrence(left, A, X0)
+        return self._rows[k].at(depth, _GOOD_BITS)
+
+
+def _identity(n: int) -> flint.fmpq_mat:
+    return flint.fmpq_mat([[int(i == j) for j in range(n)] for i in range(n)])
+
+
+def _as_floats(q: flint.arb_mat | None) -> tuple[Array | float, int, float]:
+    """(values, exponent, relative error) of a part: the largest value in [1/2, 1), 0 for zero.
+
+    None, a part that no ball of the allowed size separates from 0, is 0 with an infinite error.
+    """
+    if q is None:
+        return 0.0, 0, float("inf")
+    # An entry that may be 0 is below 2^-64 of the largest.
+    mids = [flint.arb(0) if x.contains(0) else x.mid() for x in q.entries()]
+    sizes = [_exponent(x) for x in mids if x != 0]
+    if not sizes:
+        return np.zeros((q.nrows(), q.ncols())), 0, 0.0
+    top = max(sizes)
+    with at_precision(2 * _GOOD_BITS):
+        values = np.array([float(x * flint.arb(2) ** -top) for x in mids])
+    return values.reshape(q.nrows(), q.ncols()), top, _EPS
+
+
+def _exponent(x: flint.arb) -> int:
+    """e with |x| in [2^(e-1), 2^e)."""
+    mantissa, exponent = x.man_exp()
+    return int(exponent) + int(abs(mantissa)).bit_length()

@@ -1,0 +1,180 @@
+"""How far rounding may have carried an iteration: its distance to twins started beside it.
+
+A twin runs the same code on matrices and a start that differ by a few units in the last place. What
+the layers make of such differences (a mode that X_0 lacks comes in, a defective A splits) they also
+make of their own rounding, and the distance of the two results shows it, whatever the cause. It
+costs a run for each twin, and is taken only where somebody asks for the error.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from oversmoothing.simulations.engine.kept_states import Errors, States
+from oversmoothing.simulations.engine.problem import Exponents, Problem
+from oversmoothing.simulations.states.scaled import add, log_of_two_to
+from oversmoothing.theory.support.arrays import Array
+
+_EPS = float(np.finfo(np.float64).eps)
+# A product of m terms is off by some sqrt(m) units: each entry of a twin by up to so many.
+_UNITS = 4.0
+# Of the twins; each is a run.
+SEEDS = (0, 1)
+# The distance of a twin is a sample, of the size of the error.
+_SAFETY = 4.0
+# Beyond this distance nothing is known.
+_UNKNOWN = 0.05
+
+
+class Nudge:
+    """Relative changes of single entries, by between half of `unit` and all of it."""
+
+    def __init__(self, seed: int | tuple[int, ...], unit: float) -> None:
+        self._rng = np.random.default_rng(seed)
+        self.unit = unit
+
+    def draw(self, shape: tuple[int, ...]) -> Array:
+        size = self._rng.uniform(0.5, 1.0, shape) * self._rng.choice((-1.0, 1.0), shape)
+        result: Array = self.unit * size
+        return result
+
+    def __call__(self, M: Array) -> Array:
+        return M * (1.0 + self.draw(M.shape))
+
+
+@dataclass(frozen=True)
+class Twin(Problem):
+    """`Problem` with its matrices and start a few units of `eps` away; zeros stay zeros."""
+
+    original: Problem
+    nudge: Nudge
+
+    @cached_property
+    def pi(self) -> Float64[Array, "*a n"]:
+        pi = self.original.pi
+        return pi if not self.original.offset.any() else self._in_double(pi)
+
+    @cached_property
+    def quotient(self) -> Float64[Array, "*a n n"]:
+        found = self.nudge(self.original.quotient)
+        n = self.n
+        A = self.original.A
+        # What the rows lack of 1 belongs to the matrix that is meant.
+        lacking = (1.0 - A.sum(axis=-1))[..., None] * A
+        found[..., : n - 1, : n - 1] += (lacking[..., :-1, :] - lacking[..., -1:, :])[..., :-1]
+        return found
+
+    @cached_property
+    def start_rows(self) -> tuple[Array, Exponents]:
+        Z, exponents = self.original.start_rows
+        Z = self.nudge(Z)
+        lost = np.broadcast_to(self.original.lost_in_c, self.batch)[..., None]
+        size = np.linalg.norm(Z[..., -1, :], axis=-1, keepdims=True)
+        size = np.where(np.isfinite(lost), size * np.where(np.isfinite(lost), lost, 0.0), 1.0)
+        Z[..., -1, :] += (
+            np.where(lost > 1.0, size * _EPS, 0.0)
+            * self.nudge.draw(Z[..., -1, :].shape)
+            / self.nudge.unit
+        )
+        return Z, exponents
+
+    def _in_double(self, M: Array) -> Array:
+        return M * (1.0 + self.nudge.draw(M.shape) * (_EPS / self.nudge.unit))
+
+
+def nudge_of(seed: int | tuple[int, ...], dtype: torch.dtype) -> Nudge:
+    """The nudge of a twin in this precision."""
+    return Nudge(seed, _UNITS * float(torch.finfo(dtype).eps))
+
+
+def twin_of(problem: Problem, seed: int, dtype: torch.dtype) -> Twin:
+    """A twin in this precision."""
+    nudge = nudge_of(seed, dtype)
+    return Twin(
+        A=nudge(problem.A),
+        W=None if problem.W is None else nudge(problem.W),
+        P=None if problem.P is None else nudge(problem.P),
+        Q=None if problem.Q is None else nudge(problem.Q),
+        X0=nudge(problem.X0),
+        batch=problem.batch,
+        residual=problem.residual,
+        original=problem,
+        nudge=nudge,
+    )
+
+
+def errors_by_twins(
+    states: States, run: Callable[[Problem], States], problem: Problem, dtype: torch.dtype
+) -> Errors:
+    """The errors of `states`, which `run` made of this problem."""
+    return distances(states, [run(twin_of(problem, seed, dtype)) for seed in SEEDS], dtype)
+
+
+def distances(states: States, twins: list[States], dtype: torch.dtype) -> Errors:
+    """Relative distances of a run in this precision to its twins, as errors."""
+    eps = float(torch.finfo(dtype).eps)
+    parts = [
+        torch.stack(
+            [
+                _distance(
+                    states.states[..., rows, :],
+                    states.exponents[..., k],
+                    twin.states[..., rows, :],
+                    twin.exponents[..., k],
+                    2,
+                )
+                for k, rows in ((0, slice(0, -1)), (1, slice(-1, None)))
+            ],
+            dim=-1,
+        )
+        for twin in twins
+    ]
+    rows = None
+    if states.rows is not None:
+        own = states.rows
+        rows = _as_error(
+            [
+                _distance(own.values, own.exponents, t.rows.values, t.rows.exponents, 1)
+                for t in twins
+                if t.rows is not None
+            ],
+            eps,
+        )
+    return Errors(_as_error(parts, eps), rows)
+
+
+def _distance(
+    a: Tensor, a_exponent: Tensor, b: Tensor, b_exponent: Tensor, trailing: int
+) -> Tensor:
+    """|a - b| / |a| over the trailing dimensions; 0 where both are 0, inf where one is."""
+    a, b = a.to(torch.float64), b.to(torch.float64)
+    if a.shape[-2] == 0 and trailing == 2:
+        return torch.zeros_like(a_exponent, dtype=torch.float64)
+    difference, exponent = add((a, a_exponent), (-b, b_exponent), trailing=trailing)
+    dims = tuple(range(-trailing, 0))
+    top = torch.linalg.vector_norm(difference, dim=dims)
+    size = torch.linalg.vector_norm(a, dim=dims)
+    log = torch.log(top) - torch.log(size) + log_of_two_to(exponent - a_exponent)
+    return torch.where(top == 0, 0.0, torch.where(size == 0, torch.inf, log.clamp_max(700.0).exp()))
+
+
+def _as_error(found: list[Tensor], eps: float) -> Tensor:
+    worst = torch.stack(found).amax(0).nan_to_num(nan=torch.inf)
+    worst = torch.where(worst > _UNKNOWN, torch.inf, _SAFETY * worst)
+    return worst.clamp_min(_SAFETY * eps).cpu()
+
+
+def nudged(Z: Tensor, seed: int) -> Tensor:
+    """The start of a twin."""
+    units = nudge_of(seed, Z.dtype).draw(tuple(Z.shape))
+    return Z * (1.0 + torch.as_tensor(units)).to(Z.device, torch.float64).to(Z.dtype)
+
+
+def unknown() -> Errors:
+    """For states whose errors their distance to twins will say."""
+    raise AssertionError("an iteration's errors are those of its twins")

@@ -1,0 +1,146 @@
+"""No claimed error of `evolve` is too small by more than 10, whatever loses digits (T4b, T6, T11).
+
+The oracle and the draws are in `tests.evolve_errors`; 10,000 cases are drawn by
+`python -m tests.evolve_errors`.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.heads.evolve_heads import evolve_heads
+from tests.evolve_errors.__main__ import check, faults
+from tests.evolve_errors.draws import draw
+from tests.evolve_errors.oracle import truth
+
+CAUSAL = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]
+BLOCK_OF_THREE = [
+    [1.0, 0.0, 0.0, 0.0],
+    [0.5, 0.5, 0.0, 0.0],
+    [0.25, 0.25, 0.5, 0.0],
+    [0.25, 0.125, 0.125, 0.5],
+]
+
+
+@pytest.mark.parametrize("first", range(0, 150, 25))
+def test_no_claimed_error_is_too_small(first: int) -> None:
+    for index in range(first, first + 25):
+        wrong, claims = check(20, index)
+        assert not wrong
+        # Small sizes have balls to fall back on: auto never leaves them uncertain.
+        assert claims.get("auto", 0.0) < 2e-8
+
+
+def test_the_oracle_finds_a_claim_that_is_too_small() -> None:
+    case = draw(20, 3)
+    run = evolve(A=case.A, W=case.W, X0=case.X0, depth=[case.depth])
+    true = truth(*case.exact, case.depth)
+    assert true is not None and not faults(run, true)
+    off = replace(true, log_ratio=true.log_ratio + 1e-6, cos_min=0.123)
+    assert len(faults(run, off)) == 2
+
+
+@pytest.mark.parametrize("method", ["auto", "balls"])
+def test_T6_a_defective_attention_keeps_its_digits_at_depth_a_million(method: str) -> None:
+    """Rounding the squares of M costs their third root: -105318 with a claim of 1e-9, once."""
+    run = evolve(
+        A=BLOCK_OF_THREE, H=[[0.25]], X0=[[1], [3], [-2], [5]], depth=[10**6], method=method
+    )
+    assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(-105340.195558619, abs=1e-8)
+    assert run.method == "balls" and run.error[0] < 1e-13
+
+
+def test_T6_squaring_says_that_it_lost_the_digits_of_a_defective_attention() -> None:
+    run = evolve(
+        A=BLOCK_OF_THREE, H=[[0.25]], X0=[[1], [3], [-2], [5]], depth=[10**6], method="squaring"
+    )
+    assert run.error[0] > 1.0
+
+
+@pytest.mark.parametrize("depth", [400, 100_000])
+@pytest.mark.parametrize("method", ["auto", "balls", "plain", "layers", "blocks"])
+def test_T4b_a_token_that_loses_the_dominant_mode_keeps_its_direction(
+    depth: int, method: str
+) -> None:
+    """Tokens 1 and 2 point up, token 3 down: v is 0 where a causal token cannot see its mode."""
+    if depth > 400 and method not in ("auto", "balls"):
+        pytest.skip("too many layers to iterate in a test")
+    X0, W = np.array([[1.0], [3.0], [2.0]]), np.array([[-0.5]])
+    A = np.array(CAUSAL)
+    if method == "layers":
+        run = evolve_heads(X0=X0, attention=A, weights=W, depth=[depth])
+    elif method == "blocks":
+        apart = np.eye(4)
+        apart[:3, :3] = A
+        run = evolve(A=apart, W=W, X0=np.append(X0, [[1.0]], 0), depth=[depth], method="plain")
+    else:
+        run = evolve(A=A, W=W, X0=X0, depth=[depth], method=method)
+    found = run.metrics().iloc[0]
+    mean = 0.0 if method == "blocks" else -1 / 3
+    assert found["cos_min"] == pytest.approx(-1.0, abs=1e-9)
+    assert found["cos_mean"] == pytest.approx(mean, abs=1e-9)
+    assert run.cosine_error[0] < 1e-9
+
+
+@pytest.mark.parametrize("method", ["closed_form", "core"])
+def test_T4b_where_the_cosines_are_lost_the_claim_says_so(method: str) -> None:
+    """In the core, X_0 and what the layers add cancel where the state shrinks."""
+    W = ([[-0.5]], [[1.0]])
+    run = evolve(A=CAUSAL, W=W, X0=[[1], [3], [2]], depth=[400], method=method)
+    assert run.cosine_error[0] > 1.0
+    assert evolve(A=CAUSAL, W=W, X0=[[1], [3], [2]], depth=[400]).cosine_error[0] < 1e-9
+
+
+def test_T9_what_a_nilpotent_core_cancels_is_not_claimed() -> None:
+    """W = P Q with (Q P)^2 = 0: W is nilpotent, and HFC/LFC falls like 1/L or faster."""
+    rng = np.random.default_rng(3)
+    A = rng.dirichlet(np.ones(5), size=5)
+    W = (np.array([[1.0, -1.0], [2.0, -2.0], [1.0, 3.0]]), np.zeros((2, 3)))
+    W[1][:, 0] = (1.0, 1.0)
+    X0 = rng.standard_normal((5, 3))
+    auto = evolve(A=A, W=W, X0=X0, depth=[1000])
+    core = evolve(A=A, W=W, X0=X0, depth=[1000], method="core")
+    found, said = (r.metrics()["log_hfc_lfc"].item() for r in (auto, core))
+    assert auto.error[0] < 1e-8
+    assert abs(found - said) <= 10 * core.error[0]
+
+
+def test_a_batch_takes_balls_for_the_elements_that_need_them() -> None:
+    A = np.array([CAUSAL, [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.125, 0.5, 0.375]]])
+    run = evolve(A=A, H=[[-0.5]], X0=[[1.0], [3.0], [2.0]], depth=[0, 400, 1000])
+    table = run.metrics()
+    for k in range(2):
+        alone = evolve(A=A[k], H=[[-0.5]], X0=[[1.0], [3.0], [2.0]], depth=[0, 400, 1000])
+        rows = table[table["batch"] == k]
+        for name in ("log_hfc_lfc", "cos_min", "cos_mean"):
+            assert list(rows[name]) == pytest.approx(list(alone.metrics()[name]), abs=1e-10)
+    assert run.method == "balls" and max(run.error) < 1e-9 and max(run.cosine_error) < 1e-9
+
+
+def test_T11_4_a_mean_that_is_0_from_the_first_layer_on_is_0_at_every_depth() -> None:
+    """Zero-mean X_0 that a doubly stochastic A keeps: HFC/LFC is inf, and known to be."""
+    A = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
+    for X0 in ([[1], [-3], [2]], [[0.1], [-0.1], [0.0]]):
+        run = evolve(A=A, H=[[0.5]], X0=X0, depth=[0, 1, 64, 65, 10**5])
+        assert (run.metrics()["hfc_lfc"] == math.inf).all()
+        assert max(run.error) < 1e-8
+
+
+def test_T1d_sharp_attention_is_not_doubly_stochastic_because_its_sums_round_to_1() -> None:
+    run = evolve(A=[[1.0, 0.0], [1e-20, 1.0]], H=[[-0.5]], X0=[[1], [-1]], depth=[0, 10**6])
+    # Token 2 forgets what it was: both tokens end where token 1 is.
+    assert run.metrics()["log_hfc_lfc"].iloc[1] > 0
+    assert np.isfinite(run.metrics()["log_hfc_lfc"].iloc[1])
+
+
+def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    A, X0 = rng.dirichlet(np.ones(6), size=6), rng.standard_normal((6, 3))
+    for dtype in (torch.float32, torch.float64):
+        run = evolve(A=A, H=0.2 * np.eye(3), X0=X0, depth=[50], method="plain", dtype=dtype)
+        eps = torch.finfo(dtype).eps
+        assert eps < run.error[0] < 1e4 * eps

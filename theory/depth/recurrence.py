@@ -1,0 +1,236 @@
+"""X_L at any depth in balls, from the shortest recurrences that its parts obey (T1a, T4e, T6).
+
+A part of the state (HFC, the mean, one token) is q_L = left (kappa + A (x) W)^L X_0, kappa = 1 with
+the residual and 0 without. The matrices s_j = left A^j X_0 W^j obey a recurrence of least order,
+with polynomial chi: its roots are the products a h of exactly the modes that the part contains, as
+often as their Jordan blocks there are long. So
+    q_L = sum_j p_j s_j,   p(t) = (kappa + t)^L mod chi(t),
+holds for defective A and H as for any other, and a mode that the part lacks cannot come in: a token
+that loses the dominant mode keeps its digits at every depth.
+
+The order of the recurrence, and what is exactly 0, are decided modulo two primes of 61 bits; all
+numbers are balls, of as many bits as it takes.
+"""
+
+import random
+from functools import cached_property
+
+import flint
+
+from oversmoothing.theory.numbers.balls import at_precision
+
+# The first primes after pi 2^59 and e 2^59, far from every power of two: rows of binary64 attention
+# sum to fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
+PRIMES = (1_811_004_864_519_280_733, 1_566_982_787_806_226_803)
+FIRST_BITS = 192
+MAX_BITS = 2**16
+_GOOD_BITS = 64
+
+
+class Recurrence:
+    """q_L = left (kappa + A (x) W)^L X_0 [k, d] for left [k, n], A [n, n], W [d, d], X_0 [n, d]."""
+
+    def __init__(
+        self,
+        left: flint.fmpq_mat,
+        A: flint.fmpq_mat,
+        W: flint.fmpq_mat,
+        X0: flint.fmpq_mat,
+        residual: bool = True,
+    ) -> None:
+        self._matrices = (left, A, W, X0)
+        self._kappa = 1 if residual else 0
+        self._bits = FIRST_BITS
+        self._in_balls: dict[int, _InBalls] = {}
+        draw = random.Random(0)
+        self._mix = tuple(
+            flint.fmpq_mat([[draw.getrandbits(40) + 1 for _ in range(size)]])
+            for size in (left.nrows(), W.ncols())
+        )
+
+    @cached_property
+    def _modular(self) -> "_Modular":
+        """Modulo the first prime, after the second has confirmed the order and the nilpotency."""
+        first, second = (_Modular(self._matrices, self._mix, self._kappa, p) for p in PRIMES)
+        return max(first, second, key=lambda m: (m.order, -m.nilpotency))
+
+    @property
+    def order(self) -> int:
+        """How many modes the part contains, with the lengths of their Jordan blocks."""
+        return self._modular.order
+
+    def at(self, depth: int, good_bits: int = _GOOD_BITS) -> flint.arb_mat | None:
+        """q_L in balls whose radii are 2^-good_bits of its norm; exact zeros if it is 0.
+
+        None where MAX_BITS are too few.
+        """
+        modular = self._modular
+        if modular.is_zero(depth):
+            return flint.arb_mat(self._matrices[0].nrows(), self._matrices[2].ncols())
+        while True:
+            if self._bits not in self._in_balls:
+                self._in_balls = {
+                    self._bits: _InBalls(
+                        self._matrices,
+                        self._mix,
+                        self._kappa,
+                        modular.order,
+                        modular.nilpotency,
+                        self._bits,
+                    )
+                }
+            found = self._in_balls[self._bits].at(depth)
+            if found is not None and _accuracy(found, self._bits) >= good_bits:
+                return found
+            if self._bits >= MAX_BITS:
+                return None
+            self._bits *= 2
+
+
+def _accuracy(q: flint.arb_mat, bits: int) -> float:
+    """How many bits of the norm of q are known; -inf where q may be 0."""
+    with at_precision(bits):
+        size, radius = flint.arb(0), flint.arb(0)
+        for x in q.entries():
+            size = size.max(abs(x.mid()))
+            radius = radius.max(flint.arb(x.rad()))
+        if not (size > 2 * radius):
+            return float("-inf")
+        if radius == 0:
+            return float("inf")
+    with at_precision(64):
+        return float(((size / radius).log() / flint.arb(2).log()).lower())
+
+
+class _Modular:
+    """The order of the recurrence, and exact zeros, modulo a prime."""
+
+    def __init__(
+        self,
+        matrices: tuple[flint.fmpq_mat, ...],
+        mix: tuple[flint.fmpq_mat, ...],
+        kappa: int,
+        prime: int,
+    ) -> None:
+        left, A, W, X = (_modulo(M, prime) for M in matrices)
+        u, v = (_modulo(M, prime) for M in mix)
+        self._kappa, self._prime = kappa, prime
+        bound = A.nrows() * W.nrows()
+        self._parts = []
+        projected = []
+        for _ in range(2 * bound):
+            q = left * X
+            self._parts.append(q)
+            projected.append((u * q * v.transpose())[0, 0])
+            X = A * X * W
+        hankel = flint.nmod_mat(
+            bound, bound, [int(projected[i + j]) for i in range(bound) for j in range(bound)], prime
+        )
+        self.order = r = hankel.rank()
+        coefficients: list[int] = []
+        if r:
+            system = flint.nmod_mat(
+                r, r, [int(projected[i + j]) for i in range(r) for j in range(r)], prime
+            )
+            right = flint.nmod_mat(r, 1, [int(projected[r + i]) for i in range(r)], prime)
+            coefficients = [int(x) for x in system.solve(right).entries()]
+        # chi, monic, and how often (kappa + t) divides it: those modes are gone after so many
+        # layers.
+        chi = flint.nmod_poly([(-c) % prime for c in coefficients] + [1], prime)
+        root = flint.nmod_poly([kappa, 1], prime)
+        self.nilpotency = 0
+        while chi.degree() > 0:
+            quotient, rest = divmod(chi, root)
+            if rest:
+                break
+            chi = quotient
+            self.nilpotency += 1
+        self._lively = chi
+
+    def is_zero(self, depth: int) -> bool:
+        """Whether q_L = 0 modulo the prime."""
+        if self.order == 0:
+            return True
+        m = self.nilpotency
+        root = flint.nmod_poly([self._kappa, 1], self._prime)
+        if depth >= m:
+            if self._lively.degree() == 0:
+                return True
+            p = pow(root, depth - m, self._lively) * pow(root, m)
+        else:
+            p = pow(root, depth)
+        q = self._parts[0] * 0
+        for c, s in zip(p.coeffs(), self._parts, strict=False):
+            q += s * int(c)
+        return not any(int(x) for x in q.entries())
+
+
+def _modulo(M: flint.fmpq_mat, prime: int) -> flint.nmod_mat:
+    entries = [int(x.p) * pow(int(x.q), -1, prime) % prime for x in M.entries()]
+    return flint.nmod_mat(M.nrows(), M.ncols(), entries, prime)
+
+
+class _InBalls:
+    """The recurrence and its powers at a number of bits."""
+
+    def __init__(
+        self,
+        matrices: tuple[flint.fmpq_mat, ...],
+        mix: tuple[flint.fmpq_mat, ...],
+        kappa: int,
+        order: int,
+        nilpotency: int,
+        bits: int,
+    ) -> None:
+        self._bits, self._nilpotency = bits, nilpotency
+        with at_precision(bits):
+            left, A, W, X = (flint.arb_mat(M) for M in matrices)
+            u, v = flint.arb_mat(mix[0]), flint.arb_mat(mix[1]).transpose()
+            self._parts = []
+            projected = []
+            for _ in range(2 * order):
+                q = left * X
+                self._parts.append(q)
+                projected.append((u * q * v)[0, 0])
+                X = A * X * W
+            self._root = flint.arb_poly([kappa, 1])
+            self._chi = self._polynomial(projected, order)
+            self._squares = [self._root]
+
+    def _polynomial(self, s: list[flint.arb], r: int) -> flint.arb_poly | None:
+        """chi without its nilpotent factor, monic; None where the bits are too few to find it."""
+        system = flint.arb_mat([[s[i + j] for j in range(r)] for i in range(r)])
+        right = flint.arb_mat([[s[r + i]] for i in range(r)])
+        try:
+            found = system.solve(right).entries()
+        except ZeroDivisionError:
+            return None
+        chi = flint.arb_poly([-c for c in found] + [1])
+        for _ in range(self._nilpotency):
+            chi = divmod(chi, self._root)[0]
+        return chi
+
+    def at(self, depth: int) -> flint.arb_mat | None:
+        if self._chi is None:
+            return None
+        with at_precision(self._bits):
+            m = self._nilpotency
+            p = self._root ** min(depth, m)
+            if depth > m:
+                p *= self._power(depth - m)
+            total = self._parts[0] * 0
+            for c, s in zip(p.coeffs(), self._parts, strict=False):
+                total += s * c
+            return total
+
+    def _power(self, depth: int) -> flint.arb_poly:
+        """(kappa + t)^depth mod chi."""
+        assert self._chi is not None
+        p = flint.arb_poly([1])
+        for k in range(depth.bit_length()):
+            if k == len(self._squares):
+                last = self._squares[-1]
+                self._squares.append((last * last) % self._chi)
+            if depth >> k & 1:
+                p = (p * self._squares[k]) % self._chi
+        return p
