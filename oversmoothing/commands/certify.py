@@ -46,5 +46,7 @@ def certify(
     print(f"checked: {found.checked}")
     for missing in found.left_out:
         print(f"not in the certificate: {missing}")
+    for missing in found.unconfirmed:
+        print(f"not in the certificate, for the checker cannot confirm it: {missing}")
     if report is not None:
         print(f"wrote {report}")

@@ -42,8 +42,8 @@ from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from tests.forgeries.forging import refused
 from tests.support.float_cases import floating_attention
-from tests.support.forging import refused
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**32 - 1), st.integers(-200, 200))

@@ -34,7 +34,7 @@ from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
-from tests.support.forging import refused
+from tests.forgeries.forging import refused
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.standard_normal((7, 7))

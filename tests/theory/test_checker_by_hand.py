@@ -24,7 +24,7 @@ from oversmoothing.theory.checker.ties import check_tie
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.rational import from_flint, to_flint
-from tests.support.forging import refused
+from tests.forgeries.forging import refused
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]

@@ -38,8 +38,8 @@ class Certificate:
     """A certificate that the checker has accepted.
 
     body: the file, as a JSON object. reason, method: how the verdict was reached; checked: what the
-    checker found. left_out: what is not in the file and why, a sentence each. None of these words
-    is part of the file.
+    checker found. left_out: what could not be claimed and why; unconfirmed: what could, but the
+    checker could not confirm it, a sentence each. None of these words is part of the file.
     """
 
     body: dict[str, Any]
@@ -47,6 +47,7 @@ class Certificate:
     method: str
     checked: str
     left_out: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
 
 
 def certify(case: Case, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def make_certificate(case: Case, eps: Fraction = DEFAULT_EPS) -> Certificate:
                 parts.append({"genericity": content.claim})
         parts += claims_of_start(case, found.verdict, "genericity" in parts[-1], eps)
     body, checked, dropped = _confirmed(_input(case), parts)
-    return Certificate(body, found.reason, found.method, checked, (*left_out, *dropped))
+    return Certificate(body, found.reason, found.method, checked, tuple(left_out), tuple(dropped))
 
 
 def _confirmed(
@@ -94,6 +95,9 @@ def _confirmed(
     assert accepted, words
     dropped = []
     for part in parts:
+        if not _stands(part, claim):
+            dropped.append(f"{' and '.join(part)}: it stands on what is not confirmed")
+            continue
         further = _file(given, {**claim, **part})
         accepted, answer = _checked(further)
         if accepted:
@@ -101,6 +105,13 @@ def _confirmed(
         else:
             dropped.append(f"{' and '.join(part)}: {answer}")
     return body, words, dropped
+
+
+def _stands(part: dict[str, Any], claim: dict[str, Any]) -> bool:
+    """Whether a claim holds what this part of one may only stand with."""
+    if part.keys() & {"genericity", "jordan_consensus"}:
+        return bool(claim["verdict"] != Outcome.UNDECIDED)
+    return "depth" not in part or claim.get("verdict_x0") == Outcome.SMOOTHING
 
 
 def _checked(body: dict[str, Any]) -> tuple[bool, str]:

@@ -1,11 +1,13 @@
 """The depth from which HFC/LFC stays below eps, by powers of the operator."""
 
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import flint
 
 from oversmoothing.theory.checker.containment import to_fmpq
+from oversmoothing.theory.checker.discs import discs
 from oversmoothing.theory.checker.operators import stationary
 from oversmoothing.theory.checker.reading import Check, Matrix
 from oversmoothing.theory.checker.spectra import exact
@@ -18,12 +20,12 @@ SQUARINGS = 16
 
 
 def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> Check:
-    """HFC/LFC <= eps at every L >= depth, by powers of the operator in place of eigenvectors.
+    """HFC/LFC <= eps at every L >= depth, by powers of the operator in place of its spectrum.
 
     |z^T c_L| = |1 + h|^L |z^T c_0| for a left eigenvector z = e^T g(H), g = charpoly / (x - h).
-    With S the quotient's operator over |1 + h|, in orthonormal coordinates, ||S^(L+m) y_0|| is at
-    most ||S^m|| ||S^L y_0||; the norms of S, S^2, S^4 ... bound the first factor for m below 2^i,
-    and for every m where one of them is below 1. So a stretch of layers is covered at once.
+    With S the quotient's operator over |1 + h|, ||S^(L+m) y_0|| is at most ||S^m|| ||S^L y_0||; the
+    norms of S, S^2, S^4 ... bound the first factor for m below 2^i, and for every m where one of
+    them is below 1. So a stretch of layers is covered at once.
     """
     weights = stationary(A)
     if len(weights) != 1:
@@ -32,135 +34,145 @@ def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> C
         return Check(True, f"HFC = 0 at every depth, so HFC/LFC <= {eps} from {depth} on")
     bits = 512 + 8 * depth.bit_length()
     with flint.ctx.workprec(bits):
-        course = _Course(A, H, X, weights[0])
-        if course.growth is None:
+        start = exact(X).transpose() * flint.fmpq_mat(len(A), 1, weights[0])
+        growth, weight = _consensus_growth(H, start)
+        if growth is None:
             words = "no left eigenvector of H was found that X_0 contains"
             return Check(False, words, beyond=True)
-        last = course.contraction()
-        if last is None:
+        course = _Course(A, H, X, weights[0], growth)
+        views = [view for view in (course.quotient, course.adapted(bits)) if view.contracts]
+        if not views:
             words = "no power of the quotient block is seen to be smaller than consensus"
             return Check(False, words, beyond=True)
-        # T1e: HFC/LFC <= eps where t <= eps / (1 + k eps).
-        bound = ball_of(eps)
-        target = bound / (1 + course.k * bound)
+        # T1e: HFC/LFC <= eps where ||HFC|| / (sqrt n ||c||) <= eps / (1 + k eps).
+        bound = flint.arb(to_fmpq(eps))
+        target = bound / (1 + course.k * bound) * flint.arb(len(A)).sqrt() * weight
         layer = depth
         for _ in range(STEPS):
-            size = course.upper_ratio(layer)
-            if size * course.excess(last) <= target:
+            covered = max(view.covered(layer, target) for view in views)
+            if covered == inf:
                 return Check(True, f"HFC/LFC <= {eps} at every depth from {depth} on")
-            reach = 0
-            while reach < last and size * course.excess(reach + 1) <= target:
-                reach += 1
-            if reach == 0 and not size <= target and not course.is_below(layer, bound):
+            hfc, lfc = (0, 1) if covered else course.squares(layer)
+            if not hfc <= bound * bound * lfc:
                 words = f"HFC/LFC <= {eps} does not hold at layer {layer}, past {depth}"
-                return Check(False, words, beyond=not course.is_above(layer, bound))
-            layer += 2**reach
+                return Check(False, words, beyond=not hfc > bound * bound * lfc)
+            layer += max(1, int(covered))
     words = "the depth could not be confirmed within the layers checked"
     return Check(False, words, beyond=True)
 
 
-def ball_of(x: Fraction) -> Any:
-    return flint.arb(to_fmpq(x))
+class _View:
+    """S^L y in some coordinates, of which HFC is at most `factor` times as large."""
+
+    def __init__(self, S: Any, y: Any, factor: Any) -> None:
+        self._powers, self._y, self._factor = [S], y, factor
+        # Bounds of ||S^m|| for m < 2^i, the last for every m if a norm below 1 was found.
+        self._excess = [flint.arb(1)]
+        self.contracts = self._contraction()
+
+    def _contraction(self) -> bool:
+        for i in range(DOUBLINGS):
+            size = two_norm(self._power(i))
+            if not size.is_finite() or size < 1:
+                return bool(size < 1)
+            self._excess.append((self._excess[-1] * size.max(flint.arb(1))).upper())
+        return False
+
+    def covered(self, layer: int, target: Any) -> float:
+        """How many layers from this one on are seen to have HFC <= target: a power of 2, 0, inf."""
+        size = self._factor * norm(self.at(layer).entries())
+        if size * self._excess[-1] <= target:
+            return inf
+        reach = [i for i, excess in enumerate(self._excess) if size * excess <= target]
+        return 2 ** max(reach) if reach else 0
+
+    def at(self, layer: int) -> Any:
+        """S^layer y."""
+        found = self._y
+        for i in range(layer.bit_length()):
+            if layer >> i & 1:
+                found = self._power(i) * found
+        return found
+
+    def _power(self, i: int) -> Any:
+        while len(self._powers) <= i:
+            self._powers.append(self._powers[-1] * self._powers[-1])
+        return self._powers[i]
 
 
 class _Course:
-    """The layers of one start in balls, over the growth of consensus: powers of two kept.
+    """The layers of one start in balls, over the growth |1 + h| of consensus. k: of T1e."""
 
-    growth: |1 + h| of the consensus mode, None where none was found. k: of T1e.
-    """
-
-    def __init__(self, A: Matrix, H: Matrix, X: Matrix, weights: list[Any]) -> None:
+    def __init__(self, A: Matrix, H: Matrix, X: Matrix, weights: list[Any], growth: Any) -> None:
         n, d = len(A), len(H)
-        self._n = n
-        dense, start = flint.arb_mat(exact(A)), flint.arb_mat(exact(X))
+        self._n, self._d, self._over = n, d, flint.acb(1 / growth)
         # Q [n, n-1]: orthonormal, its columns orthogonal to 1 (Helmert's).
         entries = [[(j >= i) - (j + 1) * (j + 1 == i) for j in range(n - 1)] for i in range(n)]
         lengths = [flint.arb((j + 1) * (j + 2)).sqrt() for j in range(n - 1)]
-        Q = flint.arb_mat(
-            [[x / length for x, length in zip(row, lengths, strict=True)] for row in entries]
-        )
-        pi = flint.arb_mat(1, n, weights)
-        self._shift = pi * Q
+        Q = flint.acb_mat([[x / y for x, y in zip(row, lengths, strict=True)] for row in entries])
+        self._B = Q.transpose() * flint.acb_mat(exact(A)) * Q
+        self._H = flint.acb_mat(exact(H))
+        self._Y = Q.transpose() * flint.acb_mat(exact(X))
+        pi = flint.fmpq_mat(1, n, weights)
+        self._shift = flint.acb_mat(pi) * Q
         spread = sum(((x - flint.fmpq(1, n)) ** 2 for x in weights), flint.fmpq(0))
         self.k = flint.arb(n * spread).sqrt()
-        c = (exact(X).transpose() * flint.fmpq_mat(n, 1, weights)).entries()
-        self.growth, self._weight = _consensus_growth(H, flint.fmpq_mat(d, 1, c))
-        if self.growth is None:
-            return
-        B = (Q.transpose() * dense * Q).tolist()
-        value = flint.arb_mat(exact(H)).tolist()
-        one = 1 / self.growth
-        block = [
+        self.quotient = self._view(self._B, self._H, self._Y, flint.arb(1))
+        start = flint.acb_mat((pi * exact(X)).transpose())
+        one = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
+        self._consensus = _View((one + self._H) * self._over, start, flint.arb(1))
+
+    def adapted(self, bits: int) -> _View:
+        """In coordinates in which both matrices are nearly diagonal, where such are found.
+
+        There a matrix that is far from normal shows how fast its powers shrink.
+        """
+        found = [discs(M, bits) for M in (self._B, self._H)]
+        if found[0] is None or found[1] is None:
+            return self.quotient
+        bases, matrices, factor = [], [], flint.arb(1)
+        for each in found:
+            assert each is not None
+            # Right eigenvectors of length 1, as columns: the smallest condition number but for n.
+            inverse = each.U.inv()
+            lengths = [norm(column).mid() for column in inverse.transpose().tolist()]
+            stretch, shrink = _diagonal(lengths), _diagonal([1 / x for x in lengths])
+            bases.append(stretch * each.U)
+            matrices.append(stretch * flint.acb_mat(each.similar) * shrink)
+            factor *= two_norm(inverse * shrink)
+        start = bases[0] * self._Y * bases[1].transpose()
+        return self._view(matrices[0], matrices[1], start, factor)
+
+    def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> _View:
+        """I + B (x) H on the rows of Y, over the growth."""
+        b, h = B.tolist(), H.tolist()
+        k, d = len(b), len(h)
+        rows = [
             [
-                (B[i][j] * value[p][q] + (i == j and p == q)) * one
-                for j in range(n - 1)
+                (b[i][j] * h[p][q] + (i == j and p == q)) * self._over
+                for j in range(k)
                 for q in range(d)
             ]
-            for i in range(n - 1)
+            for i in range(k)
             for p in range(d)
         ]
-        consensus = [
-            [(x + (p == q)) * one for q, x in enumerate(row)] for p, row in enumerate(value)
-        ]
-        self._y = flint.arb_mat((n - 1) * d, 1, (Q.transpose() * start).entries())
-        self._c = flint.arb_mat(d, 1, [flint.arb(x) for x in c])
-        self._blocks, self._consensus = [flint.arb_mat(block)], [flint.arb_mat(consensus)]
-        self._norms: list[Any] = []
-        self._excess = [flint.arb(1)]
+        return _View(flint.acb_mat(rows), flint.acb_mat(k * d, 1, Y.entries()), factor)
 
-    def contraction(self) -> int | None:
-        """The least i with ||S^(2^i)|| < 1, None where none was found."""
-        for i in range(DOUBLINGS):
-            size = two_norm(self._power(self._blocks, i))
-            if not size.is_finite():
-                return None
-            self._norms.append(size)
-            if size < 1:
-                return i
-            self._excess.append((self._excess[-1] * size.max(flint.arb(1))).upper())
-        return None
-
-    def excess(self, i: int) -> Any:
-        """A bound of ||S^m|| for m < 2^i, and for every m where i is that of `contraction`."""
-        return self._excess[i]
-
-    def upper_ratio(self, layer: int) -> Any:
-        """A bound of ||HFC_L|| / (sqrt n ||c_L||)."""
-        y = self._applied(self._blocks, layer, self._y)
-        return norm(y.entries()) / (flint.arb(self._n).sqrt() * self._weight)
-
-    def is_below(self, layer: int, bound: Any) -> bool:
-        """Whether HFC/LFC <= bound is seen at this layer."""
-        hfc, lfc = self._squares(layer)
-        return bool(hfc <= bound * bound * lfc)
-
-    def is_above(self, layer: int, bound: Any) -> bool:
-        """Whether HFC/LFC > bound is seen at this layer."""
-        hfc, lfc = self._squares(layer)
-        return bool(hfc > bound * bound * lfc)
-
-    def _squares(self, layer: int) -> tuple[Any, Any]:
+    def squares(self, layer: int) -> tuple[Any, Any]:
         """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""
-        y = self._applied(self._blocks, layer, self._y)
-        c = self._applied(self._consensus, layer, self._c).entries()
-        table = flint.arb_mat(self._n - 1, len(c), y.entries())
-        mean = [x - s for x, s in zip(c, (self._shift * table).entries(), strict=True)]
-        return (
-            sum((x * x for x in y.entries()), flint.arb(0)),
-            self._n * sum((x * x for x in mean), flint.arb(0)),
-        )
+        y, c = self.quotient.at(layer), self._consensus.at(layer).entries()
+        shift = self._shift * flint.acb_mat(self._n - 1, self._d, y.entries())
+        mean = [x - s for x, s in zip(c, shift.entries(), strict=True)]
+        return _squared(y.entries()), self._n * _squared(mean)
 
-    def _applied(self, powers: list[Any], exponent: int, vector: Any) -> Any:
-        for i in range(exponent.bit_length()):
-            if exponent >> i & 1:
-                vector = self._power(powers, i) * vector
-        return vector
 
-    @staticmethod
-    def _power(powers: list[Any], i: int) -> Any:
-        while len(powers) <= i:
-            powers.append(powers[-1] * powers[-1])
-        return powers[i]
+def _diagonal(values: list[Any]) -> Any:
+    k = len(values)
+    return flint.acb_mat(k, k, [x * (i == j) for i, x in enumerate(values) for j in range(k)])
+
+
+def _squared(entries: list[Any]) -> Any:
+    return sum((x.real * x.real + x.imag * x.imag for x in entries), flint.arb(0))
 
 
 def norm(entries: list[Any]) -> Any:
@@ -169,10 +181,10 @@ def norm(entries: list[Any]) -> Any:
 
 
 def two_norm(M: Any) -> Any:
-    """(trace (M^T M)^m)^(1 / 2m) >= ||M||_2, m a power of 2, from above."""
-    power = M.transpose() * M
-    if power.nrows() == 1:
-        return power[0, 0].abs_upper().sqrt().upper()
+    """(trace (M* M)^m)^(1 / 2m) >= ||M||_2, m a power of 2, from above."""
+    if M.nrows() == 1:
+        return M[0, 0].abs_upper()
+    power = M.conjugate().transpose() * M
     for _ in range(SQUARINGS):
         power = power * power
     trace = power.trace().abs_upper()

@@ -34,7 +34,7 @@ def discs(M: Any, bits: int) -> Discs | None:
                 R = np.array([[complex(x.mid()) for x in row] for row in similar])
                 gap = np.diag(R)[:, None] - np.diag(R)[None, :]
                 step = np.zeros_like(R)
-                np.divide(R, gap, out=step, where=np.abs(gap) > 4 * np.abs(R))
+                np.divide(R, gap, out=step, where=np.abs(gap) / 4 > np.abs(R))
                 U = (U + _matrix(step) * U).mid()
                 similar = _similar(U, M)
             return _merged(U, similar)

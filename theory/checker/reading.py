@@ -20,8 +20,9 @@ SCHEMA_VERSION = 2
 KIND = "oversmoothing certificate"
 # Up to this d the H of a head is written out.
 DENSE_SIZE = 40
-# Bounds on a file: characters, levels of nesting, digits of a number.
-LENGTH, DEPTH, DIGITS = 2**26, 8, 20_000
+# Bounds on a file: characters, levels of nesting, digits of a number in a text and of a bare one
+# (Python writes none of more than 4,300).
+LENGTH, DEPTH, DIGITS, BARE_DIGITS = 2**26, 8, 20_000, 4000
 # A text without an end reaches to that of the file: every character is looked at once.
 _BRACKET_OR_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
 _RATIO = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:/([1-9][0-9]*))?")
@@ -98,9 +99,9 @@ def _no_number(text: str) -> Any:
 
 
 def _integer(text: str) -> int:
-    if len(text) > DIGITS:
-        raise NotACertificate(f"an integer of more than {DIGITS} digits")
-    return int(flint.fmpz(text))
+    if len(text) > BARE_DIGITS:
+        raise NotACertificate(f"an integer of more than {BARE_DIGITS} digits")
+    return int(text)
 
 
 def shown(value: object) -> str:

@@ -1,0 +1,1 @@
+"""Certificates forged in every part are refused, honest ones are accepted."""

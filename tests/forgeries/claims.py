@@ -1,0 +1,316 @@
+"""Kinds of forgery: words, counts, depths and inputs that are others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from tests.forgeries.forging import copied, sealed
+from tests.forgeries.kinds import MATRICES, WORDS, Body, Forgery, at, replaced
+
+# ------------------------------------------------------------------------------ words and counts
+
+
+def words() -> Iterator[tuple[str, Forgery]]:
+    for field in ("verdict", "verdict_x0"):
+        for word in WORDS:
+            yield f"claim.{field} is {word}", another_word(field, word)
+        for name, change in (
+            ("in small letters", str.lower),
+            ("with a space", lambda word: word + " "),
+            ("in part", lambda word: word[:2]),
+            ("with a word after it", lambda word: word + " exactly"),
+        ):
+            yield f"claim.{field} {name}", changed(("claim", field), change)
+    for mode in ("consensus", "quotient", "both", "Consensus"):
+        yield f"genericity.mode is {mode}", another_mode(mode)
+        yield f"a claim of genericity for {mode} where there is none", lifted_genericity(mode)
+    for field in ("jordan_consensus", "jordan_quotient"):
+        for name, change in (
+            ("one more", lambda size: size + 1),
+            ("one less", lambda size: size - 1),
+            ("7", lambda size: 7),
+            ("negative", lambda size: -size),
+            ("a float", float),
+            ("a text", str),
+        ):
+            yield f"claim.{field} is {name}", changed(("claim", field), change)
+        yield f"claim.{field} is endless", endless(field)
+        yield f"claim.{field} alone", alone(field)
+    yield (
+        "Jordan blocks where there is no tie",
+        with_claims(lambda claim: claim["verdict"] != "TIE", jordan_consensus=1, jordan_quotient=1),
+    )
+    yield (
+        "Jordan blocks 5 and 5 at a tie",
+        with_claims(lambda claim: claim["verdict"] == "TIE", jordan_consensus=5, jordan_quotient=5),
+    )
+
+
+def another_word(field: str, word: str) -> Forgery:
+    """UNDECIDED is no lie about a verdict, so it is given radii that are none."""
+
+    def forgery(body: Body) -> str | None:
+        claim = body["claim"]
+        if field not in claim or claim[field] == word or claim["verdict"] == "UNDECIDED":
+            return None
+        copy = copied(body)
+        copy["claim"][field] = word
+        if (field, word) == ("verdict", "UNDECIDED"):
+            copy["claim"]["rho_consensus"] = [(-3.0).hex(), (-2.0).hex()]
+        return sealed(copy)
+
+    return forgery
+
+
+def changed(path: tuple[str, ...], change: Any) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        found = at(body, path)
+        return None if found is None else replaced(body, path, change(found))
+
+    return forgery
+
+
+def another_mode(mode: str) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        found = at(body, ("claim", "genericity", "mode"))
+        if found in (None, mode):
+            return None
+        return replaced(body, ("claim", "genericity", "mode"), mode)
+
+    return forgery
+
+
+def lifted_genericity(mode: str) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        if "genericity" in body["claim"]:
+            return None
+        content = {"mode": mode, "coefficient": [(0.001).hex(), (0.002).hex()]}
+        return replaced(body, ("claim", "genericity"), content)
+
+    return forgery
+
+
+def endless(field: str) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        if field not in body["claim"]:
+            return None
+        return replaced(body, ("claim", field), 777_777_777).replace("777777777", "7" * 5000)
+
+    return forgery
+
+
+def alone(field: str) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        copy = copied(body)
+        return None if copy["claim"].pop(field, None) is None else sealed(copy)
+
+    return forgery
+
+
+def with_claims(applies: Any, **claims: Any) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        copy = copied(body)
+        copy["claim"] |= claims
+        return sealed(copy) if applies(body["claim"]) else None
+
+    return forgery
+
+
+# ----------------------------------------------------------------------------------------- depths
+
+
+def depths() -> Iterator[tuple[str, Forgery]]:
+    for name, change in (
+        ("0", lambda depth: 0),
+        ("a tenth", lambda depth: depth // 10),
+        ("half", lambda depth: depth // 2),
+        ("negative", lambda depth: -depth),
+        ("a float", float),
+        ("a text", str),
+        ("a power of ten as a float", lambda depth: 1e18),
+        ("a truth value", lambda depth: True),
+        ("in a list", lambda depth: [depth]),
+    ):
+        yield f"claim.depth is {name}", changed(("claim", "depth"), change)
+    for eps in (
+        "1/1000000000", "0", "-1/1000", "0.001", "1e-3", "2/2000", "1/0", "1/-1000", "+1/1000",
+        " 1/1000", "1/1000 ", "1_0/1000", "nan", "inf", "", "1/1000/1", "\u0661/1000",
+        "1" * 20_001, "1e-999999999999",
+    ):  # fmt: skip
+        yield f"claim.eps is {eps[:12]!r}", changed(("claim", "eps"), lambda old, eps=eps: eps)
+    yield "claim.depth is endless", endless("depth")
+    for field in ("eps", "depth"):
+        yield f"claim.{field} alone", alone(field)
+    yield (
+        "a depth where there is none",
+        with_claims(lambda claim: "depth" not in claim, eps="1/1000", depth=10**6),
+    )
+    yield "a depth and SMOOTHING where there is none", with_claims(
+        lambda claim: claim.get("verdict_x0", "SMOOTHING") != "SMOOTHING",
+        eps="1/1000", depth=10**6, verdict_x0="SMOOTHING",
+    )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------- inputs
+
+ENTRIES: dict[str, Any] = {
+    "a number": 1, "a float": 0.5, "null": None, "true": True, "a list": ["1"], "empty": "",
+    "a decimal": "0.5", "a power of ten": "1e-3", "an endless power": "1e999999999999",
+    "spaced": " 1/2", "signed": "+1/2", "thrice divided": "1/2/3", "underscored": "1_0",
+    "nan": "nan", "inf": "inf", "Infinity": "Infinity", "divided by zero": "1/0",
+    "not in lowest terms": "2/4", "of a leading zero": "01", "of minus zero": "-0",
+    "other digits": "\u0661", "endless": "1" * 20_001, "hexadecimal beyond": "0x1p5000",
+    "hexadecimal endless": "0x1." + "0" * 5000 + "p+0", "hexadecimal in capitals": "0X1.8P+0",
+    "hexadecimal shortened": "0x1p+0", "hexadecimal rounded": "0x1.00000000000001p+0",
+}  # fmt: skip
+
+
+def inputs() -> Iterator[tuple[str, Forgery]]:
+    for matrix in MATRICES:
+        for name, entry in ENTRIES.items():
+            yield f"an entry of {matrix} {name}", with_entry(matrix, entry)
+        for name, change in (
+            ("without a row", lambda rows: rows[:-1]),
+            ("without a column", lambda rows: [row[:-1] for row in rows]),
+            ("ragged", lambda rows: [rows[0] + rows[0][:1], *rows[1:]] if len(rows) > 1 else [[]]),
+            ("with a row more", lambda rows: [*rows, rows[0]]),
+            ("of depth three", lambda rows: [rows]),
+            ("flat", lambda rows: rows[0]),
+            ("with an object for a row", lambda rows: [{"0": rows[0]}, *rows[1:]]),
+            ("with a text for a row", lambda rows: ["11", *rows[1:]]),
+        ):
+            yield f"{matrix} {name}", changed(("input", matrix), change)
+        yield f"{matrix} left out", without_matrix(matrix)
+    yield (
+        "numbers of another kind",
+        changed(
+            ("input", "numbers"), lambda kind: {"fractions": "binary64"}.get(kind, "fractions")
+        ),
+    )
+    yield "A with a negative entry", other_attention([["3/2", "-1/2"], ["1/4", "3/4"]])
+    yield "A with rows that sum to more", other_attention([["3/4", "1/2"], ["1/4", "3/4"]])
+    yield "another A", other_attention([["1/8", "7/8"], ["3/8", "5/8"]])
+    yield "the identity for A", other_attention([["1", "0"], ["0", "1"]])
+    yield "A masked", with_entry("A", "-inf")
+    yield "H masked", with_entry("H", "-inf")
+    yield "X0 masked", with_entry("X0", "-inf")
+    yield (
+        "logits masked whole",
+        changed(("input", "logits"), lambda rows: [["-inf"] * len(rows), *rows[1:]]),
+    )
+    yield "A and logits", both("A", "logits")
+    yield "H and a factor", both("H", "W_V")
+    yield "another H", where("rho_consensus", changed(("input", "H"), shifted))
+    yield "another factor", where("genericity", changed(("input", "W_V"), scaled))
+    yield "X0 of zeros", where("genericity", changed(("input", "X0"), zeros))
+    yield "X0 at consensus", where("depth", changed(("input", "X0"), flat))
+
+
+def with_entry(matrix: str, entry: Any) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        rows = at(body, ("input", matrix))
+        if rows is None:
+            return None
+        return replaced(body, ("input", matrix), [[entry, *rows[0][1:]], *rows[1:]])
+
+    return forgery
+
+
+def without_matrix(matrix: str) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        copy = copied(body)
+        return None if copy["input"].pop(matrix, None) is None else sealed(copy)
+
+    return forgery
+
+
+def other_attention(rows: Any) -> Forgery:
+    """For a case of two tokens in fractions whose A says something else."""
+
+    def forgery(body: Body) -> str | None:
+        found = at(body, ("input", "A"))
+        plain = found is not None and len(found) == 2 and body["input"]["numbers"] == "fractions"
+        if not plain or found == rows or body["claim"]["verdict"] == "TIE":
+            return None
+        return replaced(body, ("input", "A"), rows)
+
+    return forgery
+
+
+def both(first: str, second: str) -> Forgery:
+    def forgery(body: Body) -> str | None:
+        found = at(body, ("input", first))
+        return None if found is None else replaced(body, ("input", second), found)
+
+    return forgery
+
+
+def scaled(rows: list[list[str]]) -> list[list[str]]:
+    """Eleven times the matrix."""
+    if "x" in rows[0][0]:
+        return [[(11 * float.fromhex(x)).hex() for x in row] for row in rows]
+    return [[str(11 * Fraction(x)) for x in row] for row in rows]
+
+
+def shifted(rows: list[list[str]]) -> list[list[str]]:
+    """11 H + 3 I: other radii."""
+    found = scaled(rows)
+    for i, row in enumerate(found):
+        binary = "x" in row[i]
+        row[i] = (float.fromhex(row[i]) + 3).hex() if binary else str(Fraction(row[i]) + 3)
+    return found
+
+
+def zeros(rows: list[list[str]]) -> list[list[str]]:
+    zero = "0x0.0p+0" if "x" in rows[0][0] else "0"
+    return [[zero] * len(row) for row in rows]
+
+
+def flat(rows: list[list[str]]) -> list[list[str]]:
+    return [rows[0]] * len(rows)
+
+
+def where(claimed: str, forgery: Forgery) -> Forgery:
+    """Only of a certificate that makes such a claim."""
+    return lambda body: forgery(body) if claimed in body["claim"] else None
+
+
+# ------------------------------------------------------------------------------------- the file
+
+OTHER_FILES: dict[str, Any] = {
+    "cut short": lambda text: text[:-2],
+    "empty": lambda text: "",
+    "with an end": lambda text: text + " x",
+    "twice": lambda text: text + text,
+    "in a list": lambda text: f"[{text}]",
+    "with a mark before it": lambda text: "\ufeff" + text,
+    "in single quotes": lambda text: text.replace('"', "'"),
+    "with NaN": lambda text: text.replace("2,", "NaN,", 1),
+    "with Infinity": lambda text: text.replace("2,", "Infinity,", 1),
+    "with a comment": lambda text: "// true\n" + text,
+    "of schema version 1": lambda text: text.replace('"schema_version": 2', '"schema_version": 1'),
+    "of schema version 3": lambda text: text.replace('"schema_version": 2', '"schema_version": 3'),
+    "of schema version 2.0": lambda text: text.replace('version": 2', 'version": 2.0'),
+    'of schema version "2"': lambda text: text.replace('version": 2', 'version": "2"'),
+    "of an endless schema version": lambda text: text.replace('": 2', '": ' + "2" * 30_000),
+    "of another kind": lambda text: text.replace("oversmoothing certificate", "certificate"),
+    "nested without end": lambda text: "[" * 10**5 + text,
+    "nested in claims": lambda text: text.replace('"claim": {', '"claim": {"a":' * 500 + "{"),
+    "with a text without end": lambda text: text.replace("}", '"', 1),
+    "with another digest": lambda text: text[:-4] + ("00" if text[-4:-2] != "00" else "11") + '"}',
+    "with its digest in capitals": lambda text: text[:-66] + text[-66:-2].upper() + '"}',
+    "without its digest": lambda text: json.dumps(
+        {k: v for k, v in json.loads(text).items() if k != "digest"}
+    ),
+    "with a digest of nothing": lambda text: json.dumps(json.loads(text) | {"digest": ""}),
+    "with null for a digest": lambda text: json.dumps(json.loads(text) | {"digest": None}),
+    "with two digests": lambda text: text[:-1] + ', "digest": ""}',
+}
+
+
+def files() -> Iterator[tuple[str, Forgery]]:
+    for name, change in OTHER_FILES.items():
+        yield f"a file {name}", lambda body, change=change: change(json.dumps(body))
