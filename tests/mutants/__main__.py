@@ -45,8 +45,9 @@ _MODULES = {
     "theory/spectra": """spectrum algebraic radii""",
     "theory/layer": """entries perron quotient""",
     "theory/certificates": """ball_spectra certificate certified_radii enclosure genericity rounding
-    softmax stages certified_verdict""",
-    "theory/checker": """check depth discs generic operators reading spectra start ties""",
+    softmax stages certified_verdict start_claims""",
+    "theory/checker": """check containment depth discs generic krylov moduli operators reading
+    schema spectra start ties""",
 }
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
@@ -56,6 +57,7 @@ _TESTS = {
     checker_by_hand closed_form_by_hand dominance_complex dominance_real edge_cases
     enclosure_bounds golden intervals_of_radii limits limits_of_terms outcome rates rates_by_hand
     start_by_hand verdict_branches""",
+    "tests/forgeries": """forgeries""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }
 TESTS = [f"{folder}/test_{name}.py" for folder, names in _TESTS.items() for name in names.split()]
