@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
-from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_atomically
+from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 from oversmoothing.theory.support.provenance import provenance
 
 if TYPE_CHECKING:
@@ -230,10 +230,9 @@ class Report:
             "csv": self.table.to_csv(index=False),
             "png": picture.getvalue(),
         }
-        return {
-            kind: write_atomically(place / f"report.{kind}", content)
-            for kind, content in contents.items()
-        }
+        paths = {kind: place / f"report.{kind}" for kind in contents}
+        write_together({paths[kind]: content for kind, content in contents.items()})
+        return paths
 
     def _page(self, picture: bytes) -> str:
         """HTML with the verdict, the table, the picture and the conventions."""

@@ -45,7 +45,7 @@ def ladder(
     from oversmoothing.experiments.ladder.split import split_inputs
     from oversmoothing.experiments.models.named import within
     from oversmoothing.experiments.models.sources import open_model
-    from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+    from oversmoothing.theory.support.files import output_folder, to_json, write_together
     from oversmoothing.theory.support.provenance import provenance
 
     source = within(model, data_dir)
@@ -78,9 +78,13 @@ def ladder(
         "held_out_from": held_out_from,
         "provenance": provenance(),
     }
-    write_atomically(folder / "ladder.json", to_json(found))
-    write_atomically(folder / "ladder.csv", result.to_frame().to_csv(index=False))
-    write_atomically(folder / "ladder_layers.csv", result.by_layer().to_csv())
+    write_together(
+        {
+            folder / "ladder.json": to_json(found),
+            folder / "ladder.csv": result.to_frame().to_csv(index=False),
+            folder / "ladder_layers.csv": result.by_layer().to_csv(),
+        }
+    )
     if as_json:
         print(to_json(found), end="")
     else:

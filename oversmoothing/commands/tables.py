@@ -49,10 +49,14 @@ def write_run(
 ) -> None:
     """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words."""
     from oversmoothing.simulations.against_theory.simulate import short_table
-    from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.theory.support.files import to_json, write_together
     from oversmoothing.theory.support.provenance import provenance
 
-    csv = write_atomically(stem.with_suffix(".csv"), table.to_csv(index=False))
     record = {"schema_version": 1, "configuration": configuration, "device": device}
-    json = write_atomically(stem.with_suffix(".json"), to_json(record | found | provenance()))
+    csv, json = write_together(
+        {
+            stem.with_suffix(".csv"): table.to_csv(index=False),
+            stem.with_suffix(".json"): to_json(record | found | provenance()),
+        }
+    )
     print(f"{table_text(short_table(table), '{:.6g}'.format)}\n\n{words}\nwrote {csv} and {json}")

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from oversmoothing.theory.support.files import write_atomically
+from oversmoothing.theory.support.files import write_together
 from oversmoothing.theory.verdict.outcome import Outcome
 
 PNG_DPI = 150
@@ -113,18 +113,18 @@ def write_figure(
 ) -> FigureFiles:
     """The picture as STEM.pdf and STEM.png, its table as STEM.csv, its caption as STEM.txt.
 
-    All four are made before the first is written, so that a failure leaves earlier files alone.
+    All four are written together: a failure leaves the earlier four.
     No date enters a file: the same input gives the same bytes.
     """
     with style():
         pdf = _render(figure, "pdf", {"Title": title, "CreationDate": None, "ModDate": None})
         png = _render(figure, "png", {"Title": title, "Software": None})
-    return FigureFiles(
-        pdf=write_atomically(stem.with_suffix(".pdf"), pdf),
-        png=write_atomically(stem.with_suffix(".png"), png),
-        csv=write_atomically(stem.with_suffix(".csv"), table.to_csv(index=False)),
-        txt=write_atomically(stem.with_suffix(".txt"), caption.strip() + "\n"),
+    files = FigureFiles(*(stem.with_suffix(f".{kind}") for kind in FigureFiles._fields))
+    text = caption.strip() + "\n"
+    write_together(
+        {files.csv: table.to_csv(index=False), files.txt: text, files.png: png, files.pdf: pdf}
     )
+    return files
 
 
 def _render(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:

@@ -142,7 +142,7 @@ def test_where_1_repeats_the_verdict_is_never_smoothing():
 
 
 def masks(moduli, error=1e-15):
-    found = _clusters(np.array(moduli, dtype=float), error)
+    found = list(_clusters(np.array(moduli, dtype=float), error))
     return [None if m is None else m.tolist() for m in found]
 
 

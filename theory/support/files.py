@@ -3,8 +3,10 @@
 import json
 import math
 import os
+import shutil
 import stat
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +14,102 @@ from oversmoothing.theory.support.errors import InputError
 
 # The largest text that is read: a certificate of n = 197 and d = 768 has some 16 MiB.
 BYTES = 2**26
+# What a folder of results must have room for: the files of one small result.
+ROOM = 2**20
 
 
-def output_folder(path: str | os.PathLike[str]) -> Path:
-    """Create the folder if needed and prove that a file can be written there.
+def output_folder(path: str | os.PathLike[str], room: int = ROOM) -> Path:
+    """Create the folder if needed and prove that `room` bytes can be written there.
 
-    Raises `InputError` where it cannot, before any work is done.
+    Raises `InputError` where they cannot, before any work is done.
     """
     folder = Path(path)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".writable-"):
-            pass
+        _make_folder(folder)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            # Real bytes, down to the disk: a full one takes an empty file.
+            probe.write(b"\xa5" * room)
+            probe.flush()
+            os.fsync(probe.fileno())
     except OSError as error:
         raise InputError(
             f"cannot write to the output folder '{folder}' ({error.strerror or error}): "
-            "choose another with --out, or mend its permissions"
+            "choose another with --out, or mend its permissions or space"
         ) from error
     return folder
 
 
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write `content` beside `path` and rename it into place (text as UTF-8)."""
-    target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    output_folder(target.parent)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+    """Write one file whole or not at all (`write_together`). Returns `path`."""
+    return write_together({path: content})[0]
+
+
+def write_together(contents: Mapping[str | os.PathLike[str], str | bytes]) -> list[Path]:
+    """Write the files of one result: all of them new, or all of them as they were. Text is UTF-8.
+
+    Each content lies on the disk beside its place before the first is renamed; where a rename
+    fails, those before it are undone. (Only a kill between two renames leaves some of each.) A
+    symbolic link is written through; a file keeps its mode. Raises `InputError` where a file cannot
+    be written, and where its name is that of a folder, a device or a pipe.
+    """
+    staged: list[_Staged] = []
+    path: str | os.PathLike[str] = ""
     try:
+        for path, content in contents.items():
+            staged.append(_Staged(path))
+            staged[-1].write(content)
+        for each in staged[:-1]:
+            path = each.path
+            each.keep()
+        for each in staged:
+            path = each.path
+            each.place()
+    except BaseException as error:
+        if staged and all(each.placed for each in staged):
+            raise  # interrupted after the last of them: all are new
+        lost = [each for each in reversed(staged) if not each.undo()]
+        if not isinstance(error, OSError):
+            raise
+        kept = "".join(
+            f"; what '{each.path}' held before is kept as '{each.former}'" for each in lost
+        )
+        raise InputError(f"cannot write '{path}' ({error.strerror or error}){kept}") from error
+    finally:
+        for each in staged:
+            each.clear()
+    return [each.path for each in staged]
+
+
+class _Staged:
+    """One file on its way: its new content beside it, and what it held before."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.new: str | None = None
+        self.former: str | None = None
+        self.lost = False
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            self.mode = None
+        else:
+            if not stat.S_ISREG(found.st_mode):
+                what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or a pipe"
+                raise InputError(f"cannot write '{path}': it is {what}, no regular file")
+            self.mode = stat.S_IMODE(found.st_mode) & 0o777
+        # Where a link leads: the link itself stays.
+        self.target = Path(os.path.realpath(path))
+
+    def write(self, content: str | bytes) -> None:
+        """Lay the content down beside its place."""
+        # A name that is no text in any encoding (a byte of a path) is written as in JSON.
+        data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+        _make_folder(self.target.parent)
+        handle, self.new = self._beside()
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
@@ -46,15 +117,47 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path
         # mkstemp makes private files; a result is as readable as any file the user makes.
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise InputError(f"cannot write '{target}' ({error.strerror or error})") from error
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return target
+        os.chmod(self.new, 0o666 & ~umask if self.mode is None else self.mode)
+
+    def _beside(self) -> tuple[int, str]:
+        # Not the name of the file with something added: that could be too long for a name.
+        return tempfile.mkstemp(dir=self.target.parent, prefix=".writing-")
+
+    def keep(self) -> None:
+        """A copy of what the file holds, to bring back."""
+        if self.mode is not None:
+            handle, self.former = self._beside()
+            os.close(handle)
+            shutil.copy2(self.target, self.former)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the new content has left for its place."""
+        return self.new is not None and not os.path.lexists(self.new)
+
+    def place(self) -> None:
+        """The new content takes its place."""
+        assert self.new is not None
+        os.replace(self.new, self.target)
+
+    def undo(self) -> bool:
+        """Bring back what was there before; False where that fails too."""
+        if not self.placed:
+            return True
+        try:
+            if self.former is None:
+                self.target.unlink()
+            else:
+                os.replace(self.former, self.target)
+        except OSError:
+            self.lost = self.former is not None
+        return not self.lost
+
+    def clear(self) -> None:
+        """Remove what is left beside the file, but what alone holds its former content."""
+        for name in (self.new, None if self.lost else self.former):
+            if name is not None:
+                Path(name).unlink(missing_ok=True)
 
 
 def json_number(value: float | None) -> float | str | None:

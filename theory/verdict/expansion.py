@@ -1,5 +1,6 @@
 """X_0 over the eigenvectors of A and H in float64, and the limits that follow (T4)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,24 +119,23 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     return limits(terms, expansion.coefficients.shape)
 
 
-def _clusters(moduli: Array, error: float) -> list[NDArray[np.bool_] | None]:
+def _clusters(moduli: Array, error: float) -> Iterator[NDArray[np.bool_] | None]:
     """Masks of equal moduli from the largest down; None in the place of an unclear boundary.
 
     Only the leading level of HFC and of LFC matters; a handful of levels covers both, since an
-    LFC-free leading level is followed by the consensus modes.
+    LFC-free leading level is followed by the consensus modes. Made on demand: all the masks of
+    n = 500 and d = 100 are gigabytes.
     """
     order = np.unique(moduli[moduli > 0])[::-1]
-    found: list[NDArray[np.bool_] | None] = []
     start = 0
     for k in range(1, len(order) + 1):
         if k == len(order) or order[k] < order[k - 1] * (1 - _GAP):
             spread = order[start] / order[k - 1] - 1
             if spread > max(64 * error, 1e-12):
-                found.append(None)
+                yield None
             else:
-                found.append((moduli <= order[start]) & (moduli >= order[k - 1]))
+                yield (moduli <= order[start]) & (moduli >= order[k - 1])
             start = k
-    return found
 
 
 def _group(
