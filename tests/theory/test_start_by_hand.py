@@ -10,6 +10,7 @@ from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.verdict import resolvent as resolvents
 from oversmoothing.theory.verdict.growth import Multipliers, growth_of
+from oversmoothing.theory.verdict.nearest import distance_to_tie
 from oversmoothing.theory.verdict.resolvent import has_every_mode, resolvent
 from oversmoothing.theory.verdict.start_content import start_content
 
@@ -347,3 +348,82 @@ def test_T2d_saturated_attention_is_decided_by_the_sign_of_h(h, expected):
         {"A": [[1.0, 0.0], [1e-300, 1.0]]},
     ):
         assert verdict(**case, H=[[h]]).verdict == expected
+
+
+# --- the finite horizon and the nearest other verdict ---
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 10**6), Fraction(1, 10**40)])
+def test_T4e_a_small_share_shows_after_log_of_it_over_log_of_the_rate(share):
+    """Aa, h = -1/2: the difference, 3/4 a layer, overtakes the mean, 1/2 a layer."""
+    found = verdict(A=AA, H=[["-1/2"]], X0=[[1 + share], [1 - share]], depth=[0])
+    expected = math.log(1 / share) / math.log(1.5)
+    assert found.shows_from == pytest.approx(expected, rel=1e-9)
+    assert f"from about {expected:.3g} layers on" in found.reason
+    # HFC/LFC passes 1 there, and is what the first layers say before.
+    layers = round(expected)
+    around = verdict(
+        A=AA, H=[["-1/2"]], X0=[[1 + share], [1 - share]], depth=[layers - 2, layers + 2]
+    )
+    low, high = (around.hfc_lfc[depth].value for depth in (layers - 2, layers + 2))
+    assert low < 1 < high
+    assert found.to_json_object()["shows_from"] == found.shows_from
+
+
+def test_T4e_in_floats_the_finite_horizon_is_the_same():
+    found = verdict(A=FLOAT_AA, H=[[-0.5]], X0=[[1 + 2.0**-30], [1 - 2.0**-30]])
+    assert found.shows_from == pytest.approx(30 * math.log(2) / math.log(1.5), rel=1e-6)
+    plain = verdict(A=FLOAT_AA, H=[[-0.5]], X0=[[1.0], [2.0]])
+    assert "layers on" not in plain.reason and plain.shows_from == pytest.approx(
+        math.log(math.sqrt(5) / math.sqrt(0.5)) / math.log(1.5), rel=1e-12
+    )
+    # The one mode there is leads at once.
+    assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [1]]).shows_from is None
+    assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [-1]]).shows_from == 0.0
+
+
+def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
+    """h = -4/3 + t, a = 1/2: rho_C - rho_Q = -t/2 for small t, and moves by dh/2 and by 4/3 da;
+    dA moves a by ||dA|| at most, in the direction (1, -1; -1, 1)/2."""
+    t = 1e-5
+    found = verdict(A=AA, H=[[Fraction(-4, 3) + Fraction(1, 10**5)]])
+    h, size_a = 4 / 3 - t, math.sqrt(2 * (0.75**2 + 0.25**2))
+    expected = 1.5 * t / (1.5 * h + h * size_a)
+    assert found.verdict == "NON_SMOOTHING"
+    assert found.distance == pytest.approx(expected, rel=1e-6)
+    assert f"by {expected:.2g} of their norms" in found.reason
+    assert found.to_json_object()["distance"] == found.distance
+
+
+def test_T2_a_tie_has_distance_0_and_a_clear_verdict_none():
+    assert verdict(A=AA, H=[["-4/3"]]).distance == 0.0
+    assert verdict(A=AA, H=[["1/2"]]).distance is None
+    undecided = verdict(A=FLOAT_AA, H=[[-4 / 3]])
+    assert undecided.distance is not None and undecided.distance < 1e-15
+    assert verdict(A=[[1.0]], H=[[0.5]]).distance is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_T2_no_small_change_within_the_distance_moves_the_margin_further(seed):
+    """The gradient bounds what drawn changes of that size do, and a change along it attains it."""
+    rng = np.random.default_rng(seed)
+    A = rng.random((4, 4))
+    A /= A.sum(axis=1, keepdims=True)
+    H = rng.standard_normal((3, 3))
+
+    def margin(A, H):
+        a, h = np.linalg.eigvals(A), np.linalg.eigvals(H)
+        a = np.delete(a, np.argmin(np.abs(a - 1)))
+        return np.abs(1 + h).max() - np.abs(1 + np.outer(a, h)).max()
+
+    distance = distance_to_tie(A, H)
+    assert distance is not None
+    slope, size = abs(margin(A, H)) / distance, 1e-6
+    moved = []
+    for _ in range(200):
+        dA, dH = rng.standard_normal((4, 4)), rng.standard_normal((3, 3))
+        dA -= dA.mean(axis=1, keepdims=True)
+        dA *= size * np.linalg.norm(A) / np.linalg.norm(dA)
+        dH *= size * np.linalg.norm(H) / np.linalg.norm(dH)
+        moved.append(abs(margin(A + dA, H + dH) - margin(A, H)) / size)
+    assert 0.2 * slope < max(moved) <= slope * (1 + 1e-3)

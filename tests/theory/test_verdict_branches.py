@@ -146,16 +146,16 @@ def test_T4e_in_floats_only_structure_makes_a_tie_among_the_modes_of_X_0():
 def test_T4e_radii_a_little_apart_decide_at_every_scale_of_X_0(size):
     for h, expected in ((1e-6, "SMOOTHING"), (-1e-6, "NON_SMOOTHING"), (1e-14, "UNDECIDED")):
         case = make_case(FLOAT, [[h]], [[2 * size], [size]])
-        assert numerical_limits_of_start(case)[1] == expected
+        assert numerical_limits_of_start(case).outcome == expected
         grown = make_case(FLOAT, [[1e3 + h, 0], [0, -0.5]], [[2 * size, 0], [size, 0]])
-        assert numerical_limits_of_start(grown)[1] == "SMOOTHING"
+        assert numerical_limits_of_start(grown).outcome == "SMOOTHING"
 
 
 @pytest.mark.parametrize("apart", [0.0, 3e-13, -3e-13])
 def test_T4e_radii_within_rounding_of_each_other_do_not_decide_however_large(apart):
     # 1 + 999 at consensus against 1 + 1998/2, up to a few units of 1000.
     case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]])
-    assert numerical_limits_of_start(case)[1] == "UNDECIDED"
+    assert numerical_limits_of_start(case).outcome == "UNDECIDED"
 
 
 def test_T11_8_where_no_eigenbasis_is_trusted_the_reason_says_so_after_the_verdict():

@@ -22,6 +22,9 @@ class Verdict:
     rho_Q / rho_C per layer; margin = rho_C - rho_Q. tends_to, limit, limit_rank: what HFC/LFC and
     the rank of X_L do, for X_0 where given, else for generic X_0; None where unknown or where the
     value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
+    shows_from: about the depth from which the mode that decides for X_0 outweighs the others.
+    distance: to first order, the relative change of A and H that reaches another verdict; for ties,
+    near-ties and what is undecided, else None.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     """
 
@@ -38,6 +41,8 @@ class Verdict:
     has_x0: bool = False
     attention: Spectrum | None = None
     value: Spectrum | None = None
+    shows_from: float | None = None
+    distance: float | None = None
 
     @property
     def rate(self) -> float | None:
@@ -88,9 +93,11 @@ class Verdict:
             "tends_to": self.tends_to,
             "limit": json_number(self.limit),
             "limit_rank": self.limit_rank,
+            "distance": json_number(self.distance),
         }
         if self.has_x0:
             result["verdict_x0"] = self.verdict_x0
+            result["shows_from"] = json_number(self.shows_from)
             result["hfc_lfc_squared"] = {
                 str(depth): fraction_text(ratio.squared)
                 for depth, ratio in self.hfc_lfc.items()

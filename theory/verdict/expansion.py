@@ -164,6 +164,26 @@ def _group(
     return terms
 
 
+def shows_from(expansion: Expansion) -> float | None:
+    """About the depth from which the largest mode that is there outweighs the others (T4e).
+
+    log(1/share) / log(rho / rho'), from the sizes of its coefficient and of all; None where modes
+    that may be there or not would lead.
+    """
+    moduli = np.abs(multipliers(expansion.attention, expansion.value))
+    weights = np.abs(expansion.coefficients) * np.linalg.norm(expansion.V, axis=0)[:, None]
+    sure = expansion.present
+    rho = _top(moduli, sure)
+    if rho <= 0 or _top(moduli, expansion.doubtful) > rho:
+        return None
+    leading = moduli >= rho * (1 - _GAP)
+    rest = _top(moduli, np.asarray(sure & ~leading))
+    if rest <= 0:
+        return 0.0
+    share = weights[sure & leading].sum() / np.linalg.norm(weights)
+    return max(0.0, float(-np.log(share) / np.log(rho / rest)))
+
+
 @dataclass(frozen=True)
 class PresentRadii:
     """The largest |mu| on each side over the modes that X_0 contains (T4e), -1 where there is none:

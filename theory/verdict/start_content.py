@@ -20,10 +20,11 @@ from oversmoothing.theory.verdict.growth import (
     Multipliers,
     OutOfReachError,
     compare_growth,
+    depth_of_dominance,
     growth_of,
     squared_modulus,
 )
-from oversmoothing.theory.verdict.leading import ratio_limit
+from oversmoothing.theory.verdict.leading import leading_norm, ratio_limit
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.resolvent import Part, Resolvent, resolvent
 
@@ -35,7 +36,8 @@ class Content:
     consensus, quotient: |mu| of the largest mode that X_0 contains on each side, None where it
     contains none. comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where
     neither is there or the two agree further than is compared. vanishes: X_L = 0 from some depth
-    on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank.
+    on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. shows_from: about the depth from
+    which the largest mode outweighs the others, None where it is not known.
     """
 
     consensus: float | None
@@ -44,6 +46,7 @@ class Content:
     vanishes: bool
     at_consensus: bool
     limits: Limits
+    shows_from: float | None = None
 
 
 def start_content(
@@ -66,12 +69,15 @@ def start_content(
     hfc = found.part([[n * x - 1 for x in row] for row in identity])
     mean = found.part([[Fraction(1)] * n])
     consensus = found.part([exact_stationary(A, [members]) for members in classes])
-    comparison = None
+    comparison = shows_from = None
+    behaviour = UNKNOWN
     try:
         comparison = _compare(consensus, hfc, multipliers)
         behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
+        growth = growth_of(whole, multipliers)
+        shows_from = depth_of_dominance(whole, growth, leading_norm(whole, growth))
     except OutOfReachError:
-        behaviour = UNKNOWN
+        pass
     return Content(
         _radius(consensus, found),
         _radius(hfc, found),
@@ -79,6 +85,7 @@ def start_content(
         whole.dies,
         hfc.is_zero,
         behaviour,
+        None if whole.dies else shows_from,
     )
 
 

@@ -1,6 +1,6 @@
 """What HFC/LFC tends to from generic X_0, and from the X_0 of a case (T4, T6, T14)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +8,12 @@ import numpy as np
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.verdict.comparison import Comparison
-from oversmoothing.theory.verdict.expansion import expand, expansion_limits, present_radii
+from oversmoothing.theory.verdict.expansion import (
+    expand,
+    expansion_limits,
+    present_radii,
+    shows_from,
+)
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
 from oversmoothing.theory.verdict.resolvent import has_every_mode
@@ -18,6 +23,7 @@ from oversmoothing.theory.verdict.words import (
     ILL_CONDITIONED,
     TOO_MANY_MODES,
     VANISHES,
+    shown,
 )
 
 _ZERO = Limits("zero", 0.0, 1)
@@ -58,10 +64,21 @@ def _drawn_expansion(case: Case, rng: np.random.Generator) -> Limits:
     return UNKNOWN if expansion is None else expansion_limits(expansion)
 
 
-def limits_of_start(case: Case, generic: Outcome) -> tuple[Limits, Outcome, str]:
-    """Limits and outcome over the modes that X_0 (not 0) contains (T4e), and a sentence about it.
+@dataclass(frozen=True)
+class OfStart:
+    """What one X_0 leads to: limits, the verdict over the modes it contains, a sentence about it,
+    and about the depth from which the largest of them outweighs the others."""
 
-    Exactly for a decidable case; generic: the verdict for generic X_0.
+    limits: Limits
+    outcome: Outcome
+    words: str = ""
+    shows_from: float | None = None
+
+
+def limits_of_start(case: Case, generic: Outcome) -> OfStart:
+    """What the X_0 (not 0) of a case leads to (T4e), exactly where the case is decidable.
+
+    generic: the verdict for generic X_0.
     """
     if not case.decidable:
         return numerical_limits_of_start(case)
@@ -71,38 +88,42 @@ def limits_of_start(case: Case, generic: Outcome) -> tuple[Limits, Outcome, str]
     if content is None:
         return _large_start(case, X0, generic)
     if content.vanishes:
-        return content.limits, Outcome.UNDEFINED, VANISHES
+        return OfStart(content.limits, Outcome.UNDEFINED, VANISHES)
     if content.at_consensus:
-        return content.limits, Outcome.TRIVIAL, AT_CONSENSUS
-    return content.limits, outcome_of_sign(content.comparison), ""
+        return OfStart(content.limits, Outcome.TRIVIAL, AT_CONSENSUS)
+    outcome = outcome_of_sign(content.comparison)
+    return OfStart(content.limits, outcome, shown(content.shows_from), content.shows_from)
 
 
-def _large_start(case: Case, X0: Matrix, generic: Outcome) -> tuple[Limits, Outcome, str]:
+def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
     """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
     if all(row == X0[0] for row in X0):
-        return _ZERO, Outcome.TRIVIAL, AT_CONSENSUS
+        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     if has_every_mode(case.rational_A, case.rational_H, X0):
-        return _ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic, ""
-    return UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES
+        return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
+    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def numerical_limits_of_start(case: Case) -> tuple[Limits, Outcome, str]:
+def numerical_limits_of_start(case: Case) -> OfStart:
     """The same from eigenvectors in float64, UNDECIDED where rounding could turn it."""
     assert case.X0 is not None
     flat = bool((case.X0[0] == case.X0).all())
     expansion = expand(case.A, case.H, case.X0)
     if expansion is None:
-        return UNKNOWN, Outcome.TRIVIAL if flat else Outcome.UNDECIDED, ILL_CONDITIONED
+        return OfStart(UNKNOWN, Outcome.TRIVIAL if flat else Outcome.UNDECIDED, ILL_CONDITIONED)
     behaviour = expansion_limits(expansion)
     if flat:
-        return behaviour, Outcome.TRIVIAL, AT_CONSENSUS
+        return OfStart(behaviour, Outcome.TRIVIAL, AT_CONSENSUS)
+    depth = shows_from(expansion)
     found = present_radii(expansion)
     if found.tie:
-        return behaviour, Outcome.TIE, ""
+        return OfStart(behaviour, Outcome.TIE, shown(depth), depth)
     consensus, quotient = found.consensus, found.quotient
     # Never 0: of two radii that came out as 0 neither is known to be.
     doubt = max(64 * expansion.error, 1e-12) * max(consensus.high, quotient.high)
     doubt += np.finfo(np.float64).tiny
     low, high = consensus.low - quotient.high - doubt, consensus.high - quotient.low + doubt
     outcome = outcome_of(low, high)
-    return UNKNOWN if outcome is Outcome.UNDECIDED else behaviour, outcome, ""
+    if outcome is Outcome.UNDECIDED:
+        return OfStart(UNKNOWN, outcome)
+    return OfStart(behaviour, outcome, shown(depth), depth)

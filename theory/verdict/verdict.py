@@ -15,11 +15,18 @@ from oversmoothing.theory.layer.input_checks import one_of
 from oversmoothing.theory.numbers.rational import rows_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.comparison import compare_radii
+from oversmoothing.theory.verdict.comparison import Comparison, compare_radii
 from oversmoothing.theory.verdict.limits import UNKNOWN
+from oversmoothing.theory.verdict.nearest import NEAR, distance_to_tie
 from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.start_limits import generic_limits, limits_of_start
-from oversmoothing.theory.verdict.words import ONE_TOKEN, ZERO_STATE, limit_words, repeated_one
+from oversmoothing.theory.verdict.words import (
+    ONE_TOKEN,
+    ZERO_STATE,
+    limit_words,
+    near,
+    repeated_one,
+)
 
 
 def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
@@ -68,15 +75,19 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
         outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes))
-    verdict_x0 = None
+    verdict_x0 = shows_from = None
     if case.X0 is None:
         behaviour = generic_limits(case, found)
     elif case.starts_at_zero:
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
     else:
-        behaviour, verdict_x0, note = limits_of_start(case, outcome)
-        reason += note
+        start = limits_of_start(case, outcome)
+        behaviour, verdict_x0, shows_from = start.limits, start.outcome, start.shows_from
+        reason += start.words
+    distance = _distance(case, outcome, found)
+    if distance:
+        reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
         reason += limit_words(behaviour, case.X0 is not None)
     return Verdict(
@@ -93,4 +104,17 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
         case.X0 is not None,
         found.attention,
         found.value,
+        shows_from,
+        distance,
     )
+
+
+def _distance(case: Case, outcome: Outcome, found: Comparison) -> float | None:
+    """The distance to another verdict, for what is undecided or near a tie."""
+    largest = max(found.rho_consensus, found.rho_quotient)
+    if outcome is Outcome.TIE:
+        return 0.0
+    strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
+    if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
+        return None
+    return None if case.n == 1 else distance_to_tie(case.A, case.H)

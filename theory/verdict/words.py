@@ -11,6 +11,28 @@ ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes 
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
+# Fewer layers than this before the leading mode shows are not worth a sentence.
+_SOON = 10
+
+
+def shown(depth: float | None) -> str:
+    """The sentence on the finite horizon: how long this X_0 hides the mode that decides (T4e)."""
+    if depth is None or depth < _SOON:
+        return ""
+    return (
+        f" The mode that decides is a small part of this X_0: it outweighs the others from about "
+        f"{depth:.3g} layers on, and before that the state behaves otherwise."
+    )
+
+
+def near(distance: float) -> str:
+    """The sentence on the nearest other verdict."""
+    return (
+        f" To first order, changes of A (rows kept stochastic) and H by {distance:.2g} of their "
+        "norms reach the boundary to another verdict."
+    )
+
+
 def number(z: complex) -> str:
     if abs(z.imag) <= 1e-15 * max(1.0, abs(z)):
         return f"{z.real:.6g}"
