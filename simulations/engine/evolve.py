@@ -16,7 +16,7 @@ from oversmoothing.simulations.engine.core import core
 from oversmoothing.simulations.engine.eigen_states import Bases, closed_form_states
 from oversmoothing.simulations.engine.in_balls import BALL_SIZE, in_balls
 from oversmoothing.simulations.engine.inputs import check_depths, choose_device, choose_precision
-from oversmoothing.simulations.engine.kept_states import States
+from oversmoothing.simulations.engine.kept_states import Errors, States
 from oversmoothing.simulations.engine.oracles import kronecker, squaring
 from oversmoothing.simulations.engine.plain import plain
 from oversmoothing.simulations.engine.plan import METHODS, Plan, make_plan
@@ -24,7 +24,7 @@ from oversmoothing.simulations.engine.problem import Problem, make_problem
 from oversmoothing.simulations.engine.reading import errors_of, put_in
 from oversmoothing.simulations.engine.rows import rows_of
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.engine.twins import errors_by_twins, unknown
+from oversmoothing.simulations.engine.twins import errors_by_twins, unknown, with_cancellation
 from oversmoothing.theory.support.errors import InputError
 
 # Past this error another method is tried, if it takes less than these seconds.
@@ -114,16 +114,23 @@ class Runs:
             return closed_form_states(problem, depths, where, precision, self._bases)
         if name == "balls":
             return in_balls(problem, depths, where, precision)
-        found = self._iterated(name, problem)
-        return replace(
-            found,
-            errors=lambda: errors_by_twins(
-                found, lambda twin: self._iterated(name, twin), problem, precision
-            ),
-        )
+        found = self._iterated(name, problem, depths)
 
-    def _iterated(self, name: str, problem: Problem) -> States:
-        args = problem, self.depths, self.where, self.precision
+        def errors() -> Errors:
+            twins = errors_by_twins(
+                found, lambda twin: self._iterated(name, twin, depths), problem, precision
+            )
+            if name == "kronecker":
+                return with_cancellation(twins, found, None, precision)
+            if name == "core" and problem.residual:
+                start = self._iterated(name, problem, (0,))
+                return with_cancellation(twins, found, start, precision)
+            return twins
+
+        return replace(found, errors=errors)
+
+    def _iterated(self, name: str, problem: Problem, depths: tuple[int, ...]) -> States:
+        args = problem, depths, self.where, self.precision
         rows = None
         if name in ("plain", "core"):
             Z, exponents = (plain if name == "plain" else core)(*args, self._progress)

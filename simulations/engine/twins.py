@@ -22,13 +22,15 @@ from oversmoothing.theory.support.arrays import Array
 
 _EPS = float(np.finfo(np.float64).eps)
 # A product of m terms is off by some sqrt(m) units: each entry of a twin by up to so many.
-_UNITS = 4.0
+_UNITS = 8.0
 # Of the twins; each is a run.
-SEEDS = (0, 1)
+SEEDS = (0, 1, 2)
 # The distance of a twin is a sample, of the size of the error.
 _SAFETY = 4.0
 # Beyond this distance nothing is known.
 _UNKNOWN = 0.05
+# e^700 is the end of the range.
+_FAR = 700.0
 
 
 class Nudge:
@@ -115,6 +117,41 @@ def errors_by_twins(
     return distances(states, [run(twin_of(problem, seed, dtype)) for seed in SEEDS], dtype)
 
 
+def with_cancellation(
+    errors: Errors, states: States, start: States | None, dtype: torch.dtype
+) -> Errors:
+    """The errors of parts that are what larger ones leave: eps times their ratio at least.
+
+    start: X_0 where every state is X_0 plus something, tokens included; None where both parts are
+    read from X_L itself. Twins that cancel to the same last bit do not show it.
+    """
+    eps = _SAFETY * _UNITS * float(torch.finfo(dtype).eps)
+    now = _log_parts(states)
+    then = now.amax(-1, keepdim=True) if start is None else _log_parts(start)
+    parts = torch.maximum(errors.parts, _lost(then - now, eps))
+    if start is None or errors.rows is None or states.rows is None or start.rows is None:
+        return Errors(parts, errors.rows)
+    of_rows = (_log_size(r.values, r.exponents, 1) for r in (start.rows, states.rows))
+    return Errors(parts, torch.maximum(errors.rows, _lost(next(of_rows) - next(of_rows), eps)))
+
+
+def _lost(log_ratio: Tensor, eps: float) -> Tensor:
+    lost = log_ratio.nan_to_num(nan=0.0).clamp_max(_FAR).exp() * eps
+    return torch.where(lost > _UNKNOWN, torch.inf, lost).cpu()
+
+
+def _log_parts(states: States) -> Tensor:
+    """log |y| and log |c|, [depths, N, 2]."""
+    Z, (y, c) = states.states, states.exponents.unbind(-1)
+    sizes = _log_size(Z[..., :-1, :], y, 2), _log_size(Z[..., -1, :], c, 1)
+    return torch.stack(sizes, dim=-1)
+
+
+def _log_size(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
+    size = torch.linalg.vector_norm(x.to(torch.float64), dim=tuple(range(-trailing, 0)))
+    return torch.log(size) + log_of_two_to(exponent)
+
+
 def distances(states: States, twins: list[States], dtype: torch.dtype) -> Errors:
     """Relative distances of a run in this precision to its twins, as errors."""
     eps = float(torch.finfo(dtype).eps)
@@ -160,7 +197,7 @@ def _distance(
     top = torch.linalg.vector_norm(difference, dim=dims)
     size = torch.linalg.vector_norm(a, dim=dims)
     log = torch.log(top) - torch.log(size) + log_of_two_to(exponent - a_exponent)
-    return torch.where(top == 0, 0.0, torch.where(size == 0, torch.inf, log.clamp_max(700.0).exp()))
+    return torch.where(top == 0, 0.0, torch.where(size == 0, torch.inf, log.clamp_max(_FAR).exp()))
 
 
 def _as_error(found: list[Tensor], eps: float) -> Tensor:

@@ -17,6 +17,8 @@ from oversmoothing.theory.depth.ratios import (
     ratio_of_squares,
     squared_norms,
 )
+from oversmoothing.theory.depth.ratios_at_depths import ratios_at
+from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.layer.perron import (
     closed_classes,
     perron_deviation,
@@ -198,6 +200,15 @@ def test_T11_8_a_state_free_of_the_dominant_mode_stays_so_in_balls_at_any_depth(
     assert list(found) == [1, 40, 3000]
     for ratio in found.values():
         assert ratio.value == pytest.approx(8 * math.sqrt(2) / 5, rel=1e-15)
+
+
+@pytest.mark.parametrize("h", ["1/2", "-1/2", "-4/3"])
+def test_T11_7_a_mean_that_is_0_is_0_at_every_depth(h):
+    """A is not doubly stochastic, yet 1^T A v = 0 for the X_0 = v here: LFC = 0 for ever."""
+    A = matrix(["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"], ["1/3", "1/3", "1/3"])
+    case = make_case(A, [[h]], column(1, -1, 0))
+    found = ratios_at(case, [0, 1, 64, 65, 1000, 10**6])
+    assert all(ratio.value == ratio.log == math.inf for ratio in found.values())
 
 
 def test_a_feature_without_consensus_does_not_hide_that_of_another():

@@ -33,6 +33,7 @@ from oversmoothing.theory.depth.rates import (
     ratio_rate,
 )
 from oversmoothing.theory.depth.ratios import squared_ratio
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.support.errors import InputError
 
 A2 = [[0.75, 0.25], [0.25, 0.75]]
@@ -467,3 +468,18 @@ def test_T5d_a_dominant_left_eigenvector_without_content_gives_no_depth():
     assert certified_depth_in_balls(A2_EXACT, column("1/2"), zero_mean, Fraction(1, 9)) is None
     assert certified_depth(A2, [[0.5]], floats(zero_mean), 0.1) is None
     assert power_depth(A2, [[0.5]], floats(zero_mean), 0.1) is None
+
+
+def test_T5b_a_rate_beyond_the_first_digits_is_measured_with_more():
+    """sigma_2^2 at layer 1200 is 10^-1300 of sigma_1^2 here: 4096 bits gave nan."""
+    A, H, X0 = measured.random_case(202, 5, 4, Fraction(2))
+    a, h = np.linalg.eigvals(to_float(A)), np.linalg.eigvals(to_float(H))
+    a = np.delete(a, np.abs(a - 1).argmin())
+    found = measured.slope(measured.sigma_ratio, A, H, X0, (400, 1200))
+    assert found == pytest.approx(rank_rate(a, h), rel=5e-3)
+
+
+def test_T5_what_is_0_has_no_rate():
+    X0 = column(1, 1)
+    with pytest.raises(InputError, match="from 0"):
+        measured.slope(measured.hfc_lfc, A2_EXACT, [[Fraction(1, 2)]], X0, (1, 2), 2**17)

@@ -7,6 +7,7 @@ from it without subtracting what is nearly equal. float64 sees none of this beyo
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations
+from typing import Protocol
 
 import flint
 import mpmath as mp
@@ -15,9 +16,12 @@ import numpy as np
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import kronecker, plus_identity
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
+from oversmoothing.theory.support.errors import InputError
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.
 BITS = 4096
+_MOST_BITS = 2**18
+_GOOD_BITS = 48
 
 
 def layer_rows(A: Matrix, H: Matrix, residual: bool = True) -> Matrix:
@@ -175,16 +179,27 @@ def log_slope(
     return (log(measure(far)) - log(measure(near))) / (second - first)
 
 
+class Measure(Protocol):
+    """What is measured on a state, with so many bits."""
+
+    def __call__(self, X: flint.arb_mat, /, *, bits: int) -> flint.arb: ...
+
+
 def slope(
-    measure: Callable[[flint.arb_mat], flint.arb],
-    A: Matrix,
-    H: Matrix,
-    X0: Matrix,
-    depths: tuple[int, int],
-    bits: int = BITS,
+    measure: Measure, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int], bits: int = BITS
 ) -> float:
-    """The factor per layer of a measured quantity between two depths."""
-    return float(np.exp(log_slope(measure, states(A, H, X0, depths, bits))))
+    """The factor per layer of a measured quantity between two depths.
+
+    Where these bits leave it indistinguishable from 0, twice as many are taken.
+    Raises `InputError` where _MOST_BITS are too few: it is 0.
+    """
+    while bits <= _MOST_BITS:
+        found = [measure(X, bits=bits) for X in states(A, H, X0, depths, bits).values()]
+        if all(x > 0 and x.rel_accuracy_bits() >= _GOOD_BITS for x in found):
+            near, far = map(log, found)
+            return float(np.exp((far - near) / (depths[1] - depths[0])))
+        bits *= 2
+    raise InputError(f"what is measured at the depths {depths} cannot be told from 0")
 
 
 def random_case(seed: int, n: int, d: int, shift: Fraction) -> tuple[Matrix, Matrix, Matrix]:

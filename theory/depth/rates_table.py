@@ -4,11 +4,10 @@ Predicted from the two spectra in float64; measured on X_L at 1200 digits betwee
 float64 sees nothing beyond 1e-16.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
 import numpy as np
 
 from oversmoothing.theory.depth import rates_measured as measured
@@ -119,11 +118,9 @@ def _spectra(case: _Case) -> tuple[Sequence[complex], Sequence[complex]]:
 
 def _slopes(case: _Case) -> list[RateRow]:
     a, h = _spectra(case)
-    near, far = measured.states(case.A, case.H, case.X0, case.depths).values()
-    width = case.depths[1] - case.depths[0]
 
-    def slope(measure: Callable[[flint.arb_mat], flint.arb]) -> float:
-        return float(np.exp((measured.log(measure(far)) - measured.log(measure(near))) / width))
+    def slope(measure: measured.Measure) -> float:
+        return measured.slope(measure, case.A, case.H, case.X0, case.depths)
 
     where = f"layers {case.depths[0]} to {case.depths[1]}"
     return [

@@ -13,6 +13,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.depth.recurrence import squared_norms_at
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
@@ -30,7 +31,8 @@ from oversmoothing.theory.numbers.scaled import add, normalise
 EXACT_DEPTH = 64
 # Largest (n - 1) d whose propagator is raised to powers in balls.
 BALL_SIZE = 64
-_MAX_BITS = 2**15
+# Beyond, what cancels is taken by recurrences of its own.
+_MAX_BITS = 2**12
 _GOOD_BITS = 60
 # A little below the logarithm of the largest binary64, 709.7827.
 _LARGEST_LOG = 709.78
@@ -115,8 +117,9 @@ def ball_ratios(
 ) -> dict[int, Ratio]:
     """HFC/LFC to about 1e-17 relative at any depth, by repeated squaring in balls.
 
-    For (n - 1) d <= BALL_SIZE. A depth at which even `_MAX_BITS` bits leave the norm of LFC or HFC
-    indistinguishable from 0 gets no value.
+    For (n - 1) d <= BALL_SIZE. Where `_MAX_BITS` bits leave the norm of LFC or HFC
+    indistinguishable from 0, each comes from the shortest recurrence that it obeys: a mean that is
+    exactly 0 is so at every depth. A depth gets no value only where these cannot tell either.
     """
     wanted = sorted(set(depths))
     result: dict[int, Ratio] = {}
@@ -126,8 +129,22 @@ def ball_ratios(
             result |= _try(A, H, X0, pi, [depth for depth in wanted if depth not in result])
         wanted = [depth for depth in wanted if depth not in result]
         bits *= 2
-    result |= {depth: Ratio(None, None) for depth in wanted}
+    result |= _by_recurrences(A, H, X0, wanted)
     return dict(sorted(result.items()))
+
+
+def _by_recurrences(A: Matrix, H: Matrix, X0: Matrix, depths: list[int]) -> dict[int, Ratio]:
+    found = {}
+    for depth, (hfc, lfc) in squared_norms_at(A, H, X0, depths).items():
+        if hfc is None or lfc is None:
+            found[depth] = Ratio(None, None)
+        elif hfc == 0 or lfc == 0:
+            found[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
+        else:
+            with at_precision(128):
+                log = float(((hfc / lfc).log() / 2).mid())
+                found[depth] = Ratio(_as_float((hfc / lfc).sqrt(), log), log)
+    return found
 
 
 def _try(

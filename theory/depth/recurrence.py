@@ -18,6 +18,8 @@ from functools import cached_property
 import flint
 
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import plus_identity, uniform
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
 
 # The first primes after pi 2^59 and e 2^59, far from every power of two: rows of binary64 attention
 # sum to fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
@@ -85,6 +87,26 @@ class Recurrence:
             if self._bits >= MAX_BITS:
                 return None
             self._bits *= 2
+
+
+def squared_norms_at(
+    A: Matrix, H: Matrix, X0: Matrix, depths: list[int]
+) -> dict[int, tuple[flint.arb | None, flint.arb | None]]:
+    """(||HFC||_F^2, ||LFC||_F^2) of X_L; 0 where it is 0, None where MAX_BITS are too few."""
+    if not depths:
+        return {}
+    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X0)
+    n = a.nrows()
+    mean, away = to_flint(uniform(n)[:1]), to_flint(plus_identity(uniform(n), -1))
+    hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
+    return {depth: (_square_of(hfc.at(depth), 1), _square_of(lfc.at(depth), n)) for depth in depths}
+
+
+def _square_of(part: flint.arb_mat | None, factor: int) -> flint.arb | None:
+    if part is None:
+        return None
+    with at_precision(2 * _GOOD_BITS):
+        return factor * sum((x * x for x in part.entries()), flint.arb(0))
 
 
 def _accuracy(q: flint.arb_mat, bits: int) -> float:

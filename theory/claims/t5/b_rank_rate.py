@@ -1,9 +1,7 @@
 """T5b: the rate of sigma_2/sigma_1 is r_sigma, of 1 - |cos| its square."""
 
-from collections.abc import Callable
 from fractions import Fraction
 
-import flint
 import numpy as np
 import sympy as sp
 
@@ -92,7 +90,7 @@ Case = tuple[Matrix, Matrix, Matrix]
 def _slope(
     what: str,
     predicted: float,
-    measure: Callable[[flint.arb_mat], flint.arb],
+    measure: measured.Measure,
     case: Case,
     depths: tuple[int, int] = (400, 800),
     tolerance: float = 1e-6,
@@ -114,7 +112,7 @@ def _measure(effort: by.Effort) -> by.Measurements:
         _slope(
             "1 - |cos| of tokens 1 and 3, faster",
             faster,
-            lambda X: measured.angle_gap(X, 0, 2),
+            lambda X, *, bits: measured.angle_gap(X, 0, 2, bits),
             spaced,
         ),
         # Dominant v = (1, -1, 0, 0): among tokens 1, 2 only v = 1 and (1, 1, -1, -1) turn x.
@@ -122,7 +120,7 @@ def _measure(effort: by.Effort) -> by.Measurements:
         _slope(
             f"1 - |cos| {only}, not r_sigma^2",
             (7 / 9) ** 2,
-            lambda X: measured.angle_gap(X, 0, 1),
+            lambda X, *, bits: measured.angle_gap(X, 0, 1, bits),
             zeros,
         ),
         _slope(
