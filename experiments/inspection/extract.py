@@ -18,7 +18,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from oversmoothing.experiments.inspection.watch import Watch, Weights
+from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.model import Extraction, Heads, Model
+from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.theory.support.errors import InputError
 
 BATCH = 16
@@ -83,6 +85,8 @@ def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:
     elif isinstance(inputs, Mapping):
         for start in range(0, _count(inputs) or 0, size):
             yield {name: value[start : start + size] for name, value in inputs.items()}
+    elif isinstance(inputs, Pictures):
+        yield from (inputs[start : start + size] for start in range(0, len(inputs), size))
     else:
         iterator = iter(inputs)
         while part := list(islice(iterator, size)):
@@ -135,7 +139,10 @@ def prepared(model: Model, inputs: Any) -> Any:
     if isinstance(inputs, Mapping | Tensor):
         check = getattr(model.prepare, "check", None)
         return inputs if check is None else check(inputs)
-    return model.prepare(list(inputs))
+    prepare = model.prepare
+    if isinstance(prepare, Images) and isinstance(inputs, Pictures):
+        return prepare(inputs)
+    return prepare(list(inputs))
 
 
 def _moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:

@@ -43,6 +43,7 @@ from oversmoothing.experiments.ladder.rungs import Climb
 from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
 from oversmoothing.experiments.ladder.split import altered
 from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
@@ -79,7 +80,10 @@ def ladder(
             f"{len(calibration)} calibration and {len(held_out)} held-out inputs: give at least 10 "
             "and 2"
         )
-    if copies and not all(isinstance(image, Image.Image) for image in calibration):
+    if copies and not (
+        isinstance(calibration, Pictures)
+        or all(isinstance(image, Image.Image) for image in calibration)
+    ):
         raise InputError(
             "copies are made of PIL images: give images, or leave copies out (copies=0)"
         )

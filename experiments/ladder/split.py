@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from oversmoothing.experiments.models.inputs import text_lines
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import SPLITS, cifar100, picture_folder, real_inputs
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
 
 SMALLEST = 0.75
 
@@ -57,7 +57,7 @@ def split_inputs(
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
     if images is not None:
         folder = picture_folder(images)
-        pictures = [folder[k] for k in _drawn(random, len(folder), wanted)]
+        pictures = folder.chosen(_drawn(random, len(folder), wanted))
         origin = f"{Path(images).name}, split by the seed"
         return SplitInputs(pictures[:calibration], pictures[first:], origin)
     data = real_inputs(data_dir)
@@ -87,8 +87,7 @@ def _texts(model: Model, text: Path | None, tokens: int) -> list[Any]:
     """Token ids [tokens] of every text that is long enough."""
     if text is None:
         raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
-    lines = [line for line in read_text(text).splitlines() if line.strip()]
-    ids = [model.prepare([line])["input_ids"][0] for line in lines]
+    ids = [model.prepare([line])["input_ids"][0] for line in text_lines(text)]
     return [each[:tokens] for each in ids if len(each) >= tokens]
 
 

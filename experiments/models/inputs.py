@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from oversmoothing.experiments.digits.images import scaled
+from oversmoothing.experiments.models.pictures import upright_rgb
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.strict_json import read_json
 
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
@@ -64,7 +66,7 @@ class Images:
 
     def pixels(self, image: Image.Image) -> Tensor:
         """One image in `shape`, float32."""
-        rgb = image.convert("RGB").resize((self.size, self.size), Image.Resampling.BICUBIC)
+        rgb = upright_rgb(image).resize((self.size, self.size), Image.Resampling.BICUBIC)
         values = (np.asarray(rgb, dtype=np.float64) / WHITE - self.mean) / self.std
         return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
 
@@ -80,19 +82,22 @@ class Images:
             )
         return batch
 
-    def __call__(self, images: list[Any]) -> Tensor:
+    def __call__(self, images: Sequence[Any]) -> Tensor:
         if not images:
             raise InputError("there are no images: give at least one")
-        if all(isinstance(image, Tensor) for image in images):
-            pixels: Tensor = self.check(stacked(images))
+        if isinstance(images[0], Tensor) and all(isinstance(image, Tensor) for image in images):
+            pixels: Tensor = self.check(stacked(list(images)))
             return pixels
+        found = []
+        # One after the other: of pictures in files a single one is held as large as it is.
         for number, image in enumerate(images):
             if not isinstance(image, Image.Image):
                 raise InputError(
                     f"input {number} is a {type(image).__name__}, the model reads images: give PIL "
                     "images or a tensor of pixels"
                 )
-        return torch.stack([self.pixels(image) for image in images])
+            found.append(self.pixels(image))
+        return torch.stack(found)
 
 
 @dataclass(frozen=True)
@@ -105,12 +110,14 @@ class GreyImages(Images):
         return self.size, self.size
 
     def pixels(self, image: Image.Image) -> Tensor:
-        if image.size != self.shape:
+        upright = upright_rgb(image)
+        if upright.size != self.shape:
+            name = image.info.get("file", "an image")
             raise InputError(
-                f"'{image.info.get('file', 'an image')}' is {image.width} x {image.height} pixels, "
+                f"'{name}' is {upright.width} x {upright.height} pixels, "
                 f"the model reads {self.size} x {self.size}: resize or crop it first"
             )
-        return scaled(np.asarray(image.convert("L"), dtype=np.float64) / WHITE)
+        return scaled(np.asarray(upright.convert("L"), dtype=np.float64) / WHITE)
 
 
 @dataclass
@@ -181,6 +188,20 @@ class Texts:
         return checked
 
 
+def text_lines(path: Path) -> list[str]:
+    r"""The texts of a file: its lines, without the blanks around them; empty ones are passed over.
+
+    A line ends at \n alone. What else Unicode calls a line end (VT, FF, NEL, U+2028) is part of a
+    text, and a byte order mark in front of the first is not. Raises `InputError` for a file that
+    cannot be read or holds no text.
+    """
+    lines = read_text(path).removeprefix("\ufeff").split("\n")
+    texts = [line.strip(" \t\r") for line in lines if line.strip()]
+    if not texts:
+        raise InputError(f"'{path}' holds no text: write one text a line in it")
+    return texts
+
+
 def preprocessing(folder: Path) -> dict[str, Any]:
     """mean and std that a model folder states for its images, {} where it states none.
 
@@ -189,7 +210,7 @@ def preprocessing(folder: Path) -> dict[str, Any]:
     path = folder / "preprocessor_config.json"
     if not path.is_file():
         return {}
-    settings = read_json(path)
+    settings = read_object(path)
     if settings.get("do_normalize", True):
         names = {"mean": settings.get("image_mean"), "std": settings.get("image_std")}
     else:
@@ -197,12 +218,9 @@ def preprocessing(folder: Path) -> dict[str, Any]:
     return {name: tuple(value) for name, value in names.items() if value is not None}
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """A JSON object of a file; raises `InputError` where it is none."""
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"'{path}' cannot be read as JSON ({error}): get the file anew") from error
+    value = read_json(path)
     if not isinstance(value, dict):
         raise InputError(f"'{path}' must hold a JSON object")
     return value

@@ -8,13 +8,12 @@ from typing import Any
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
-from oversmoothing.experiments.models.inputs import GreyImages
+from oversmoothing.experiments.models.inputs import GreyImages, text_lines
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import named_pictures, photographs, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
 
 
 def within(name: str, data_dir: Path | None) -> str:
@@ -73,10 +72,7 @@ def named_inputs(
             raise InputError(
                 f"the model '{model.name}' reads text: give --text FILE, one text a line"
             )
-        texts = [line.strip() for line in read_text(text).splitlines() if line.strip()]
-        if not texts:
-            raise InputError(f"'{text}' holds no text: write one text a line in it")
-        return texts[:count]
+        return text_lines(text)[:count]
     if text is not None:
         raise InputError(
             f"the model '{model.name}' reads images, not text: leave --text out, or give "

@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, BinaryIO, overload
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.files import file_size
 
 CIFAR100 = "cifar100"  # what --images calls it
 SPLITS = {"train": 50_000, "test": 10_000}  # of CIFAR-100
 VARIABLE = "OVERSMOOTHING_DATA"
+# The most of one picture, 9,000 x 9,000: decoded it takes 4 bytes each.
+PIXELS = 81 * 10**6
 
 
 def real_inputs(given: str | os.PathLike[str] | None = None) -> Path | None:
@@ -38,7 +41,8 @@ def real_inputs(given: str | os.PathLike[str] | None = None) -> Path | None:
 
 @dataclass(frozen=True)
 class Pictures(Sequence[Image.Image]):
-    """A picture for each item, opened when it is asked for: thousands take no memory."""
+    """A picture for each item, opened when it is asked for: thousands take no memory, and a slice
+    of them none."""
 
     items: Sequence[Any]
     opened: Callable[[Any], Image.Image]
@@ -49,43 +53,65 @@ class Pictures(Sequence[Image.Image]):
     @overload
     def __getitem__(self, index: int) -> Image.Image: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Image.Image]: ...
-    def __getitem__(self, index: int | slice) -> Image.Image | list[Image.Image]:
+    def __getitem__(self, index: slice) -> Pictures: ...
+    def __getitem__(self, index: int | slice) -> Image.Image | Pictures:
         if isinstance(index, slice):
-            return [self.opened(item) for item in self.items[index]]
+            return Pictures(self.items[index], self.opened)
         return self.opened(self.items[index])
+
+    def chosen(self, indices: Sequence[int]) -> Pictures:
+        """Those of the indices, in their order."""
+        return Pictures([self.items[k] for k in indices], self.opened)
+
+
+def upright_rgb(image: Image.Image) -> Image.Image:
+    """The picture as a viewer shows it: turned as its EXIF data say, RGB of 8 bits a channel.
+
+    Raises `InputError` for more than `PIXELS` pixels, and for integers of more than 8 bits or
+    floats, whose black and white nothing states (a conversion would clip them).
+    """
+    name = image.info.get("file", "an image")
+    if image.width * image.height > PIXELS:
+        raise InputError(
+            f"'{name}' has {image.width} x {image.height} pixels, more than {PIXELS // 10**6} "
+            "million: make it smaller"
+        )
+    if image.mode.startswith(("I", "F")):
+        raise InputError(
+            f"'{name}' has more than 8 bits a channel ({image.mode}): save it as 8-bit"
+        )
+    return ImageOps.exif_transpose(image).convert("RGB")
 
 
 def picture_folder(folder: str | Path, count: int | None = None) -> Pictures:
     """The image files of a folder, in the order of the names, at most `count` of them.
 
     Hidden files and subfolders are passed over. Raises `InputError` for a folder that is none or
-    holds no files and, when it is opened, for a file that is no intact image of 8 bits a channel.
+    holds no files, for pipes and devices and, when it is opened, for a file that is no intact image
+    of 8 bits a channel or too large (`upright_rgb`).
     """
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"'{place}' is not a folder: give a folder of image files to --images")
-    files = sorted(p for p in place.iterdir() if p.is_file() and not p.name.startswith("."))
+    files = sorted(p for p in place.iterdir() if not p.is_dir() and not p.name.startswith("."))
     if not files:
         raise InputError(f"the folder '{place}' holds no files: put image files (PNG, JPEG) in it")
-    return Pictures(files[:count], _opened)
+    for path in files[:count]:
+        file_size(path)
+    return Pictures(files[:count], lambda path: _opened(path, str(path)))
 
 
-def _opened(path: Path) -> Image.Image:
+def _opened(file: Path | BinaryIO, name: str) -> Image.Image:
     try:
-        with Image.open(path) as image:
-            if image.mode.startswith(("I", "F")):
-                raise InputError(
-                    f"'{path}' has more than 8 bits a channel ({image.mode}): save it as 8-bit"
-                )
-            found = image.convert("RGB")
+        with Image.open(file) as image:
+            image.info["file"] = name
+            return upright_rgb(image)
     except UnidentifiedImageError as error:
-        raise InputError(f"'{path}' is not an image: take it out of the folder") from error
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        # Pillow raises SyntaxError for broken PNG chunks.
-        raise InputError(f"the image '{path}' cannot be read ({error}): replace it") from error
-    found.info["file"] = str(path)
-    return found
+        raise InputError(f"'{name}' is not an image: take it out of the folder") from error
+    except InputError:
+        raise
+    except Exception as error:  # Pillow raises many kinds for broken files, SyntaxError among them
+        raise InputError(f"the image '{name}' cannot be read ({error}): replace it") from error
 
 
 def cifar100(
@@ -110,7 +136,9 @@ def cifar100(
     if any(not 0 <= k < total for k in chosen):
         raise InputError(f"the {split} images of CIFAR-100 are numbered 0 to {total - 1}")
     stored = cache(lambda: _shards(data / "cifar100", split, max(chosen, default=0)))
-    return Pictures(chosen, lambda k: Image.open(io.BytesIO(stored()[k])).convert("RGB"))
+    return Pictures(
+        chosen, lambda k: _opened(io.BytesIO(stored()[k]), f"image {k} of CIFAR-100 {split}")
+    )
 
 
 def _shards(folder: Path, split: str, last: int) -> list[bytes]:
@@ -120,6 +148,7 @@ def _shards(folder: Path, split: str, last: int) -> list[bytes]:
     found: list[bytes] = []
     for path in files:
         try:
+            file_size(path)
             table = parquet.read_table(path, columns=["img"])
         except (OSError, KeyError, broken) as error:
             raise InputError(f"'{path}' cannot be read ({error}): replace it") from error

@@ -16,7 +16,7 @@ from torch import nn
 
 from oversmoothing.experiments.models.checkpoints import PICKLES, check_header, read_weights
 from oversmoothing.experiments.models.families import from_module
-from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_json
+from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_object
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
@@ -84,7 +84,7 @@ def _folder(
         from oversmoothing.experiments.digits.training import load_model
 
         return load_model(place).model, []
-    if (place / "config.json").is_file() and "model_type" in read_json(place / "config.json"):
+    if (place / "config.json").is_file() and "model_type" in read_object(place / "config.json"):
         return _hugging_face(place, settings)
     files = sorted(p for p in place.iterdir() if p.suffix in (".safetensors", *PICKLES))
     if not files:
@@ -111,7 +111,7 @@ def _checkpoint(
         )
     notes = []
     config = path.parent / "config.json"
-    held = read_json(config) if config.is_file() else {}
+    held = read_object(config) if config.is_file() else {}
     stated = held.get("pretrained_cfg", held)
     if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")

@@ -8,6 +8,7 @@ import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1.cases import CLASSES, READINGS, Attention, dominance_cases
 from oversmoothing.experiments.table1.value_spectra import Folding
@@ -96,7 +97,8 @@ def readings_of(
 
 def _again(inputs: Any) -> Any:
     """Inputs that several models can run over."""
-    return list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "shape") else inputs
+    once = isinstance(inputs, Iterable) and not isinstance(inputs, Pictures)
+    return list(inputs) if once and not hasattr(inputs, "shape") else inputs
 
 
 def _array(attention: Any) -> Attention:

@@ -29,11 +29,8 @@ def certify_model(
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
     opened = open_model(model, dtype=torch.float64)
-    if images is None:
-        pictures = photographs(count)
-    else:
-        pictures = list(named_pictures(images, count, data_dir))
+    given = None if images is None else named_pictures(images, count, data_dir)
     folder = output_folder(out)
-    table = certified_attention(opened, pictures)
+    table = certified_attention(opened, given or photographs(count))
     path = write_atomically(folder / "certified_attention.csv", table.to_csv(index=False))
     print(f"{summary(table)}\nwrote {path}")

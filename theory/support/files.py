@@ -174,22 +174,45 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
+def file_size(path: str | os.PathLike[str]) -> int:
+    """Bytes of a regular file, which is looked at and not opened: a pipe without a writer would
+    wait for ever, and a device may never end.
+
+    Raises `InputError` for what is none, and for what is not there.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror or error}") from error
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"cannot read '{path}': it is a folder")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"'{path}' is no regular file: write what it gives into one")
+    return found.st_size
+
+
+def read_bytes(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """What a regular file of at most `most` bytes (default `BYTES`) holds.
+
+    Raises `InputError` with the cause where it cannot be read.
+    """
+    limit = BYTES if most is None else most
+    if file_size(path) > limit:
+        raise InputError(f"'{path}' is larger than {limit // 2**20} MiB, the most that is read")
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror or error}") from error
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The UTF-8 text of a regular file of at most `BYTES`.
+    """The UTF-8 text of a regular file of at most `BYTES`, with its line ends as they are.
 
     Raises `InputError` with the cause where it cannot be read.
     """
     try:
-        # Looked at before it is opened: a pipe without a writer would wait for ever.
-        found = os.stat(path)
-        if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
-            raise InputError(f"'{path}' is no regular file: write what it gives into one")
-        if found.st_size > BYTES:
-            raise InputError(f"'{path}' is larger than {BYTES // 2**20} MiB, the most that is read")
-        return Path(path).read_text(encoding="utf-8")
+        return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
             f"'{path}' is not UTF-8 text: {error.reason} at byte {error.start}"
         ) from error
-    except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror or error}") from error

@@ -1,0 +1,164 @@
+"""Pictures and texts are read as they are, or refused in a sentence: no clipping, no cutting."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, PngImagePlugin
+
+from oversmoothing.experiments.inspection.extract import batches, prepared
+from oversmoothing.experiments.models import pictures
+from oversmoothing.experiments.models.inputs import GreyImages, Images, text_lines
+from oversmoothing.experiments.models.pictures import picture_folder
+from oversmoothing.theory.support.errors import InputError
+
+GREY = np.linspace(0, 1, 64).reshape(8, 8)
+DEEP = {
+    "sixteen.png": Image.fromarray((65535 * GREY).astype(np.uint16)),
+    "sixteen.tiff": Image.fromarray((65535 * GREY).astype(np.uint16)),
+    "integers.tiff": Image.fromarray((65535 * GREY).astype(np.int32)),
+    "floats.tiff": Image.fromarray(GREY.astype(np.float32)),
+    "nan.tiff": Image.fromarray(np.full((8, 8), np.nan, np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("read", [Images(8), GreyImages(8)], ids=["colour", "grey"])
+def test_more_than_eight_bits_are_refused_from_a_file_and_in_memory(
+    tmp_path: Path, name: str, read: Images
+) -> None:
+    DEEP[name].save(tmp_path / name)
+    for given in (picture_folder(tmp_path), [Image.open(tmp_path / name)], [DEEP[name]]):
+        with pytest.raises(InputError, match="more than 8 bits a channel"):
+            read(given)
+
+
+def test_colour_of_sixteen_bits_keeps_its_range(tmp_path: Path) -> None:
+    level = (65535 * np.linspace(0, 1, 8)).astype(">u2")
+    rows = b"".join(b"\0" + np.repeat(level, 3).tobytes() for _ in range(8))
+    write_png(tmp_path / "a.png", 8, 8, rows, depth=16)
+    found = np.asarray(picture_folder(tmp_path)[0])[0, :, 0]
+    assert np.abs(found - 255 * np.linspace(0, 1, 8)).max() <= 1
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_picture_is_turned_once_as_its_exif_says(tmp_path: Path, turn: int) -> None:
+    shown = np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)
+    # EXIF: where row 0 and column 0 of the stored picture are shown.
+    stored = {
+        1: shown, 2: shown[:, ::-1], 3: shown[::-1, ::-1], 4: shown[::-1],
+        5: shown.swapaxes(0, 1), 6: np.rot90(shown, 1), 7: np.rot90(shown, 2).swapaxes(0, 1),
+        8: np.rot90(shown, -1),
+    }[turn]  # fmt: skip
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    Image.fromarray(np.ascontiguousarray(stored)).save(tmp_path / "a.png", exif=exif)
+    upright = Images(8)([Image.fromarray(shown)])
+    assert torch.equal(Images(8)(picture_folder(tmp_path)), upright)
+    assert torch.equal(Images(8)([Image.open(tmp_path / "a.png")]), upright)
+
+
+def write_png(path: Path, width: int, height: int, rows: bytes, depth: int = 8) -> None:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
+    packed = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + packed)
+
+
+@pytest.mark.parametrize("side", [9001, 20000, 2**31 - 1])
+def test_a_picture_that_declares_too_many_pixels_is_not_decoded(tmp_path: Path, side: int) -> None:
+    write_png(tmp_path / "a.png", side, side, b"")
+    with pytest.raises(InputError, match=r"more than 81 million|cannot be read"):
+        picture_folder(tmp_path)[0]
+
+
+def test_of_pictures_in_files_one_is_held_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for k in range(8):
+        Image.new("RGB", (32, 32), (k, 0, 0)).save(tmp_path / f"{k}.png")
+    held: list[int] = []
+    alive = 0
+
+    class Counted(Image.Image):
+        def __init__(self, of: Image.Image) -> None:
+            nonlocal alive
+            super().__init__()
+            self.im, self._mode, self._size = of.im, of.mode, of.size
+            alive += 1
+            held.append(alive)
+
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    opened = pictures._opened
+    monkeypatch.setattr(pictures, "_opened", lambda *given: Counted(opened(*given)))
+    read = Images(8)
+    parts = list(batches(picture_folder(tmp_path), 5))
+    assert [len(part) for part in parts] == [5, 3] and not held
+    model = type("Model", (), {"prepare": read})()
+    found = torch.cat([prepared(model, part) for part in parts])
+    # The loop's own variable still holds one while the next is opened.
+    assert found.shape == (8, 3, 8, 8) and max(held) <= 2
+    assert (found[1:, 0] > found[:-1, 0]).all()
+
+
+def test_a_text_chunk_without_end_is_an_image_that_cannot_be_read(tmp_path: Path) -> None:
+    chunk = PngImagePlugin.PngInfo()
+    chunk.add_text("comment", "x" * 2**21, zip=True)
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png", pnginfo=chunk)
+    with pytest.raises(InputError, match="cannot be read"):
+        picture_folder(tmp_path)[0]
+
+
+def test_pipes_and_devices_are_no_pictures(tmp_path: Path) -> None:
+    for name in ("pipe", "endless"):
+        folder = tmp_path / name
+        folder.mkdir()
+        Image.new("RGB", (8, 8)).save(folder / "a.png")
+        if name == "pipe":
+            os.mkfifo(folder / "b.png")
+        else:
+            (folder / "b.png").symlink_to("/dev/zero")
+        assert len(picture_folder(folder, 1)) == 1
+        with pytest.raises(InputError, match="no regular file"):
+            picture_folder(folder)
+
+
+# --- texts ---
+
+
+@pytest.mark.parametrize(
+    "mark", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r"]
+)
+def test_a_text_ends_where_its_line_does_and_nowhere_else(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "a.txt").write_text(f"one{mark}still one\n\n  two \n", "utf-8", newline="")
+    assert text_lines(tmp_path / "a.txt") == [f"one{mark}still one", "two"]
+
+
+def test_a_byte_order_mark_and_the_line_ends_of_windows_are_no_part_of_a_text(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo \ufeff\r\n\r\n".encode())
+    assert text_lines(tmp_path / "a.txt") == ["one", "two \ufeff"]
+    (tmp_path / "a.txt").write_bytes("\ufeff\n \n".encode())
+    with pytest.raises(InputError, match="holds no text"):
+        text_lines(tmp_path / "a.txt")
+
+
+def test_a_pipe_is_no_file_of_texts(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InputError, match="no regular file"):
+            text_lines(path)
