@@ -29,7 +29,6 @@ FIELDS = (
     *("ratios", "cosines", "zero tokens", "evolve"),
 )
 DEPTHS = (0, 1, 2, 5, 20)
-EVOLVED = (3, 30, 200)
 # A claimed error may be too small by this factor.
 _SLACK = 10
 # Errors above this are no answer.
@@ -114,7 +113,7 @@ def compare(case: Case) -> Iterator[Finding]:
         true = getattr(expected, name)
         said = getattr(answer, name)
         yield finding(name, outcome, said, sorted(true) if isinstance(true, frozenset) else true)
-    reached = states(system, X0, (*DEPTHS, *EVOLVED))
+    reached = states(system, X0, (*DEPTHS, *case.evolved))
     for L in DEPTHS:
         squared = squared_ratio(reached[L])
         said = answer.hfc_lfc[L]
@@ -195,12 +194,12 @@ def _evolved(
     """`evolve` on binary64 input that means itself exactly, by its own claimed errors."""
     A, H, X0 = ([[float(x) for x in row] for row in M] for M in (case.A, case.H, case.X0))
     try:
-        run = oversmoothing.evolve(X0=X0, A=A, H=H, depth=EVOLVED)
+        run = oversmoothing.evolve(X0=X0, A=A, H=H, depth=case.evolved)
         table = run.metrics()
     except Exception as error:
         yield finding("evolve", CRASHED, repr(error), "")
         return
-    for L, error, row in zip(EVOLVED, run.error, table.to_dict("records"), strict=True):
+    for L, error, row in zip(case.evolved, run.error, table.to_dict("records"), strict=True):
         squared = squared_ratio(reached[L])
         said = row["log_hfc_lfc"]
         if squared is None:

@@ -7,21 +7,40 @@ from collections.abc import Iterable
 from fractions import Fraction
 from math import isqrt
 
-from .matrices import Integers, Rationals, cleared
+from .matrices import Integers, Rationals, cleared, product, transpose
 from .system import System
+
+# More layers than this are taken by squaring.
+_FAR = 2000
 
 
 def states(system: System, X0: Rationals, depths: Iterable[int]) -> dict[int, Integers]:
     """A positive multiple of X_L for each depth."""
-    wanted = sorted(set(depths))
     Z, _ = cleared(X0)
     found, L = {}, 0
-    for depth in wanted:
-        while depth > L:
-            Z = system.step(Z)
-            L += 1
-        found[depth] = Z
+    for depth in sorted(set(depths)):
+        if depth - L > _FAR:
+            Z = _far(system, Z, depth - L)
+        else:
+            for _ in range(depth - L):
+                Z = system.step(Z)
+        found[depth], L = Z, depth
     return found
+
+
+def _far(system: System, Z: Integers, layers: int) -> Integers:
+    """So many steps at once, by squaring the matrix [n d, n d] of one."""
+    n, d = system.n, system.d
+    units = [[[int(i * d + j == k) for j in range(d)] for i in range(n)] for k in range(n * d)]
+    M = transpose([[x for row in system.step(unit) for x in row] for unit in units])
+    v = [[x] for row in Z for x in row]
+    while layers:
+        if layers & 1:
+            v = product(M, v)
+        layers >>= 1
+        if layers:
+            M = product(M, M)
+    return [[v[i * d + j][0] for j in range(d)] for i in range(n)]
 
 
 def squared_ratio(Z: Integers) -> Fraction | float | None:

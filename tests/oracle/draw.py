@@ -20,7 +20,8 @@ class Case:
     """One drawn case; `kind` names how A, H and X_0 were drawn.
 
     numbers: "fractions"; "dyadic", given in floats that are the numbers meant; "rounded", given in
-    floats near `meant` (None: the same numbers, rows of A that do not sum to 1).
+    floats near `meant` (None: the same numbers, rows of A that do not sum to 1). evolved: depths
+    for `evolve`.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Case:
     kind: tuple[str, str, str]
     numbers: str = "fractions"
     meant: tuple[Matrix, Matrix, Matrix] | None = None
+    evolved: tuple[int, ...] = (3, 30, 200)
 
     @property
     def binary64(self) -> bool:

@@ -22,6 +22,8 @@ from .system import Polynomial
 
 # Depths at which a rank is looked at, when the number of minors' frequencies asks for more.
 _MOST_DEPTHS = 60
+# A limit is known to a share of 2^-_DIGITS.
+_DIGITS = 80
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _leading(start: Start, q: Polynomial, m: int) -> tuple[list[Integers], int]:
     return matrices, r * denominator
 
 
-def _at(entry: Sequence[int], mu: Ball) -> Ball:
+def evaluated(entry: Sequence[int], mu: Ball) -> Ball:
     total = ball(0, mu.bits)
     for c in reversed(entry):
         total = total * mu + c
@@ -123,7 +125,7 @@ class Form:
         for mu, nu in pairs:
             one, two = self._first[mu.polynomial], self._second[nu.polynomial]
             for x, y in zip(one, two, strict=True):
-                total = total + _at(x, at[mu]) * _at(y, at[nu])
+                total = total + evaluated(x, at[mu]) * evaluated(y, at[nu])
         return total
 
 
@@ -141,11 +143,8 @@ def _same_product(first: tuple[Root, Root], second: tuple[Root, Root]) -> bool:
     return vanishes(gap, at)
 
 
-def squared_limit(start: Start, growth: Growth) -> Callable[[int], tuple[int, int]] | None:
-    """(HFC/LFC)^2 where both grow alike; None where it oscillates.
-
-    The answer gives, for a precision, bounds (low, high) of the limit times 2^precision.
-    """
+def squared_limit(start: Start, growth: Growth) -> tuple[Fraction, Fraction] | None:
+    """An interval for the limit of (HFC/LFC)^2 where both grow alike; None where it oscillates."""
     parts = leading(start, growth)
     hfc = {q: p.entries(spread) for q, p in parts.items()}
     lfc = {q: p.entries(mean) for q, p in parts.items()}
@@ -164,19 +163,16 @@ def squared_limit(start: Start, growth: Growth) -> Callable[[int], tuple[int, in
         if not vanishes(mismatch, above.roots):
             return None
 
-    def bounds(precision: int) -> tuple[int, int]:
-        bits = 2 * precision + 128
-        while True:
-            at = {root: root.ball(bits) for root in above.roots}
-            top, bottom = above.value(groups[0], at), below.value(groups[0], at)
-            if bottom.re > bottom.error and top.re > top.error:
-                low = ((top.re - top.error) << precision) // (n * (bottom.re + bottom.error))
-                high = ((top.re + top.error) << precision) // (n * (bottom.re - bottom.error)) + 1
-                if (high - low) << (precision // 2) <= max(high, 1 << precision):
-                    return low, high
-            bits *= 2
-
-    return bounds
+    bits = 256
+    while True:
+        at = {root: root.ball(bits) for root in above.roots}
+        top, bottom = above.value(groups[0], at), below.value(groups[0], at)
+        if bottom.re > bottom.error and top.re > top.error:
+            low = Fraction(top.re - top.error, n * (bottom.re + bottom.error))
+            high = Fraction(top.re + top.error, n * (bottom.re - bottom.error))
+            if (high - low) * 2**_DIGITS <= low:
+                return low, high
+        bits *= 2
 
 
 def limit_rank(start: Start, growth: Growth) -> int:
@@ -315,7 +311,7 @@ def _minor(
             for j in columns:
                 total = ball(0, bits)
                 for root, mu in zip(roots, values, strict=True):
-                    term = _at(entries[root.polynomial][i * d + j], mu)
+                    term = evaluated(entries[root.polynomial][i * d + j], mu)
                     for _ in range(L):
                         term = term * mu
                     total = total + term
@@ -337,8 +333,13 @@ def _expanded(table: list[list[Ball]]) -> Ball:
     return total
 
 
-def square_root(bounds: tuple[int, int], precision: int) -> tuple[Fraction, Fraction]:
-    """An interval around the square root of a number in `bounds` over 2^precision."""
+def square_root(bounds: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    """An interval around the square root of a positive number in `bounds`, hardly wider."""
     low, high = bounds
-    one = 1 << precision
-    return Fraction(isqrt(low << precision), one), Fraction(isqrt(high << precision) + 1, one)
+    size = low.denominator.bit_length() - low.numerator.bit_length()
+    shift = max(0, size // 2) + _DIGITS
+    one = 1 << shift
+    return (
+        Fraction(isqrt(low.numerator * one**2 // low.denominator), one),
+        Fraction(isqrt(high.numerator * one**2 // high.denominator) + 1, one),
+    )

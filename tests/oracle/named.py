@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from .draw import Case, Matrix, in_binary64
@@ -11,7 +12,7 @@ from .matrices import identity
 def _case(name: str, A: list, H: list, X0: list, binary64: bool = False) -> Case:
     matrices = [[[Fraction(x) for x in row] for row in M] for M in (A, H, X0)]
     case = Case(name, *matrices, kind=("named", "named", "named"))
-    return in_binary64(case) if binary64 else case
+    return replace(in_binary64(case), evolved=_DEEP) if binary64 else case
 
 
 def _uniform(n: int, a: Fraction) -> Matrix:
@@ -34,6 +35,8 @@ _CAUSAL = [
     ["1/4", "1/8", "1/8", "1/2"],
 ]
 _LOST = [[1, 0, 0], ["1/2", "1/2", 0], ["1/4", "1/2", "1/4"]]
+
+_DEEP = 3, 30, 400, 20_000
 
 NAMED = [
     _case("two classes, binary64", identity(2), [[_HALF]], [[0], [1]], True),

@@ -16,8 +16,6 @@ from .moduli import compare
 from .start import Start, spread
 from .system import System
 
-_BITS = 128
-
 
 @dataclass(frozen=True)
 class Truth:
@@ -103,4 +101,4 @@ def _limit(start: Start) -> tuple[str, tuple[Fraction, Fraction] | float | None]
     bounds = squared_limit(start, start.state)
     if bounds is None:
         return "oscillates", None
-    return "constant", square_root(bounds(_BITS), _BITS)
+    return "constant", square_root(bounds)
