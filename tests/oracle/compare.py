@@ -11,7 +11,7 @@ from typing import Any
 
 import oversmoothing
 
-from .depths import cosines, log_ratio, squared_ratio, states
+from .depths import cosines, log_ratio, norms, squared_ratio, states
 from .draw import Case, as_read, draw
 from .matrices import Rationals
 from .moduli import TooHard
@@ -31,6 +31,8 @@ FIELDS = (
 DEPTHS = (0, 1, 2, 5, 20)
 # A claimed error may be too small by this factor.
 _SLACK = 10
+# Nothing is said about the last digits of a float.
+_FLOOR = 1e-13
 # Errors above this are no answer.
 _USELESS = 1e-6
 
@@ -104,9 +106,9 @@ def compare(case: Case) -> Iterator[Finding]:
     except Exception as error:
         yield finding("verdict", CRASHED, repr(error), sorted(expected.verdict))
         return
-    fields = _judged(answer, expected)
+    fields = _judged(answer, expected, case.numbers != "rounded")
     if WRONG in fields.values() and case.meant is not None:
-        for name, outcome in _judged(answer, truth(*case.meant)).items():
+        for name, outcome in _judged(answer, truth(*case.meant), False).items():
             if fields[name] == WRONG and outcome == RIGHT:
                 fields[name] = AS_MEANT
     for name, outcome in fields.items():
@@ -128,7 +130,11 @@ def _words(x: object) -> str:
     if isinstance(x, tuple):
         return " to ".join(map(_words, x))
     if isinstance(x, Fraction):
-        return "0" if not x else f"{'-' * (x < 0)}exp({2 * log_ratio(abs(x)):.12g})"
+        return (
+            "0"
+            if not x
+            else f"{'-' * (x < 0)}exp({2 * log_ratio(abs(x.numerator), x.denominator):.12g})"
+        )
     return str(x)
 
 
@@ -136,13 +142,13 @@ def _given(case: Case, M: Rationals) -> list[list[Any]]:
     return [[float(x) if case.binary64 else x for x in row] for row in M]
 
 
-def _judged(answer: Any, expected: Truth) -> dict[str, str]:
+def _judged(answer: Any, expected: Truth, exact: bool) -> dict[str, str]:
     assert expected.verdict_x0 is not None
     return {
         "verdict": _outcome(answer.verdict, expected.verdict),
         "verdict_x0": _outcome(answer.verdict_x0, expected.verdict_x0),
         "tends_to": _same(answer.tends_to, expected.tends_to),
-        "limit": _limit(answer.limit, expected),
+        "limit": _limit(answer.limit, expected, exact),
         "limit_rank": _same(answer.limit_rank, expected.limit_rank),
     }
 
@@ -159,17 +165,16 @@ def _same(said: object, true: object) -> str:
     return UNDECIDED if said is None else WRONG
 
 
-def _limit(said: float | None, expected: Truth) -> str:
+def _limit(said: float | None, expected: Truth, exact: bool) -> str:
     if not isinstance(expected.limit, tuple):
         return _same(said, expected.limit)
     if said is None:
         return UNDECIDED
+    if not math.isfinite(said):
+        return WRONG
     low, high = expected.limit
-    return (
-        RIGHT
-        if low * (1 - Fraction(1, 10**9)) <= said <= high * (1 + Fraction(1, 10**9))
-        else (WRONG)
-    )
+    near = Fraction(1, 10**9 if exact else 10**6)
+    return RIGHT if low * (1 - near) <= Fraction(said) <= high * (1 + near) else WRONG
 
 
 def _ratio(said: Any, squared: Fraction | float | None, exact: bool) -> str:
@@ -179,7 +184,8 @@ def _ratio(said: Any, squared: Fraction | float | None, exact: bool) -> str:
         return UNDECIDED
     if exact and isinstance(squared, Fraction) and said.squared != squared:
         return WRONG
-    return _close(said.log, log_ratio(squared), 1e-9 if exact else 1e-6)
+    true = squared if squared == math.inf else log_ratio(squared.numerator, squared.denominator)
+    return _close(said.log, true, 1e-9 if exact else 1e-6)
 
 
 def _close(said: float, true: float, tolerance: float) -> str:
@@ -199,37 +205,22 @@ def _evolved(
     except Exception as error:
         yield finding("evolve", CRASHED, repr(error), "")
         return
-    for L, error, row in zip(case.evolved, run.error, table.to_dict("records"), strict=True):
-        squared = squared_ratio(reached[L])
-        said = row["log_hfc_lfc"]
-        if squared is None:
-            outcome = RIGHT if math.isnan(said) else WRONG
-            yield finding("evolve", outcome, f"L = {L} ({run.method}): {said}", squared)
-            continue
-        true = log_ratio(squared)
-        if not error <= _USELESS:
-            yield finding("evolve", UNDECIDED, f"L = {L} ({run.method}): error {error}", true)
-            yield finding("cosines", UNDECIDED, f"L = {L} ({run.method}): error {error}", "")
-            continue
-        # LFC adds a share of HFC to the pi-mean, whose errors are then HFC's.
-        spread = 0.0 if math.isinf(true) else math.exp(min(true, 40.0))
-        outcome = (
-            RIGHT
-            if math.isnan(said) and math.isnan(true)
-            else (WRONG if math.isnan(said) else _close_within(said, true, error, spread))
-        )
-        words = f"L = {L} ({run.method}, error {error:.1e}): {said}"
-        yield finding("evolve", outcome, words, true)
-        exact = cosines(reached[L])
-        kind = "cosines" if all(map(any, reached[L])) else "zero tokens"
-        for name, value in exact.items():
-            near = _SLACK * len(A) * error + 1e-7
-            agree = math.isnan(row[name]) == math.isnan(value) and not abs(row[name] - value) > near
-            words = f"L = {L} ({run.method}, error {error:.1e}): {name} {row[name]}"
-            yield finding(kind, RIGHT if agree else WRONG, words, value)
+    claims = zip(run.error, run.cosine_error, strict=True)
+    rows = table.to_dict("records")
+    for L, (error, turned), row in zip(case.evolved, claims, rows, strict=True):
+        state, words = reached[L], f"L = {L} ({run.method}, error {error:.1e}, {turned:.1e})"
+        true, said = log_ratio(*norms(state)), row["log_hfc_lfc"]
+        yield finding("evolve", _claimed(said, true, error), f"{words}: {said}", true)
+        kind = "cosines" if all(map(any, state)) else "zero tokens"
+        for name, value in cosines(state).items():
+            outcome = _claimed(row[name], value, turned)
+            yield finding(kind, outcome, f"{words}: {name} {row[name]}", value)
 
 
-def _close_within(said: float, true: float, error: float, spread: float) -> str:
-    if math.isinf(true) or math.isinf(said):
-        return RIGHT if said == true else WRONG
-    return RIGHT if abs(said - true) <= _SLACK * error * (1 + spread) + 1e-9 else WRONG
+def _claimed(said: float, true: float, error: float) -> str:
+    """Whether a number is as exact as is said of it."""
+    if math.isfinite(true) and not error <= _USELESS:
+        return UNDECIDED
+    if math.isnan(true) or math.isinf(true) or not math.isfinite(said):
+        return RIGHT if said == true or (math.isnan(said) and math.isnan(true)) else WRONG
+    return RIGHT if abs(said - true) <= _SLACK * error + _FLOOR * max(1.0, abs(true)) else WRONG

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import combinations
 from math import isqrt
 
 from .matrices import Integers, Rationals, cleared, product, transpose
@@ -43,48 +44,42 @@ def _far(system: System, Z: Integers, layers: int) -> Integers:
     return [[v[i * d + j][0] for j in range(d)] for i in range(n)]
 
 
-def squared_ratio(Z: Integers) -> Fraction | float | None:
-    """(HFC/LFC)^2 = n ||X||^2 / ||1^T X||^2 - 1: inf where only LFC is 0, None where both are."""
+def norms(Z: Integers) -> tuple[int, int]:
+    """n ||HFC||^2 and n ||LFC||^2."""
     total = len(Z) * sum(x * x for row in Z for x in row)
     sums = sum(sum(column) ** 2 for column in zip(*Z, strict=True))
-    if not sums:
-        return float("inf") if total else None
-    return Fraction(total, sums) - 1
+    return total - sums, sums
 
 
-def squared_cosines(Z: Integers) -> dict[tuple[int, int], Fraction]:
-    """cos |cos| of each pair of tokens that are not 0, exactly."""
-    sizes = [sum(x * x for x in row) for row in Z]
-    found = {}
-    for k in range(len(Z)):
-        for i in range(k):
-            if sizes[i] and sizes[k]:
-                inner = sum(x * y for x, y in zip(Z[i], Z[k], strict=True))
-                found[i, k] = Fraction(inner * abs(inner), sizes[i] * sizes[k])
-    return found
+def squared_ratio(Z: Integers) -> Fraction | float | None:
+    """(HFC/LFC)^2: inf where only LFC is 0, None where both are."""
+    hfc, lfc = norms(Z)
+    if not lfc:
+        return math.inf if hfc else None
+    return Fraction(hfc, lfc)
 
 
-def log_ratio(squared: Fraction | float) -> float:
-    """The logarithm of HFC/LFC, whatever its size."""
-    if not isinstance(squared, Fraction):
-        return math.inf
-    if not squared:
+def log_ratio(hfc: int, lfc: int) -> float:
+    """log of HFC/LFC from their squares, whatever their size; NaN where both are 0."""
+    if not lfc:
+        return math.inf if hfc else math.nan
+    if not hfc:
         return -math.inf
-    top, bottom = squared.numerator, squared.denominator
-    shift = top.bit_length() - bottom.bit_length()
-    near = Fraction(top, bottom << shift) if shift >= 0 else Fraction(top << -shift, bottom)
-    return (math.log(near) + shift * math.log(2)) / 2
-
-
-def root(x: Fraction) -> float:
-    """The square root of x in [-1, 1], with its sign."""
-    value = isqrt((abs(x.numerator) << 512) // x.denominator)
-    return math.copysign(float(Fraction(value, 1 << 256)), x)
+    up, down = (max(0, x.bit_length() - 200) for x in (hfc, lfc))
+    return (math.log(hfc >> up) - math.log(lfc >> down) + (up - down) * math.log(2)) / 2
 
 
 def cosines(Z: Integers) -> dict[str, float]:
     """cos_mean and cos_min over the pairs of tokens that are not 0; NaN without a pair."""
-    found = [root(x) for x in squared_cosines(Z).values()]
+    found = []
+    for i, k in combinations([row for row in Z if any(row)], 2):
+        inner = sum(x * y for x, y in zip(i, k, strict=True))
+        sizes = sum(x * x for x in i) * sum(x * x for x in k)
+        # Only the leading bits of each are needed.
+        top, bottom = inner**2, sizes
+        shift = max(0, bottom.bit_length() - 400)
+        value = isqrt(((top >> shift) << 500) // (bottom >> shift))
+        found.append(float(Fraction(value if inner > 0 else -value, 1 << 250)))
     if not found:
         return {"cos_mean": math.nan, "cos_min": math.nan}
     return {"cos_mean": math.fsum(found) / len(found), "cos_min": min(found)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 from .matrices import Integers, Rationals, cleared
@@ -155,16 +154,6 @@ class Start:
         found = [q for q in self.present if self.multiplicity(q, part)]
         candidates = [root for q in sorted(found) for root in roots(q)]
         return largest(candidates)[0] if candidates else None
-
-    def radius_of_weighted(self, weights: list[Fraction]) -> Root | None:
-        """The same for weights^T X."""
-        rows, _ = cleared([weights])
-        return self.radius(
-            lambda Z: [
-                sum(w * x for w, x in zip(rows[0], column, strict=True))
-                for column in zip(*Z, strict=True)
-            ]
-        )
 
 
 def scaled_matrix(Z: Integers, factor: int) -> Integers:

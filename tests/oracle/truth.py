@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from .leading import limit_rank, square_root, squared_limit
-from .matrices import Rationals
+from .matrices import Rationals, cleared, product
 from .moduli import compare
-from .start import Start, spread
+from .start import Part, Start, spread
 from .system import System
 
 
@@ -66,25 +66,21 @@ def _outcomes(start: Start) -> frozenset[str]:
     first = start.powers[0]
     if all(row == first[0] for row in first):
         return frozenset({"TRIVIAL"})
-    quotient = start.radius(spread)
+    consensus, quotient = start.radius(_class_means(start.system)), start.radius(spread)
     assert quotient is not None
-    found = set()
-    for weights in _stationary(start.system):
-        consensus = start.radius_of_weighted(weights)
-        sign = -1 if consensus is None else compare(consensus, quotient)
-        found.add(_OUTCOME[sign])
-    return frozenset(found)
+    sign = -1 if consensus is None else compare(consensus, quotient)
+    return frozenset({_OUTCOME[sign]})
 
 
-def _stationary(system: System) -> list[list[Fraction]]:
-    """pi; with several closed classes the mean over these, and where a uniform start ends up."""
-    fixed = system.fixed
-    uniform = [sum(column) / system.n for column in zip(*fixed, strict=True)]
-    if system.classes == 1:
-        return [uniform]
-    rows = [fixed[members[0]] for members in system.closed_classes]
-    assert len(rows) == system.classes
-    return [uniform, [sum(column) / len(rows) for column in zip(*rows, strict=True)]]
+def _class_means(system: System) -> Part:
+    """pi_k^T X for each closed class k: the consensus within it. Each pi_k is where its tokens end.
+
+    With several classes X_0 contains consensus as far as some class mean is not 0.
+    """
+    members = system.closed_classes
+    assert len(members) == system.classes
+    rows, _ = cleared([system.fixed[tokens[0]] for tokens in members])
+    return lambda Z: [x for row in product(rows, Z) for x in row]
 
 
 def _limit(start: Start) -> tuple[str, tuple[Fraction, Fraction] | float | None]:

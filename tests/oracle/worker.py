@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,7 +18,10 @@ _START = 120.0
 def answers(
     task: Callable[[Any], Any], items: Iterable[Any], seconds: float = SECONDS
 ) -> Iterator[tuple[Any, Any]]:
-    """(item, task(item)) for each item, (item, None) where `seconds` of work were not enough."""
+    """(item, task(item)) for each item, (item, None) where `seconds` of work were not enough.
+
+    Raises `RuntimeError` with the trace of whatever the task raises.
+    """
     context = multiprocessing.get_context("spawn")
     process, pipe = None, None
     for item in items:
@@ -33,11 +37,15 @@ def answers(
         assert pipe is not None
         pipe.send((item, seconds))
         try:
-            yield item, pipe.recv()
+            answer, failure = pipe.recv()
         except EOFError:
             process.join()
             process = None
             yield item, None
+            continue
+        if failure:
+            raise RuntimeError(failure)
+        yield item, answer
     if process is not None and pipe is not None:
         pipe.close()
         process.join()
@@ -52,6 +60,9 @@ def _serve(task: Callable[[Any], Any], pipe: Connection) -> None:
             return
         # Of its own time, whatever else the machine does; at the end of it the process is ended.
         signal.setitimer(signal.ITIMER_PROF, seconds)
-        answer = task(item)
+        try:
+            answer, failure = task(item), ""
+        except Exception:
+            answer, failure = None, traceback.format_exc()
         signal.setitimer(signal.ITIMER_PROF, 0)
-        pipe.send(answer)
+        pipe.send((answer, failure))
