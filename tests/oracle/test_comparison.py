@@ -10,33 +10,9 @@ from .named import NAMED
 CASES, SEED = 500, 2026
 # Field -> numbers in which some answer is still wrong, or none is given; and by named cases. What
 # becomes right is to be struck: the tests say so.
-STILL_WRONG: dict[str, set[str]] = {
-    "cosines": {"dyadic"},
-    "limit": {"fractions", "rounded"},
-    "limit_rank": {"fractions"},
-    "tends_to": {"fractions", "rounded"},
-    "verdict": {"fractions", "rounded"},
-    "verdict_x0": {"fractions", "rounded"},
-    "zero tokens": {"dyadic"},
-}
-STILL_WRONG_BY_NAME: dict[str, set[str]] = {
-    "1e-100 off consensus": {"limit", "tends_to", "verdict_x0"},
-    "a class of one token": {"limit", "tends_to", "verdict_x0"},
-    "all but decoupled": {"verdict_x0"},
-    "h = -1 + 1e-100": {"verdict_x0"},
-    "h = 1e-13, binary64": {"limit", "tends_to"},
-    "h = 1e-300": {"limit", "tends_to", "verdict_x0"},
-    "h = 1e400": {"verdict"},
-    "nearly at consensus": {"limit", "tends_to", "verdict_x0"},
-    "nearly without consensus": {"limit", "tends_to", "verdict_x0"},
-    "nearly without consensus, nine tokens": {"limit", "tends_to", "verdict_x0"},
-    "nine classes": {"limit", "tends_to", "verdict_x0"},
-    "one token, h = -1, binary64": {"verdict_x0"},
-    "rank two by 1e-8": {"limit_rank"},
-    "saturated, h = -1/2": {"limit", "verdict"},
-    "saturated, h = 1/2": {"limit", "tends_to", "verdict"},
-    "two classes, binary64": {"limit", "tends_to", "verdict_x0", "zero tokens"},
-}
+# Eigenvalues 1e-400 apart (n = 4) take minutes; X_0 of 1e-300 divides by a norm that is 0.
+STILL_WRONG: dict[str, set[str]] = {"verdict": {"fractions", "rounded"}}
+STILL_WRONG_BY_NAME: dict[str, set[str]] = {"h = 1e400": {"verdict"}}
 # Of all answers in floats for n, d <= 8.
 MOST_UNDECIDED = 0.01
 
