@@ -10,7 +10,7 @@ import pytest
 from oversmoothing.theory.checker import generic, spectra, start, ties
 from oversmoothing.theory.checker.check import _compared
 from oversmoothing.theory.checker.containment import Bounds, contained
-from oversmoothing.theory.checker.depth import _consensus_growth
+from oversmoothing.theory.checker.depth import _consensus_modes
 from oversmoothing.theory.checker.discs import Discs, left_eigenvector
 from oversmoothing.theory.checker.moduli import Pair, Polynomial, Root, equal, equality_bits
 from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
@@ -274,7 +274,10 @@ def test_T5d_the_content_of_a_start_is_over_the_length_of_the_eigenvector(scale)
     """z = (1, 1) up to its length for h = 1, and z = (0, 1) for h = 1/2."""
     H = matrix([["1", "1/2"], ["0", "1/2"]])
     c = flint.fmpq_mat(2, 1, [scale, 0])
-    modulus, content = _consensus_growth(H, c)
+    (modulus, content), (smaller, _) = _consensus_modes(H, flint.fmpq_mat(2, 1, [scale, 1]))
+    assert abs(modulus - 2) < 1e-10 and abs(smaller - 1.5) < 1e-10
+    (modulus, content), *none = _consensus_modes(H, c)
+    assert not none
     assert abs(modulus - 2) < 1e-10 and abs(content - scale / flint.arb(2).sqrt()) < 1e-10
 
 

@@ -17,7 +17,7 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.depth import check_depth
 from oversmoothing.theory.checker.generic import coefficient
 from oversmoothing.theory.checker.moduli import Modes, equal, equality_bits
-from oversmoothing.theory.checker.operators import operators, stationary
+from oversmoothing.theory.checker.operators import stationary, systems
 from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
 from oversmoothing.theory.checker.spectra import maximum
 from oversmoothing.theory.checker.ties import check_tie
@@ -53,14 +53,21 @@ def forged(body, **claim) -> str:
 @pytest.mark.parametrize("h", [["1/2"], ["-4/3"]])
 def test_T1c_T1d_the_systems_of_the_checker_are_one_layer(h):
     H, X = matrix([h]), matrix([[1], [2], [4]])
-    systems = operators(matrix(A3), H, X)
-    consensus, c, block, y = (from_flint(part) for system in systems for part in system)
-    assert consensus == [[1 + H[0][0]]]
+    layers = [[from_flint(M) for M in system] for system in systems(matrix(A3), X)]
+    (one, c), (_, y) = layers
+    assert one == [[1]]
     assert c == [[sum(p * x[0] for p, x in zip(PI3, X, strict=True))]]
     assert y == [[X[1][0] - X[0][0]], [X[2][0] - X[0][0]]]
     after = exact_state(matrix(A3), H, X, [1])[1]
-    moved = [[sum(b * v[0] for b, v in zip(row, y, strict=True))] for row in block]
-    assert moved == [[after[1][0] - after[0][0]], [after[2][0] - after[0][0]]]
+    moved = [
+        [
+            [z[0] + H[0][0] * sum(b * v[0] for b, v in zip(row, Z, strict=True))]
+            for row, z in zip(T, Z, strict=True)
+        ]
+        for T, Z in layers
+    ]
+    assert moved[0] == [[sum(p * x[0] for p, x in zip(PI3, after, strict=True))]]
+    assert moved[1] == [[after[1][0] - after[0][0]], [after[2][0] - after[0][0]]]
 
 
 def weights(A):
@@ -74,8 +81,8 @@ def test_T1d_the_stationary_distribution_of_each_closed_class_is_solved_for():
     # Tokens 2 and 4 form one class, token 3 another; token 1 leaves into both.
     mixed = [[0, "1/2", "1/2", 0], [0, "3/4", 0, "1/4"], [0, 0, 1, 0], [0, "1/2", 0, "1/2"]]
     assert weights(mixed) == [[0, Fraction(2, 3), 0, Fraction(1, 3)], [0, 0, 1, 0]]
-    (_, c), _ = operators(matrix(mixed), matrix([[1]]), matrix([[9], [3], [5], [6]]))
-    assert from_flint(c) == [[4, 5]]
+    (_, c), _ = systems(matrix(mixed), matrix([[9], [3], [5], [6]]))
+    assert from_flint(c) == [[4], [5]]
 
 
 # --- depth ---
@@ -352,7 +359,7 @@ def test_negative_entries_and_wrong_row_sums_are_no_attention():
 
 
 def test_T11_1_one_token_has_no_block_of_differences():
-    assert operators(matrix([[1]]), matrix([["1/2"]]), matrix([[3]]))[1][0].nrows() == 0
+    assert systems(matrix([[1]]), matrix([[3]]))[1][0].nrows() == 0
     for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
         body = certify(make_case([[1]], [[h]], X0))
         assert check_certificate(json.dumps(body)).accepted

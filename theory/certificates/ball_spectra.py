@@ -84,8 +84,9 @@ def _matrix(values: Complex) -> flint.acb_mat:
 
 def _refined(found: BallSpectrum) -> flint.acb_mat:
     R = np.array([[complex(x.mid()) for x in row] for row in found.similar.tolist()])
-    gap = np.diag(R)[None, :] - np.diag(R)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # What overflows is not refined.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gap = np.diag(R)[None, :] - np.diag(R)[:, None]
         # Within a cluster the step would not be small: its members stay together.
         F = np.where(np.abs(R) < np.abs(gap) / 4, R / gap, 0.0)
     return (found.basis + found.basis * _matrix(F)).mid()
@@ -121,7 +122,9 @@ def _components(boxes: list[flint.acb]) -> NDArray[np.intp]:
     # The floats only choose the candidates: with room for their rounding.
     room = 1e-12 * np.abs(centre) + 1e-300
     spread = 2 * reach + room
-    near = np.abs(centre[:, None] - centre[None, :]) <= spread[:, None] + spread[None, :]
+    # Not "at most": of centres beyond the floats the distance is NaN, and they are candidates too.
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = ~(np.abs(centre[:, None] - centre[None, :]) > spread[:, None] + spread[None, :])
     pairs = [(i, j) for i, j in np.argwhere(near) if boxes[i].overlaps(boxes[j])]
     rows, columns = np.transpose(pairs)
     graph = coo_matrix((np.ones(len(pairs)), (rows, columns)), shape=near.shape)

@@ -52,10 +52,11 @@ def genericity(case: Case, verdict: Outcome) -> Genericity:
                 reason = pair
                 continue
             ball = _coefficient(case, attention, value, pair)
-        if ball > 0:
+        low, high = outward(ball)
+        # Below the smallest binary64 number a bound above 0 cannot be written.
+        if low > 0:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
-            low, high = outward(ball)
-            bounds = [max(0.0, low).hex(), min(1.0, high).hex()]
+            bounds = [low.hex(), min(1.0, high).hex()]
             return Genericity({"mode": mode, "coefficient": bounds}, reason)
         reason = "the coefficient of the dominant mode is 0, or too small to tell from it"
     return Genericity(None, reason)

@@ -4,13 +4,14 @@ from fractions import Fraction
 from typing import Any
 
 from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
-from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.case import EXACT_SIZE, Case
 from oversmoothing.theory.numbers.rational import fraction_text
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.start_content import start_content
 
-# Up to this n and d the modes of X_0 are computed exactly, here and by whoever checks it.
-START_SIZE = 8
+# Up to this n and d the modes of X_0 are computed exactly, here and by whoever checks it, and up to
+# that one the depth.
+START_SIZE, DEPTH_SIZE = EXACT_SIZE, 8
 
 
 def claims_of_start(
@@ -31,7 +32,7 @@ def claims_of_start(
     if (
         verdict is found is Outcome.SMOOTHING
         and case.logits is None
-        and max(case.n, case.d) <= START_SIZE
+        and max(case.n, case.d) <= DEPTH_SIZE
     ):
         depth = certified_depth_in_balls(case.rational_A, case.rational_H, X0, eps)
         if depth is not None:

@@ -32,9 +32,11 @@ def discs(M: Any, bits: int) -> Discs | None:
             similar = _similar(U, M)
             for _ in range(bits // 96):
                 R = np.array([[complex(x.mid()) for x in row] for row in similar])
-                gap = np.diag(R)[:, None] - np.diag(R)[None, :]
                 step = np.zeros_like(R)
-                np.divide(R, gap, out=step, where=np.abs(gap) / 4 > np.abs(R))
+                # What overflows is not refined.
+                with np.errstate(invalid="ignore", over="ignore"):
+                    gap = np.diag(R)[:, None] - np.diag(R)[None, :]
+                    np.divide(R, gap, out=step, where=np.abs(gap) / 4 > np.abs(R))
                 U = (U + _matrix(step) * U).mid()
                 similar = _similar(U, M)
             return _merged(U, similar)
@@ -70,9 +72,11 @@ def _merged(U: Any, similar: list[list[Any]]) -> Discs:
     widths = np.array([float(box.real.rad()) + float(box.imag.rad()) for box in boxes])
     group = np.arange(len(boxes))
     for i in range(len(boxes)):
-        # Floats choose candidates, with room for their own rounding.
-        room = 2 * (widths + widths[i]) + 1e-12 * np.abs(centres[i]) + 1e-300
-        for j in np.flatnonzero(np.abs(centres - centres[i]) <= room):
+        # Floats choose candidates, with room for their own rounding; where they overflow, NaN, all.
+        with np.errstate(invalid="ignore", over="ignore"):
+            room = 2 * (widths + widths[i]) + 1e-12 * np.abs(centres[i]) + 1e-300
+            near = ~(np.abs(centres - centres[i]) > room)
+        for j in np.flatnonzero(near):
             if boxes[i].overlaps(boxes[int(j)]):
                 group[group == group[j]] = group[i]
     hulls = []

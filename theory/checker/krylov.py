@@ -7,46 +7,47 @@ import flint
 
 # Modulo a prime a rank is at most what it is: a bad prime shows, and the next one is tried.
 PRIMES = (2**61 - 1, 2**31 - 1, 2**62 - 57)
-# Largest degree, and largest degree^3 times the bits of a vector, that is computed.
-DEGREE, WORK = 160, 2**36
+# Largest degree, and largest degree^4 times the bits by which a layer grows, that is computed: some
+# seconds.
+DEGREE, WORK = 160, 2**33
 
 
-def minimal_polynomial(operator: Any, starts: Any) -> Any:
-    """The monic p of least degree with p(operator) starts = 0, as a polynomial over the integers.
+def minimal_polynomial(T: Any, H: Any, start: Any) -> Any:
+    """The p of least degree with p(S) start = 0 for the layer S Z = Z + T Z H^T, over the integers.
 
-    operator [k, k] and starts [k, m] are rational. 1 for starts that are 0; None where the degree
+    T [k, k], H [d, d] and start [k, d] are rational. 1 for a start that is 0; None where the degree
     is too large to compute with.
     """
-    if not any(starts.entries()):
+    if not any(start.entries()):
         return flint.fmpz_poly([1])
-    scale = lcm(*(int(x.q) for x in operator.entries()))
-    whole = (operator * scale).numer_denom()[0]
-    start = starts.numer_denom()[0]
-    bits = 1 + max(int(x).bit_length() for x in whole.entries())
+    scales = [lcm(*(int(x.q) for x in M.entries())) for M in (T, H)]
+    left, right = ((M * s).numer_denom()[0] for M, s in zip((T, H), scales, strict=True))
+    right, first, scale = right.transpose(), start.numer_denom()[0], scales[0] * scales[1]
+    sizes = [max(abs(int(x)) for x in M.entries()) * M.nrows() for M in (left, right)]
+    bits = (scale + sizes[0] * sizes[1]).bit_length()
     for prime in PRIMES:
-        rank = _rank(whole, start, prime)
+        rank = _rank(left, right, first, scale, prime)
         if rank is None or rank**4 * bits > WORK:
             return None
-        vectors = [start]
+        states = [first]
         for _ in range(rank):
-            vectors.append(whole * vectors[-1])
-        table = flint.fmpz_mat([[int(x) for x in v.entries()] for v in vectors]).transpose()
+            states.append(states[-1] * scale + left * states[-1] * right)
+        table = flint.fmpz_mat([[int(x) for x in Z.entries()] for Z in states]).transpose()
         found = _relation(table, rank, prime)
         if found is not None:
-            # p(scale x) for a p that annihilates under scale times the operator.
-            scaled = [c * flint.fmpz(scale) ** j for j, c in enumerate(found)]
-            return flint.fmpz_poly(scaled)
+            # p(scale x) for a p that annihilates under scale times the layer.
+            return flint.fmpz_poly([c * flint.fmpz(scale) ** j for j, c in enumerate(found)])
     return None
 
 
-def _rank(whole: Any, start: Any, prime: int) -> int | None:
+def _rank(left: Any, right: Any, first: Any, scale: int, prime: int) -> int | None:
     """The number of independent Krylov vectors modulo a prime, None beyond `DEGREE`."""
-    step, vector = flint.nmod_mat(whole, prime), flint.nmod_mat(start, prime)
-    most = min(whole.nrows(), DEGREE)
-    rows: list[list[Any]] = []
+    T, W, Z = (flint.nmod_mat(M, prime) for M in (left, right, first))
+    most = min(len(Z.entries()), DEGREE)
+    rows = []
     for _ in range(most + 1):
-        rows.append(vector.entries())
-        vector = step * vector
+        rows.append(Z.entries())
+        Z = Z * (scale % prime) + T * Z * W
     flat = [x for row in rows for x in row]
     rank = int(flint.nmod_mat(len(rows), len(rows[0]), flat, prime).rank())
     return rank if rank <= most else None

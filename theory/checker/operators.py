@@ -41,22 +41,19 @@ def stationary(A: Matrix) -> list[Any]:
     return rows
 
 
-def operators(A: Matrix, H: Matrix, X: Matrix) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """(I + H, c_0) and (I + B (x) H, y_0), exact.
+def systems(A: Matrix, X: Matrix) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """(1, C_0) and (B, Y_0), exact: each layer is Z' = Z + T Z H^T with T the first, Z the second.
 
-    c_0 [d, m]: the means pi_k^T X_0 of the m closed classes. y_0 [(n - 1) d, 1]: the differences to
-    the first token, token by token.
+    C_0 [m, d]: the means pi_k^T X_0 of the m closed classes. Y_0 [n - 1, d]: the differences to the
+    first token.
     """
-    n, d = len(A), len(H)
-    start = exact(X)
-    consensus = exact([[x + (i == j) for j, x in enumerate(row)] for i, row in enumerate(H)])
-    c = (flint.fmpq_mat(stationary(A)) * start).transpose()
-    B = [[A[i][j] - A[0][j] for j in range(1, n)] for i in range(1, n)]
-    block = [
-        [B[i][j] * H[p][q] + (i == j and p == q) for j in range(n - 1) for q in range(d)]
-        for i in range(n - 1)
-        for p in range(d)
-    ]
-    y = [[X[i][p] - X[0][p]] for i in range(1, n) for p in range(d)]
-    empty = flint.fmpq_mat(0, 0)
-    return (consensus, c), (exact(block), exact(y)) if block else (empty, empty)
+    n, start = len(A), exact(X)
+    weights = stationary(A)
+    m = len(weights)
+    identity = flint.fmpq_mat(m, m, [int(i == j) for i in range(m) for j in range(m)])
+    consensus = identity, flint.fmpq_mat(weights) * start
+    if n == 1:
+        return consensus, (flint.fmpq_mat(0, 0), flint.fmpq_mat(0, start.ncols()))
+    B = [[x - y for x, y in zip(row[1:], A[0][1:], strict=True)] for row in A[1:]]
+    Y = [[x - y for x, y in zip(row, X[0], strict=True)] for row in X[1:]]
+    return consensus, (exact(B), exact(Y))

@@ -23,6 +23,7 @@ DENSE_SIZE = 40
 # Bounds on a file: characters, levels of nesting, digits of a number in a text and of a bare one
 # (Python writes none of more than 4,300).
 LENGTH, DEPTH, DIGITS, BARE_DIGITS = 2**26, 8, 20_000, 4000
+SUM_BITS = 2**20
 # A text without an end reaches to that of the file: every character is looked at once.
 _BRACKET_OR_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
 _RATIO = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:/([1-9][0-9]*))?")
@@ -244,12 +245,21 @@ def _rows(given: dict[str, Any], name: str) -> list[list[Any]]:
 def _attention(A: Matrix, exact: bool) -> Matrix:
     if len(A) != len(A[0]):
         raise NotACertificate("A is not square")
-    sums = [sum(row, Fraction(0)) for row in A]
+    sums = [_sum(row) for row in A]
     # n eps, twice: the sum itself is rounded where the case is made.
     slack = Fraction(0) if exact else len(A) * Fraction(1, 2**51)
     if any(x < 0 for row in A for x in row) or any(abs(total - 1) > slack for total in sums):
         raise NotACertificate("A is not row-stochastic")
     return [[x / total for x in row] for row, total in zip(A, sums, strict=True)]
+
+
+def _sum(row: list[Fraction]) -> Fraction:
+    total = flint.fmpq(0)
+    for x in row:
+        total += flint.fmpq(x.numerator, x.denominator)
+        if total.q.bit_length() > SUM_BITS:
+            raise NotACertificate("the numbers of a row of A have no common denominator in reach")
+    return Fraction(int(total.p), int(total.q))
 
 
 def _dense(W_V: Matrix, W_proj: Matrix) -> Matrix:

@@ -13,10 +13,27 @@ from oversmoothing.theory.checker.reading import Given, Matrix
 POLYNOMIAL_SIZE = 20
 # ... and up to this one where only they will do.
 TIE_SIZE = 48
+# Bound of what a characteristic polynomial may cost: some seconds.
+WORK = 2**33
 
 
 def exact(M: Matrix) -> flint.fmpq_mat:
     return flint.fmpq_mat([[to_fmpq(x) for x in row] for row in M])
+
+
+def has_polynomial(M: Matrix, size: int) -> bool:
+    """Whether the characteristic polynomial of M is computed: side^4 times its bits is bounded."""
+    if len(M) > size:
+        return False
+    most = WORK // len(M) ** 4
+    common = flint.fmpz(1)
+    for row in M:
+        for x in row:
+            below = flint.fmpz(x.denominator)
+            common *= below // common.gcd(below)
+            if common.bit_length() + x.numerator.bit_length() > most:
+                return False
+    return True
 
 
 def steps(given: Given) -> Iterator[tuple[int, int]]:
@@ -92,7 +109,7 @@ def eigenvalues(given: Given, bits: int, size: int) -> tuple[list[Any], list[Any
     (exact zeros of a head once)."""
     if given.n == 1:
         a = []
-    elif given.A is not None and given.n <= size:
+    elif given.A is not None and has_polynomial(given.A, size):
         polynomial, rest = divmod(exact(given.A).charpoly(), flint.fmpq_poly([-1, 1]))
         assert rest.is_zero()
         a = _roots(polynomial, bits)
@@ -104,7 +121,7 @@ def eigenvalues(given: Given, bits: int, size: int) -> tuple[list[Any], list[Any
         if attention is None:
             return None
         a = attention.boxes
-    if given.H and given.d <= size:
+    if given.H and has_polynomial(given.H, size):
         return a, _roots(exact(given.H).charpoly(), bits)
     value, _, zeros = value_discs(given, bits)
     return None if value is None else (a, value.boxes + [flint.acb(0)] * zeros)

@@ -8,11 +8,14 @@ from oversmoothing.theory.checker.depth import check_depth
 from oversmoothing.theory.checker.generic import check_genericity
 from oversmoothing.theory.checker.krylov import minimal_polynomial
 from oversmoothing.theory.checker.moduli import Modes, Pair, Sides
-from oversmoothing.theory.checker.operators import operators
+from oversmoothing.theory.checker.operators import systems
 from oversmoothing.theory.checker.reading import Check, Given, Matrix
 from oversmoothing.theory.checker.schema import Claim
-from oversmoothing.theory.checker.spectra import TIE_SIZE, maximum
+from oversmoothing.theory.checker.spectra import TIE_SIZE, exact, has_polynomial, maximum
 from oversmoothing.theory.checker.ties import tied
+
+# Side of the largest operator whose powers are computed.
+DEPTH_SIDE = 64
 
 
 def check_x0(given: Given, claim: Claim) -> Check:
@@ -39,6 +42,10 @@ def check_x0(given: Given, claim: Claim) -> Check:
             return Check(
                 False, "a depth is confirmed for A and H in fractions or binary64 only", beyond=True
             )
+        if (given.n - 1) * given.d > DEPTH_SIDE or not has_polynomial(given.A, TIE_SIZE):
+            return Check(
+                False, f"a depth is confirmed up to (n - 1) d = {DEPTH_SIDE} only", beyond=True
+            )
         found = check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
         if not found.accepted:
             return found
@@ -55,7 +62,7 @@ def _check_verdict_x0(given: Given, claim: Claim) -> Check:
     elif claim.coefficient is not None:
         # The dominant mode stays for ever, so that the state never becomes 0.
         found = "TRIVIAL" if all(row == X[0] for row in X) else claim.verdict
-    elif given.A is not None and given.H and max(given.n, given.d) <= TIE_SIZE:
+    elif given.A is not None and all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
         found = verdict_of(given.A, given.H, X)
     if found is None:
         return Check(False, "the modes of this X_0 could not be confirmed", beyond=True)
@@ -68,8 +75,8 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
     """The verdict over the modes that X_0 contains; None where it takes too long to tell."""
     if not any(map(any, X)):
         return "UNDEFINED"
-    consensus, quotient = operators(A, H, X)
-    polynomials = minimal_polynomial(*consensus), minimal_polynomial(*quotient)
+    value = exact(H)
+    polynomials = [minimal_polynomial(T, value, start) for T, start in systems(A, X)]
     if polynomials[0] is None or polynomials[1] is None:
         return None
     on_c, on_q = (_roots(polynomial, 160) for polynomial in polynomials)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from oversmoothing.theory.checker.moduli import Modes, Sides, equal, equality_bits, largest
 from oversmoothing.theory.checker.reading import Check, Given
-from oversmoothing.theory.checker.spectra import TIE_SIZE
+from oversmoothing.theory.checker.spectra import TIE_SIZE, has_polynomial
 
 # Bits spent on the proof of a tie.
 TIE_BITS = 2**20
@@ -26,8 +26,9 @@ def check_tie(
             False, "a tie is confirmed for A and H in fractions or binary64 only", beyond=True
         )
     assert given.A is not None
-    if max(given.n, given.d) > TIE_SIZE:
-        return Check(False, f"a tie is confirmed up to n, d = {TIE_SIZE} only", beyond=True)
+    if not (has_polynomial(given.A, TIE_SIZE) and has_polynomial(given.H, TIE_SIZE)):
+        words = f"a tie is confirmed up to n, d = {TIE_SIZE} only, and with no endless numbers"
+        return Check(False, words, beyond=True)
     modes = Modes(given.A, given.H)
     found = tied(modes, lambda sides, bits: (largest(sides[0]), largest(sides[1])))
     if isinstance(found, float):
