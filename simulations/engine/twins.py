@@ -21,12 +21,11 @@ from oversmoothing.simulations.states.scaled import add, log_of_two_to
 from oversmoothing.theory.support.arrays import Array
 
 _EPS = float(np.finfo(np.float64).eps)
-# A product of m terms is off by some sqrt(m) units: each entry of a twin by up to so many.
-_UNITS = 8.0
+# A product of m terms is off by some sqrt(m) units. Many more are taken, since few units are few
+# different numbers: those of two entries would cancel too often.
+_UNITS = 32.0
 # Of the twins; each is a run.
 SEEDS = (0, 1, 2)
-# The distance of a twin is a sample, of the size of the error.
-_SAFETY = 4.0
 # Beyond this distance nothing is known.
 _UNKNOWN = 0.05
 # e^700 is the end of the range.
@@ -34,14 +33,14 @@ _FAR = 700.0
 
 
 class Nudge:
-    """Relative changes of single entries, by between half of `unit` and all of it."""
+    """Relative changes of single entries, by between a quarter of `unit` and all of it."""
 
     def __init__(self, seed: int | tuple[int, ...], unit: float) -> None:
         self._rng = np.random.default_rng(seed)
         self.unit = unit
 
     def draw(self, shape: tuple[int, ...]) -> Array:
-        size = self._rng.uniform(0.5, 1.0, shape) * self._rng.choice((-1.0, 1.0), shape)
+        size = self._rng.uniform(0.25, 1.0, shape) * self._rng.choice((-1.0, 1.0), shape)
         result: Array = self.unit * size
         return result
 
@@ -125,7 +124,7 @@ def with_cancellation(
     start: X_0 where every state is X_0 plus something, tokens included; None where both parts are
     read from X_L itself. Twins that cancel to the same last bit do not show it.
     """
-    eps = _SAFETY * _UNITS * float(torch.finfo(dtype).eps)
+    eps = _UNITS * float(torch.finfo(dtype).eps)
     now = _log_parts(states)
     then = now.amax(-1, keepdim=True) if start is None else _log_parts(start)
     parts = torch.maximum(errors.parts, _lost(then - now, eps))
@@ -202,8 +201,8 @@ def _distance(
 
 def _as_error(found: list[Tensor], eps: float) -> Tensor:
     worst = torch.stack(found).amax(0).nan_to_num(nan=torch.inf)
-    worst = torch.where(worst > _UNKNOWN, torch.inf, _SAFETY * worst)
-    return worst.clamp_min(_SAFETY * eps).cpu()
+    worst = torch.where(worst > _UNKNOWN, torch.inf, worst)
+    return worst.clamp_min(eps).cpu()
 
 
 def nudged(Z: Tensor, seed: int) -> Tensor:

@@ -14,7 +14,10 @@ from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import UNUSED, log_of_two_to, normalise, scale
 from oversmoothing.simulations.states.split_state import SplitState, split, to_quotient
+from oversmoothing.simulations.states.twofold import two_product
 
+# An SVD has sigma2 / sigma1 to eps: below this, to less than ten digits.
+_LOST = 1e-6
 # Below this ratio of HFC to LFC (or its inverse for two tokens) deflate; above, an SVD of X serves.
 DEFLATE_BELOW = 0.125
 # Each sweep multiplies the off-diagonal blocks by (sigma2/sigma1)^4 <= 2^-12; they enter squared.
@@ -51,7 +54,8 @@ def singular_value_ratios(
 
     In descending order, k = min(n, d) - 1; with k = 0 one zero is returned. NaN for X = 0 and for
     non-finite X. Accurate relative to the larger of HFC and LFC and, within the smaller one, to its
-    own norm; for HFC-dominated states of more than two tokens sigma2 / sigma1 stops at eps.
+    own norm; sigma2 / sigma1 of an X that neither dominates is right down to 1e-28 (what X itself
+    has been rounded to is another matter: in a run it stops at eps).
     """
     state = X if isinstance(X, SplitState) else split(X)
     n, d = state.n, state.d
@@ -79,18 +83,44 @@ def singular_value_ratios(
 
     top_large = top_large & defined
     deflated, exponent = _deflate(top.squeeze(-2), rest, shift, top_large)
-    dense = _dense_ratios(state, defined)
+    dense, dense_exponent = _dense_ratios(state, defined & ~top_large)
     ratio = torch.where(top_large.unsqueeze(-1), deflated, dense)
-    exponent = torch.where(top_large, exponent, no_exponent)
+    exponent = torch.where(top_large, exponent, dense_exponent)
     return torch.where(defined.unsqueeze(-1), ratio, torch.nan), exponent
 
 
-def _dense_ratios(state: SplitState, defined: Tensor) -> Tensor:
+def _dense_ratios(state: SplitState, defined: Tensor) -> tuple[Tensor, Tensor]:
+    """The ratios and their exponent by an SVD of X, and where that stops at eps by `_beside`."""
     used = torch.where((state.rows != 0).any(-1), state.row_exponent, UNUSED)
     X = scale(state.rows, used - used.amax(-1, keepdim=True), 1)
     X = torch.where(defined[..., None, None], X, torch.zeros_like(X))
     sigma = torch.linalg.svdvals(X)
-    return torch.div(sigma[..., 1:], sigma[..., :1])
+    ratio = torch.div(sigma[..., 1:], sigma[..., :1])
+    exponent = torch.zeros(defined.shape, dtype=torch.int64, device=X.device)
+    lost = defined & (ratio[..., 0] < _LOST)
+    if bool(lost.any()):
+        ratio[lost], exponent[lost] = _beside(X[lost])
+    return ratio, exponent
+
+
+def _beside(X: Float64[Tensor, "k n d"]) -> tuple[Tensor, Tensor]:
+    """sigma_i / sigma_1 for i >= 2 and their exponent, for X with one dominant singular value.
+
+    X = s u v^T + R, with s u v^T subtracted in twice the digits, so that R is right to its own last
+    digit. Reflections that take u and v to e_1 leave [s + r, t; b, C], to be deflated.
+    """
+    U, S, Vt = torch.linalg.svd(X, full_matrices=False)
+    u, v = S[..., :1, None] * U[..., :1], Vt[..., :1, :]
+    high, low = two_product(u, v)
+    R = (X - high) - low
+    size_u, R = _reflect_columns(u.mT, R.mT)
+    size_v, R = _reflect_columns(v, R.mT)
+    # A reflection takes a row to e_1 with the sign opposite to that of its first entry.
+    same = (u[..., :1, :] >= 0) == (v[..., :1] >= 0)
+    top = R[..., 0, :].clone()
+    top[..., :1] += (torch.where(same, 1.0, -1.0) * size_u * size_v).squeeze(-1)
+    nothing = torch.zeros(len(X), dtype=torch.int64, device=X.device)
+    return _deflate(top, R[..., 1:, :], nothing, nothing == 0)
 
 
 def _deflate(top: Tensor, rest: Tensor, shift: Tensor, use: Tensor) -> tuple[Tensor, Tensor]:

@@ -267,3 +267,32 @@ def test_the_shapes_in_signatures_are_held_to() -> None:
     state = split(torch.ones(4, 3))
     with pytest.raises(TypeCheckError, match="SplitState"):
         SplitState(**(vars(state) | {"mean": torch.zeros(2, dtype=torch.float64)}))
+
+
+# ------------------------------------------------------------- sigma2 / sigma1 below eps (T5b)
+
+
+def _log_ratio_to_60_digits(X: np.ndarray) -> float:
+    with mp.workdps(60):
+        sigma = sorted(mp.svd_r(mp.matrix(X.tolist()), compute_uv=False), reverse=True)
+        return float(mp.log(sigma[1] / sigma[0]))
+
+
+def test_T5_sigma2_of_columns_of_very_different_size() -> None:
+    X = np.array([[1.0, 1e20, 0.0], [2.0, 5e20, 0.0]])
+    found = metrics(torch.tensor(X))["log_sigma2_sigma1"].item()
+    assert found == pytest.approx(math.log(3 / 26) - math.log(1e20), abs=1e-9)
+    assert found == pytest.approx(_log_ratio_to_60_digits(X), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_T5_sigma2_far_below_eps_with_and_without_a_mean(seed: int) -> None:
+    """An SVD has sigma2 / sigma1 to eps: of a mean-free X at 1e-15 it was off by a tenth."""
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(3, 7, 2)
+    u, v = rng.integers(-9, 10, n), rng.integers(1, 10, d)
+    X = np.outer(u - (seed % 2) * u.mean(), v) + 10.0**-seed * rng.standard_normal((n, d)) / 10
+    if seed % 2:
+        X[-1] = -X[:-1].sum(axis=0)
+    found = metrics(torch.tensor(X))["log_sigma2_sigma1"].item()
+    assert found == pytest.approx(_log_ratio_to_60_digits(X), abs=1e-9)
