@@ -149,8 +149,26 @@ def saturated(r: random.Random) -> dict[str, Any]:
     return {"A": rows, "H": value(r, d, r.choice(VALUE)), "X0": start(r, n, d)}
 
 
+def nearly(r: random.Random) -> dict[str, Any]:
+    """An X_0 at consensus, or without it, but for 1e-300 at the least."""
+    n, d = r.randint(2, 4), r.randint(1, 2)
+    small = r.choice([Fraction(0), Fraction(1, 10 ** r.randint(5, 300))])
+    first, other = start(r, 1, d)[0], start(r, n, d)
+    A = [[Fraction(1, n)] * n] * n if r.random() < 0.3 else attention(r, n, r.choice(ATTENTION))
+    turn = r.choice([-1, 1])
+    X0 = [[turn**i * x + small * y for x, y in zip(first, other[i], strict=True)] for i in range(n)]
+    return {"A": A, "H": value(r, d, r.choice(VALUE)), "X0": X0}
+
+
+def larger_in_fractions(r: random.Random) -> dict[str, Any]:
+    n, d = r.randint(9, 14), r.randint(1, 3)
+    A, H = attention(r, n, r.choice(ATTENTION)), value(r, d, r.choice(VALUE))
+    return {"A": A, "H": H, "X0": start(r, n, d)}
+
+
 KINDS = (
     plain, several_classes, slow, jordan, softmax, near_tie, tie, larger, extreme, saturated,
+    nearly, larger_in_fractions,
 )  # fmt: skip
 
 

@@ -7,11 +7,13 @@ import time
 from fractions import Fraction
 
 import flint
+import numpy as np
 import pytest
 
 import oversmoothing
 from oversmoothing.theory.certificates import certificate
 from oversmoothing.theory.certificates.certificate import make_certificate
+from oversmoothing.theory.checker import discs
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.case import make_case
@@ -185,3 +187,20 @@ def test_a_certificate_of_schema_version_1_is_refused_with_the_reason(tmp_path, 
     path.write_text(json.dumps(body))
     assert oversmoothing.main(["check", str(path)]) == 2
     assert "certify the case again" in capsys.readouterr().err
+
+
+def test_a_head_wider_than_its_features_has_no_zeros_of_its_core():
+    """W_V W_proj = -I / 2 for d = 41, r = 42: rho_C is 1/2, and not the 1 of a zero."""
+    W_V = np.eye(41, 42)
+    body = make_certificate(make_case([[0.75, 0.25], [0.25, 0.75]], factors=(W_V, -0.5 * W_V.T)))
+    low, high = bounds(body.body["claim"]["rho_consensus"])
+    assert body.body["claim"]["verdict"] == "NON_SMOOTHING" and low <= 0.5 <= high < 0.51
+    assert body.unconfirmed == ()
+
+
+def test_spectra_too_large_for_the_checker_are_left_out(monkeypatch):
+    monkeypatch.setattr(discs, "DISC_SIZE", 24)
+    A = np.random.default_rng(0).dirichlet(np.ones(60), size=60)
+    found = make_certificate(make_case(A / A.sum(axis=1, keepdims=True), [[0.5]]))
+    assert found.body["claim"] == {"verdict": "UNDECIDED"} and len(found.unconfirmed) == 1
+    assert "could not be enclosed by the checker" in found.unconfirmed[0]

@@ -6,6 +6,9 @@ from typing import Any
 import flint
 import numpy as np
 
+# Side of the largest matrix: half a minute.
+DISC_SIZE = 320
+
 
 @dataclass(frozen=True)
 class Discs:
@@ -21,10 +24,12 @@ class Discs:
 
 
 def discs(M: Any, bits: int) -> Discs | None:
-    """Discs of a real ball matrix M [k, k]; None where U is not proved invertible.
+    """Discs of a real ball matrix M [k, k]; None where U is not proved invertible, or k too large.
 
     With R = U M U^-1, (I + G) U for G_ij = R_ij / (R_ii - R_jj) squares the error.
     """
+    if M.nrows() > DISC_SIZE:
+        return None
     try:
         with flint.ctx.workprec(bits):
             middle = np.array([[float(x.real.mid()) for x in row] for row in M.tolist()])

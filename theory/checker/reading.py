@@ -223,8 +223,9 @@ def read_input(given: Any) -> Given:
         factors = matrix("W_V"), matrix("W_proj")
         if len(factors[0]) != len(factors[1][0]) or len(factors[1]) != len(factors[0][0]):
             raise NotACertificate("the factors of the head do not fit")
-        # The dense H is exact too, and only made where it is small.
-        H = _dense(*factors) if len(factors[0]) <= DENSE_SIZE else []
+        # The dense H is exact too, and only made where it is small, or no larger than its core.
+        small = len(factors[0]) <= max(DENSE_SIZE, len(factors[0][0]))
+        H = _dense(*factors) if small else []
     found = Given(A, logits, H, factors, matrix("X0") if "X0" in given else None)
     if found.X0 is not None and (len(found.X0), len(found.X0[0])) != (found.n, found.d):
         raise NotACertificate("X0 has the wrong shape")
