@@ -17,7 +17,7 @@ from .matrices import Rationals
 from .moduli import TooHard
 from .system import System
 from .truth import Truth, truth
-from .worker import SECONDS, answers
+from .worker import SECONDS, answers, patience
 
 RIGHT, WRONG, UNDECIDED, CRASHED = "right", "wrong", "UNDECIDED", "crashed"
 # Not true of the floats given, and true of the fractions that were rounded to them.
@@ -29,6 +29,8 @@ FIELDS = (
     *("ratios", "cosines", "zero tokens", "evolve"),
 )
 DEPTHS = (0, 1, 2, 5, 20)
+# What the oracle may take for one case, in seconds.
+_PATIENCE = 4.0
 # A claimed error may be too small by this factor.
 _SLACK = 10
 # Nothing is said about the last digits of a float.
@@ -94,7 +96,8 @@ def _attempt(case: Case) -> list[Finding] | str:
 def compare(case: Case) -> Iterator[Finding]:
     """The findings of one case, field by field. Raises `TooHard` where the oracle gives up."""
     A, H, X0 = as_read(case)
-    expected = truth(A, H, X0)
+    with patience(_PATIENCE, TooHard(f"over {_PATIENCE:g} s")):
+        expected = truth(A, H, X0)
     system = System(A, H)
     given = {"A": _given(case, case.A), "H": _given(case, case.H), "X0": _given(case, case.X0)}
 

@@ -6,11 +6,12 @@ import multiprocessing
 import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
 # What takes longer (of the processor) counts as no answer.
-SECONDS = 10.0
+SECONDS = 15.0
 # The first answer waits for the imports.
 _START = 120.0
 
@@ -49,6 +50,22 @@ def answers(
     if process is not None and pipe is not None:
         pipe.close()
         process.join()
+
+
+@contextmanager
+def patience(seconds: float, error: Exception) -> Iterator[None]:
+    """Raises the error where what stands inside, in Python alone, works for longer."""
+
+    def give_up(*_: object) -> None:
+        raise error
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _serve(task: Callable[[Any], Any], pipe: Connection) -> None:
