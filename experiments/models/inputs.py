@@ -208,7 +208,7 @@ def preprocessing(folder: Path) -> dict[str, Any]:
     Raises `InputError` for a file that is not JSON.
     """
     path = folder / "preprocessor_config.json"
-    if not path.is_file():
+    if not path.exists():
         return {}
     settings = read_object(path)
     if settings.get("do_normalize", True):

@@ -4,28 +4,36 @@ Weights are read from safetensors; a pickled checkpoint only by torch's loader t
 but tensors. Needs the extra `models` for Hugging Face models.
 """
 
+import io
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from oversmoothing.experiments.models.checkpoints import PICKLES, check_header, read_weights
+from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
 from oversmoothing.experiments.models.families import from_module
 from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_object
 from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.model_folder import (
+    check_configs,
+    check_layers,
+    check_loaded,
+    check_size,
+    folder_weights,
+    shell_of,
+    weight_files,
+)
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
 
 # What the hub accepts as a name: owner/model or model.
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-# New weights under these names belong to outputs that no layer reads.
-_OUTPUTS = ("pooler", "classifier", "lm_head", "cls.", "score", "qa_outputs", "head")
 
 
 def open_model(
@@ -65,8 +73,10 @@ def open_model(
         module, notes = _checkpoint(place, heads, settings)
     elif place.is_dir():
         module, notes = _folder(place, heads, settings)
-    elif isinstance(source, str) and _HUB_NAME.fullmatch(source):
-        module, notes = _hugging_face(source, settings)
+    elif isinstance(source, str) and _HUB_NAME.fullmatch(source) and not place.exists():
+        module, notes = _hugging_face(_from_hub(source), settings, source)
+    elif place.exists():
+        raise InputError(f"'{source}' is no regular file: give a folder or a checkpoint file")
     else:
         raise InputError(
             f"there is no model '{source}': give a folder, a checkpoint file, or a name on the hub "
@@ -80,12 +90,12 @@ def open_model(
 def _folder(
     place: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
-    if (place / "manifest.json").is_file():
+    if (place / "manifest.json").exists():
         from oversmoothing.experiments.digits.training import load_model
 
         return load_model(place).model, []
-    if (place / "config.json").is_file() and "model_type" in read_object(place / "config.json"):
-        return _hugging_face(place, settings)
+    if (place / "config.json").exists() and "model_type" in read_object(place / "config.json"):
+        return _hugging_face(place, settings, str(place))
     files = sorted(p for p in place.iterdir() if p.suffix in (".safetensors", *PICKLES))
     if not files:
         held = ", ".join(sorted(p.name for p in place.iterdir())[:5]) or "nothing"
@@ -111,7 +121,7 @@ def _checkpoint(
         )
     notes = []
     config = path.parent / "config.json"
-    held = read_object(config) if config.is_file() else {}
+    held = read_object(config) if config.exists() else {}
     stated = held.get("pretrained_cfg", held)
     if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
@@ -122,43 +132,39 @@ def _checkpoint(
     return timm_vit(weights, heads, str(path)), notes
 
 
-def _hugging_face(source: str | Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str]]:
+def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn.Module, list[str]]:
+    check_configs(folder)
     transformers = required("transformers")
-    given: dict[str, Any] = {"use_safetensors": True}
-    if isinstance(source, Path):
-        safe, pickled = list(source.glob("*.safetensors")), list(source.glob("*.bin"))
-        if not safe and not pickled:
-            raise InputError(f"'{source}' holds no weights: download the .safetensors file as well")
-        for path in safe:
-            check_header(path)
-        if not safe:
-            merged = (read_weights(path).items() for path in pickled)
-            given = {"state_dict": dict(chain.from_iterable(merged))}
-        for name, value in preprocessing(source).items():
-            settings.setdefault(name, value)
+    weights = folder_weights(folder)
+    check_layers(folder, weights)
+    for key, value in preprocessing(folder).items():
+        settings.setdefault(key, value)
     with _quiet(transformers.utils.logging):
         try:
-            config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
-            kind = _class_of(transformers, config)
-            module, info = kind.from_pretrained(
-                None if "state_dict" in given else source,
-                config=config,
-                output_loading_info=True,
-                **given,
+            config = transformers.AutoConfig.from_pretrained(
+                folder, trust_remote_code=False, local_files_only=True
             )
+            kind = _class_of(transformers, config)
+            check_size(shell_of(transformers, kind, config), weights, name)
+            module, info = kind.from_pretrained(
+                None,
+                config=config,
+                state_dict=weights,
+                output_loading_info=True,
+                trust_remote_code=False,
+                local_files_only=True,
+            )
+        except InputError:
+            raise
         except Exception as error:  # the library raises many kinds
-            raise InputError(_advice(source, error)) from error
-    lost = [name for name in info["missing_keys"] if not name.startswith(_OUTPUTS)]
-    lost += [str(each[0]) for each in info.get("mismatched_keys", [])]
-    if lost:
-        raise InputError(
-            f"the weights of '{source}' lack {len(lost)} parts of the model, among them "
-            f"{', '.join(sorted(lost)[:3])}, which would stay random: take a complete checkpoint"
-        )
+            raise InputError(
+                f"the model folder '{name}' cannot be loaded ({_first_line(error)})"
+            ) from error
+    check_loaded(info, name)
     notes = []
     if any(name.endswith("distillation_token") for name, _ in module.named_parameters()):
         notes.append("the second token is the distillation token; only CLS is left out as such")
-    settings.setdefault("tokenizer", lambda: _tokenizer(transformers, source))
+    settings.setdefault("tokenizer", lambda: _tokenizer(transformers, folder))
     if hasattr(config, "image_size"):
         settings.pop("tokenizer")
     return module, notes
@@ -173,26 +179,42 @@ def _class_of(transformers: Any, config: Any) -> Any:
     return transformers.AutoModel
 
 
-def _advice(source: str | Path, error: Exception) -> str:
-    what = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
-    if isinstance(source, Path):
-        return f"the model folder '{source}' cannot be loaded ({what})"
-    return (
-        f"'{source}' is no local folder and could not be had from the hub ({what}): check the "
-        "name and the connection, or download the folder elsewhere and give its path"
-    )
+def _from_hub(name: str) -> Path:
+    """The folder of a model of the hub: its configs first, its weights where these may be read."""
+    logging, hub = required("transformers").utils.logging, required("huggingface_hub")
+    try:
+        with _quiet(logging):
+            said = ["*.json", "*.txt", "*.model"]
+            folder = Path(hub.snapshot_download(name, allow_patterns=said, ignore_patterns=["*/*"]))
+            check_configs(folder)
+            weights = weight_files(folder) or ["model.safetensors"]
+            return Path(hub.snapshot_download(name, allow_patterns=weights))
+    except InputError:
+        raise
+    except Exception as error:  # the library raises many kinds
+        raise InputError(
+            f"'{name}' is no local folder and could not be had from the hub "
+            f"({_first_line(error)}): check the name and the connection, or download the folder "
+            "elsewhere and give its path"
+        ) from error
 
 
-def _tokenizer(transformers: Any, source: str | Path) -> Any:
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
+
+
+def _tokenizer(transformers: Any, folder: Path) -> Any:
     try:
         with _quiet(transformers.utils.logging):
-            found = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            found = transformers.AutoTokenizer.from_pretrained(
+                folder, trust_remote_code=False, local_files_only=True
+            )
         # Without a file the library makes a tokenizer that knows its special tokens alone.
         if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
             raise LookupError("no vocabulary")
     except Exception as error:  # the library raises many kinds
         raise InputError(
-            f"'{source}' has no tokenizer that can be loaded ({type(error).__name__}): put its "
+            f"'{folder}' has no tokenizer that can be loaded ({type(error).__name__}): put its "
             "tokenizer.json there, give open_model(..., tokenizer=), or token ids as a tensor"
         ) from error
     return found
@@ -200,13 +222,18 @@ def _tokenizer(transformers: Any, source: str | Path) -> Any:
 
 @contextmanager
 def _quiet(logging: Any) -> Iterator[None]:
-    """No progress bars and no news about unused weights, which are expected here."""
+    """No progress bars, no news about unused weights, which are said here, and an empty input.
+
+    The library asks on standard input whether foreign code may run.
+    """
     before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    stdin, sys.stdin = sys.stdin, io.StringIO()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
         yield
     finally:
+        sys.stdin = stdin
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()

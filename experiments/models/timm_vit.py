@@ -103,7 +103,10 @@ def timm_vit(weights: Mapping[str, Tensor], heads: int | None, where: str) -> Ti
                 "open_model(..., heads=)"
             )
         heads = width // HEAD_WIDTH
-    depth = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("blocks."))
+    blocks = {name.split(".")[1] for name in weights if name.startswith("blocks.")}
+    depth = 1 + max(int(number) for number in blocks if number.isdecimal() and len(number) < 9)
+    if depth > len(blocks):
+        raise InputError(f"'{where}' holds {len(blocks)} blocks, numbered to {depth - 1}")
     with torch.device("meta"):
         model = TimmViT(
             width=width,

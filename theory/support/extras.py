@@ -12,6 +12,7 @@ EXTRA_OF = {
     "sympy": "prove",
     "z3": "prove",
     "transformers": "models",
+    "huggingface_hub": "models",
     "sklearn": "models",
     "pyarrow": "sweep",
     "dask": "cluster",

@@ -1,0 +1,347 @@
+"""A model folder is data: nothing in it runs, nothing outside it is read, nothing is guessed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from oversmoothing.experiments.models import sources
+from oversmoothing.experiments.models.checkpoints import read_weights
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_transformers import tiny
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "model"
+    tiny("vit").save_pretrained(place)
+    return place
+
+
+def changed(folder: Path, file: str = "config.json", **fields: Any) -> Path:
+    path = folder / file
+    held = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(held | fields))
+    return folder
+
+
+def rewritten(folder: Path, **tensors: torch.Tensor) -> Path:
+    held = load_file(folder / WEIGHTS)
+    save_file(held | {name.replace("__", "."): x for name, x in tensors.items()}, folder / WEIGHTS)
+    return folder
+
+
+def refused(folder: Path, message: str) -> None:
+    began = time.perf_counter()
+    with pytest.raises(InputError, match=message) as error:
+        open_model(folder)
+    assert len(str(error.value)) < 600
+    assert time.perf_counter() - began < 20
+
+
+# --- no code ---
+
+COMPOSITE = {
+    "model_type": "vision-encoder-decoder",
+    "encoder": {"model_type": "vit"},
+    "decoder": {"model_type": "gpt2"},
+    "auto_map": {"AutoModel": "evil.Evil"},
+    "architectures": ["Evil"],
+}
+FOREIGN = {
+    "composite": COMPOSITE,
+    "config": {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil"}},
+    "inner": {
+        **{name: value for name, value in COMPOSITE.items() if name != "auto_map"},
+        "encoder": {"model_type": "vit", "auto_map": {"AutoModel": "evil.Evil"}},
+    },
+    "listed": {"model_type": "vit", "parts": [{"auto_map": {"AutoModel": "evil.Evil"}}]},
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_no_code_of_a_model_folder_runs_whatever_is_typed(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(FOREIGN[name]))
+    save_file({"x": torch.zeros(1)}, folder / WEIGHTS)
+    ran = tmp_path / "ran"
+    (folder / "evil.py").write_text(
+        f"open({str(ran)!r}, 'w')\nfrom transformers import *\n"
+        "class Evil(PreTrainedModel):\n    config_class = PretrainedConfig\n"
+    )
+    command = [sys.executable, "-X", "importtime", "-m", "oversmoothing", "inspect", str(folder)]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "out")],
+        input="y\nyes\n1\n" * 20,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2 and not ran.exists()
+    assert "code of a model folder is never run" in done.stderr
+    assert "| transformers" not in done.stderr  # refused before the library is imported
+
+
+def test_the_library_is_never_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Should a question slip through, the input that it reads is empty."""
+    import transformers
+
+    def asking(*_: object, **given: object) -> None:
+        assert given["trust_remote_code"] is False
+        input("Do you wish to run the custom code? [y/N] ")
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))
+    for name in ("AutoConfig", "AutoTokenizer"):
+        monkeypatch.setattr(getattr(transformers, name), "from_pretrained", asking)
+    refused(folder, "EOFError")
+    with pytest.raises(InputError, match="EOFError"):
+        sources._tokenizer(transformers, folder)
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
+def test_code_is_refused_wherever_a_config_names_it(folder: Path, file: str) -> None:
+    refused(changed(folder, file, auto_map={"AutoTokenizer": ["evil.E", None]}), "never run")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"backbone": "/elsewhere"},
+        {"encoder": {"backbone_checkpoint": "owner/model"}},
+        {"_attn_implementation": "owner/kernel"},
+    ],
+)
+def test_another_model_is_not_fetched(folder: Path, field: dict[str, Any]) -> None:
+    refused(changed(folder, **field), "to be fetched")
+
+
+# --- no file outside ---
+
+
+@pytest.mark.parametrize("name", ["../{}", "{folder}/../{}", "sub/../../{}", "..\\{}", "", 5, None])
+def test_an_index_that_leads_out_of_the_folder_is_refused(folder: Path, name: Any) -> None:
+    (folder / WEIGHTS).rename(folder.parent / WEIGHTS)
+    named = name.format(WEIGHTS, folder=folder) if isinstance(name, str) else name
+    changed(folder, f"{WEIGHTS}.index.json", weight_map={"x": named})
+    refused(folder, "no file of its folder")
+
+
+def test_an_index_of_links_out_of_the_folder_is_refused_and_of_the_cache_is_read(
+    folder: Path, tmp_path: Path
+) -> None:
+    held = load_file(folder / WEIGHTS)
+    names = sorted(held)
+    (folder / WEIGHTS).unlink()
+    halves = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for file, part in halves.items():
+        save_file({name: held[name] for name in part}, folder / file)
+    of = {name: file for file, part in halves.items() for name in part}
+    changed(folder, f"{WEIGHTS}.index.json", weight_map=of)
+    assert open_model(folder).depth == 2
+    blobs = tmp_path / "cache" / "blobs"
+    snapshot = tmp_path / "cache" / "snapshots" / "0"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for path in folder.iterdir():
+        (blobs / path.name).write_bytes(path.read_bytes())
+        (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
+    assert open_model(snapshot).depth == 2
+    (folder / "b.safetensors").rename(tmp_path / "b.safetensors")
+    (folder / "b.safetensors").symlink_to("../b.safetensors")
+    refused(folder, "a link out of its folder")
+    (folder / "b.safetensors").unlink()
+    save_file({name: held[name] for name in names}, folder / "b.safetensors")
+    refused(folder, "which an earlier file has")
+
+
+def test_a_name_of_the_hub_is_read_as_the_folder_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    asked = []
+
+    def download(name: str, **given: Any) -> str:
+        asked.append((name, given["allow_patterns"]))
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.chdir(folder)
+    model = open_model("owner/model")
+    assert model.name == "owner/model" and model.depth == 2
+    assert asked[-1] == ("owner/model", [WEIGHTS])
+    asked.clear()
+    changed(folder, auto_map={"AutoModel": "evil.Evil"})
+    with pytest.raises(InputError, match="never run"):
+        open_model("owner/model")
+    assert len(asked) == 1  # the weights are not even asked for
+
+
+# --- weights ---
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.bool, torch.complex64])
+def test_weights_that_are_no_floats_are_refused_by_name(folder: Path, dtype: torch.dtype) -> None:
+    name = "vit.embeddings.cls_token"
+    rewritten(folder, **{name: torch.zeros(1, 1, 24).to(dtype)})
+    refused(folder, rf"1 weights that are no floats, among them {name} \({str(dtype)[6:]}\)")
+
+
+def test_surplus_weights_are_refused_by_name_and_old_counters_are_not(folder: Path) -> None:
+    rewritten(folder, vit__embeddings__position_ids=torch.arange(5))
+    rewritten(folder, pooler__dense__weight=torch.zeros(24, 24))
+    assert open_model(folder).depth == 2
+    rewritten(folder, vit__layer_scale=torch.ones(24))
+    refused(folder, r"hold 1 that the model .* has no place for, among them vit.layer_scale")
+
+
+def header_of(path: Path) -> tuple[str, bytes]:
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    return content[8 : 8 + length].decode(), content[8 + length :]
+
+
+@pytest.mark.parametrize("where", ["names", "entry"])
+def test_a_header_with_repeated_keys_is_refused_by_name(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "a.safetensors"
+    save_file({"x": torch.zeros(2), "y": torch.ones(2)}, path)
+    header, data = header_of(path)
+    header = header.strip()
+    if where == "names":
+        # Two weights of one name over the same bytes, which the library's reader lets pass.
+        entry = header[header.index('"x":') : header.index("}") + 1]
+        header = header.replace(entry, f"{entry},{entry}")
+    else:
+        header = header.replace('"dtype":"F32"', '"dtype":"F32","dtype":"F32"', 1)
+    path.write_bytes(struct.pack("<Q", len(header)) + header.encode() + data)
+    message = "'x' occurs more than once" if where == "names" else "no intact safetensors file"
+    with pytest.raises(InputError, match=message):
+        read_weights(path)
+
+
+# --- sizes that are declared, pipes, devices ---
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000"),
+        ({"text_config": {"n_layer": 10**9}}, "text_config.n_layer is"),
+        ({"depths": [2, 10**7]}, "depths is"),
+        ({"hidden_size": 3 * 10**6}, "do not belong together"),
+        ({"intermediate_size": 10**9}, "do not belong together"),
+        ({"image_size": 8 * 10**6}, "do not belong together"),
+        ({"num_labels": 10**9}, "num_labels is"),
+        ({"num_hidden_layers": 200}, "would stay random"),
+    ],
+)
+def test_a_config_that_declares_more_than_the_weights_is_refused_at_once(
+    folder: Path, fields: dict[str, Any], message: str
+) -> None:
+    refused(changed(folder, **fields), message)
+
+
+def pickled(folder: Path, held: object, **options: Any) -> Path:
+    (folder / WEIGHTS).unlink()
+    torch.save(held, folder / "pytorch_model.bin", **options)
+    return folder / "pytorch_model.bin"
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_of_the_weights_gives_what_the_safetensors_give(
+    folder: Path, zipped: bool
+) -> None:
+    expected = open_model(folder).module.state_dict()
+    held = load_file(folder / WEIGHTS)
+    pickled(folder, held, _use_new_zipfile_serialization=zipped)
+    found = open_model(folder).module.state_dict()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_an_archive_that_unpacks_to_more_than_it_is_is_refused(folder: Path) -> None:
+    path = pickled(folder, load_file(folder / WEIGHTS) | {"zeros": torch.zeros(2**22)})
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+    assert path.stat().st_size < 2**20
+    refused(folder, "unpacks to")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("kind", ["expanded", "meta", "sparse", "bytes", "cycle"])
+def test_a_pickle_that_declares_more_than_it_holds_is_refused(
+    folder: Path, kind: str, zipped: bool
+) -> None:
+    name = "vit.embeddings.cls_token"
+    held: dict[str, Any] = dict(load_file(folder / WEIGHTS))
+    if kind == "expanded":
+        held[name] = torch.zeros(1).expand(10**6, 10**6)
+    elif kind == "meta":
+        held[name] = torch.empty(10**6, 10**6, device="meta")
+    elif kind == "sparse":
+        held[name] = torch.sparse_coo_tensor(
+            torch.zeros(2, 1), torch.ones(1), (10**6, 10**6), check_invariants=False
+        )
+    elif kind == "bytes":
+        held["more"] = Many()
+    else:
+        held["model"] = held
+    pickled(folder, held, _use_new_zipfile_serialization=zipped)
+    message = {"bytes": "more than tensors", "cycle": ""}.get(kind, "is no plain|declares")
+    if kind == "cycle":
+        assert open_model(folder).depth == 2
+    else:
+        refused(folder, message)
+
+
+class Many:
+    """Pickled in thirty bytes, and some memory when it is read."""
+
+    def __reduce__(self) -> tuple[type[bytearray], tuple[int]]:
+        return bytearray, (2**33,)
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["config.json", WEIGHTS, f"{WEIGHTS}.index.json", "preprocessor_config.json", "tokenizer.json"],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_pipes_and_devices_are_refused_before_they_are_opened(
+    folder: Path, file: str, kind: str
+) -> None:
+    path = folder / file
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    refused(folder, "no regular file")
+    if file == WEIGHTS:
+        with pytest.raises(InputError, match="no regular file"):
+            open_model(path)
+
+
+def test_blocks_numbered_beyond_those_there_are_refused(tmp_path: Path) -> None:
+    marks = {"patch_embed.proj.weight": (64, 3, 4, 4), "pos_embed": (1, 5, 64)}
+    marks |= {f"blocks.{k}.attn.qkv.weight": (192, 64) for k in (0, 99999999)}
+    save_file({name: torch.zeros(shape) for name, shape in marks.items()}, tmp_path / WEIGHTS)
+    with pytest.raises(InputError, match="holds 2 blocks, numbered to 99999999"):
+        open_model(tmp_path / WEIGHTS)
