@@ -9,6 +9,7 @@ from oversmoothing.theory.checker.containment import Bounds, contained, show
 from oversmoothing.theory.checker.discs import Discs, left_eigenvector
 from oversmoothing.theory.checker.reading import Check, Given
 from oversmoothing.theory.checker.spectra import (
+    POLYNOMIAL_SIZE,
     attention_balls,
     attention_discs,
     exact,
@@ -19,7 +20,9 @@ from oversmoothing.theory.checker.spectra import (
 def check_genericity(given: Given, stated: Bounds, consensus: bool) -> Check:
     """|w^T X_0 z| / (||w|| ||z|| ||X_0||) is not 0 and lies in the stated interval."""
     missing = "the coefficient of the dominant mode could not be confirmed"
-    for bits in (160, 288):
+    # More bits for contents close to 0, where they are quick.
+    more = (640, 2560) if max(given.n, given.d) <= POLYNOMIAL_SIZE else ()
+    for bits in (160, 288, *more):
         ball = coefficient(given, consensus, bits)
         if ball is None or not ball > 0:
             continue

@@ -92,13 +92,13 @@ def attention_discs(given: Given, bits: int) -> Discs | None:
 def value_discs(given: Given, bits: int) -> tuple[Discs | None, Any, bool]:
     """(discs, lift, zeros): left eigenvectors z of H are lift times those of the enclosed matrix.
 
-    H itself where it is written out, else the core (W_proj W_V)^T of a head, lifted by W_V, and
-    whether exact zeros come on top.
+    H itself where it is given or no larger, else the core (W_proj W_V)^T of a head, lifted by W_V,
+    and whether exact zeros come on top.
     """
     with flint.ctx.workprec(bits + 64):
-        if given.H:
+        # The zeros of a head, semisimple and many, would leave no basis of eigenvectors in floats.
+        if given.factors is None or len(given.factors[1]) >= given.d:
             return discs(flint.acb_mat(exact(given.H)), bits), None, False
-        assert given.factors is not None
         W_V, W_proj = (exact(factor) for factor in given.factors)
         core = (W_proj * W_V).transpose()
         return discs(flint.acb_mat(core), bits), flint.acb_mat(W_V), core.nrows() < given.d

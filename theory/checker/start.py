@@ -42,7 +42,8 @@ def check_x0(given: Given, claim: Claim) -> Check:
             return Check(
                 False, "a depth is confirmed for A and H in fractions or binary64 only", beyond=True
             )
-        if (given.n - 1) * given.d > DEPTH_SIDE or not has_polynomial(given.A, TIE_SIZE):
+        within = all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H))
+        if (given.n - 1) * given.d > DEPTH_SIDE or not within:
             return Check(
                 False, f"a depth is confirmed up to (n - 1) d = {DEPTH_SIDE} only", beyond=True
             )
