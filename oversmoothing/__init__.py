@@ -14,6 +14,7 @@ torch.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,17 @@ def __dir__() -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line. Exit status: 0 done, 1 a check failed, 2 bad input, 130 interrupted."""
-    from oversmoothing.commands.line import main as run
+    """Run the command line.
 
-    return run(argv)
+    Exit status: 0 done, 1 a check failed, 2 bad input, 70 a fault of the program, 74 text that
+    standard output did not take, 130 interrupted.
+    """
+    from oversmoothing.commands.ending import ended
+
+    def run() -> int:
+        from oversmoothing.commands.line import main as line
+
+        return line(argv)
+
+    words = sys.argv[1:] if argv is None else argv
+    return ended(run, next((word for word in words if not word.startswith("-")), ""))

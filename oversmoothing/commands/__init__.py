@@ -6,7 +6,7 @@ of one name mean is said once, in `options`.
 
 SUMMARIES = {
     "verdict": "does X' = X + A X H^T oversmooth, and why",
-    "certify": "a rigorous verdict on a case, as a file",
+    "certify": "a rigorous verdict on a case, as a file that `check` has accepted",
     "rates": "rates and depths, predicted against measured",
     "check": "recompute a certificate by other means",
     "simulate": "run one drawn case to any depth and hold it against the closed form",

@@ -1,9 +1,9 @@
 """The command line: one word chooses a command, whose module alone is then imported.
 
-Exit status: 0 done, 1 a check failed or something is not installed, 2 bad input, 130 interrupted.
+Exit status: 0 done, 1 a check failed or something is not installed, 2 bad input, 130 interrupted,
+and those of `oversmoothing.commands.ending`.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oversmoothing.commands import SUMMARIES
+from oversmoothing.commands.ending import say
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import explained
 
@@ -36,18 +37,9 @@ class Command(TyperCommand):
         """Run it; what a user can mend is said in one sentence on stderr."""
         try:
             status = super().invoke(ctx)
-            sys.stdout.flush()
         except (InputError, RequirementError) as error:
-            _say(ctx.info_name, error)
+            say(ctx.info_name, error)
             return 2 if isinstance(error, InputError) else 1
-        except KeyboardInterrupt:
-            _say(ctx.info_name, "interrupted; what was finished is kept")
-            return 130
-        except BrokenPipeError:
-            # The reader of our output (head, less) has gone: nothing is wrong with the result, and
-            # nothing more must be written at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
         return int(status or 0)
 
 
@@ -73,6 +65,14 @@ class Commands(TyperGroup):
         name, found, rest = super().resolve_command(ctx, args)
         return name, None if found is None else load(str(found.name)), rest
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, or say that it was interrupted, be it while its module was imported."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say(ctx.invoked_subcommand or "", "interrupted; what was finished is kept")
+            return 130
+
 
 def load(name: str) -> Any:
     """The command of that name, its module imported."""
@@ -97,12 +97,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         reason = explained(error)
         if reason is error:
             raise
-        _say("", reason)
+        say("", reason)
         return 1
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         path = _NAME if context is None else context.command_path
-        _say(
+        say(
             path.removeprefix(_NAME).strip(),
             f"{error.format_message().rstrip('.')} (see {path} --help)",
         )
@@ -138,10 +138,6 @@ def _app(**settings: Any) -> typer.Typer:
     # Panels for a reader, plain text for a pipe.
     mode: Any = "rich" if sys.stdout.isatty() else None
     return typer.Typer(**{"add_completion": False, "rich_markup_mode": mode, **settings})
-
-
-def _say(command: str, message: object) -> None:
-    print(f"{_NAME} {command}".rstrip() + f": {message}", file=sys.stderr)
 
 
 def _version(asked: bool) -> None:
