@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from oversmoothing.experiments.digits.images import IMAGE_SIZE, TRAIN, VALIDATION
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import POINTS, SIZE
 from oversmoothing.theory.support.strict_json import read_json
 
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
@@ -27,7 +28,7 @@ _FOLDER = {"vit": "vit", "vit+": "vit-plus", "vit-": "vit-minus", "vit-random": 
 # Raised whenever code changes what a configuration trains to, so that old results are not reused.
 RECIPE = 2
 
-Count = Annotated[int, Ge(1)]
+Count = Annotated[int, Ge(1), Le(SIZE)]
 Size = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Le(0.99)]
 
@@ -55,7 +56,7 @@ class TrainConfig(BaseModel):
     patch: Count = 2
     ffn_ratio: Count = 2
     value_scale: float = Field(0.5, gt=0)
-    epochs: int = Field(30, ge=0)
+    epochs: int = Field(30, ge=0, le=POINTS)
     batch_size: int = Field(32, ge=1, le=TRAIN)
     learning_rate: Size = 2e-3
     warmup: Share = 0.05

@@ -6,14 +6,21 @@ from typing import Annotated, Literal
 from typer import Option
 
 from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import sizes
 
 
 def heads(
-    heads: Annotated[int, Option(metavar="N", help="Number of heads.")] = 4,
+    heads: Annotated[int, Option(metavar="N", min=1, max=sizes.SIZE, help="Number of heads.")] = 4,
     n: opt.Tokens = 16,
     d: opt.Features = 16,
     rank: Annotated[
-        int | None, Option(metavar="R", help="Of a head's W_V W_O (default d / heads, at least 1).")
+        int | None,
+        Option(
+            metavar="R",
+            min=1,
+            max=sizes.SIZE,
+            help="Of a head's W_V W_O (default d / heads, at least 1).",
+        ),
     ] = None,
     attention: Annotated[
         Literal["fixed", "drawn", "state"],
@@ -23,7 +30,9 @@ def heads(
         Literal["fixed", "drawn"],
         Option(help="The same W_V, W_O in every layer, or drawn for each."),
     ] = "fixed",
-    scale: Annotated[float, Option(metavar="NUMBER", help="Size of sum_h W_h.")] = 1.0,
+    scale: Annotated[
+        float, Option(metavar="NUMBER", min=0, max=sizes.REAL, help="Size of sum_h W_h.")
+    ] = 1.0,
     temperature: opt.Temperature = 1.0,
     causal: opt.Causal = False,
     no_residual: Annotated[bool, Option("--no-residual", help="X' = sum_h A_h X W_h.")] = False,

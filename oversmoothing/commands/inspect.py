@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import sizes
 
 
 def inspect(
@@ -14,9 +15,14 @@ def inspect(
     text: opt.Text = None,
     count: opt.Count = None,
     spectra: Annotated[
-        int | None, Option(metavar="N", help="Take attention spectra of N inputs (0: none).")
+        int | None,
+        Option(
+            metavar="N", min=0, max=sizes.SEED, help="Take attention spectra of N inputs (0: none)."
+        ),
     ] = None,
-    batch_size: Annotated[int, Option(metavar="N", help="Inputs at once.")] = 32,
+    batch_size: Annotated[
+        int, Option(metavar="N", min=1, max=sizes.POINTS, help="Inputs at once.")
+    ] = 32,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 from typer import Option
 
 from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import sizes
 
 
 def _number(least: int, help: str) -> Any:
-    return Option(metavar="N", min=least, help=help)
+    return Option(metavar="N", min=least, max=sizes.SEED, help=help)
 
 
 def ladder(

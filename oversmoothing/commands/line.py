@@ -40,6 +40,14 @@ class Command(TyperCommand):
         except (InputError, RequirementError) as error:
             say(ctx.info_name, error)
             return 2 if isinstance(error, InputError) else 1
+        except OSError as error:
+            if error.filename is None:
+                raise
+            # A path that the system takes for none: too long, a loop of links.
+            path = str(error.filename)
+            shown = path if len(path) <= 200 else f"{path[:200]}..."
+            say(ctx.info_name, f"cannot use '{shown}': {error.strerror or error}")
+            return 2
         return int(status or 0)
 
 

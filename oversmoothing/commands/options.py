@@ -6,23 +6,33 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
+from oversmoothing.theory.support import sizes
+
 RESULTS = Path("results")
 Out = Annotated[Path, Option(metavar="DIR", help="The folder that results go to.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object or list instead of the text.")]
 ReportFile = Annotated[
     Path | None, Option("--report", metavar="FILE", help="Write the result to this file too.")
 ]
-Seed = Annotated[int, Option(metavar="N", min=0, help="Of all that is drawn.")]
+Seed = Annotated[int, Option(metavar="N", min=0, max=sizes.SEED, help="Of all that is drawn.")]
 Device = Annotated[str, Option(metavar="NAME", help="auto, cpu or cuda.")]
 DataDir = Annotated[
     Path | None, Option(metavar="DIR", help="External models and data (or $OVERSMOOTHING_DATA).")
 ]
 
-Tokens = Annotated[int, Option(metavar="N", help="Tokens.")]
-Features = Annotated[int, Option(metavar="D", help="Features.")]
-Depth = Annotated[int, Option(metavar="L", help="Layers.")]
-Points = Annotated[int, Option(metavar="N", help="How many log-spaced layers are measured.")]
-Temperature = Annotated[float, Option(metavar="NUMBER", help="Of the softmax; low is sharp.")]
+Tokens = Annotated[int, Option(metavar="N", min=1, max=sizes.SIZE, help="Tokens.")]
+Features = Annotated[int, Option(metavar="D", min=1, max=sizes.SIZE, help="Features.")]
+Depth = Annotated[int, Option(metavar="L", min=0, max=sizes.DEPTH, help="Layers.")]
+Points = Annotated[
+    int,
+    Option(metavar="N", min=2, max=sizes.POINTS, help="How many log-spaced layers are measured."),
+]
+Temperature = Annotated[
+    float,
+    Option(
+        metavar="NUMBER", min=1 / sizes.REAL, max=sizes.REAL, help="Of the softmax; low is sharp."
+    ),
+]
 Causal = Annotated[bool, Option("--causal", help="Token i sees the tokens up to i.")]
 Precision = Annotated[Literal["float32", "float64"], Option(help="Precision of the iteration.")]
 
@@ -53,7 +63,9 @@ Images = Annotated[
 Text = Annotated[
     Path | None, Option(metavar="FILE", help="One text a line, for models that read text.")
 ]
-Count = Annotated[int | None, Option(metavar="N", min=1, help="The first N inputs only.")]
+Count = Annotated[
+    int | None, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs only.")
+]
 
 
 def one_of(names: Iterable[str], help: str) -> Any:

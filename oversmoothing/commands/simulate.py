@@ -10,6 +10,7 @@ from oversmoothing.commands import options as opt
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.theory.support import sizes
 
 _OF_EVERY_A = ("kind", "temperature")
 
@@ -19,7 +20,13 @@ def simulate(
     value: Annotated[str, opt.one_of(VALUE_PROJECTION, "How H is drawn")] = "ginibre",
     n: opt.Tokens = 32,
     d: Annotated[
-        int | None, Option(metavar="D", help="Features (default 16, or the number of eigenvalues).")
+        int | None,
+        Option(
+            metavar="D",
+            min=1,
+            max=sizes.SIZE,
+            help="Features (default 16, or the number of eigenvalues).",
+        ),
     ] = None,
     depth: opt.Depth = 1000,
     temperature: opt.Temperature = 1.0,

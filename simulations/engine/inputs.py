@@ -35,12 +35,18 @@ def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(asked)
 
 
+# Kinds of device that hold numbers: "meta" and others of torch's names hold none.
+_COMPUTING = ("cpu", "cuda", "mps", "xpu")
+
+
 def choose_device(device: str) -> torch.device:
     """'auto' is cuda where there is one, else cpu. Raises `InputError` where it is not there."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
+        if chosen.type not in _COMPUTING:
+            raise RuntimeError("nothing is computed there")
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
         first = str(error).splitlines()[0]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import refuse_extreme
 
 
 class Options(BaseModel):
@@ -71,6 +72,8 @@ def choose(
     """The generator of that kind with these options. Raises `InputError` in one sentence."""
     if kind not in known:
         raise InputError(f"no {what} '{kind}'; there are {', '.join(known)}")
+    for name, value in options.items():
+        refuse_extreme(name, value)
     try:
         return known[kind](kind=kind, **options)
     except ValidationError as error:

@@ -96,10 +96,13 @@ def parse(text: str, source: str) -> Config:
     """A configuration from TOML text; `source` names it in errors."""
     try:
         return make_config(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"'{source}' is not TOML: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"'{source}' is nested too deeply to be read") from error
     except InputError as error:
         raise InputError(f"'{source}': {error}") from error
+    except ValueError as error:
+        # Of tomllib, and of Python where an integer has more than 4,300 digits.
+        raise InputError(f"'{source}' is not TOML: {error}") from error
 
 
 def make_config(data: Mapping[str, Any]) -> Config:

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Options, choices, requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
 
 Value = int | float | str
@@ -26,13 +27,18 @@ class EveryPoint(Options):
 
     attention: AttentionKind = Field(default="softmax", description="how A is drawn")
     value: ValueKind = Field(default="ginibre", description="how H is drawn")
-    n: int = Field(default=32, ge=1, description="tokens")
-    d: int = Field(default=16, ge=1, description="features")
+    n: int = Field(default=32, ge=1, le=sizes.SIZE, description="tokens")
+    d: int = Field(default=16, ge=1, le=sizes.SIZE, description="features")
     heads: int = Field(
-        default=1, ge=1, description="heads: X' = X + sum over h of A_h X W_h / heads"
+        default=1,
+        ge=1,
+        le=sizes.SIZE,
+        description="heads: X' = X + sum over h of A_h X W_h / heads",
     )
-    depth: int = Field(default=1000, ge=2, description="layers")
-    seed: int = Field(default=0, ge=0, description="one of several draws of the same point")
+    depth: int = Field(default=1000, ge=2, le=sizes.DEPTH, description="layers")
+    seed: int = Field(
+        default=0, ge=0, le=sizes.SEED, description="one of several draws of the same point"
+    )
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class Parameter:
             raise InputError(
                 f"{self.name} = {value!r}: it must be {requirement(self.field)}{plain}"
             ) from error
+        if self.users is not None:
+            sizes.refuse_extreme(self.name, found)
         # -0.0 and 0.0 are one point.
         return found + 0.0 if isinstance(found, float) else found
 

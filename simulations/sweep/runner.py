@@ -8,8 +8,6 @@ machines the last digits may.)
 import itertools
 import os
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,9 +21,11 @@ from tqdm import tqdm
 from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.point_outcome import outcome
 from oversmoothing.simulations.sweep.points import Point, Points
-from oversmoothing.simulations.sweep.store import Store
+from oversmoothing.simulations.sweep.store import Store, locked
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.files import output_folder
+from oversmoothing.theory.support.workers import end_with
 
 CHUNK = 100
 # Chunks handed out ahead of each Dask worker, so that none waits for the next.
@@ -54,14 +54,7 @@ def _compute_in_worker(work: Work, parent: int | None) -> tuple[range, Rows]:
 def _prepare(parent: int | None) -> None:
     threadpool_limits(limits=1)
     if parent is not None:
-        threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-
-
-def _leave_with(parent: int) -> None:
-    """End this worker soon after its parent was killed: nobody would collect its results."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+        end_with(parent)
 
 
 # ------------------------------------------------------------------------------- backends
@@ -193,10 +186,24 @@ def run_sweep(
 
     Killed at any moment, it loses the chunks in work; the next run computes what is missing, and
     its table is that of an unbroken run, byte for byte. chunk: points a file. after_chunk is called
-    when a chunk has been written. Raises `InputError` where the folder holds another sweep.
+    when a chunk has been written. Raises `InputError` where the folder holds another
+    sweep, and while another process works in it.
     """
     if chunk < 1:
         raise InputError(f"a chunk must have at least 1 point, not {chunk}")
+    with locked(output_folder(folder)):
+        return _run_alone(config, folder, backend, chunk, restart, progress, after_chunk)
+
+
+def _run_alone(
+    config: Config,
+    folder: Path,
+    backend: Backend,
+    chunk: int,
+    restart: bool,
+    progress: bool,
+    after_chunk: Callable[[range], None],
+) -> Path:
     points = Points(config)
     store = Store(folder, config, len(points))
     if store.open(restart=restart):

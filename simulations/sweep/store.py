@@ -7,12 +7,15 @@ Every file is written whole. A chunk carries the hash of its bytes in its name: 
 is seen, removed and computed again.
 """
 
+import fcntl
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,8 @@ from oversmoothing.theory.support.strict_json import read_json
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.
 _ROW_GROUP = 1 << 16
+# Keys of what the footer of the table holds beside the columns.
+_RECORD, _DIGEST = b"oversmoothing", b"digest"
 _CHUNK = re.compile(r"\d+-\d+-[0-9a-f]{16}\.parquet")
 _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
@@ -47,6 +52,27 @@ def schema(config: Config) -> pa.Schema:
     fields += [pa.field(name, _TYPES[p.kind]) for name, p in PARAMETERS.items()]
     fields += [pa.field(name, _TYPES[kind]) for name, kind in columns(config.measures).items()]
     return pa.schema(fields)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Work in the folder alone. Raises `InputError` while another process does.
+
+    The lock is on the folder itself: it leaves no file, and ends with the process that holds it.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise InputError(
+            f"another sweep is at work in '{folder}': wait for it, or choose another folder with "
+            "--out"
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 class Store:
@@ -103,20 +129,15 @@ class Store:
     def _table_is_ours(self) -> bool:
         """Raises `InputError` for the table of another sweep; a damaged one is computed again."""
         try:
-            metadata = pq.read_schema(self.table_path).metadata or {}
-            record = json.loads(metadata.get(b"oversmoothing", b"{}"))
-        except (OSError, ValueError, pa.ArrowException):
+            table = read_table(self.table_path)
+        except InputError:
+            # Its pages do not bear out their checksums, or its content its digest.
             self.damaged.append(str(self.table_path))
             return False
-        if record.get("digest") != self.config.digest:
+        record = json.loads(table.schema.metadata[_RECORD])
+        if record["digest"] != self.config.digest or table.num_rows != self.size:
             raise InputError(self._other(f"'{self.table_path}' is the table"))
-        try:
-            if read_table(self.table_path).num_rows == self.size:
-                return True
-        except InputError:
-            pass  # its pages do not bear out their checksums
-        self.damaged.append(str(self.table_path))
-        return False
+        return True
 
     # --------------------------------------------------------------------------- chunks
 
@@ -178,22 +199,47 @@ class Store:
             "numerics": _numerics(),
             **provenance(),
         }
-        metadata = {"oversmoothing": json.dumps(record, sort_keys=True)}
         table = pa.concat_tables(map(pq.read_table, self._files()))
+        words = json.dumps(record, sort_keys=True).encode()
+        metadata = {_RECORD: words, _DIGEST: _content_digest(table, words)}
         write_atomically(self.table_path, _parquet(table.replace_schema_metadata(metadata)))
         shutil.rmtree(self.chunks)
         return self.table_path
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """The table of a finished sweep. Raises `InputError` for anything else."""
+    """The table of a finished sweep, its content and its record borne out by their digest.
+
+    Raises `InputError` for anything else.
+    """
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
+        metadata = table.schema.metadata or {}
+        if _RECORD in metadata:
+            whole = metadata.get(_DIGEST) == _content_digest(table, metadata[_RECORD])
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"cannot read '{path}' as Parquet: {error}") from error
-    if b"oversmoothing" not in (table.schema.metadata or {}):
+    if _RECORD not in metadata:
         raise InputError(f"'{path}' is not the table of a sweep: it lacks the record of one")
+    if not whole:
+        raise InputError(f"'{path}' is damaged: its content is not what was written")
     return table
+
+
+def _content_digest(table: pa.Table, record: bytes) -> bytes:
+    """SHA-256 of the record, and of every column's name, type, nulls and values.
+
+    The checksums of Parquet cover its pages alone, not the names and the record in its footer.
+    """
+    total = hashlib.sha256(record)
+    for field, column in zip(table.schema, table.itercolumns(), strict=True):
+        total.update(f"\n{field.name}: {field.type} {field.nullable}\n".encode())
+        total.update(column.is_null().to_numpy().tobytes())
+        if pa.types.is_string(field.type):
+            total.update("\0".join(column.fill_null("").to_pylist()).encode())
+        else:
+            total.update(column.fill_null(0).to_numpy().tobytes())
+    return total.hexdigest().encode()
 
 
 def _digest(data: bytes) -> str:

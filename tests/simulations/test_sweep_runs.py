@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -420,3 +421,37 @@ def test_the_command_says_what_came_out(
     file.write_text("[fixed]\nvalue = 'interval'\nlow = 1.0\nhigh = 0.0")
     assert sweep_command(str(file), "--out", str(tmp_path / "b")) == 1
     assert "1 points failed" in capsys.readouterr().out
+
+
+def test_two_sweeps_do_not_work_in_one_folder(small: Config, tmp_path: Path) -> None:
+    def second(_: range) -> None:
+        with pytest.raises(InputError, match="another sweep is at work in"):
+            run_sweep(small, tmp_path)
+
+    run_sweep(small, tmp_path, after_chunk=second)
+    run_sweep(small, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.parquet"]
+
+
+def test_no_flipped_bit_of_a_table_changes_what_is_read(unbroken: Path, tmp_path: Path) -> None:
+    """Names of columns, the record and the pages: what is not seen to be damaged reads the same."""
+    data, path = unbroken.read_bytes(), tmp_path / "sweep.parquet"
+    whole = read_table(unbroken)
+    rng = random.Random(0)
+    # Half of them in the footer, which no checksum of Parquet covers.
+    places = [rng.randrange(len(data)) for _ in range(60)]
+    places += [rng.randrange(len(data) - 6000, len(data)) for _ in range(60)]
+    seen = 0
+    for place in places:
+        bent = bytearray(data)
+        bent[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(bent)
+        try:
+            found = read_table(path)
+        except InputError:
+            seen += 1
+            continue
+        assert found.to_pandas().equals(whole.to_pandas())
+        record = b"oversmoothing"
+        assert found.schema.metadata[record] == whole.schema.metadata[record]
+    assert seen > len(places) / 2

@@ -5,6 +5,7 @@ that makes the ledger, and the name of the claim; what it sends back are positio
 """
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -13,6 +14,7 @@ from typing import Any
 from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome, status_of
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, run_chunk
+from oversmoothing.theory.support.workers import end_with
 
 MakeLedger = Callable[[], Ledger]
 Kinds = frozenset[Kind] | None
@@ -20,7 +22,8 @@ Kinds = frozenset[Kind] | None
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
     # spawn: a forked copy of torch's thread pools can hang.
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, context, initializer=end_with, initargs=(os.getpid(),))
 
 
 def _claim_in_worker(

@@ -14,6 +14,7 @@ from oversmoothing.theory.layer.case import Case, make_case
 from oversmoothing.theory.layer.input_checks import one_of
 from oversmoothing.theory.numbers.rational import rows_of
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.comparison import Comparison, compare_radii
 from oversmoothing.theory.verdict.limits import UNKNOWN
@@ -41,11 +42,16 @@ def _transpose(W: Any) -> Any:
 
 
 def check_depths(depth: int | Iterable[int]) -> list[int]:
-    """Depths as a sorted list of distinct integers >= 0. Raises `InputError` otherwise."""
+    """Depths as a sorted list of distinct integers from 0 to `sizes.DEPTH`.
+
+    Raises `InputError` otherwise.
+    """
     values = list(depth) if isinstance(depth, Iterable) else [depth]
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
             raise InputError(f"depth {value!r} must be an integer >= 0: a number of layers")
+        if value > DEPTH:
+            raise InputError(f"a depth is more than {DEPTH:,} layers, the most that is computed")
     return sorted({int(value) for value in values})
 
 
