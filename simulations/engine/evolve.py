@@ -24,11 +24,18 @@ from oversmoothing.simulations.engine.problem import Problem, make_problem
 from oversmoothing.simulations.engine.reading import errors_of, put_in
 from oversmoothing.simulations.engine.rows import rows_of
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.engine.twins import errors_by_twins, unknown, with_cancellation
+from oversmoothing.simulations.engine.twins import (
+    errors_by_norms,
+    errors_by_twins,
+    unknown,
+    with_cancellation,
+)
 from oversmoothing.theory.support.errors import InputError
 
 # Past this error another method is tried, if it takes less than these seconds.
-_ERROR_LIMIT = 1e-8
+_ERROR_LIMIT = 1e-6
+# The same where balls are at hand.
+_SMALL_ERROR_LIMIT = 1e-8
 _AFFORDABLE = 5.0
 
 
@@ -57,9 +64,10 @@ def evolve(
     method: 'plain' and 'core' iterate (O(n d (n + d)) and O(n r (n + r)) a layer); 'closed_form'
     costs the same at every depth; 'balls' (n d <= 256) has every digit right whatever A and H, and
     takes the longest; 'squaring' (n d <= 400) and 'kronecker' (n d <= 1024) are checks. 'auto'
-    takes the cheapest of the first three. Where that is less exact than 1e-8, it takes balls for
-    those elements of the batch (n d <= 64), and for larger ones whichever of closed form, iteration
-    and squaring is the most exact. The result says which, why, and with what estimated error.
+    takes the cheapest of the first three. Where n d <= 64 and that is less exact than 1e-8, it
+    takes balls for those elements of the batch; larger ones go, beyond 1e-6, from the closed form
+    to iteration or squaring if these are more exact. The result says which, why, and with what
+    estimated error.
 
     Where A is reducible (causal, several groups) the tokens are iterated too, each with a power of
     two of its own: their cosines hold where a token loses the mode that dominates the others.
@@ -117,6 +125,9 @@ class Runs:
         found = self._iterated(name, problem, depths)
 
         def errors() -> Errors:
+            bound = self.bounded(name, found)
+            if bound is not None:
+                return bound
             twins = errors_by_twins(
                 found, lambda twin: self._iterated(name, twin, depths), problem, precision
             )
@@ -139,6 +150,17 @@ class Runs:
             Z, exponents = (squaring if name == "squaring" else kronecker)(*args)
         return States(Z, exponents, unknown, rows)
 
+    def bounded(self, name: str, found: States) -> Errors | None:
+        """The errors of an iteration by norms, None where these say too little."""
+        if name != "plain":
+            return None
+        return errors_by_norms(found, self.problem, self.depths, self.precision)
+
+    def plainly_fine(self, found: States) -> bool:
+        """Whether y and c are known and no token of an irreducible A needs more than these."""
+        known = float(found.errors().parts.max()) <= _limit(self.precision, small=False)
+        return known and self.problem.reach is None
+
     def worst(self, found: States) -> torch.Tensor:
         """The largest estimated error of each element of the batch, over depths and metrics."""
         offset = self.offset if found.offset is None else found.offset
@@ -156,27 +178,35 @@ class Runs:
 def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     """(method, reason, states) for 'auto'."""
     small = runs.problem.n * runs.problem.d <= BALL_SIZE
+    limit = _limit(runs.precision, small)
+    method, reason = plan.method, plan.reason
+    if small and method != "closed_form":
+        found = runs.by(method)
+        if runs.bounded(method, found) is not None and float(runs.worst(found).max()) <= limit:
+            return method, reason, found
+        # Its error would cost three runs more: the closed form knows its own.
+        method, reason = "closed_form", "its error is known, unlike that of an iteration"
     try:
-        method, reason, found = plan.method, plan.reason, runs.by(plan.method)
+        found = runs.by(method)
     except InputError as error:
-        if plan.method != "closed_form":
+        if method != "closed_form":
             raise
         if small:
             return "balls", f"no closed form: {error}", runs.by("balls")
         method = "squaring" if plan.squaring_seconds < plan.iteration_seconds else plan.iteration
         return method, f"no closed form: {error}", runs.by(method)
-    if method != "closed_form" and not small:
+    if not small and (method != "closed_form" or runs.plainly_fine(found)):
         return method, reason, found
     errors = runs.worst(found)
     worst = float(errors.max())
-    if worst <= _limit(runs.precision):
+    if worst <= limit:
         return method, reason, found
     uncertain = (
         f"{method} is uncertain here (estimated error {worst:.1e}: a mode that X_0 or a token "
         "lacks, a defective A or H, or a multiplier that vanishes)"
     )
     if small:
-        return "balls", uncertain, runs.in_balls_where(found, errors > _limit(runs.precision))
+        return "balls", uncertain, runs.in_balls_where(found, errors > limit)
     if min(plan.iteration_seconds, plan.squaring_seconds) > _AFFORDABLE:
         return method, reason, found
     other = "squaring" if plan.squaring_seconds < plan.iteration_seconds else plan.iteration
@@ -186,5 +216,6 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     return method, f"{reason}; {other} is no more exact", found
 
 
-def _limit(precision: torch.dtype) -> float:
-    return max(_ERROR_LIMIT, 64 * float(torch.finfo(precision).eps))
+def _limit(precision: torch.dtype, small: bool) -> float:
+    limit = _SMALL_ERROR_LIMIT if small else _ERROR_LIMIT
+    return max(limit, 64 * float(torch.finfo(precision).eps))

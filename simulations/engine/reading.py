@@ -10,6 +10,8 @@ from oversmoothing.simulations.engine.kept_states import Errors, Rows, States
 from oversmoothing.simulations.states.scaled import add, log_of_two_to, normalise
 from oversmoothing.simulations.states.split_state import SplitState, from_differences, join
 
+# States are read together as long as they hold at most this many numbers.
+TOGETHER = 1 << 20
 # What forming HFC, mean, norms and cosines from the parts may cost, in units of eps.
 _READING = 8.0
 _EPS = torch.finfo(torch.float64).eps
@@ -38,10 +40,22 @@ def errors_of(
 ) -> tuple[Float64[Tensor, "depths N"], Float64[Tensor, "depths N"], Float64[Tensor, "depths N n"]]:
     """Estimated relative errors of HFC, of the mean and of the tokens."""
     errors = kept.errors()
-    of_y, of_c = errors.parts.to(torch.float64).unbind(-1)
-    Z = kept.states.to(torch.float64).cpu()
-    y_exponent, c_exponent = kept.exponents.cpu().unbind(-1)
-    state = split_states(kept, offset, slice(None))
+    step = max(1, TOGETHER // max(1, kept.states[0].numel()))
+    found = [
+        _errors_of(kept, errors, offset, slice(first, first + step))
+        for first in range(0, len(kept.states), step)
+    ]
+    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return hfc, mean, tokens
+
+
+def _errors_of(
+    kept: States, errors: Errors, offset: Float64[Tensor, "N n"], which: slice
+) -> tuple[Tensor, Tensor, Tensor]:
+    of_y, of_c = errors.parts[which].to(torch.float64).unbind(-1)
+    Z = kept.states[which].to(torch.float64).cpu()
+    y_exponent, c_exponent = kept.exponents[which].cpu().unbind(-1)
+    state = split_states(kept, offset, which)
     n = Z.shape[-2]
     rounding = _READING * n * _EPS
 
@@ -69,7 +83,7 @@ def errors_of(
         of_mean, log_mean, torch.maximum(of_c, torch.where(offset.cpu().any(-1), of_y, 0.0))
     )
     if errors.rows is not None:
-        tokens = errors.rows.to(torch.float64) + rounding
+        tokens = errors.rows[which].to(torch.float64) + rounding
     else:
         whole = torch.logaddexp(of_hfc, of_mean).unsqueeze(-1)
         log_rows = log_size(state.rows, state.row_exponent, 1)

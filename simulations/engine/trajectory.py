@@ -10,13 +10,10 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.engine.kept_states import States
-from oversmoothing.simulations.engine.reading import errors_of, split_states
+from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_states
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.scaled import UNUSED, scale
 from oversmoothing.simulations.states.split_state import SplitState
-
-# States are measured together as long as they hold at most this many numbers.
-_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ class Trajectory:
 
         Batched input adds the column batch, the index into the flattened batch.
         """
-        step = max(1, _TOGETHER // max(1, self.states[0].numel()))
+        step = max(1, TOGETHER // max(1, self.states[0].numel()))
         parts = []
         for first in range(0, len(self.depths), step):
             values = metrics(self._split(first, first + step))

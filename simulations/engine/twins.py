@@ -6,6 +6,7 @@ make of their own rounding, and the distance of the two results shows it, whatev
 costs a run for each twin, and is taken only where somebody asks for the error.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,8 @@ _UNITS = 32.0
 SEEDS = (0, 1, 2)
 # Beyond this distance nothing is known.
 _UNKNOWN = 0.05
+# A bound on the error below this is good enough.
+_ENOUGH = 1e-9
 # e^700 is the end of the range.
 _FAR = 700.0
 
@@ -114,6 +117,26 @@ def errors_by_twins(
 ) -> Errors:
     """The errors of `states`, which `run` made of this problem."""
     return distances(states, [run(twin_of(problem, seed, dtype)) for seed in SEEDS], dtype)
+
+
+def errors_by_norms(
+    states: States, problem: Problem, depths: tuple[int, ...], dtype: torch.dtype
+) -> Errors | None:
+    """For few layers a bound by norms is enough, and costs nothing: None where it says too little.
+
+    A rounding made in one layer grows by at most 1 + ||B'|| ||W|| in each that follows.
+    """
+    lost = float(np.max(problem.lost_in_c))
+    if states.rows is not None or not np.isfinite(lost):
+        return None
+    units = 2.0 * (problem.n + problem.d) * float(torch.finfo(dtype).eps)
+    L = torch.tensor(depths, dtype=torch.float64)[:, None, None]
+    grown = torch.log(units * lost * (L + 1.0)) + L * math.log1p(problem.norm)
+    Z, exponents = (torch.as_tensor(x) for x in problem.start_rows)
+    start = States(Z.reshape(1, -1, *Z.shape[-2:]), exponents.reshape(1, -1, 2), unknown)
+    sizes = _log_parts(states).cpu()
+    error = (grown + _log_parts(start) - sizes).exp()
+    return Errors(error) if float(error.max()) <= _ENOUGH else None
 
 
 def with_cancellation(
