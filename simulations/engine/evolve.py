@@ -125,9 +125,6 @@ class Runs:
         found = self._iterated(name, problem, depths)
 
         def errors() -> Errors:
-            bound = self.bounded(name, found)
-            if bound is not None:
-                return bound
             twins = errors_by_twins(
                 found, lambda twin: self._iterated(name, twin, depths), problem, precision
             )
@@ -150,11 +147,12 @@ class Runs:
             Z, exponents = (squaring if name == "squaring" else kronecker)(*args)
         return States(Z, exponents, unknown, rows)
 
-    def bounded(self, name: str, found: States) -> Errors | None:
-        """The errors of an iteration by norms, None where these say too little."""
-        if name != "plain":
-            return None
-        return errors_by_norms(found, self.problem, self.depths, self.precision)
+    def bounded(self, name: str, found: States) -> States:
+        """`found` with errors by norms, where these are small: they cost nothing, unlike twins."""
+        errors = None
+        if name == "plain":
+            errors = errors_by_norms(found, self.problem, self.depths, self.precision)
+        return found if errors is None else replace(found, errors=lambda: errors)
 
     def plainly_fine(self, found: States) -> bool:
         """Whether y and c are known and no token of an irreducible A needs more than these."""
@@ -182,7 +180,8 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     method, reason = plan.method, plan.reason
     if small and method != "closed_form":
         found = runs.by(method)
-        if runs.bounded(method, found) is not None and float(runs.worst(found).max()) <= limit:
+        bounded = runs.bounded(method, found)
+        if bounded is not found and float(runs.worst(bounded).max()) <= limit:
             return method, reason, found
         # Its error would cost three runs more: the closed form knows its own.
         method, reason = "closed_form", "its error is known, unlike that of an iteration"
