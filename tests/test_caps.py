@@ -1,0 +1,78 @@
+"""What no machine computes is refused in one sentence, before anything of its size is made."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import oversmoothing
+
+GIANTS = [
+    *(f"simulate {flag} {10**30}" for flag in ("--n", "--d", "--depth", "--points", "--dim")),
+    *(f"simulate {flag} {2**63}" for flag in ("--depth", "--seed", "--rank", "--blocks")),
+    *(f"heads {flag} {2**63}" for flag in ("--heads", "--n", "--d", "--rank", "--depth", "--seed")),
+    "heads --scale 1e300",
+    "simulate --scale 1e-300",
+    "simulate --attention causal --temperature 1e-300",
+    "simulate --device meta",
+    "simulate --device privateuseone",
+    "simulate --seed -1",
+    "simulate --n " + "9" * 5000,
+    "rates --seed -1",
+    "inspect absent --batch-size 0",
+    f"inspect absent --batch-size {2**63}",
+    f"verdict --example GT4 --depth {10**30}",
+    "certify --example GT4 --eps 1e9999999999",
+    "certify --example GT4 --eps 1e-5000",
+    "certify --example GT4 --eps " + "9" * 5000,
+    "verdict " + "x" * 300,
+    "check " + "d/" * 3000,
+    "sweep " + "x" * 300,
+    "train " + "x" * 300,
+    "verdict --example GT4 --report",
+]
+
+
+@pytest.mark.parametrize("words", GIANTS, ids=lambda words: words[:50])
+def test_a_giant_is_refused_in_a_sentence(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    began = time.perf_counter()
+    assert oversmoothing.main(words.split()) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "Traceback" not in said
+    assert time.perf_counter() - began < 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[fixed]\nn = " + "9" * 5000,
+        "[fixed]\nn = " + "[" * 10**4,
+        "[fixed]\nn = 1000000\n",
+        "[fixed]\ndepth = 99999999999999999999\n",
+        "[axes]\nseed = [9223372036854775808]\n",
+        "[fixed]\nscale = 1e300\n",
+        '[fixed]\nvalue = "interval"\nhigh = inf\n',
+        "[fixed]\ndim = 9223372036854775807\n",
+    ],
+    ids=lambda text: text[:24],
+)
+def test_a_sweep_of_giants_is_refused_in_a_sentence(text, capsys, tmp_path):
+    (tmp_path / "s.toml").write_text(text)
+    assert oversmoothing.main(["sweep", f"{tmp_path}/s.toml", "--out", f"{tmp_path}/out"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    ['"depth": 1000000000', '"epochs": 1e400', '"seed": NaN', '"width": ' + "9" * 5000,
+     '"ffn_ratio": 99999999999999999999', '"patch": ' + "[" * 10**4],
+    ids=lambda text: text[:20],
+)  # fmt: skip
+def test_a_training_of_giants_is_refused_in_a_sentence(fields, capsys, tmp_path):
+    (tmp_path / "t.json").write_text("{" + fields + "}")
+    assert oversmoothing.main(["train", f"{tmp_path}/t.json", "--out", f"{tmp_path}/out"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and len(said) < 6000
