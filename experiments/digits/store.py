@@ -8,7 +8,6 @@ that looks finished. Whatever is damaged later is refused with advice, never sil
 
 import hashlib
 import io
-import json
 import os
 import shutil
 import tempfile
@@ -19,15 +18,19 @@ from typing import Any
 
 import pandas as pd
 from safetensors import SafetensorError
-from safetensors.torch import load as load_safetensors, save as save_safetensors
+from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
+from oversmoothing.experiments.models.checkpoints import weights_of
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+from oversmoothing.theory.support.files import output_folder, read_bytes, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.support.strict_json import parse_json
 
 FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
 MANIFEST = "manifest.json"
+# The largest file of a run that is read: a model of 500 million weights.
+LARGEST = 2**31
 
 
 @dataclass(frozen=True)
@@ -91,27 +94,34 @@ def load_run(folder: Path) -> StoredRun:
     contents = {}
     for name in (MANIFEST, *FILES):
         try:
-            contents[name] = (folder / name).read_bytes()
-        except OSError as error:
-            raise _damaged(folder, f"{name} cannot be read ({error.strerror})") from error
-    try:
-        manifest = dict(json.loads(contents[MANIFEST]))
-    except (TypeError, ValueError) as error:
-        raise _damaged(folder, f"{MANIFEST} is not a JSON object") from error
+            contents[name] = read_bytes(folder / name, LARGEST)
+        except InputError as error:
+            raise _damaged(folder, str(error)) from error
+    manifest = _object(contents[MANIFEST], folder, MANIFEST)
     for name in FILES:
         if hashlib.sha256(contents[name]).hexdigest() != manifest.get(name):
             raise _damaged(folder, f"{name} is not the file that was written")
     try:
-        weights = load_safetensors(contents["weights.safetensors"])
-    except SafetensorError as error:
+        weights = weights_of(contents["weights.safetensors"], "weights.safetensors")
+    except (InputError, SafetensorError) as error:
         raise _damaged(folder, f"weights.safetensors: {error}") from error
     return StoredRun(
         folder=folder,
-        config=json.loads(contents["config.json"]),
+        config=_object(contents["config.json"], folder, "config.json"),
         weights=weights,
         log=pd.read_csv(io.BytesIO(contents["log.csv"])),
-        metrics=json.loads(contents["metrics.json"]),
+        metrics=_object(contents["metrics.json"], folder, "metrics.json"),
     )
+
+
+def _object(content: bytes, folder: Path, name: str) -> dict[str, Any]:
+    try:
+        found = parse_json(content.decode("utf-8"), name)
+    except (InputError, UnicodeDecodeError) as error:
+        raise _damaged(folder, str(error)) from error
+    if not isinstance(found, dict):
+        raise _damaged(folder, f"{name} is not a JSON object")
+    return found
 
 
 def _damaged(folder: Path, what: str) -> InputError:

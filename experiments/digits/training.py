@@ -69,22 +69,44 @@ def trained(
             folder, config=config.model_dump(), weights=model.state_dict(), log=log, metrics=metrics
         )
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
-    return load_model(folder, device=device)
+    found = load_model(folder, device=device)
+    if found.config != config:
+        asked, held = config.model_dump(), found.config.model_dump()
+        other = [f"{x} {held[x]}, not {asked[x]}" for x in asked if held[x] != asked[x]]
+        raise InputError(
+            f"'{folder}' bears the name of another run than it holds ({', '.join(other)}): give it "
+            "its own name back, or delete it and train again"
+        )
+    return found
 
 
 def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedModel:
     """The model stored in a run folder. Raises `InputError` where it is missing or damaged."""
     run = load_run(folder)
     config = TrainConfig.from_json_object(run.config, str(folder / "config.json"))
+    sizes = {size for value in run.weights.values() for size in value.shape}
+    # Looked at before a model of the stated size is made.
+    if (
+        config.depth > len(run.weights)
+        or not {config.width, config.ffn_ratio * config.width} <= sizes
+    ):
+        raise _other_weights(folder, "they are not of the width and depth that it states")
     model = new_model(config)
-    try:
-        model.load_state_dict(run.weights)
-    except RuntimeError as error:
-        raise InputError(
-            f"the weights in '{folder}' are not those of its config.json: delete that folder and "
-            "train again"
-        ) from error
+    wanted = {name: value.shape for name, value in model.state_dict().items()}
+    held = {name: value.shape for name, value in run.weights.items()}
+    odd = sorted(name for name, _ in wanted.items() ^ held.items())
+    if odd:
+        few = ", ".join(dict.fromkeys(odd))
+        raise _other_weights(folder, f"missing, surplus or of another shape: {few[:200]}")
+    model.load_state_dict(run.weights)
     return TrainedModel(model.to(device).eval(), config, run)
+
+
+def _other_weights(folder: Path, what: str) -> InputError:
+    return InputError(
+        f"the weights in '{folder}' are not those of its config.json ({what}): delete that folder "
+        "and train again"
+    )
 
 
 @one_thread()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -228,6 +229,63 @@ def test_weights_of_another_configuration_are_refused(
     )
     with pytest.raises(InputError, match="not those of its config"):
         load_model(tmp_path / "run")
+
+
+def test_a_run_under_the_name_of_another_is_refused(finished: TrainedModel, tmp_path: Path) -> None:
+    other = finished.config.model_copy(update={"seed": 5})
+    copied(finished.run, tmp_path).rename(tmp_path / other.folder_name())
+    with pytest.raises(InputError, match=r"another run than it holds \(seed \d+, not 5\)"):
+        trained(other, tmp_path, progress=False)
+
+
+@pytest.mark.parametrize("change", ["surplus", "missing", "integers", "bool"])
+def test_weights_that_are_not_the_models_are_refused_by_name(
+    finished: TrainedModel, tmp_path: Path, change: str
+) -> None:
+    weights = dict(finished.run.weights)
+    name = sorted(weights)[0]
+    if change == "surplus":
+        name = "of.another"
+        weights[name] = torch.zeros(3)
+    elif change == "missing":
+        del weights[name]
+    else:
+        weights[name] = weights[name].to(torch.int64 if change == "integers" else torch.bool)
+    with pytest.raises(InputError, match=name):
+        oversmoothing.experiments.digits.store.save_run(
+            tmp_path / "run",
+            config=finished.config.model_dump(),
+            weights=weights,
+            log=finished.run.log,
+            metrics={},
+        )
+        load_model(tmp_path / "run")
+
+
+@pytest.mark.parametrize("field", ["depth", "width", "ffn_ratio"])
+def test_a_run_that_states_a_giant_is_refused_before_it_is_made(
+    finished: TrainedModel, tmp_path: Path, field: str
+) -> None:
+    oversmoothing.experiments.digits.store.save_run(
+        tmp_path / "run",
+        config=finished.config.model_dump() | {field: 4 * 10**8},
+        weights=finished.run.weights,
+        log=finished.run.log,
+        metrics={},
+    )
+    with pytest.raises(InputError, match="not of the width and depth"):
+        load_model(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+def test_a_pipe_in_a_run_is_not_waited_for(
+    finished: TrainedModel, tmp_path: Path, name: str
+) -> None:
+    file = copied(finished.run, tmp_path) / name
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(InputError, match=r"damaged or incomplete.*no regular file"):
+        trained(finished.config, tmp_path, progress=False)
 
 
 def test_interrupted_training_leaves_earlier_results_whole(

@@ -268,6 +268,34 @@ def test_a_damaged_record_of_chunks_is_refused(tmp_path):
         Coverage(path)
 
 
+def test_a_record_of_other_code_is_neither_counted_nor_lost(tmp_path, monkeypatch):
+    from oversmoothing.theory.proofs import thorough
+
+    path = tmp_path / "thorough.json"
+    Coverage(path).add(Chunk("T2b", "law", 0), {"examples": 5, "seconds": 0.1, "violation": None})
+    before = path.read_bytes()
+    assert list(Coverage(path).chunks) == ["T2b|law|0|2000"]
+    monkeypatch.setattr(thorough, "fingerprint", lambda: "0" * 64)
+    with pytest.raises(InputError, match="by other code"):
+        Coverage(path)
+    assert path.read_bytes() == before
+
+
+def test_the_fingerprint_follows_every_module_of_the_theory(tmp_path, monkeypatch):
+    from oversmoothing.theory.proofs import thorough
+
+    (tmp_path / "proofs").mkdir()
+    for name in ("proofs/thorough.py", "law.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.setattr(thorough, "__file__", str(tmp_path / "proofs" / "thorough.py"))
+    found = [thorough.fingerprint.__wrapped__()]
+    (tmp_path / "law.py").write_text("x = 2\n")
+    found.append(thorough.fingerprint.__wrapped__())
+    (tmp_path / "law.py").rename(tmp_path / "laws.py")
+    found.append(thorough.fingerprint.__wrapped__())
+    assert len(set(found)) == 3
+
+
 def test_a_violation_found_in_a_chunk_is_kept():
     planted = dataclasses.replace(
         LEDGER["T2b"], evidence=(Searched("law", st.integers(0, 9), lambda x: _require(x < 9)),)

@@ -2,14 +2,17 @@
 
 A chunk is (claim, title of the evidence, index); its seed is derived from these, so that chunks can
 be run in any order, on any number of workers, and never twice. The record is written after every
-chunk: an interrupted run loses at most the chunk in work.
+chunk: an interrupted run loses at most the chunk in work. It carries a fingerprint of the code that
+searched: what other code found says nothing of this one.
 """
 
+import hashlib
 import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,18 @@ from oversmoothing.theory.support.strict_json import read_json
 
 # Examples in one chunk: some seconds of work.
 CHUNK = 2000
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+
+@cache
+def fingerprint() -> str:
+    """SHA-256 of the code of `theory`, module by module: claims, searches, what they call."""
+    total = hashlib.sha256()
+    theory = Path(__file__).resolve().parents[1]
+    for path in sorted(theory.rglob("*.py")):
+        content = path.read_bytes()
+        total.update(f"{path.relative_to(theory).as_posix()} {len(content)}\n".encode() + content)
+    return total.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -53,21 +67,27 @@ class Coverage:
                 data = read_json(path)
                 if data["schema_version"] != SCHEMA_VERSION:
                     raise ValueError(f"schema_version {data['schema_version']}")
+                code = str(data["code"])
                 self.chunks = {str(key): dict(value) for key, value in data["chunks"].items()}
             except (ValueError, KeyError, AttributeError, TypeError) as error:
                 raise InputError(
                     f"'{path}' is not a record of searched chunks ({error}): move it away to start "
                     "a new one, or restore it"
                 ) from error
+            if code != fingerprint():
+                raise InputError(
+                    f"'{path}' is the record of a search by other code ({code[:12]}, now "
+                    f"{fingerprint()[:12]}): move it away to start a new one, or go on with the "
+                    "code that began it"
+                )
 
     def add(self, chunk: Chunk, found: dict[str, Any]) -> None:
         self.chunks[chunk.key] = found
         self.save()
 
     def save(self) -> None:
-        write_atomically(
-            self.path, to_json({"schema_version": SCHEMA_VERSION, "chunks": self.chunks})
-        )
+        record = {"schema_version": SCHEMA_VERSION, "code": fingerprint(), "chunks": self.chunks}
+        write_atomically(self.path, to_json(record))
 
     def totals(self) -> list[dict[str, Any]]:
         """By claim and search: examples tried, seconds, violations found."""
