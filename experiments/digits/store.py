@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
-from oversmoothing.experiments.models.checkpoints import weights_of
+from oversmoothing.experiments.stored_weights import weights_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, read_bytes, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance

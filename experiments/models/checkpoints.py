@@ -5,7 +5,6 @@ read in two ways (a name twice, weights that are no floats) is refused.
 """
 
 import mmap
-import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,22 +13,17 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load as load_bytes, load_file
+from safetensors.torch import load_file
 from torch import Tensor
 
+from oversmoothing.experiments.stored_weights import check_header, refuse_integers
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import file_size
-from oversmoothing.theory.support.strict_json import parse_json
 
 PICKLES = (".bin", ".pt", ".pth")
 # Training code wraps the weights under one of these keys, some of them in one another.
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 _WRAPPED = 4
-# Counters and masks, which older libraries stored beside the weights.
-BUFFERS = re.compile(
-    r"(^|\.)(position_ids|masked_bias|attn\.bias|inv_freq|num_batches_tracked|"
-    r"relative_position_index)$"
-)
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -45,7 +39,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
                 opened.keys()
             with open(path, "rb") as file:
                 length = int.from_bytes(file.read(8), "little")
-                _check_header(file.read(length), str(path))
+                check_header(file.read(length), str(path))
             weights = load_file(path)
         except (SafetensorError, OSError) as error:
             raise _damaged(path, error) from error
@@ -58,36 +52,6 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         )
     refuse_integers(weights, str(path))
     return weights
-
-
-def weights_of(content: bytes, name: str) -> dict[str, Tensor]:
-    """`read_weights` of the content of a safetensors file; name is what messages call it.
-
-    Raises `SafetensorError` for damaged content, `InputError` as `read_weights` does.
-    """
-    weights = load_bytes(content)
-    _check_header(content[8 : 8 + int.from_bytes(content[:8], "little")], name)
-    refuse_integers(weights, name)
-    return weights
-
-
-def _check_header(header: bytes, name: str) -> None:
-    """The library's own reader keeps the last of two weights of one name."""
-    parse_json(header.decode("utf-8"), f"the header of '{name}'")
-
-
-def refuse_integers(weights: Mapping[str, Tensor], name: str) -> None:
-    """Raise `InputError` for weights that are no floats: loading would round or rescale nothing."""
-    odd = [
-        f"{key} ({str(value.dtype).removeprefix('torch.')})"
-        for key, value in weights.items()
-        if not value.is_floating_point() and not BUFFERS.search(key)
-    ]
-    if odd:
-        raise InputError(
-            f"'{name}' holds {len(odd)} weights that are no floats, among them "
-            f"{', '.join(sorted(odd)[:3])}: quantised weights are not read, store them as floats"
-        )
 
 
 def _unpickled(path: Path, size: int) -> dict[str, Tensor]:

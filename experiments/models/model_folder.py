@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.models.checkpoints import BUFFERS, read_weights
+from oversmoothing.experiments.models.checkpoints import read_weights
 from oversmoothing.experiments.models.inputs import read_object
+from oversmoothing.experiments.stored_weights import BUFFERS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import file_size
 

@@ -268,7 +268,7 @@ def test_a_run_that_states_a_giant_is_refused_before_it_is_made(
 ) -> None:
     oversmoothing.experiments.digits.store.save_run(
         tmp_path / "run",
-        config=finished.config.model_dump() | {field: 4 * 10**8},
+        config=finished.config.model_dump() | {field: 16384},
         weights=finished.run.weights,
         log=finished.run.log,
         metrics={},
@@ -346,7 +346,7 @@ def test_a_run_finished_by_another_process_first_stays(
         ({"epochs": "3"}, "must be an integer"),
         ({"epochs": 2.5}, "must be an integer"),
         ({"depth": True}, "must be an integer"),
-        ({"depth": 0}, "must be an integer >= 1"),
+        ({"depth": 0}, "must be an integer from 1 to 16384"),
         ({"epochs": 0}, "go together"),
         ({"batch_size": TRAIN + 1}, "from 1 to 1077"),
         ({"learning_rate": -1}, "a number >= 0"),
