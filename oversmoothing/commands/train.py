@@ -34,7 +34,8 @@ def train(
 
     configs = configurations(config, variant, seed)
     chosen = choose_device(device)
-    results = output_folder(out)
+    # Three models, their logs and what stands beside them while they are written.
+    results = output_folder(out, room=2**24)
     models = []
     for each in configs:
         stored = (results / each.folder_name()).exists()
