@@ -339,6 +339,23 @@ def test_T11_1_a_single_token_that_dies_is_undefined_in_floats_too():
     assert (found.verdict, found.verdict_x0, found.tends_to) == ("TRIVIAL", "UNDEFINED", None)
 
 
+@pytest.mark.parametrize("row", [[1.0, 0.5], [0.3, 0.1]])
+def test_T11_1_a_state_at_consensus_dies_by_H_alone_whatever_A_is(row):
+    """I + H = [[0, 1], [0, 0]] is nilpotent: 1 c^T is 0 after two layers, in any attention."""
+    H = [[-1.0, 1.0], [0.0, -1.0]]
+    for A in ([[0.7, 0.3], [0.2, 0.8]], [[1.0, 0.0], [1e-20, 1.0]], [[1.0, 0.0], [0.0, 1.0]]):
+        found = verdict(A=A, H=H, X0=[row, row], depth=[1, 2])
+        assert (found.verdict_x0, found.tends_to) == ("UNDEFINED", None)
+        kept = verdict(A=A, H=[[-1.0, 1.0], [0.0, -0.5]], X0=[row, row])
+        assert (kept.verdict_x0, kept.tends_to, kept.limit_rank) == ("TRIVIAL", "zero", 1)
+
+
+def test_T14_classes_whose_modes_all_die_are_no_tie():
+    A = [[1.0, 0.0], [0.0, 1.0]]
+    found = verdict(A=A, H=[[-1.0, 0.0], [0.0, 0.5]], X0=[[1.0, 0.0], [2.0, 0.0]])
+    assert (found.verdict_x0, found.tends_to) == ("UNDEFINED", None)
+
+
 @pytest.mark.parametrize(("h", "expected"), [(0.5, "SMOOTHING"), (-0.5, "NON_SMOOTHING")])
 def test_T2d_saturated_attention_is_decided_by_the_sign_of_h(h, expected):
     """A diagonal that rounds to 1 is no second eigenvalue 1."""

@@ -221,7 +221,10 @@ def present_radii(expansion: Expansion) -> PresentRadii:
     equal[-1] = top
     if (top & (expansion.value == 0)).any():
         equal[:, expansion.value == 0] = True
+    # Moduli that may be 0 may both have died out.
     below = consensus.low * (1 - max(_DOUBT * expansion.error, 1e-12))
+    if consensus.low <= _DOUBT * expansion.error * (1 + mu.max()):
+        below = -1.0
     rest = np.asarray(maybe & ~top)
     others = max(_top(moduli, np.asarray(possible & ~equal)), _top(mu[-1], rest))
     return PresentRadii(consensus, quotient, bool((sure & equal).any() and others < below))

@@ -7,6 +7,7 @@ import numpy as np
 
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.spectra.spectrum import value_projection_spectrum
 from oversmoothing.theory.verdict.comparison import Comparison
 from oversmoothing.theory.verdict.expansion import (
     expand,
@@ -98,7 +99,7 @@ def limits_of_start(case: Case, generic: Outcome) -> OfStart:
 def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
     """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
     if all(row == X0[0] for row in X0):
-        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+        return _at_consensus(case)
     if has_every_mode(case.rational_A, case.rational_H, X0):
         return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
@@ -107,13 +108,12 @@ def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
 def numerical_limits_of_start(case: Case) -> OfStart:
     """The same from eigenvectors in float64, UNDECIDED where rounding could turn it."""
     assert case.X0 is not None
-    flat = bool((case.X0[0] == case.X0).all())
+    if (case.X0[0] == case.X0).all():
+        return _at_consensus(case)
     expansion = expand(case.A, case.H, case.X0)
     if expansion is None:
-        return OfStart(UNKNOWN, Outcome.TRIVIAL if flat else Outcome.UNDECIDED, ILL_CONDITIONED)
+        return OfStart(UNKNOWN, Outcome.UNDECIDED, ILL_CONDITIONED)
     behaviour = expansion_limits(expansion)
-    if flat:
-        return OfStart(behaviour, Outcome.TRIVIAL, AT_CONSENSUS)
     depth = shows_from(expansion)
     found = present_radii(expansion)
     if found.tie:
@@ -127,3 +127,19 @@ def numerical_limits_of_start(case: Case) -> OfStart:
     if outcome is Outcome.UNDECIDED:
         return OfStart(UNKNOWN, outcome)
     return OfStart(behaviour, outcome, shown(depth), depth)
+
+
+def _at_consensus(case: Case) -> OfStart:
+    """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
+    on where c is in the nilpotent part of I + H, as given (T11.1)."""
+    X0 = case.rational_X0
+    assert X0 is not None
+    content = start_content([[Fraction(1)]], case.rational_H, X0[:1])
+    if content is not None:
+        if content.vanishes:
+            return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
+        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+    value = value_projection_spectrum(case.H)
+    if (np.abs(1 + value.values) > value.errors).all():
+        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)

@@ -62,16 +62,11 @@ def case_verdict(case: Case, depths: list[int]) -> Verdict:
     what they say (`Case.as_fractions`).
     """
     found = _case_verdict(case, depths)
-    if Outcome.UNDECIDED in (found.verdict, found.verdict_x0) or _rests_on_a_zero(case):
+    if Outcome.UNDECIDED in (found.verdict, found.verdict_x0):
         exact = case.as_fractions()
         if exact is not None:
             return _case_verdict(exact, depths)
     return found
-
-
-def _rests_on_a_zero(case: Case) -> bool:
-    """Whether X_0 is at consensus, where only 1 + h = 0 makes a difference (T11.1)."""
-    return case.X0 is not None and bool((case.X0[0] == case.X0).all())
 
 
 def _case_verdict(case: Case, depths: list[int]) -> Verdict:
@@ -123,4 +118,5 @@ def _distance(case: Case, outcome: Outcome, found: Comparison) -> float | None:
     strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
         return None
-    return None if case.n == 1 else distance_to_tie(case.A, case.H)
+    known = strict or outcome is Outcome.UNDECIDED
+    return distance_to_tie(case.A, case.H) if known else None
