@@ -367,6 +367,38 @@ def test_T2d_saturated_attention_is_decided_by_the_sign_of_h(h, expected):
         assert verdict(**case, H=[[h]]).verdict == expected
 
 
+def test_T4_eigenvalues_that_agree_to_hundreds_of_digits_are_not_compared():
+    """A ring of five tokens that pass on 1e-100 to 1e-400 of themselves."""
+    shares = ["1e-399", "1e-100", "1e-400", "1e-100", "2e-100"]
+    A = [[Fraction(0)] * 5 for _ in range(5)]
+    for i, share in enumerate(shares):
+        A[i][i], A[i][(i + 1) % 5] = 1 - Fraction(share), Fraction(share)
+    found = verdict(A=A, H=[["-3/2"]], X0=[[1], [2], [3], [4], [6]], depth=[1])
+    assert (found.verdict, found.verdict_x0) == ("UNDECIDED", "UNDECIDED")
+    assert "agree to more digits" in found.reason and found.hfc_lfc[1].squared is not None
+
+
+def test_T14_in_floats_classes_that_seem_to_agree_are_left_open():
+    H = [[-2.5, 1.0, -2.0], [-6.0, 0.5, 6.0], [-6.0, -1.25, 0.1]]
+    X0 = [[6.0, -8.0, 0.0], [6.0, -8.0, 2e-300], [6.0, -8.0, 8e-300]]
+    A = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    assert verdict(A=A, H=H, X0=X0).verdict_x0 == "UNDECIDED"
+    short = verdict(A=A, H=[[-2.5, 1.0, -2.0], [-6.0, 0.5, 6.0], [-6.0, -1.25, 0.0]], X0=X0)
+    assert short.verdict_x0 == "TIE"
+    tiny = verdict(A=[[1.0, 0.0], [0.0, 1.0]], H=[[0.7]], X0=[[1e-300], [0.0]])
+    assert (tiny.verdict_x0, tiny.tends_to) == ("TIE", "constant") and tiny.limit == 1.0
+
+
+def test_T5a_a_limit_in_floats_is_found_at_any_size_of_the_mean():
+    """Two classes, the second mean 1e-200 of the first's negative: HFC/LFC is huge and finite."""
+    A = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.3, 0.2, 0.5]]
+    for size in (1.0, 1e-180, 1e150):
+        found = verdict(A=A, H=[[0.7]], X0=[[size], [3 * size], [size]])
+        ends = np.array([1.0, 3.0, 0.6 + 1.2])
+        expected = np.linalg.norm(ends - ends.mean()) / (math.sqrt(3) * ends.mean())
+        assert found.verdict_x0 == "TIE" and found.limit == pytest.approx(expected, rel=1e-12)
+
+
 # --- the finite horizon and the nearest other verdict ---
 
 

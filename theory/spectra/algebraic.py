@@ -17,6 +17,14 @@ from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import identity as identity_matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 
+# Roots that agree to this many bits in all (the sum over pairs) are not isolated: iteration from
+# far away takes minutes to part them. Looked at up to this degree, where such matrices are written.
+_CLOSE, _CLOSE_DEGREE = 1500, 12
+
+
+class CloseRootsError(ArithmeticError):
+    """Eigenvalues of a rational matrix lie too close together to be isolated."""
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -52,6 +60,7 @@ class Factor:
                 if self.degree == 1:
                     found = [flint.acb(self.rational_root)]
                 else:
+                    self._refuse_close_roots()
                     roots: list[Any] = self.polynomial.complex_roots()
                     found = [root for root, _ in roots]
                 reference = self._roots.get(64)
@@ -60,6 +69,18 @@ class Factor:
                     found = [next(f for f in found if f.overlaps(r)) for r in reference]
             self._roots[bits] = found
         return self._roots[bits]
+
+    def _refuse_close_roots(self) -> None:
+        """By the discriminant, lead^(2D-2) times the product of the squared distances of roots.
+
+        Raises `CloseRootsError`.
+        """
+        if not 2 < self.degree <= _CLOSE_DEGREE:
+            return
+        distances = abs(int(self.polynomial.discriminant())).bit_length()
+        distances -= (2 * self.degree - 2) * self.leading.bit_length()
+        if distances < -2 * _CLOSE:
+            raise CloseRootsError
 
     @cached_property
     def conjugate_index(self) -> list[int]:

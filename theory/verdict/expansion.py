@@ -172,6 +172,7 @@ def shows_from(expansion: Expansion) -> float | None:
     """
     moduli = np.abs(multipliers(expansion.attention, expansion.value))
     weights = np.abs(expansion.coefficients) * np.linalg.norm(expansion.V, axis=0)[:, None]
+    weights = weights / weights.max()
     sure = expansion.present
     rho = _top(moduli, sure)
     if rho <= 0 or _top(moduli, expansion.doubtful) > rho:
@@ -210,7 +211,9 @@ def present_radii(expansion: Expansion) -> PresentRadii:
     apart = np.abs(means - means[0]).max(axis=0)
     # Rows: the modes off a = 1, and the differences between the class means.
     sure = np.vstack([expansion.present[:split], (apart > scale)[None]])
-    possible = sure | np.vstack([expansion.doubtful[:split], (apart > 0)[None]])
+    # Means that came out as equal may differ by less than their sums can show.
+    several = np.full_like(apart, expansion.classes > 1, dtype=bool)
+    possible = sure | np.vstack([expansion.doubtful[:split], several[None]])
     moduli = np.vstack([mu[:split], mu[-1:]])
     here = np.asarray(expansion.present[split:].any(axis=0))
     maybe = here | np.asarray(expansion.doubtful[split:].any(axis=0))

@@ -6,7 +6,7 @@ matter here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -83,8 +83,13 @@ def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str, float | None]
 
     It is, exactly if the coefficients are proportional frequency by frequency.
     """
-    numerator = _frequencies(hfc, "hfc")
-    denominator = _frequencies(lfc, "mean")
+    # Sizes apart: the square of a small mean would underflow.
+    sizes = [
+        max(abs(getattr(t, part)).max() for t in terms)
+        for terms, part in ((hfc, "hfc"), (lfc, "mean"))
+    ]
+    numerator = _frequencies([replace(t, hfc=t.hfc / sizes[0]) for t in hfc], "hfc")
+    denominator = _frequencies([replace(t, mean=t.mean / sizes[1]) for t in lfc], "mean")
     top = max(abs(value) for _, value in numerator)
     bottom = max(abs(value) for _, value in denominator)
 
@@ -98,7 +103,7 @@ def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str, float | None]
         gap = abs(at(numerator, angle) - scale * at(denominator, angle))
         if gap > TOLERANCE * max(top, scale * bottom):
             return "oscillates", None
-    return "constant", float(np.sqrt(scale / n))
+    return "constant", float(np.sqrt(scale / n) * (sizes[0] / sizes[1]))
 
 
 def _rank(terms: list[Term], shape: tuple[int, int]) -> int:

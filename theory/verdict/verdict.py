@@ -13,6 +13,7 @@ from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.case import Case, make_case
 from oversmoothing.theory.layer.input_checks import one_of
 from oversmoothing.theory.numbers.rational import rows_of
+from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
@@ -22,6 +23,7 @@ from oversmoothing.theory.verdict.nearest import NEAR, distance_to_tie
 from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.start_limits import generic_limits, limits_of_start
 from oversmoothing.theory.verdict.words import (
+    CLOSE_EIGENVALUES,
     ONE_TOKEN,
     ZERO_STATE,
     limit_words,
@@ -61,7 +63,19 @@ def case_verdict(case: Case, depths: list[int]) -> Verdict:
     What binary64 leaves open is decided in fractions where the numbers are short ones that mean
     what they say (`Case.as_fractions`).
     """
-    found = _case_verdict(case, depths)
+    try:
+        found = _case_verdict(case, depths)
+    except CloseRootsError:
+        return Verdict(
+            Outcome.UNDECIDED,
+            "exact",
+            None,
+            None,
+            CLOSE_EIGENVALUES,
+            verdict_x0=None if case.X0 is None else Outcome.UNDECIDED,
+            hfc_lfc={} if case.X0 is None else ratios_at(case, depths),
+            has_x0=case.X0 is not None,
+        )
     if Outcome.UNDECIDED in (found.verdict, found.verdict_x0):
         exact = case.as_fractions()
         if exact is not None:

@@ -4,6 +4,9 @@ from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.outcome import Outcome
 
 ONE_TOKEN = "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
+CLOSE_EIGENVALUES = (
+    "eigenvalues agree to more digits than this tool parts: rho_C and rho_Q are not compared."
+)
 ZERO_STATE = "X_0 = 0: every metric is 0/0 at every depth."
 AT_CONSENSUS = " This X_0 is at consensus already (PX_0 = 0) and stays there."
 VANISHES = " From this X_0 the state becomes exactly 0."
