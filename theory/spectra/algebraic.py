@@ -16,13 +16,14 @@ import flint
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import identity as identity_matrix
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.support.errors import InputError
 
 # Roots that agree to this many bits in all (the sum over pairs) are not isolated: iteration from
 # far away takes minutes to part them. Looked at up to this degree, where such matrices are written.
 _CLOSE, _CLOSE_DEGREE = 1500, 12
 
 
-class CloseRootsError(ArithmeticError):
+class CloseRootsError(InputError):
     """Eigenvalues of a rational matrix lie too close together to be isolated."""
 
 
@@ -80,7 +81,9 @@ class Factor:
         distances = abs(int(self.polynomial.discriminant())).bit_length()
         distances -= (2 * self.degree - 2) * self.leading.bit_length()
         if distances < -2 * _CLOSE:
-            raise CloseRootsError
+            raise CloseRootsError(
+                "eigenvalues agree to more digits than are parted here: A and H are not decided"
+            )
 
     @cached_property
     def conjugate_index(self) -> list[int]:
