@@ -476,3 +476,8 @@ def test_T2_no_small_change_within_the_distance_moves_the_margin_further(seed):
         dH *= size * np.linalg.norm(H) / np.linalg.norm(dH)
         moved.append(abs(margin(A + dA, H + dH) - margin(A, H)) / size)
     assert 0.2 * slope < max(moved) <= slope * (1 + 1e-3)
+
+
+def test_T2_where_the_norm_of_H_is_no_float_there_is_no_distance():
+    found = verdict(A=[[0.5, 0.5], [0.5, 0.5]], H=[[1.7e308, 0.0], [1e308, -1.7e308]])
+    assert (found.verdict, found.distance) == ("SMOOTHING", None)

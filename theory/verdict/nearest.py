@@ -13,16 +13,18 @@ from oversmoothing.theory.support.arrays import Array, Complex
 
 # Relative margins below this are near-ties: their distance is worth saying.
 NEAR = 1e-3
+# Beyond this a norm of H may be no float.
+_LARGEST = 1e150
 
 
 def distance_to_tie(A: Array, H: Array) -> float | None:
     """delta such that changes ||dA|| <= delta ||A||, ||dH|| <= delta ||H|| (Frobenius, the rows of
     dA sum to 0) can make rho_C = rho_Q, to first order.
 
-    None for one token, and where a dominant eigenvalue is defective or repeated to all digits, so
-    that it has no gradient.
+    None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
+    it has no gradient, and where H is so large that its square is no float.
     """
-    if len(A) == 1:
+    if len(A) == 1 or np.abs(H).max() > _LARGEST:
         return None
     Q = complement_basis(len(A))
     a, right, left = _eigen(Q.T @ (A - A.mean(axis=0)) @ Q)
