@@ -13,7 +13,7 @@ GIANTS = [
     *(f"simulate {flag} {2**63}" for flag in ("--depth", "--seed", "--rank", "--blocks")),
     *(f"heads {flag} {2**63}" for flag in ("--heads", "--n", "--d", "--rank", "--depth", "--seed")),
     "heads --scale 1e300",
-    "simulate --scale 1e-300",
+    "simulate --scale 1e300",
     "simulate --attention causal --temperature 1e-300",
     "simulate --device meta",
     "simulate --device privateuseone",

@@ -53,8 +53,9 @@ FIELDS = {
     "tends_to",
     "limit",
     "limit_rank",
+    "distance",
 }
-X0_FIELDS = {"verdict_x0", "hfc_lfc_squared", "hfc_lfc", "log_hfc_lfc"}
+X0_FIELDS = {"verdict_x0", "shows_from", "hfc_lfc_squared", "hfc_lfc", "log_hfc_lfc"}
 
 
 def test_verdict_prints_one_json_object_with_the_agreed_fields(capsys, tmp_path):

@@ -293,6 +293,14 @@ def test_a_simple_eigenvalue_moves_by_the_backward_error_over_its_condition(b, c
         assert error == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("exponent", [-1000, -600, 600, 1000])
+def test_eigenvalues_scale_with_their_matrix_whatever_its_size(exponent):
+    M = np.array([[1.0, 2.0], [3.0, -1.0]])
+    plain, scaled = eigenvalues(M), eigenvalues(np.ldexp(M, exponent))
+    assert scaled.values.tolist() == (plain.values * 2.0**exponent).tolist()
+    assert scaled.errors == pytest.approx(plain.errors * 2.0**exponent, rel=1e-12)
+
+
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 @pytest.mark.parametrize("others", [(), (-3,), (0, 3)])
 def test_a_defective_cluster_of_m_moves_by_the_m_th_root(m, others):

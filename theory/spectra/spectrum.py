@@ -71,6 +71,13 @@ def eigenvalues(M: Array, rounding: float = 0.0) -> Spectrum:
         return exact_spectrum(np.zeros(0))
     if rounding == 0 and _is_triangular(M):
         return exact_spectrum(np.diag(M))
+    size = float(np.abs(M).max())
+    if size and not 1e-140 < size < 1e140:
+        # The squares in its norm would leave the range: a power of two changes no digit.
+        exponent = int(np.frexp(size)[1])
+        found = eigenvalues(np.ldexp(M, -exponent), float(np.ldexp(rounding, -exponent)))
+        unit = float(np.ldexp(1.0, exponent))
+        return Spectrum(found.values * unit, found.errors * unit, found.exact)
     backward = k * EPS * float(np.linalg.norm(M)) + rounding
     if np.array_equal(M, M.T):
         symmetric = np.linalg.eigvalsh(M)
