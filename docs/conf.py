@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -11,6 +12,12 @@ sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
 # The pages that run commands and cells run those of this checkout.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+# Kernels warn on each start that others on this machine could read what they print: it is the book.
+_kernels = tempfile.TemporaryDirectory()
+_profile = Path(_kernels.name) / "profile_default"
+_profile.mkdir()
+(_profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", "utf-8")
+os.environ["IPYTHONDIR"] = _kernels.name
 
 import oversmoothing  # noqa: E402
 
