@@ -53,7 +53,10 @@ class PropagatedState:
         missing = np.maximum((np.exp(2 * calibration.logs) - found).mean(0), 0.0)
         missing[0] = 0.0
         _, n, d = calibration.start.shape
-        read = ridge(_half_logs(found + missing), calibration.change)
+        logs = _half_logs(found + missing)
+        # Those of X_0 were recorded in binary64.
+        logs[:, :2] = calibration.logs[:, 0]
+        read = ridge(logs, calibration.change)
         return cls(operators, (len(missing) - 1, n, d), missing, read)
 
     def logs(self, start: Tensor) -> Array:
