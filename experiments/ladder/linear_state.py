@@ -47,15 +47,18 @@ class PropagatedState:
     read: Predictor
 
     @classmethod
-    def fit(cls, operators: Operators, calibration: Recording) -> PropagatedState:
-        """Fit what is missing and the reading to calibration images."""
+    def fit(
+        cls, operators: Operators, calibration: Recording, *, recorded_start: bool = False
+    ) -> PropagatedState:
+        """Fit what is missing and the reading to calibration images; recorded_start: to the logs
+        of X_0 as they were recorded in binary64, not to those of its energies in float32."""
         found = _energies(operators, calibration.start)
         missing = np.maximum((np.exp(2 * calibration.logs) - found).mean(0), 0.0)
         missing[0] = 0.0
         _, n, d = calibration.start.shape
         logs = _half_logs(found + missing)
-        # Those of X_0 were recorded in binary64.
-        logs[:, :2] = calibration.logs[:, 0]
+        if recorded_start:
+            logs[:, :2] = calibration.logs[:, 0]
         read = ridge(logs, calibration.change)
         return cls(operators, (len(missing) - 1, n, d), missing, read)
 
@@ -102,9 +105,8 @@ def linear_state(calibration: Recording) -> PropagatedState:
         centres.append(X.mean(0))
         maps.append(_fit(X, after, centres[-1], mean))
         X = torch.cat([_step(x, centres[-1], maps[-1], mean) for x in torch.split(X, PARTS)])
-    return PropagatedState.fit(
-        LinearMaps(means, torch.stack(centres), torch.stack(maps)), calibration
-    )
+    operators = LinearMaps(means, torch.stack(centres), torch.stack(maps))
+    return PropagatedState.fit(operators, calibration, recorded_start=True)
 
 
 def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
