@@ -6,13 +6,15 @@ PIP_ARGS ?=
 # Where results go, and further arguments for the main job.
 OUT ?= results
 JOBS ?= 2
-# For example: make mutants MUTANTS='--all theory/verdict/limits.py'
+# For example: make mutants MUTANTS='--all theory/verdict/limits.py', make nights NIGHTS='--only oracle'
 MUTANTS ?=
+NIGHTS ?=
+CONSTRAINTS ?= constraints.txt
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce test mutants lint types docs env clean
+.PHONY: reproduce test test-lowest test-python mutants nights lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -21,9 +23,21 @@ reproduce: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS)
 
+# The same with the lowest versions that pyproject.toml allows, in an environment of its own.
+test-lowest:
+	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+
+# The same with another Python: make test-python PYTHON=python3.13
+test-python:
+	$(MAKE) test VENV=.venv-$(notdir $(PYTHON))
+
 # Resumable: what is known of an unchanged module is kept in .mutants/.
 mutants: $(VENV)/.mutants
 	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+# Every comparison that draws its cases, some hours; the seed is the date. Resumable (tests/nights.py).
+nights: $(VENV)/.mutants
+	$(BIN)/python -m tests.nights --jobs $(JOBS) $(NIGHTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -38,15 +52,15 @@ docs: $(STAMP)
 
 env: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(CONSTRAINTS) -e '.[dev]'
 	touch $@
 
 $(VENV)/.mutants: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[mutants]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(CONSTRAINTS) -e '.[mutants]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mutants docs/_build docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* .mutants .nights docs/_build docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

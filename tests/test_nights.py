@@ -1,0 +1,80 @@
+"""A night of drawn cases: everything is asked once, what is known is not asked again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import nights
+
+WORDS = {tool: nights.chunks([tool], 1.0) for tool in nights.TOOLS}
+
+
+@pytest.mark.parametrize("tool", ["oracle", "evolve_errors", "fuzz", "honest"])
+def test_the_chunks_of_a_night_are_all_its_cases_once(tool: str) -> None:
+    found = WORDS[tool]
+    cases = [k for chunk in found for k in range(chunk.first, chunk.first + chunk.count)]
+    assert cases == list(range(nights.TOOLS[tool].cases))
+
+
+def test_a_share_of_a_night_draws_as_many_fewer() -> None:
+    assert sum(chunk.count for chunk in nights.chunks(["oracle"], 0.01)) == 200
+    assert [chunk.count for chunk in nights.chunks(["mutants", "honest"], 0.001)] == [1, 1]
+
+
+@pytest.mark.parametrize("tool", nights.TOOLS)
+def test_what_a_night_calls_takes_these_words(tool: str) -> None:
+    module, *words = WORDS[tool][0].words(20260131)
+    if tool == "mutants":
+        pytest.importorskip("mutmut")
+    done = subprocess.run(
+        [sys.executable, "-m", module, *words, "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+class Told:
+    """Stands for `subprocess.run`: counts what it was asked and ends as told."""
+
+    def __init__(self, returncode: int) -> None:
+        self.returncode, self.asked = returncode, list[list[str]]()
+
+    def __call__(self, words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        self.asked.append(words)
+        return subprocess.CompletedProcess(words, self.returncode, stdout="said\n")
+
+
+@pytest.mark.parametrize("code", [0, 1, -9])
+def test_a_chunk_is_known_by_how_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """But for what a signal ended, which is wrong and asked again."""
+    told = Told(code)
+    monkeypatch.setattr(nights, "WORK", tmp_path)
+    monkeypatch.setattr(nights, "ROOT", tmp_path)
+    monkeypatch.setattr(nights.subprocess, "run", told)
+    words = ["--only", "honest", "--share", "0.2", "--jobs", "1", "--seed", "7"]
+    assert nights.main(words) == nights.main(words) == int(code != 0)
+    assert len(told.asked) == (4 if code < 0 else 2)
+    assert told.asked[1][-4:] == ["--seed", "7", "--first", "100"]
+
+
+def test_other_code_or_another_seed_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(0)
+    monkeypatch.setattr(nights, "WORK", tmp_path)
+    monkeypatch.setattr(nights, "ROOT", tmp_path)
+    monkeypatch.setattr(nights.subprocess, "run", told)
+    words = ["--only", "honest", "--share", "0.1", "--jobs", "1", "--seed"]
+    nights.main([*words, "7"])
+    nights.main([*words, "8"])
+    assert len(told.asked) == 2
+    (tmp_path / "theory").mkdir()
+    (tmp_path / "theory" / "new.py").write_text("")
+    nights.main([*words, "8"])
+    assert len(told.asked) == 3
