@@ -4,10 +4,10 @@ Each sublayer's change is a sum of three, by switching its norm on in two steps:
     body     the sublayer with one scale for all tokens (their root mean square) and unit gains;
     scales   what each token's own scale adds to that;
     gains    what the norm's gain and shift add.
-For a Pre-LN sublayer X + f(N(X)) the norm stands in front of f; for a Post-LN one N(X + f(X)) the
-body is X + f(X) without any norm, and `scales` holds centring and scaling. The split depends on
-this order, as every split of a non-additive quantity does; its sum does not. The attention A is the
-measured one throughout.
+For a Pre-LN sublayer X + f(N(X)) the norm stands in front of f (one behind f is switched on with
+it); for a Post-LN one N(X + f(X)) the body is X + f(X) without any norm, and `scales` holds
+centring and scaling. The split depends on this order, as every split of a non-additive quantity
+does; its sum does not. The attention A is the measured one throughout.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.watch import attention_output
+from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Layer, Norm, Trace
 
 PARTS = ("body", "scales", "gains")
@@ -58,25 +58,33 @@ def layer_account(
     start, middle, end = map(log_ratio, (trace.before, trace.after_attention, trace.after_ffn))
 
     def account(
-        norm: Norm, f: Callable[[Tensor], Tensor], X: Tensor, first: Tensor, last: Tensor
-    ) -> list[Tensor]:
-        """The parts of a sublayer's change from log HFC/LFC `first` to the measured `last`."""
-        steps: list[Callable[[Tensor], Tensor]] = [partial(bare, norm, keep=keep), norm.scaled]
-        steps += [norm] if verify else []
-        if layer.placement == "pre":
-            logs = [log_ratio(X + f(step(X))) for step in steps]
+        norm: Norm, behind: Norm, f: Callable[[Tensor], Tensor], seen: Tensor, base: Tensor,
+        first: Tensor, last: Tensor,
+    ) -> list[Tensor]:  # fmt: skip
+        """The parts of a sublayer's change from log HFC/LFC `first` to the measured `last`: it
+        adds to `base` what it makes of `seen`."""
+        steps: list[Callable[[Norm, Tensor], Tensor]] = [partial(bare, keep=keep), Norm.scaled]
+        steps += [Norm.__call__] if verify else []
+        if layer.placement == "post":
+            added = base + f(seen)
+            logs = [log_ratio(added), *(log_ratio(step(norm, added)) for step in steps[1:])]
         else:
-            added = X + f(X)
-            logs = [log_ratio(added), *(log_ratio(step(added)) for step in steps[1:])]
+            logs = [log_ratio(base + step(behind, f(step(norm, seen)))) for step in steps]
         logs = [first, *logs, *([] if verify else [last])]
         return [after - before for before, after in pairwise(logs)]
 
     def mix(N: Tensor) -> Tensor:
         return attention_output(A, N, weights)
 
-    changes = account(layer.norm_attention, mix, trace.before, start, middle)
+    before, between = trace.before, trace.after_attention
+    changes = account(
+        layer.norm_attention, layer.output_norm_attention, mix, before, before, start, middle
+    )
     if layer.ffn is None:
         changes += [torch.zeros_like(start)] * len(PARTS)
     else:
-        changes += account(layer.norm_ffn, layer.ffn, trace.after_attention, middle, end)
+        seen = before if layer.placement == "parallel" else between
+        changes += account(
+            layer.norm_ffn, layer.output_norm_ffn, layer.ffn, seen, between, middle, end
+        )
     return dict(zip(PART_NAMES, changes, strict=True))

@@ -7,13 +7,14 @@ nothing; hooks are removed whatever happens.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.inspection.attention import attention, attention_output
 from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
 from oversmoothing.theory.support.errors import InputError
 
@@ -43,19 +44,24 @@ class Watch:
     def run(self, batch: Any) -> Extraction:
         """Raises `InputError` where the pass does not go through every layer once."""
         with ExitStack() as hooks:
-            for number, layer in enumerate(self.model.layers):
-                for handle in self._watch(number, layer):
+            # A block that is used several times has its hooks once.
+            for layer in {layer.block: layer for layer in self.model.layers}.values():
+                for handle in self._watch(layer):
                     hooks.callback(handle.remove)
             self.model.run(batch)
         if len(self.traces) != self.model.depth:
-            raise InputError(
-                f"the forward pass went through {len(self.traces)} of the {self.model.depth} layers"
-                " described: describe those that run, in their order, each once"
-            )
+            raise self._order()
         assert self.keep is not None
         return Extraction(tuple(self.traces), self.keep.cpu(), tuple(self.errors))
 
-    def _watch(self, number: int, layer: Layer) -> list[Any]:
+    def _order(self) -> InputError:
+        return InputError(
+            f"the forward pass went through {len(self.traces)} of the {self.model.depth} layers"
+            " described, in their order: describe those that run, in their order, as often as they "
+            "run"
+        )
+
+    def _watch(self, layer: Layer) -> list[Any]:
         seen = self.seen
 
         def note(name: str) -> Callable[[Tensor], None]:
@@ -71,8 +77,10 @@ class Watch:
             seen["before"] = last[2] if same and last is not None else X.detach().clone()
 
         def end(X: Tensor) -> None:
-            copy = X.detach().clone()
-            self._finish(number, layer, dict(seen), copy)
+            copy, number = X.detach().clone(), len(self.traces)
+            if number == self.model.depth or self.model.layers[number].block is not layer.block:
+                raise self._order()
+            self._finish(number, self.model.layers[number], dict(seen), copy)
             self.last = (X, X._version, copy)
             seen.clear()
 
@@ -83,14 +91,14 @@ class Watch:
         if layer.attention is not layer.block:
             handles.append(layer.attention.register_forward_pre_hook(call, with_kwargs=True))
             handles.append(_before(layer.attention, note("inputs")))
-        elif layer.norm_attention.module is not None and layer.placement == "pre":
+        elif layer.norm_attention.module is not None and layer.placement != "post":
             handles.append(_after(layer.norm_attention.module, note("inputs")))
         if layer.out is not None:
             handles.append(_after(layer.out, note("output")))
         if layer.placement == "post" and layer.norm_attention.module is not None:
             handles.append(_after(layer.norm_attention.module, note("middle")))
         elif layer.placement == "pre" and layer.norm_ffn.module is not None:
-            handles.append(_before(layer.norm_ffn.module, note("middle")))
+            handles.append(_before(layer.norm_ffn.module, note("middle"), flat=True))
         handles.append(_after(layer.block, end))
         return handles
 
@@ -103,8 +111,11 @@ class Watch:
                     f"layer {number}: neither the output of its attention nor the input of its FFN "
                     "can be seen: name out=, or norm_ffn="
                 )
-            middle = before + output
-        if output is None and layer.placement == "pre":
+            middle = layer.after_attention(before, output * layer.output_scale)
+        middle = middle.view_as(before)
+        if output is not None:
+            output = output * layer.output_scale
+        elif layer.placement != "post":
             output = middle - before
         if self.keep is None:
             self.keep = torch.ones(before.shape[:2], dtype=torch.bool, device=before.device)
@@ -168,12 +179,7 @@ class Watch:
         """The sublayers put together give the block, to rounding."""
         wide = torch.promote_types(before.dtype, torch.float32)
         X, Y, Z = before.to(wide), middle.to(wide), after.to(wide)
-        first = X + output.to(wide)
-        if layer.placement == "pre":
-            second = Y if layer.ffn is None else Y + layer.ffn(layer.norm_ffn(Y))
-        else:
-            first = layer.norm_attention(first)
-            second = Y if layer.ffn is None else layer.norm_ffn(Y + layer.ffn(Y))
+        first, second = layer.after_attention(X, output.to(wide)), layer.after_ffn(X, Y)
         tolerance = min(LARGEST_TOLERANCE, 256 * _eps(before.dtype))
         for name, own, given in (("attention", first, Y), ("FFN", second, Z)):
             own, given = own[self.keep], given[self.keep]
@@ -196,50 +202,6 @@ def _precision(dtype: torch.dtype) -> str:
     return "open it with dtype=torch.float32" if dtype.itemsize < 4 else "use float64"
 
 
-def attention(
-    X: Tensor, heads: Heads, layer: Layer, call: Mapping[str, Any], keep: Tensor, causal: bool
-) -> tuple[Tensor, float]:
-    """(A [b, heads, n, n], max |q| |k| scaling) for attention inputs X [b, n, d].
-
-    Rows sum to 1 over the kept tokens (and, causal, the earlier ones); padding is 0.
-    """
-    q, k = projected(X, heads.W_Q, heads.b_Q), projected(X, heads.W_K, heads.b_K)
-    if layer.rotate is not None:
-        q, k = layer.rotate(q, k, call)
-    scaling = q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling
-    logits = (q * scaling) @ k.mT
-    sizes = [float(torch.linalg.vector_norm(each, dim=-1).amax()) for each in (q, k)]
-    added = None if layer.bias is None else layer.bias(call)
-    if added is not None:
-        logits = logits + added.to(logits)
-    n = X.shape[1]
-    whole = bool(keep.all())
-    if causal or not whole:
-        allowed = keep[:, None, None, :]
-        if causal:
-            allowed = allowed & torch.ones(n, n, dtype=torch.bool, device=X.device).tril()
-        logits = logits.masked_fill(~allowed, -torch.inf)
-    A = logits.softmax(-1)
-    if not whole:
-        # A padding row may have nothing to attend to (NaN); nobody reads it.
-        A = torch.where(keep[:, None, :, None], A, 0.0)
-    return A, abs(scaling) * sizes[0] * sizes[1]
-
-
-def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
-    """sum_h A_h X W_V,h W_O,h + biases, [b, n, d]."""
-    values = A @ projected(X, heads.W_V, heads.b_V)
-    out: Tensor = values.transpose(1, 2).flatten(2) @ heads.W_O.flatten(0, 1)
-    return out if heads.b_O is None else out + heads.b_O
-
-
-def projected(X: Tensor, W: Tensor, bias: Tensor | None) -> Tensor:
-    """X [b, n, d] by W [heads, d, r]: [b, heads, n, r]."""
-    (b, n, _), (heads, _, r) = X.shape, W.shape
-    out = (X @ W.transpose(0, 1).flatten(1)).view(b, n, heads, r).transpose(1, 2)
-    return out if bias is None else out + bias.unsqueeze(1)
-
-
 def _arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
     """The call's arguments by name, those swallowed by **kwargs among them."""
     try:
@@ -253,9 +215,9 @@ def _arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
     return named
 
 
-def _before(module: nn.Module, see: Callable[[Tensor], None]) -> Any:
+def _before(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
     def hook(_: nn.Module, args: Any, kwargs: Any) -> None:
-        see(_first((*args, *kwargs.values()), module))
+        see(_first((*args, *kwargs.values()), module, flat))
 
     return module.register_forward_pre_hook(hook, with_kwargs=True)
 
@@ -267,10 +229,11 @@ def _after(module: nn.Module, see: Callable[[Tensor], None]) -> Any:
     return module.register_forward_hook(hook)
 
 
-def _first(values: Any, module: nn.Module) -> Tensor:
-    """The tokens: the first tensor [b, n, d] among a call's arguments or results."""
+def _first(values: Any, module: nn.Module, flat: bool = False) -> Tensor:
+    """The tokens: the first tensor [b, n, d], or if `flat` [b n, d], among arguments or results."""
     for value in values:
-        if isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point():
+        dimensions = (2, 3) if flat else (3,)
+        if isinstance(value, Tensor) and value.ndim in dimensions and value.is_floating_point():
             return value
     raise InputError(
         f"no tokens [b, n, d] are seen at {type(module).__name__}: its blocks must take and give "

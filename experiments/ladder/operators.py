@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.watch import attention_output
+from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace
 from oversmoothing.theory.support.errors import InputError
@@ -114,13 +114,17 @@ STEPS = len(NAMES) // 2
 
 
 def check_pre_norm(model: Model) -> None:
-    """Raise `InputError` for a Post-LN model: its norms act on the sum, and P4, P5 are not these
-    operators."""
-    if any(layer.placement != "pre" for layer in model.layers):
-        raise InputError(
-            f"the model '{model.name}' is Post-LN: the ladder's operators are written for Pre-LN "
-            "models (X + f(N(X))) only"
-        )
+    """Raise `InputError` for a model whose norms act on the sum or on what is added to it, or whose
+    FFN does not see what attention added: P4, P5 are not these operators."""
+    for layer in model.layers:
+        behind = {layer.output_norm_attention.kind, layer.output_norm_ffn.kind}
+        if layer.placement != "pre" or behind != {"none"}:
+            named = {"post": "is Post-LN", "pre": "has norms behind its sublayers"}
+            raise InputError(
+                f"the model '{model.name}' "
+                f"{named.get(layer.placement, 'runs attention and FFN in parallel')}: the ladder's "
+                "operators are written for Pre-LN models (X + f(N(X))) only"
+            )
 
 
 def operator_changes(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.watch import attention_output, projected
+from oversmoothing.experiments.inspection.attention import attention_output, projected
 from oversmoothing.experiments.ladder.costs import attention_cost, ffn_cost, token_cost
 from oversmoothing.experiments.ladder.environment import Environment
 from oversmoothing.experiments.ladder.features import principal_directions

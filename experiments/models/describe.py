@@ -19,6 +19,7 @@ what the module itself computes, and the sublayers with the block.
 """
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
 import torch
@@ -27,6 +28,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.models.inputs import stacked
 from oversmoothing.experiments.models.model import (
     Bias,
+    HeadNorm,
     Heads,
     Layer,
     Model,
@@ -39,11 +41,14 @@ from oversmoothing.experiments.models.weights import (
     columns,
     fused_parts,
     head_weights,
+    recognise_head_norm,
     recognise_norm,
 )
 from oversmoothing.theory.support.errors import InputError
 
-Ffn = str | Callable[[nn.Module], Callable[[Tensor], Tensor]]
+Ffn = str | Sequence[str] | Callable[[nn.Module], Callable[[Tensor], Tensor]]
+# The name of a tensor or number within a block, or how to have it from a block.
+Value = str | Callable[[nn.Module], Any]
 Fused = Literal["qkv", "heads"]
 
 
@@ -60,12 +65,20 @@ def describe(
     norm_ffn: str | None = None,
     ffn: Ffn | None = None,
     kv_heads: int | None = None,
-    placement: Placement = "pre",
+    placement: Placement | Callable[[nn.Module], Placement] = "pre",
     attention: str | None = None,
     fused: Fused = "qkv",
     scaling: float | Callable[[nn.Module], float | None] | None = None,
     rotate: Rotate | None = None,
     bias: Bias | None = None,
+    q_norm: str | None = None,
+    k_norm: str | None = None,
+    softcap: float | Value | None = None,
+    sinks: Value | None = None,
+    output_norm_attention: str | None = None,
+    output_norm_ffn: str | None = None,
+    scale_attention: float | Value | None = None,
+    scale_ffn: float | Value | None = None,
     causal: bool = False,
     cls: bool = False,
     modality: Literal["vision", "text"] = "vision",
@@ -77,14 +90,20 @@ def describe(
     """The `Model` of a module whose parts are named here, every name relative to a block.
 
     q, k, v, out name nn.Linear modules (or the transposed Conv1D of GPT-2). The same name three
-    times is one fused projection: fused='qkv' where its outputs are all queries, then all keys,
-    then all values, 'heads' where they are query, key, value head by head. kv_heads: number of
-    key-value heads where it is smaller (grouped). norm_attention and norm_ffn may be None: none.
-    ffn: a name, or block -> callable; with a norm it takes normalised tokens. attention: the
-    module that is called with the tokens (default: the one that holds `out`). scaling: of q k^T
-    (default r^-1/2), or block -> number. rotate and bias: see `experiments.models.model.Layer`.
-    run: batch -> output (default: the module called on it). prepare: inputs -> batch (default: a
-    list of tensors is stacked).
+    times is one fused projection (an nn.MultiheadAttention too): fused='qkv' where its outputs are
+    all queries, then all keys, then all values, 'heads' where they are query, key, value head by
+    head, or group by group. kv_heads: number of key-value heads where it is smaller (grouped).
+    norm_attention and norm_ffn may be None: none. ffn: a name, several names (one after the other),
+    or block -> callable; with a norm it takes normalised tokens. attention: the module that is
+    called with the tokens (default: the one that holds `out`). scaling: of q k^T (default r^-1/2),
+    or block -> number. q_norm, k_norm: norms of queries and keys in front of `rotate`. softcap: c
+    of c tanh(logits / c). sinks: the logit of a token without a value, [heads].
+    output_norm_attention, output_norm_ffn: norms behind a sublayer, in front of the residual sum.
+    scale_attention, scale_ffn: what a sublayer is multiplied by, a number or [d] (layer scale). The
+    last five are names (of modules; of a tensor or number of the block, dots allowed), or
+    block -> value. placement, rotate and bias: see `experiments.models.model.Layer`. A block may
+    stand in `blocks` several times. run: batch -> output (default: the module called on it).
+    prepare: inputs -> batch (default: a list of tensors is stacked).
 
     The module stays as it is; every pass of `extract` runs it in evaluation mode. Raises
     `InputError` for a part that is not there or has another shape, a norm of another form, and
@@ -102,19 +121,35 @@ def describe(
         weights = _heads(block, where, (q, k, v, out), heads, kv_heads or heads, fused)
         width = weights.W_V.shape[1]
         parent = out.rpartition(".")[0] if attention is None else attention
+        attends = part(block, parent, where)
+        scale = value_of(block, scale_attention, 1.0)
+        norms = [
+            _norm(block, where, name, width)
+            for name in (norm_attention, norm_ffn, output_norm_attention, output_norm_ffn)
+        ]
         layers.append(
             Layer(
-                heads=weights,
-                norm_attention=_norm(block, where, norm_attention, width),
-                norm_ffn=_norm(block, where, norm_ffn, width),
-                placement=placement,
-                ffn=_ffn(block, where, ffn),
+                heads=weights.scaled(scale),
+                norm_attention=norms[0],
+                norm_ffn=norms[1],
+                placement=placement(block) if callable(placement) else placement,
+                ffn=_ffn(block, where, ffn, value_of(block, scale_ffn, 1.0)),
                 block=block,
-                attention=part(block, parent, where),
-                out=part(block, out, where),
+                attention=attends,
+                # Its output projection is never called: the module multiplies by the weight.
+                out=attends
+                if isinstance(attends, nn.MultiheadAttention)
+                else part(block, out, where),
                 scaling=scaling(block) if callable(scaling) else scaling,
                 rotate=rotate,
                 bias=bias,
+                q_norm=_head_norm(block, where, q_norm, weights, 1),
+                k_norm=_head_norm(block, where, k_norm, weights, heads // (kv_heads or heads)),
+                softcap=value_of(block, softcap, None),
+                sinks=value_of(block, sinks, None),
+                output_scale=scale,
+                output_norm_attention=norms[2],
+                output_norm_ffn=norms[3],
             )
         )
     return Model(
@@ -184,18 +219,49 @@ def _norm(block: nn.Module, where: str, name: str | None, width: int) -> Norm:
     return recognise_norm(part(block, name, where), width, f"{where}, '{name}'")
 
 
-def _ffn(block: nn.Module, where: str, ffn: Ffn | None) -> Callable[[Tensor], Tensor] | None:
+def _head_norm(
+    block: nn.Module, where: str, name: str | None, heads: Heads, repeats: int
+) -> HeadNorm | None:
+    if name is None:
+        return None
+    r = heads.W_Q.shape[-1]
+    norm = part(block, name, where)
+    return recognise_head_norm(norm, heads.number // repeats, repeats, r, f"{where}, '{name}'")
+
+
+def value_of(block: nn.Module, value: float | Value | None, default: Any) -> Any:
+    """A number or tensor as it is, by its name within the block, or from the block."""
+    found = attrgetter(value)(block) if isinstance(value, str) else value
+    found = found(block) if callable(found) and not isinstance(found, Tensor) else found
+    if found is None:
+        return default
+    return found.detach() if isinstance(found, Tensor) else found
+
+
+def _ffn(
+    block: nn.Module, where: str, ffn: Ffn | None, scale: Tensor | float
+) -> Callable[[Tensor], Tensor] | None:
     if ffn is None:
         return None
-    inner = part(block, ffn, where) if isinstance(ffn, str) else ffn(block)
+    if callable(ffn):
+        steps = [ffn(block)]
+    else:
+        # An activation may be a plain function.
+        names = [ffn] if isinstance(ffn, str) else ffn
+        found = [getattr(block, name, None) for name in names]
+        steps = [
+            each if callable(each) else part(block, name, where)
+            for name, each in zip(names, found, strict=True)
+        ]
     reference = next(block.parameters())
 
     @torch.no_grad()
     def call(X: Tensor) -> Tensor:
         # The block's device and dtype are looked up at each call: the module may have moved.
-        answer = inner(X.to(reference.device, reference.dtype))
-        if isinstance(answer, tuple):
-            answer = answer[0]
-        return answer.to(X.device, X.dtype)
+        answer = X.to(reference.device, reference.dtype)
+        for step in steps:
+            answer = step(answer)
+            answer = answer[0] if isinstance(answer, tuple) else answer
+        return (answer * scale).to(X.device, X.dtype)
 
     return call

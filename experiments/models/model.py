@@ -15,11 +15,12 @@ from torch import Tensor, nn
 
 from oversmoothing.theory.support.errors import InputError
 
-Placement = Literal["pre", "post"]
+Placement = Literal["pre", "post", "parallel"]
 
 # (q, k, the keyword arguments of the attention module's call) -> (q, k) with positions put in.
 Rotate = Callable[[Tensor, Tensor, Mapping[str, Any]], tuple[Tensor, Tensor]]
-# (the keyword arguments of the attention module's call) -> what is added to the logits, or None.
+# (the same, and under "module", "query", "key" the attention module and the q, k that are
+# multiplied) -> what is added to the logits, or None.
 Bias = Callable[[Mapping[str, Any]], Tensor | None]
 
 
@@ -58,6 +59,25 @@ class Norm:
     def square(self, centred: Tensor) -> Tensor:
         """The square of what each token [..., d], once centred, is divided by: [..., 1]."""
         return centred.square().mean(-1, keepdim=True) + self.eps
+
+
+NO_NORM = Norm("none", torch.ones(()))
+
+
+@dataclass(frozen=True)
+class HeadNorm:
+    """A norm of queries or keys x [b, heads, n, r]: head by head (gain [r], or [heads, 1, r] where
+    heads have their own), or `whole`: of all heads' features at once (gain [heads r])."""
+
+    norm: Norm
+    whole: bool = False
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if not self.whole:
+            return self.norm(x)
+        b, heads, n, r = x.shape
+        together = self.norm(x.transpose(1, 2).flatten(2))
+        return together.view(b, n, heads, r).transpose(1, 2)
 
 
 @dataclass(frozen=True)
@@ -100,6 +120,13 @@ class Heads:
         """The same weights in float64 on the CPU, as the theory takes them."""
         return self.to("cpu", torch.float64)
 
+    def scaled(self, scale: Tensor | float) -> Heads:
+        """The same heads where what they add is multiplied by a number or by [d] (layer scale)."""
+        if isinstance(scale, float) and scale == 1.0:
+            return self
+        b_O = None if self.b_O is None else self.b_O * scale
+        return replace(self, W_O=self.W_O * scale, b_O=b_O)
+
     def value_projection(self, head: int) -> tuple[Tensor, Tensor]:
         """(W_V [d, r], W_O [r, d]) of one head, float64 on the CPU; H = (W_V W_O)^T."""
         return self.W_V[head].cpu().double(), self.W_O[head].cpu().double()
@@ -113,13 +140,17 @@ class Heads:
 class Layer:
     """One layer: X <- X + sum_h A_h N(X) W_V,h W_O,h + bias, then X <- X + FFN(N'(X)) ('pre').
 
-    'post': X <- N(X + attention(X)), then X <- N'(X + FFN(X)). `attention` and `block` are the
-    modules themselves, for hooks; ffn maps normalised tokens [..., d] to the FFN's output [..., d]
-    (None for a model without one).
+    'post': X <- N(X + attention(X)), then X <- N'(X + FFN(X)). 'parallel': both are added to X, and
+    both see X. output_norm_attention and output_norm_ffn stand behind a sublayer, in front of the
+    residual sum. `attention` and `block` are the modules themselves, for hooks; ffn maps normalised
+    tokens [..., d] to the FFN's output [..., d] (None for a model without one).
 
-    A_h = softmax(scaling q_h k_h^T + bias, kept tokens only); scaling is r^-1/2 where None, rotate
-    puts rotary positions into q and k. `out` is the output projection, whose output is the
-    attention sublayer's (None: what the block adds in front of its FFN).
+    A_h = softmax(scaling q_h k_h^T + bias, kept tokens only); scaling is r^-1/2 where None. q_norm
+    and k_norm come first, then rotate, which puts rotary positions into q and k. softcap c: logits
+    become c tanh(logits / c) in front of the bias. sinks [heads]: logits of one more token, whose
+    value is 0, so that rows of A sum to less than 1. `out` is the output projection, whose output
+    times `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's
+    (None: what the block adds in front of its FFN).
     """
 
     heads: Heads
@@ -133,6 +164,27 @@ class Layer:
     scaling: float | None = None
     rotate: Rotate | None = None
     bias: Bias | None = None
+    q_norm: HeadNorm | None = None
+    k_norm: HeadNorm | None = None
+    softcap: float | None = None
+    sinks: Tensor | None = None
+    output_scale: Tensor | float = 1.0
+    output_norm_attention: Norm = NO_NORM
+    output_norm_ffn: Norm = NO_NORM
+
+    def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
+        """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""
+        Y = X + self.output_norm_attention(output)
+        return self.norm_attention(Y) if self.placement == "post" else Y
+
+    def after_ffn(self, X: Tensor, Y: Tensor) -> Tensor:
+        """The stream after the layer: X [b, n, d] is that in front of it, Y after its attention."""
+        if self.ffn is None:
+            return Y
+        if self.placement == "post":
+            return self.norm_ffn(Y + self.output_norm_ffn(self.ffn(Y)))
+        seen = X if self.placement == "parallel" else Y
+        return Y + self.output_norm_ffn(self.ffn(self.norm_ffn(seen)))
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """The weights of a layer in X W form, read from modules by what they hold."""
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.models.model import Heads, Norm
+from oversmoothing.experiments.models.model import HeadNorm, Heads, Norm
 from oversmoothing.theory.support.errors import InputError
 
 # (W [inputs, outputs], b [outputs] or None)
@@ -15,16 +16,18 @@ _EPSILONS = ("eps", "variance_epsilon", "epsilon")
 
 
 def columns(module: nn.Module, where: str) -> Affine:
-    """y = x W + b of a linear layer: nn.Linear, or a Conv1D, which already keeps W as [in, out].
+    """y = x W + b of a linear layer: nn.Linear, a Conv1D, which already keeps W as [in, out], or
+    the three projections of an nn.MultiheadAttention in one.
 
     Raises `InputError` for any other module.
     """
-    weight = getattr(module, "weight", None)
+    prefix = "in_proj_" if isinstance(module, nn.MultiheadAttention) else ""
+    weight = getattr(module, f"{prefix}weight", None)
     if not isinstance(weight, Tensor) or weight.ndim != 2:
         raise InputError(f"{where} is a {type(module).__name__}, not a linear layer: name another")
     # A Conv1D of the Hugging Face library counts its outputs in nf.
     W = weight if hasattr(module, "nf") else weight.T
-    bias = getattr(module, "bias", None)
+    bias = getattr(module, f"{prefix}bias", None)
     return W.detach(), None if bias is None else bias.detach()
 
 
@@ -38,7 +41,8 @@ def fused_parts(
 ) -> list[Affine]:
     """The query, key and value parts of one fused projection.
 
-    order 'qkv': all queries, all keys, all values. 'heads': (query, key, value) head by head.
+    order 'qkv': all queries, all keys, all values. 'heads': (query, key, value) head by head, or
+    where several heads share a key and a value (their queries, key, value) group by group.
     """
     outputs = W.shape[1]
     shares = heads + 2 * kv_heads
@@ -49,9 +53,10 @@ def fused_parts(
         )
     r = outputs // shares
     if order == "heads":
-        if kv_heads != heads:
-            raise InputError(f"{where}: order 'heads' needs as many key-value heads as heads")
-        index = torch.arange(outputs, device=W.device).view(heads, 3, r).transpose(0, 1).reshape(-1)
+        index = torch.arange(outputs, device=W.device).view(kv_heads, heads // kv_heads + 2, r)
+        index = torch.cat(
+            [part.reshape(-1) for part in (index[:, :-2], index[:, -2], index[:, -1])]
+        )
         W, b = W[:, index], None if b is None else b[index]
     sizes = [heads * r, kv_heads * r, kv_heads * r]
     biases: list[Tensor | None] = [None] * 3 if b is None else list(torch.split(b, sizes))
@@ -96,24 +101,25 @@ def _map(W: Tensor) -> str:
 
 
 @torch.no_grad()
-def recognise_norm(module: nn.Module, width: int, where: str) -> Norm:
+def recognise_norm(module: nn.Module, shape: int | tuple[int, ...], where: str) -> Norm:
     """LayerNorm or RMSNorm, told apart by what the module does to four random tokens.
 
-    The gain may be stored as it is or as its difference from 1. Raises `InputError` for a norm of
-    any other form.
+    shape: of a token; the last dimension is normalised. The gain, of that shape, may be stored as
+    it is or as its difference from 1. Raises `InputError` for a norm of any other form.
     """
+    shape = (shape,) if isinstance(shape, int) else shape
     if isinstance(module, nn.Identity):
-        return Norm("none", torch.ones(width), module=module)
+        return Norm("none", torch.ones(shape), module=module)
     weight, shift = getattr(module, "weight", None), getattr(module, "bias", None)
     parameter = next(module.parameters(), torch.ones(()))
     found = next((getattr(module, name) for name in _EPSILONS if hasattr(module, name)), None)
     eps = torch.finfo(parameter.dtype).eps if found is None else float(found)
     if weight is None:
-        weight = torch.ones(width, dtype=parameter.dtype, device=parameter.device)
-    if weight.shape == (width,):
+        weight = torch.ones(shape, dtype=parameter.dtype, device=parameter.device)
+    if weight.shape == shape:
         gains = (weight.detach().clone(), 1 + weight.detach())
         bias = None if shift is None else shift.detach().clone()
-        tokens = torch.randn(4, width, generator=torch.Generator().manual_seed(0)) * 2 + 1
+        tokens = torch.randn(4, *shape, generator=torch.Generator().manual_seed(0)) * 2 + 1
         tokens = tokens.to(parameter)
         expected = module(tokens).float()
         # Some norms round to float32 in a model of any dtype.
@@ -125,9 +131,38 @@ def recognise_norm(module: nn.Module, width: int, where: str) -> Norm:
                 if error <= tolerance * (1 + expected.abs().max()):
                     return norm
     raise InputError(
-        f"{where} ({type(module).__name__}) is neither a LayerNorm nor an RMSNorm over {width} "
+        f"{where} ({type(module).__name__}) is neither a LayerNorm nor an RMSNorm over {shape[-1]} "
         "features: only these two are understood"
     )
+
+
+def recognise_head_norm(
+    module: nn.Module, heads: int, repeats: int, r: int, where: str
+) -> HeadNorm:
+    """The norm of queries or keys of width r: one for every head, one a head, or one over all.
+
+    heads: as many as the module sees, each of which stands for `repeats`. Raises `InputError` for a
+    norm of any other form.
+    """
+    weight = getattr(module, "weight", torch.ones(r))
+    shapes: dict[tuple[int, ...], tuple[int, ...]] = {
+        (heads, r): (heads, r),
+        (heads * r,): (heads * r,),
+    }
+    shape = (r,) if weight.shape == (r,) else shapes.get(tuple(weight.shape), (r,))
+    norm = recognise_norm(module, shape, where)
+    if shape == (r,):
+        return HeadNorm(norm)
+
+    def spread(each: Tensor | None) -> Tensor | None:
+        if each is None:
+            return None
+        each = each.view(heads, 1, r).repeat_interleave(repeats, 0)
+        return each.flatten() if len(shape) == 1 else each
+
+    gain = spread(norm.gain)
+    assert gain is not None
+    return HeadNorm(replace(norm, gain=gain, shift=spread(norm.shift)), whole=len(shape) == 1)
 
 
 def check_finite(module: nn.Module) -> None:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.account import PARTS, SUBLAYERS, bare, layer_account
+from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.observe import log_ratio
-from oversmoothing.experiments.inspection.watch import attention_output
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
 
 B, N, D, H, R = 3, 7, 6, 2, 3

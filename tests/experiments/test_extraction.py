@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, strategies as st
 from torch import nn
 
+from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.extract import extract, stream
-from oversmoothing.experiments.inspection.watch import attention_output
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
