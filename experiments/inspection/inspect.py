@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
@@ -93,17 +94,26 @@ def _report(
         for name, values in drift.items():
             row |= _interval(name, values[number])
     logs = metrics["log_hfc_lfc"]
-    by_attention, by_ffn, *parts = changes.values()
-    taken = parts[0].shape[1] if parts else 0
-    unexplained = sum(parts, np.zeros((model.depth, taken))) - np.diff(logs, axis=0)[:, :taken]
+    by_attention, by_ffn = changes["log_change_attention"], changes["log_change_ffn"]
+    parts = {
+        name: changes[f"log_change_{name}"]
+        for name in PART_NAMES
+        if f"log_change_{name}" in changes
+    }
+    taken = next(iter(parts.values())).shape[1] if parts else 0
+    whole = sum(parts.values(), np.zeros((model.depth, taken)))
+    unexplained = whole - np.diff(logs, axis=0)[:, :taken]
     return Report(
         model=model.name,
         tokens=lengths.pop() if len(lengths) == 1 else 0,
         images=logs.shape[1],
         table=pd.DataFrame(rows),
-        change=logs[-1] - logs[0],
+        logs=logs,
+        cosines=metrics["cos_mean"],
         by_attention=by_attention,
         by_ffn=by_ffn,
+        parts=parts,
+        placement=model.layers[0].placement,
         modality=model.modality,
         cls=model.cls,
         spectra=sum(len(batch.keep) for batch in kept),

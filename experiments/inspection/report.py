@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,10 @@ import pandas as pd
 from jinja2 import Environment
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.inspection import sentences
+from oversmoothing.experiments.inspection.advice import Advice, advice
+from oversmoothing.experiments.inspection.answer import Answer, answer
+from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 from oversmoothing.theory.support.provenance import provenance
@@ -29,61 +34,17 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 
-CONVENTIONS = {
-    "residual_stream": "X after each layer, before the norm of the next; layer 0: in front of all; "
-    "with Post-LN, X after the norm of each sublayer",
-    "tokens": "all tokens, with CLS where there is one, without padding; columns *_without_cls "
-    "leave CLS out",
-    "hfc_lfc": "Frobenius norms of X - 1 m and 1 m, m the mean over the tokens; natural log",
-    "cosines": "over pairs of distinct tokens; cos signed, cos_abs absolute",
-    "effective_rank": "exp of the entropy of the singular values over their sum",
-    "intervals": "_low and _high: 95 % interval of the mean over inputs (mean +- 1.96 s.e.)",
-    "bands": "_p05 and _p95: 5th and 95th percentile of the inputs",
-    "log_change": "of log HFC/LFC over a sublayer. _body: with one scale for all tokens and unit "
-    "gains in its norm; _scales: what each token's own scale adds; _gains: what the norm's gain "
-    "and shift add; the three sum to the sublayer's change over the inputs accounted for",
-    "dominance": "reading E2: a case is an (input, layer); A the mean over heads, H whole, the "
-    "maximum over all pairs (j, i); norm and FFN are not in it",
-    "predicted_log_rate": "log(rho_quotient / rho_consensus), median over inputs",
-    "outside_share": "share of h_j, counted alone, at which consensus does not lose; for real h "
-    "those outside (-safe_interval, 0)",
-    "regions": "share of the eigenvalues of H (h_*) and of the heads' own H (head_h_*): zero "
-    "(exact), universal_disc |h + 1/2| <= 1/2, positive real part, other",
-    "asymmetry": "||H - H^T||_F / (2 ||H||_F)",
-    "departure_from_normality": "sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici)",
-    "attention": "dobrushin and subdominant modulus of the mean over heads; drift: its relative "
-    "change from the layer before (Frobenius)",
-    "tilt": "gain over the layer of the mean |cos| of the tokens with the principal direction of H "
-    "by |h| (tilt_modulus) or |1 + h| (tilt_residual); a complex pair spans a plane; *_random: the "
-    "same for random directions",
-}
-
-# Columns of the table on the page and on the terminal, where they were measured.
-COLUMNS = {
-    "layer": "layer",
-    "log_hfc_lfc": "log HFC/LFC",
-    "log_change_attention": "by attention",
-    "log_change_ffn": "by FFN",
-    "cos_mean": "cos mean",
-    "cos_min": "cos min",
-    "effective_rank": "eff. rank",
-    "consensus_share": "consensus %",
-    "rho_consensus": "rho_C",
-    "rho_quotient_median": "rho_Q",
-    "h_real_min": "Re h min",
-    "h_real_max": "Re h max",
-    "safe_interval_min": "safe s",
-}
-
 
 @dataclass(frozen=True)
 class Report:
     """What `inspect` found. `table` has one row a layer, row 0 the input in front of layer 1.
 
-    tokens: 0 where inputs differ in length. images: number of inputs. change [images]: of log
-    HFC/LFC over the whole stack; by_attention, by_ffn [layers, images]: its parts. modality:
-    'vision' or 'text'. cls: whether token 0 is CLS. spectra: inputs whose spectra were taken.
-    accounted: inputs on which the norms' shares were measured. account_error: largest |sum of parts
+    tokens: 0 where inputs differ in length. images: number of inputs. logs, cosines [layers + 1,
+    images]: log HFC/LFC and the mean cosine, from the input on; by_attention, by_ffn [layers,
+    images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
+    accounted]. modality: 'vision' or 'text'. placement: of the norms, 'pre' or 'post'. cls: whether
+    token 0 is CLS. spectra: inputs whose spectra were taken. accounted: inputs on which the norms'
+    shares were measured. account_error: largest |sum of parts
     - whole change| over their layers; the parts of the first batch are all computed from the
     weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
     own output. notes: what the reader must know.
@@ -93,9 +54,12 @@ class Report:
     tokens: int
     images: int
     table: pd.DataFrame
-    change: NDArray[np.float64]
+    logs: NDArray[np.float64]
+    cosines: NDArray[np.float64]
     by_attention: NDArray[np.float64]
     by_ffn: NDArray[np.float64]
+    parts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    placement: str = "pre"
     modality: str = "vision"
     cls: bool = True
     spectra: int = 0
@@ -108,9 +72,14 @@ class Report:
         """One row a layer, from layer 0 (the input); the columns of `CONVENTIONS`."""
         return self.table.copy()
 
-    def short_table(self) -> pd.DataFrame:
-        """The columns of the page and the terminal, under their titles."""
-        table = self.table[[name for name in COLUMNS if name in self.table]].rename(columns=COLUMNS)
+    def short_table(self, *, wide: bool = False) -> pd.DataFrame:
+        """The columns of the page and the terminal under their titles; wide: all of them.
+
+        HFC/LFC is the geometric mean.
+        """
+        titles = NARROW | WIDE if wide else NARROW
+        table = self.table.assign(hfc_lfc=np.exp(self.table["log_hfc_lfc"]))
+        table = table[[name for name in titles if name in table]].rename(columns=titles)
         if "consensus %" in table:
             table["consensus %"] *= 100
         return table
@@ -127,57 +96,59 @@ class Report:
         number = f"all {self.tokens} tokens" if self.tokens else "all tokens but padding"
         return f"{number} with CLS" if self.cls else number
 
+    @property
+    def change(self) -> NDArray[np.float64]:
+        """Of ln HFC/LFC over the whole stack, [images]."""
+        found: NDArray[np.float64] = self.logs[-1] - self.logs[0]
+        return found
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The answer in numbers: grade, certainty, cause, depth."""
+        return answer(self.logs, self.cosines, self.parts)
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """What to try, each with how it is known; nothing where there is nothing to mend."""
+        negative = float(self.table["negative_gains_attention"].iloc[1:].mean())
+        return advice(self.answer, placement=self.placement, negative_gains=negative)
+
     def summary(self) -> str:
-        """Two sentences: does the model smooth, where, by which sublayer, on what evidence."""
-        mean, low, high = mean_interval(self.change)
-        interval = (
-            "a single input, hence no interval"
-            if np.isnan(low)
-            else f"95 % interval {low:+.2f} to {high:+.2f}"
-        )
-        if high < 0:
-            verb = "smooths its tokens"
-        elif low > 0:
-            verb = "sharpens its tokens"
-        else:
-            verb = "neither smooths nor sharpens its tokens measurably"
-        depth = len(self.by_attention)
-        by_layer = (self.by_attention + self.by_ffn).mean(axis=1)
-        sign = -1.0 if mean < 0 else 1.0
-        where = int(np.argmax(sign * by_layer)) + 1
-        attention, ffn = float(self.by_attention.sum(0).mean()), float(self.by_ffn.sum(0).mean())
-        mover = "attention" if sign * attention > sign * ffn else "FFN"
-        ends = np.exp(self.table["log_hfc_lfc"].iloc[[0, -1]])
-        return (
-            f"{self.model} {verb}: HFC/LFC goes from {ends.iloc[0]:.3g} to {ends.iloc[1]:.3g} over "
-            f"{depth} layers (geometric means), most in layer {where}, and mainly by the {mover} "
-            f"sublayers (change of log HFC/LFC: attention {attention:+.2f}, FFN {ffn:+.2f}). "
-            f"Evidence: the residual stream of {self.inputs}, {self.counted} "
-            f"(total change of log HFC/LFC {mean:+.2f}, {interval}){self._spectral_words()}."
-        )
+        """A paragraph: does the model smooth, how surely, by what, and does it collapse?
 
-    def _spectral_words(self) -> str:
-        if "consensus_share" not in self.table:
-            return "; no spectra were taken"
-        won = float(self.table["consensus_share"].iloc[1:].mean())
-        case = "(image, layer)" if self.modality == "vision" else "(text, layer)"
-        return (
-            ", while in the spectra of attention and H alone, reading E2, consensus dominates "
-            f"{100 * won:.1f} % of the {case} cases"
+        How the spectra fit what was measured is said in one sentence of it.
+        """
+        found, noun = self.answer, "image" if self.modality == "vision" else "text"
+        attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
+        spectra = None
+        if "consensus_share" in self.table:
+            share = float(self.table["consensus_share"].iloc[1:].mean())
+            spectra = sentences.Spectra(share, f"({noun}, layer)")
+        said = (
+            sentences.of_grade(found, self.model, self.inputs),
+            sentences.of_cause(found, attention, ffn, noun),
+            sentences.of_spectra(found, spectra),
+            sentences.of_depth(found),
         )
+        return " ".join(sentence for sentence in said if sentence)
 
-    def words(self) -> str:
-        """What the short table counts, and the summary."""
+    def words(self, width: int = 100) -> str:
+        """The summary, what to try and what the table counts, in lines of at most `width`."""
+        tried = [f"To try: {each}." for each in self.advice]
         spectra = (
-            f" Spectra of {self.spectra} inputs; rho_Q:\ntheir median. A real h loses at consensus "
-            "iff -s < h < 0; s: minimum over them."
+            f" Spectra of {self.spectra} inputs; rho_Q is their median; a real h loses at "
+            "consensus iff -s < h < 0, s the minimum over them."
             if self.spectra
             else ""
         )
-        notes = "".join(f"\nNote: {note}." for note in self.notes)
-        return (
-            f"Means over {self.inputs}, {self.counted}; natural logarithms; cosines "
-            f"signed, over pairs of\ndistinct tokens.{spectra}{notes}\n{self.summary()}"
+        counted = (
+            f"Means over {self.inputs}, {self.counted} (HFC/LFC: geometric); attention, FFN: "
+            f"change of ln HFC/LFC; cosines signed, over pairs of distinct tokens.{spectra}"
+        )
+        notes = [f"Note: {note}." for note in self.notes]
+        return "\n".join(
+            fill(part, width, break_long_words=False, break_on_hyphens=False)
+            for part in (self.summary(), *tried, *notes, counted)
         )
 
     def to_json_object(self) -> dict[str, Any]:
@@ -203,7 +174,36 @@ class Report:
             "conventions": CONVENTIONS,
             "input": {name: value for name, value in first.items() if name.startswith(NAMES)},
             "layers": layers,
+            "answer": self._answer_object(),
             "summary": self.summary(),
+        }
+
+    def _answer_object(self) -> dict[str, Any]:
+        """The answer for programs: grades by name, numbers, the cause and what to try."""
+        found = self.answer
+        names = {
+            name: None if value is None else value.name.lower()
+            for name, value in (
+                ("grade", found.grade),
+                ("least", found.least),
+                ("most", found.most),
+            )
+        }
+        cause = found.cause
+        return {
+            **names,
+            "certainty": found.certainty,
+            **{name: json_number(getattr(found, name)) for name in ("change", "low", "high")},
+            "cause": None if cause is None else cause.name,
+            "cause_sure": cause is not None and cause.sure,
+            "causes": None
+            if cause is None
+            else {name: json_number(value) for name, value in cause.sums.items()},
+            "collapsed_from": found.collapsed_from,
+            "to_try": [
+                {"words": each.words, "known": each.known, "claims": list(each.claims)}
+                for each in self.advice
+            ],
         }
 
     def plot(self) -> Figure:
@@ -238,7 +238,7 @@ class Report:
         """HTML with the verdict, the table, the picture and the conventions."""
         source = resources.files("oversmoothing.experiments.inspection") / "report_page.html"
         environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        table = self.short_table()
+        table = self.short_table(wide=True)
         return environment.from_string(source.read_text("utf-8")).render(
             report=self,
             summary=self.summary(),

@@ -1,6 +1,7 @@
 """`oversmoothing inspect`: does a trained model smooth, where, by which sublayer, and why?"""
 
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 from typer import Option
@@ -23,6 +24,9 @@ def inspect(
     batch_size: Annotated[
         int, Option(metavar="N", min=1, max=sizes.POINTS, help="Inputs at once.")
     ] = 32,
+    wide: Annotated[
+        bool, Option("--wide", help="Every column of the table, not only the first six.")
+    ] = False,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
@@ -49,5 +53,6 @@ def inspect(
     if as_json:
         print(to_json(report.to_json_object()), end="")
     else:
-        print(f"{table_text(report.short_table(), '{:.3f}'.format)}\n\n{report.words()}")
+        table = table_text(report.short_table(wide=wide), "{:.3f}".format)
+        print(f"{table}\n\n{report.words(get_terminal_size((100, 24)).columns)}")
         print(f"wrote {files['html']} (and .json, .csv, .png beside it)")

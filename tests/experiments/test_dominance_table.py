@@ -177,10 +177,18 @@ def test_the_interval_of_a_share_covers_dependent_cases() -> None:
     assert 0.93 < np.mean(inside) < 0.97
 
 
+@pytest.mark.parametrize("m", [2, 3, 30])
+def test_the_interval_of_a_mean_covers_it_however_few_are_measured(m: int) -> None:
+    draws = np.random.default_rng(0).standard_normal((2000, m))
+    inside = [low <= 0 <= high for _, low, high in map(mean_interval, draws)]
+    assert 0.935 < np.mean(inside) < 0.965
+
+
 def test_the_interval_of_a_mean_keeps_what_is_undefined() -> None:
     mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]))
     assert mean == 2.5 and high - mean == pytest.approx(mean - low)
-    assert high - mean == pytest.approx(1.96 * np.std([1, 2, 3, 4], ddof=1) / 2, rel=1e-4)
+    # Student's t with 3 degrees of freedom.
+    assert high - mean == pytest.approx(3.18245 * np.std([1, 2, 3, 4], ddof=1) / 2, rel=1e-5)
     assert np.isnan(mean_interval(np.array([1.0, np.nan]))).all()
     assert mean_interval(np.array([1.0, np.inf]))[0] == np.inf
     assert np.isnan(mean_interval(np.array([1.0]))[1])

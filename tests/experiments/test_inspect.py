@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch, report: Report) ->
 def test_one_image_has_no_interval_and_still_a_report() -> None:
     report = inspect(tiny_model(), random_pixels(1), name="tiny")
     assert report.to_frame()["cos_mean_low"].isna().all()
-    assert "a single input, hence no interval" in report.summary()
+    assert "one input cannot tell what it does on others" in report.summary()
     layer = report.to_json_object()["layers"][0]
     assert layer["cos_mean_low"] is None and layer["cos_mean"] is not None
 
@@ -101,20 +102,23 @@ def test_json_is_strict_and_complete(report: Report) -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(-1.0, "smooths its tokens"), (1.0, "sharpens its tokens"), (0.0, "neither smooths nor")],
+    [
+        (-1.0, "tiny smooths its tokens"),
+        (1.0, "tiny sharpens its tokens"),
+        (0.0, "tiny neither smooths nor sharpens its tokens: "),
+    ],
 )
 def test_the_summary_follows_the_interval_of_the_change(
     report: Report, change: float, words: str
 ) -> None:
-    noise = np.linspace(-0.1, 0.1, IMAGES)
-    altered = Report(
-        "tiny", 17, IMAGES, report.table, change + noise, report.by_attention, report.by_ffn
-    )
+    noise = np.linspace(-0.05, 0.05, IMAGES)
+    logs = np.stack([np.zeros(IMAGES), 0 * noise, change + noise])
+    altered = replace(report, logs=logs, cosines=np.full_like(logs, 0.4))
     assert words in altered.summary()
 
 
-def test_the_summary_is_two_sentences(report: Report) -> None:
-    assert report.summary().count(". ") == 1 and report.summary().endswith(".")
+def test_the_summary_is_a_paragraph(report: Report) -> None:
+    assert "\n" not in report.summary() and report.summary().endswith(".")
 
 
 @pytest.mark.parametrize("shape", [(2, 9, 9), (8, 8)])
@@ -212,7 +216,10 @@ def test_the_command_prints_json_alone(
     assert parsed["images"] == 2 and len(parsed["layers"]) == 2
     assert main(command) == 0
     out = capsys.readouterr().out
-    assert parsed["summary"] in out and "safe s" in out
+    assert " ".join(parsed["summary"].split()) in " ".join(out.split())
+    assert out.split()[:6] == ["layer", "HFC/LFC", "cosine", "rank", "attention", "FFN"]
+    assert main([*command, "--wide"]) == 0
+    assert "safe s" in capsys.readouterr().out
     report = next((tmp_path / "out" / "inspect").iterdir())
     assert json.loads((report / "report.json").read_text()) == parsed
     page = (report / "report.html").read_text()

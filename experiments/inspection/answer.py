@@ -1,0 +1,200 @@
+"""The answer of a report, in numbers: how much the model smooths, how surely, and by what.
+
+The thresholds of every grade stand here and nowhere else. They are conventions: no theorem says
+where "mild" ends. What is graded is the change of log HFC/LFC from the input to the last layer,
+held against the mean cosine between tokens, because a smaller ratio alone is not yet agreement
+(T4b): a sublayer that adds one common vector lowers HFC/LFC while the tokens still point apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.theory.support.arrays import Array
+
+# |change of ln HFC/LFC|: below, the ratio is within a quarter of where it began; and a factor of 2.
+MILD, STRONG = math.log(1.25), math.log(2.0)
+# Smoothing is strong only where tokens have come to agree by half, sharpening only where they have
+# not.
+AGREE = 0.5
+# Tokens of one length with the mean cosine .95 have HFC/LFC = .23.
+COLLAPSED_COSINE, COLLAPSED_RATIO = 0.95, 0.25
+
+
+class Grade(IntEnum):
+    """From strong sharpening down to collapse: the more tokens agree, the lower."""
+
+    STRONG_SHARPENING = 2
+    MILD_SHARPENING = 1
+    NONE = 0
+    MILD_SMOOTHING = -1
+    STRONG_SMOOTHING = -2
+    COLLAPSED = -3
+
+
+# The causes, of which each sums some parts of the account, over both sublayers.
+CAUSES = {
+    "mixing": ("attention_body",),
+    "scales": ("attention_scales", "ffn_scales"),
+    "gains": ("attention_gains", "ffn_gains"),
+    "ffn": ("ffn_body",),
+}
+
+
+def grade(change: float, cosine: float, log_ratio: float) -> Grade:
+    """The grade of a change of ln HFC/LFC that ends at this mean cosine and ln HFC/LFC.
+
+    Not smaller for a larger change, not larger for a larger cosine.
+    """
+    if is_collapsed(cosine, log_ratio):
+        return Grade.COLLAPSED
+    if change <= -MILD:
+        strong = change <= -STRONG and cosine >= AGREE
+        return Grade.STRONG_SMOOTHING if strong else Grade.MILD_SMOOTHING
+    if change >= MILD:
+        strong = change >= STRONG and cosine < AGREE
+        return Grade.STRONG_SHARPENING if strong else Grade.MILD_SHARPENING
+    return Grade.NONE
+
+
+def is_collapsed(cosine: float, log_ratio: float) -> bool:
+    """Whether tokens of this mean cosine and ln HFC/LFC count as one."""
+    return cosine >= COLLAPSED_COSINE and log_ratio <= math.log(COLLAPSED_RATIO)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What moves ln HFC/LFC, over the inputs whose account was taken.
+
+    sums: the mean change by each of CAUSES, over all layers; change: their sum. name: the one that
+    moves it furthest in the direction of the change, None where none does. sure: whether it is told
+    from every other cause, by the 95 % interval of the paired difference. against: the one that
+    moves it furthest the other way, where that is MILD or more.
+    """
+
+    name: str | None
+    sure: bool
+    against: str | None
+    sums: dict[str, float]
+    change: float
+    inputs: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the sentence of a report says.
+
+    grade: of the means; None where HFC/LFC or the cosine is undefined for some input. least, most:
+    the grades at the ends of the 95 % intervals (least <= grade <= most), equal where the inputs
+    tell; None for a single input. change, low, high: of ln HFC/LFC. ratios, cosines: at the input
+    and after the last layer (geometric, arithmetic means). layer, layer_change: where the largest
+    part of the change happens. closest: the layer after which the mean cosine is largest.
+    collapsed_from: the layer from which on tokens count as one to the end, or None.
+    """
+
+    grade: Grade | None
+    least: Grade | None
+    most: Grade | None
+    change: float
+    low: float
+    high: float
+    ratios: tuple[float, float]
+    cosines: tuple[float, float]
+    depth: int
+    inputs: int
+    layer: int
+    layer_change: float
+    closest: int
+    closest_cosine: float
+    collapsed_from: int | None
+    cause: Cause | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the inputs tell the grade, at 95 %."""
+        return self.grade is not None and self.least == self.most == self.grade
+
+    @property
+    def certainty(self) -> str:
+        """'told', 'between two grades' or 'cannot tell'."""
+        if self.sure:
+            return "told"
+        if self.grade is None or self.least is None or self.most is None:
+            return "cannot tell"
+        return "cannot tell" if self.least < 0 < self.most else "between grades"
+
+
+def answer(logs: Array, cosines: Array, parts: Mapping[str, Array]) -> Answer:
+    """logs, cosines [layers + 1, inputs]: ln HFC/LFC and the mean cosine, from the input on; parts:
+    the account by name, each [layers, accounted inputs], or empty."""
+    change = logs[-1] - logs[0]
+    found = tuple(map(mean_interval, (change, cosines[-1], logs[-1])))
+    (mean, low, high), (cosine, cosine_low, cosine_high), (end, end_low, end_high) = found
+    known = not (math.isnan(mean) or math.isnan(cosine))
+    here = grade(mean, cosine, end) if known else None
+    least = most = None
+    if here is not None and len(change) > 1:
+        if np.isfinite([*found[0], *found[1], *found[2]]).all():
+            least = grade(low, cosine_high, end_low)
+            most = grade(high, cosine_low, end_high)
+        else:  # tokens all equal, or of mean 0: there is no interval, only the inputs themselves
+            each = [grade(*three) for three in zip(change, cosines[-1], logs[-1], strict=True)]
+            least, most = min(each), max(each)
+    average, cosine_by_layer = logs.mean(axis=1), cosines.mean(axis=1)
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(average)
+    sign = -1.0 if mean < 0 else 1.0
+    layer = int(np.argmax(np.nan_to_num(sign * steps, nan=-np.inf))) + 1
+    closest = int(np.argmax(np.nan_to_num(cosine_by_layer[1:], nan=-np.inf))) + 1
+    together = [is_collapsed(c, e) for c, e in zip(cosine_by_layer, average, strict=True)]
+    apart = [k for k, value in enumerate(together) if not value]
+    return Answer(
+        grade=here,
+        least=least,
+        most=most,
+        change=mean,
+        low=low,
+        high=high,
+        ratios=(float(np.exp(average[0])), float(np.exp(average[-1]))),
+        cosines=(float(cosine_by_layer[0]), float(cosine_by_layer[-1])),
+        depth=len(steps),
+        inputs=len(change),
+        layer=layer,
+        layer_change=float(steps[layer - 1]),
+        closest=closest,
+        closest_cosine=float(cosine_by_layer[closest]),
+        collapsed_from=(apart[-1] + 1 if apart else 0) if together[-1] else None,
+        cause=cause(parts, sign),
+    )
+
+
+def cause(parts: Mapping[str, Array], sign: float) -> Cause | None:
+    """What moves ln HFC/LFC in the direction `sign`, -1 or 1; None without an account."""
+    if not parts or not next(iter(parts.values())).size:
+        return None
+    by = {name: np.sum([parts[part] for part in of], axis=(0, 1)) for name, of in CAUSES.items()}
+    sums = {name: float(values.mean()) for name, values in by.items()}
+    whole = np.sum(list(by.values()), axis=0)
+    best = max(sums, key=lambda name: sign * sums[name])
+    worst = min(sums, key=lambda name: sign * sums[name])
+    others = [by[best] - by[name] for name in sums if name != best]
+    sure = len(whole) > 1 and all(_beyond(sign * each) for each in (by[best], *others))
+    return Cause(
+        name=best if sign * sums[best] > 0 else None,
+        sure=sure,
+        against=worst if sign * sums[worst] <= -MILD else None,
+        sums=sums,
+        change=float(whole.mean()),
+        inputs=len(whole),
+    )
+
+
+def _beyond(values: Array) -> bool:
+    """Whether the 95 % interval of the mean lies above 0."""
+    return bool(mean_interval(values)[1] > 0)

@@ -1,0 +1,73 @@
+"""What the numbers of a report mean, and which of them its tables show."""
+
+from oversmoothing.experiments.inspection.answer import (
+    AGREE,
+    COLLAPSED_COSINE,
+    COLLAPSED_RATIO,
+    MILD,
+    STRONG,
+)
+
+CONVENTIONS = {
+    "residual_stream": "X after each layer, before the norm of the next; layer 0: in front of all; "
+    "with Post-LN, X after the norm of each sublayer",
+    "tokens": "all tokens, with CLS where there is one, without padding; columns *_without_cls "
+    "leave CLS out",
+    "hfc_lfc": "Frobenius norms of X - 1 m and 1 m, m the mean over the tokens; natural log",
+    "cosines": "over pairs of distinct tokens; cos signed, cos_abs absolute",
+    "effective_rank": "exp of the entropy of the singular values over their sum",
+    "intervals": "_low and _high: 95 % interval of the mean over inputs, by Student's t",
+    "grades": "by convention, of the change of ln HFC/LFC: none below "
+    f"{MILD:.3f} (a factor of 1.25), strong from {STRONG:.3f} (2) on where the mean cosine at the "
+    f"end is {AGREE} or more for smoothing, less for sharpening, else mild; collapsed: mean cosine "
+    f"{COLLAPSED_COSINE} or more and HFC/LFC {COLLAPSED_RATIO} or less at the end. What is not "
+    "told: the grades at the ends of the 95 % intervals of the change, the cosine and the ratio, "
+    "each by itself, differ",
+    "causes": "sums of the account over both sublayers: mixing (attention_body), scales, gains, "
+    "ffn (ffn_body); named where the 95 % interval of its difference to every other lies on one "
+    "side. The account switches body, scales and gains on in this order; another order splits "
+    "otherwise",
+    "bands": "_p05 and _p95: 5th and 95th percentile of the inputs",
+    "log_change": "of log HFC/LFC over a sublayer. _body: with one scale for all tokens and unit "
+    "gains in its norm; _scales: what each token's own scale adds; _gains: what the norm's gain "
+    "and shift add; the three sum to the sublayer's change over the inputs accounted for",
+    "dominance": "reading E2: a case is an (input, layer); A the mean over heads, H whole, the "
+    "maximum over all pairs (j, i); norm and FFN are not in it",
+    "predicted_log_rate": "log(rho_quotient / rho_consensus), median over inputs",
+    "outside_share": "share of h_j, counted alone, at which consensus does not lose; for real h "
+    "those outside (-safe_interval, 0)",
+    "regions": "share of the eigenvalues of H (h_*) and of the heads' own H (head_h_*): zero "
+    "(exact), universal_disc |h + 1/2| <= 1/2, positive real part, other",
+    "asymmetry": "||H - H^T||_F / (2 ||H||_F)",
+    "departure_from_normality": "sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici)",
+    "attention": "dobrushin and subdominant modulus of the mean over heads; drift: its relative "
+    "change from the layer before (Frobenius)",
+    "tilt": "gain over the layer of the mean |cos| of the tokens with the principal direction of H "
+    "by |h| (tilt_modulus) or |1 + h| (tilt_residual); a complex pair spans a plane; *_random: the "
+    "same for random directions",
+}
+
+# Columns of the table on the page and on the terminal, where they were measured.
+NARROW = {
+    "layer": "layer",
+    "hfc_lfc": "HFC/LFC",
+    "cos_mean": "cosine",
+    "effective_rank": "rank",
+    "log_change_attention": "attention",
+    "log_change_ffn": "FFN",
+}
+WIDE = {
+    "log_change_attention_body": "mixing",
+    "log_change_attention_scales": "att. scales",
+    "log_change_attention_gains": "att. gains",
+    "log_change_ffn_body": "FFN body",
+    "log_change_ffn_scales": "FFN scales",
+    "log_change_ffn_gains": "FFN gains",
+    "cos_min": "cos min",
+    "consensus_share": "consensus %",
+    "rho_consensus": "rho_C",
+    "rho_quotient_median": "rho_Q",
+    "h_real_min": "Re h min",
+    "h_real_max": "Re h max",
+    "safe_interval_min": "safe s",
+}

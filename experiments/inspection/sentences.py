@@ -1,0 +1,192 @@
+"""An `Answer` in words. Every verb is chosen by the number that stands beside it in brackets.
+
+A sentence may say less than the table, never other than the table: what the inputs do not tell is
+said to be open, and the spectra, which are those of a limit, are held against the measured mixing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from oversmoothing.experiments.inspection.answer import (
+    COLLAPSED_COSINE,
+    COLLAPSED_RATIO,
+    MILD,
+    Answer,
+    Cause,
+    Grade,
+)
+
+DOES = {
+    Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
+    Grade.MILD_SHARPENING: "sharpens its tokens mildly",
+    Grade.NONE: "neither smooths nor sharpens its tokens",
+    Grade.MILD_SMOOTHING: "smooths its tokens mildly",
+    Grade.STRONG_SMOOTHING: "smooths its tokens strongly",
+    Grade.COLLAPSED: "ends with its tokens collapsed into one",
+}
+NAMED = {
+    Grade.STRONG_SHARPENING: "strong sharpening",
+    Grade.MILD_SHARPENING: "mild sharpening",
+    Grade.NONE: "no change to speak of",
+    Grade.MILD_SMOOTHING: "mild smoothing",
+    Grade.STRONG_SMOOTHING: "strong smoothing",
+    Grade.COLLAPSED: "collapse",
+}
+# (in full, with the verb's ending of the third person, short).
+_PARTS = {
+    "mixing": ("attention's mixing", "s", "mixing"),
+    "scales": ("the tokens' own scales", "", "scales"),
+    "gains": ("the norms' gains", "", "gains"),
+    "ffn": ("the FFN", "s", "FFN"),
+}
+
+
+@dataclass(frozen=True)
+class Spectra:
+    """What the spectra said: the share of cases in which consensus dominates, what a case is, and
+    whether a dominating consensus is the answer of most."""
+
+    share: float
+    case: str
+
+    @property
+    def consensus(self) -> bool:
+        return self.share > 0.5
+
+
+def of_grade(found: Answer, model: str, inputs: str) -> str:
+    """Does it smooth, how much, and how surely."""
+    if found.grade is None:
+        return (
+            f"It cannot be told whether {model} smooths: HFC/LFC or a cosine is undefined for some "
+            "input (tokens that are 0, or whose mean is)."
+        )
+    does, moved = DOES[found.grade], _movement(found)
+    if found.inputs == 1:
+        return (
+            f"On this input {model} {does}; one input cannot tell what it does on others: {moved}."
+        )
+    if found.sure:
+        return f"{model} {does}: {moved}."
+    assert found.least is not None and found.most is not None
+    if found.certainty == "cannot tell":
+        span = f"{NAMED[found.least]} to {NAMED[found.most]}"
+        return f"{inputs} cannot tell whether {model} smooths or sharpens ({span}): {moved}."
+    others = [NAMED[Grade(k)] for k in range(found.most, found.least - 1, -1) if k != found.grade]
+    open_too = " or ".join(others)
+    return f"On these {inputs} {model} {does}, but they leave {open_too} open: {moved}."
+
+
+def _movement(found: Answer) -> str:
+    start, end = found.ratios
+    first, last = found.cosines
+    factor = f"a factor of {math.exp(min(found.change, 700.0)):.3g}"
+    if not math.isnan(found.low):
+        low, high = (math.exp(min(x, 700.0)) for x in (found.low, found.high))
+        factor += f", 95 % interval {low:.3g} to {high:.3g}"
+    layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
+    words = (
+        f"over {layers} HFC/LFC goes from {start:.3g} to {end:.3g} ({factor}) and the mean cosine "
+        f"between tokens from {first:.3f} to {last:.3f}"
+    )
+    assert found.grade is not None
+    if Grade.COLLAPSED < found.grade < 0 and last <= first:
+        words += ": the ratio falls while the angles do not close"
+    elif found.grade > 0 and last >= first:
+        words += ": the ratio rises while the angles do not open"
+    if found.grade is not Grade.NONE and found.depth > 1 and math.isfinite(found.layer_change):
+        words += f"; the largest step is in layer {found.layer} ({found.layer_change:+.2f})"
+    return words
+
+
+def of_cause(found: Answer, attention: float, ffn: float, noun: str) -> str:
+    """By what, from the account; attention, ffn: the mean changes by sublayer."""
+    cause = found.cause
+    if cause is None:
+        return (
+            f"By which part was not measured; attention sublayers {attention:+.2f}, FFN sublayers "
+            f"{ffn:+.2f} in ln HFC/LFC."
+        )
+    listed = ", ".join(f"{_PARTS[name][2]} {value:+.2f}" for name, value in cause.sums.items())
+    over = f"the {noun}" if cause.inputs == 1 else f"{cause.inputs} {noun}s"
+    return f"{_cause_words(found, cause)} (change of ln HFC/LFC over {over}: {listed})."
+
+
+def _cause_words(found: Answer, cause: Cause) -> str:
+    large = [name for name, value in cause.sums.items() if abs(value) >= MILD]
+    large.sort(key=lambda name: -abs(cause.sums[name]))
+    if found.grade is Grade.NONE:
+        if not large:
+            return f"No part of its layers moves ln HFC/LFC by {MILD:.2f} or more"
+        cancel = len({cause.sums[name] > 0 for name in large}) == 2
+        words = "; ".join(part_words(name, cause.sums[name], "") for name in large)
+        return ("Its parts cancel: " if cancel else "Its parts nearly cancel: ") + words
+    if cause.name is None:
+        return "On the inputs whose account was taken no part moves HFC/LFC that way"
+    said = part_words(cause.name, cause.sums[cause.name])
+    if cause.inputs == 1:
+        words = f"On this input the cause is {said}"
+    elif cause.sure:
+        words = f"The cause is {said}"
+    else:
+        words = f"The largest part is {said}, which these inputs do not tell from the others"
+    return words if cause.against is None else f"{words}; against it {_against(cause)}"
+
+
+def _against(cause: Cause) -> str:
+    assert cause.against is not None
+    return part_words(cause.against, cause.sums[cause.against])
+
+
+def part_words(name: str, value: float, which: str = ", which") -> str:
+    """'attention's mixing, which smooths (-2.70)'; which='': the sentence by itself."""
+    whole, ending, _ = _PARTS[name]
+    verb = "sharpen" if value > 0 else "smooth"
+    return f"{whole}{which} {verb}{ending} ({value:+.2f})"
+
+
+def of_spectra(found: Answer, spectra: Spectra | None) -> str:
+    """What the spectra of attention and H say, and how that fits what was measured."""
+    if spectra is None:
+        return "No spectra were taken."
+    head = (
+        f"In the spectra of attention and H alone (reading E2: no norm, no FFN, one layer repeated "
+        f"for ever) consensus dominates {100 * spectra.share:.1f} % of the {spectra.case} cases"
+    )
+    cause = found.cause
+    if cause is None:
+        return f"{head}; whether the mixing follows them was not measured."
+    mixing = cause.sums["mixing"]
+    if abs(mixing) < MILD:
+        return f"{head}; within this depth the mixing by itself hardly acts ({mixing:+.2f})."
+    verb = "smooths" if mixing < 0 else "sharpens"
+    if spectra.consensus != (mixing < 0):
+        return (
+            f"{head}; within this depth the mixing by itself {verb} ({mixing:+.2f}): the limit "
+            "that they name is not what these layers do."
+        )
+    rest = cause.change - mixing
+    words = f"{head}, and the mixing by itself {verb} as they say ({mixing:+.2f})"
+    if rest * mixing >= 0 or abs(rest) < MILD:
+        return f"{words}."
+    share = abs(rest / mixing)
+    undone = "undoes it" if share >= 1 else f"takes back {100 * share:.0f} % of it"
+    return f"{words}; what they do not see {undone} ({rest:+.2f})."
+
+
+def of_depth(found: Answer) -> str:
+    """Whether collapse is reached within this depth."""
+    meant = f"mean cosine {COLLAPSED_COSINE} or more, HFC/LFC {COLLAPSED_RATIO} or less"
+    if found.collapsed_from is not None:
+        when = (
+            f"from layer {found.collapsed_from} on" if found.collapsed_from else "from the input on"
+        )
+        return f"Its tokens count as one ({meant}) {when}."
+    if math.isnan(found.closest_cosine):
+        return ""
+    return (
+        f"Collapse ({meant}) is not what its {found.depth} layers end in; after a layer the mean "
+        f"cosine is at most {found.closest_cosine:.3f} (layer {found.closest})."
+    )

@@ -1,0 +1,151 @@
+"""The answer of a report: cause, grade and certainty are right on models made to be known."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oversmoothing.experiments.inspection.answer import CAUSES, Grade, answer, grade
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.models.pictures import picture_folder
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.proofs.ledger import claims
+from tests.support.made_models import made, sharing
+
+DATA = os.environ.get("OVERSMOOTHING_DATA")
+PARTS = [part for parts in CAUSES.values() for part in parts]
+
+# (settings, cause, grade): one cause acts in each, or two of which one wins.
+KNOWN = [
+    ({"value": 0.15}, "mixing", Grade.STRONG_SMOOTHING),
+    ({"value": 0.03}, "mixing", Grade.MILD_SMOOTHING),
+    ({"value": 0.6}, "mixing", Grade.COLLAPSED),
+    ({"value": -0.4}, "mixing", Grade.STRONG_SHARPENING),
+    ({"value": 0.04, "gain": 5.0}, "gains", Grade.STRONG_SMOOTHING),
+    ({"value": -0.02, "gain": 5.0}, "gains", Grade.STRONG_SHARPENING),
+    ({"value": -0.5, "gain": -1.0}, "gains", Grade.COLLAPSED),
+    ({"value": 0.08, "gain": -1.0}, "gains", Grade.STRONG_SHARPENING),
+    ({"push": 0.3}, "ffn", Grade.STRONG_SMOOTHING),
+    ({"push": 3.0, "depth": 8}, "ffn", Grade.COLLAPSED),
+    ({"pull": 0.2}, "ffn", Grade.STRONG_SHARPENING),
+]
+
+
+@pytest.mark.parametrize(("settings", "cause", "expected"), KNOWN)
+def test_every_single_cause_is_named_with_its_grade(
+    settings: dict[str, float], cause: str, expected: Grade
+) -> None:
+    report = inspect(
+        made(**settings), sharing(12, share=1.0 if "pull" in settings else 0.5), spectra=0
+    )
+    found = report.answer
+    assert found.cause is not None and found.cause.name == cause and found.cause.sure
+    assert found.grade == expected and found.certainty == "told"
+    verb = "sharpen" if expected > 0 else "smooth"
+    named = {"mixing": "attention's mixing", "gains": "the norms' gains", "ffn": "the FFN"}[cause]
+    assert f"The cause is {named}, which {verb}" in report.summary()
+    if expected > 0:
+        assert all("norms' gains free" in each.words for each in report.advice)
+    for each in report.advice:
+        assert (each.known == "proved") == bool(each.claims)
+        assert set(each.claims) <= set(claims())
+
+
+def test_nothing_acts_nothing_is_said_to() -> None:
+    report = inspect(made(), sharing(12), name="made", spectra=0)
+    assert report.answer.grade == Grade.NONE and report.answer.sure and not report.advice
+    assert "made neither smooths nor sharpens its tokens: " in report.summary()
+    assert "No part of its layers moves ln HFC/LFC by 0.22 or more" in report.summary()
+
+
+def test_what_cancels_is_said_to_cancel() -> None:
+    """Gains of size 1/10 undo nearly all of a strong mixing."""
+    report = inspect(made(value=0.6, gain=0.01), sharing(12), name="made", spectra=4)
+    assert report.answer.grade == Grade.NONE
+    assert "Its parts cancel: attention's mixing smooths (-" in report.summary()
+    assert "the norms' gains sharpen (+" in report.summary()
+    assert re.search(r"do not see takes back 9\d % of it \(\+", report.summary())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100])
+def test_certainty_follows_the_number_of_inputs(count: int) -> None:
+    """The change differs by much from input to input; its mean is mild smoothing, not far from
+    strong."""
+    report = inspect(made(value=0.05), sharing(count, spread=0.8), name="made", spectra=0)
+    found, summary = report.answer, report.summary()
+    assert found.cause is not None
+    if count == 1:
+        assert found.certainty == "cannot tell" and not found.cause.sure
+        assert "one input cannot tell what it does on others" in summary
+        assert "On this input the cause is attention's mixing" in summary
+    elif count < 100:
+        assert not found.sure and found.least is not None and found.most is not None
+        assert found.least < found.most
+        assert " open: " in summary or "cannot tell whether" in summary
+    else:
+        assert found.certainty == "told" and found.cause.sure and found.cause.name == "mixing"
+        assert found.grade == Grade.MILD_SMOOTHING
+
+
+@pytest.mark.parametrize("count", [2, 3, 10])
+def test_a_grade_that_is_told_is_wrong_for_few(count: int) -> None:
+    """Of inputs whose mean change is that between two grades, 5 % at most are told the wrong one,
+    up to what is drawn."""
+    rng, wrong, draws = np.random.default_rng(0), 0, 1000
+    for _ in range(draws):
+        change = math.log(1.25) * -1.05 + 0.3 * rng.standard_normal(count)
+        logs, cosines = np.stack([0 * change, change]), np.full((2, count), 0.3)
+        found = answer(logs, cosines, {})
+        wrong += found.sure and found.grade != Grade.MILD_SMOOTHING
+    assert wrong / draws < 0.05
+
+
+def test_the_grade_falls_with_the_cosine_and_rises_with_the_change() -> None:
+    changes, levels = np.linspace(-2, 2, 21), np.linspace(-1, 1, 21)
+    for end in (-3.0, 0.0):
+        found = np.array([[grade(c, cos, end) for cos in levels] for c in changes])
+        assert (np.diff(found, axis=0) >= 0).all() and (np.diff(found, axis=1) <= 0).all()
+
+
+def test_a_falling_ratio_with_tokens_apart_is_mild_at_most() -> None:
+    assert grade(-3.0, 0.26, -2.0) == Grade.MILD_SMOOTHING
+
+
+def test_what_is_undefined_or_infinite_is_no_grade_or_the_inputs_own() -> None:
+    logs, cosines = np.array([[0.0, 0.1], [np.nan, -1.0]]), np.full((2, 2), 0.3)
+    assert answer(logs, cosines, {}).grade is None
+    equal = np.array([[0.0, 0.1], [-np.inf, -np.inf]])
+    found = answer(equal, np.array([[0.3, 0.3], [1.0, 1.0]]), {})
+    assert found.grade == Grade.COLLAPSED and found.sure and found.collapsed_from == 1
+
+
+def test_collapse_is_dated() -> None:
+    cosines = np.array([[0.1], [0.97], [0.5], [0.96], [0.99]])
+    logs = np.array([[1.0], [-2.0], [0.0], [-2.0], [-3.0]])
+    assert answer(logs, cosines, {}).collapsed_from == 3
+    assert answer(logs[:4][::-1], cosines[:4][::-1], {}).collapsed_from is None
+    assert answer(logs[3:], cosines[3:], {}).collapsed_from == 0
+
+
+@pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
+def test_the_sentence_on_the_trained_deit() -> None:
+    """The mixing smooths, as the theory says, and the gains of its norms undo it."""
+    assert DATA is not None
+    model = open_model(str(Path(DATA) / "deit-tiny-patch16-224"))
+    report = inspect(model, picture_folder(Path(DATA) / "photographs", 6), name="DeiT", spectra=2)
+    found, summary = report.answer, report.summary()
+    assert (
+        found.cause is not None and found.cause.sums["mixing"] < -2 < 2 < found.cause.sums["gains"]
+    )
+    assert found.grade in (Grade.NONE, Grade.MILD_SHARPENING) and found.collapsed_from is None
+    assert "attention's mixing smooths (-" in summary or "mixing, which smooths (-" in summary
+    assert "gains sharpen (+" in summary or "gains, which sharpen (+" in summary
+    assert "the mixing by itself smooths as they say" in summary
+    assert "what they do not see undoes it (+" in summary
+    assert "mainly by the attention" not in summary
+    assert [each.known for each in report.advice] == ["untested"]

@@ -1,0 +1,89 @@
+"""Models made to smooth or to sharpen by one cause, and inputs whose tokens share a direction.
+
+Every block is Pre-LN with uniform attention (queries and keys are 0), W_V = 1 and W_O = value * 1,
+so that the mixing adds value times the mean of the normed tokens to each of them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.model import Model
+
+WIDTH = 16
+
+
+def common() -> Tensor:
+    """The direction that all tokens share: a unit vector of mean 0, so that LayerNorm keeps it."""
+    vector = torch.zeros(WIDTH)
+    vector[:2] = torch.tensor([1.0, -1.0]) / 2**0.5
+    return vector
+
+
+class Mixing(nn.Module):
+    """Uniform attention of one head."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
+        with torch.no_grad():
+            self.q.weight.zero_()
+            self.k.weight.zero_()
+            self.v.weight.copy_(torch.eye(WIDTH))
+            self.o.weight.copy_(value * torch.eye(WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (each(x).unsqueeze(1) for each in (self.q, self.k, self.v))
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v)
+        answer: Tensor = self.o(mixed.squeeze(1))
+        return answer
+
+
+class Block(nn.Module):
+    def __init__(self, value: float, gain: float, push: float, pull: float) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.mix, self.ffn = Mixing(value), nn.Linear(WIDTH, WIDTH)
+        m = common()
+        with torch.no_grad():
+            self.first.weight.fill_(gain)
+            self.ffn.weight.copy_(-pull * torch.outer(m, m))
+            self.ffn.bias.copy_(push * m)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.mix(self.first(x))
+        return x + self.ffn(self.second(x))
+
+
+class Blocks(nn.Module):
+    def __init__(self, depth: int, *settings: float) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(*settings) for _ in range(depth))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def made(
+    *, depth: int = 4, value: float = 0.0, gain: float = 1.0, push: float = 0.0, pull: float = 0.0
+) -> Model:
+    """value: H = value * 1; gain: of the norm before attention; push: what the FFN adds of the
+    common direction to every token; pull: what share of it the FFN takes away."""
+    return describe(
+        Blocks(depth, value, gain, push, pull).eval(),
+        blocks="blocks", q="mix.q", k="mix.k", v="mix.v", out="mix.o", heads=1,
+        norm_attention="first", norm_ffn="second", ffn="ffn", name="made",
+    )  # fmt: skip
+
+
+def sharing(count: int, *, share: float = 0.5, spread: float = 0.0, seed: int = 0) -> Tensor:
+    """Inputs [count, 12, WIDTH]: noise and `share` of the common direction, which differs from
+    input to input by `spread` (a standard deviation of its logarithm)."""
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(count, 12, WIDTH, generator=generator) / WIDTH**0.5
+    own = torch.exp(spread * torch.randn(count, 1, 1, generator=generator))
+    return noise + share * own * common()
