@@ -24,7 +24,10 @@ TILT_SEED = 0
 
 
 def affordable(model: Model, tokens: int) -> int:
-    """How many inputs fit in BUDGET, at least one: layers n^3 each."""
+    """How many inputs fit in BUDGET, at least one: layers n^3 each; none where attention has sinks,
+    since then it is not row-stochastic."""
+    if any(layer.sinks is not None for layer in model.layers):
+        return 0
     return max(1, BUDGET // (model.depth * tokens**3))
 
 

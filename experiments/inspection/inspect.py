@@ -57,6 +57,11 @@ def inspect(
     for word, number in (("spectra", spectra), ("account", account)):
         if number is not None and number < 0:
             raise InputError(f"{word} is {number}: give 0 for none, or a number of inputs")
+    if spectra and any(layer.sinks is not None for layer in described.layers):
+        raise InputError(
+            f"the attention of '{described.name}' has sinks: its rows sum to less than 1, and the "
+            "theory has no spectra for it; leave them out (spectra=0)"
+        )
     found: list[Observed] = []
     kept: list[Extraction] = []
     lengths: set[int] = set()

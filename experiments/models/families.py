@@ -1,235 +1,175 @@
-"""Which Transformer a module in memory is, told by the parts it has, never by a library's version.
+"""Which Transformer a block is, told by the parts it has, never by a library's version.
 
-Known: ViT and DeiT (two generations of names), BERT and its kin (Post-LN), GPT-2, Llama-like
-decoders (grouped key-value heads, RMSNorm, rotary positions), modules with timm's names, and the
-project's own ViT. Whether a model that fits these names also computes what they say is checked by
-`extract`.
+One entry a set of names: the parts that a block must have. What a block may have besides (norms on
+queries and keys, layer scale, sinks and the like) is found by its name, whatever the family. Among
+the families that fit, the one that names most parts is meant. Whether a model that fits these names
+also computes what they say is checked by `extract`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from operator import attrgetter
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from oversmoothing.experiments.digits.images import IMAGE_SIZE
-from oversmoothing.experiments.digits.vit import ViT
-from oversmoothing.experiments.models.describe import Ffn, describe
-from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts
-from oversmoothing.experiments.models.model import Heads, Layer, Model, Placement
-from oversmoothing.experiments.models.weights import check_finite, recognise_norm
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.experiments.models.describe import Fused
+from oversmoothing.experiments.models.model import Modality, Placement
 
-
-def _feed_forward(block: nn.Module) -> Callable[[Tensor], Tensor]:
-    """FFN of the older ViT and of BERT, whose last module would add the residual and normalise."""
-    up, down = block.get_submodule("intermediate"), block.get_submodule("output.dense")
-    return lambda X: down(up(X))
+# Inside a block: attention to another sequence, which the theory does not have.
+CROSS = ("encoder_attn", "layer.1.EncDecAttention", "crossattention", "multihead_attn")
 
 
 @dataclass(frozen=True)
 class Family:
-    """Names of the parts of a block; see `describe`."""
+    """Names of the parts of a block; see `describe`. cls: of a text model that sees both ways,
+    whether its first token is a CLS token. causal None: neither the module nor its config says it,
+    so that it is tried out. marks: further parts that tell it from others."""
 
     label: str
     q: str
     k: str
     v: str
     out: str
-    norm_attention: str
-    norm_ffn: str
-    ffn: Ffn
+    norm_attention: str | None
+    norm_ffn: str | None
+    ffn: str | tuple[str, ...]
     attention: str
-    placement: Placement = "pre"
-    causal: bool = False
-    modality: str = "vision"
+    placement: Placement | Callable[[nn.Module], Placement] = "pre"
+    causal: bool | None = False
+    modality: Modality = "text"
+    fused: Fused = "qkv"
+    output_norm_attention: str | None = None
+    output_norm_ffn: str | None = None
+    cls: bool = True
+    marks: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> set[str]:
+        """The names that a block must have."""
+        ffn = (self.ffn,) if isinstance(self.ffn, str) else self.ffn
+        norms = (self.norm_attention, self.norm_ffn)
+        behind = (self.output_norm_attention, self.output_norm_ffn)
+        named = (self.q, self.k, self.v, self.out, self.attention, *ffn, *norms, *behind)
+        return {name for name in (*named, *self.marks) if name}
 
     def fits(self, block: nn.Module) -> bool:
         """Whether the block has every part named."""
-        names = {name for name, _ in block.named_modules()}
-        wanted = {self.q, self.k, self.v, self.out, self.norm_attention, self.norm_ffn}
-        ffn = {self.ffn} if isinstance(self.ffn, str) else {"intermediate", "output.dense"}
-        return wanted | ffn | {self.attention} <= names
+        return all(has(block, name) for name in self.parts)
 
+
+def has(block: nn.Module, name: str) -> bool:
+    """Whether a block has a part or value of that name (dots allowed) that is not None."""
+    try:
+        return attrgetter(name)(block) is not None
+    except AttributeError:
+        return False
+
+
+def _qkv(prefix: str, names: str = "q_proj k_proj v_proj o_proj") -> tuple[str, str, str, str]:
+    q, k, v, out = (f"{prefix}.{name}" for name in names.split())
+    return q, k, v, out
+
+
+def _fused(qkv: str, out: str) -> tuple[str, str, str, str]:
+    return qkv, qkv, qkv, out
+
+
+def _flag(name: str, yes: Placement, no: Placement) -> Callable[[nn.Module], Placement]:
+    """The placement of a block that says it in an attribute; without one, `yes`."""
+    return lambda block: yes if getattr(block, name, True) else no
+
+
+LLAMA = _qkv("self_attn")
+OUT = _qkv("self_attn", "q_proj k_proj v_proj out_proj")
+FALCON = _fused("self_attention.query_key_value", "self_attention.dense")
+BERT_FFN = ("intermediate", "output.dense")
+_OLD = _qkv("attention", "attention.query attention.key attention.value output.dense")
 
 FAMILIES = (
-    Family("ViT", "attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.o_proj",
-           "layernorm_before", "layernorm_after", "mlp", "attention"),
-    Family("ViT", "attention.attention.query", "attention.attention.key",
-           "attention.attention.value", "attention.output.dense", "layernorm_before",
-           "layernorm_after", _feed_forward, "attention"),
-    Family("BERT", "attention.self.query", "attention.self.key", "attention.self.value",
-           "attention.output.dense", "attention.output.LayerNorm", "output.LayerNorm",
-           _feed_forward, "attention.self", placement="post", modality="text"),
-    Family("GPT-2", "attn.c_attn", "attn.c_attn", "attn.c_attn", "attn.c_proj", "ln_1", "ln_2",
-           "mlp", "attn", causal=True, modality="text"),
-    Family("Llama", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-           "input_layernorm", "post_attention_layernorm", "mlp", "self_attn", causal=True,
-           modality="text"),
-    Family("timm", "attn.qkv", "attn.qkv", "attn.qkv", "attn.proj", "norm1", "norm2", "mlp",
-           "attn"),
+    Family("ViT", *_qkv("attention"), "layernorm_before", "layernorm_after", "mlp", "attention",
+           modality="vision"),
+    Family("ViT", *_OLD, "layernorm_before", "layernorm_after", BERT_FFN, "attention",
+           modality="vision"),
+    Family("Swin", *_qkv("attention"), "layernorm_before", "layernorm_after", "mlp", "",
+           modality="vision", marks=("shift_size", "attention.relative_position_bias")),
+    Family("DINOv2", *_qkv("attention"), "norm1", "norm2", "mlp", "attention", modality="vision"),
+    Family("DINOv2", *_OLD, "norm1", "norm2", "mlp", "attention", modality="vision"),
+    Family("timm", *_fused("attn.qkv", "attn.proj"), "norm1", "norm2", "mlp", "attn",
+           modality="vision"),
+    Family("CLIP", *OUT, "layer_norm1", "layer_norm2", "mlp", "self_attn", causal=None, cls=False),
+    Family("BERT", *_qkv("attention", "self.query self.key self.value output.dense"),
+           "attention.output.LayerNorm", "output.LayerNorm", BERT_FFN, "attention.self",
+           placement="post"),
+    Family("DeBERTa", *_qkv("attention",
+           "self.query_proj self.key_proj self.value_proj output.dense"),
+           "attention.output.LayerNorm", "output.LayerNorm", BERT_FFN, "attention.self",
+           placement="post"),
+    Family("MPNet", *_qkv("attention.attn", "q k v o"), "attention.LayerNorm", "output.LayerNorm",
+           BERT_FFN, "attention.attn", placement="post"),
+    Family("DistilBERT", *_qkv("attention", "q_lin k_lin v_lin out_lin"), "sa_layer_norm",
+           "output_layer_norm", "ffn", "attention", placement="post"),
+    Family("ALBERT", *_qkv("attention", "query key value dense"), "attention.LayerNorm",
+           "full_layer_layer_norm", ("ffn", "activation", "ffn_output"), "attention",
+           placement="post"),
+    Family("ModernBERT", *_fused("attn.Wqkv", "attn.Wo"), "attn_norm", "mlp_norm", "mlp", "attn"),
+    Family("T5", *_qkv("layer.0.SelfAttention", "q k v o"), "layer.0.layer_norm",
+           "layer.1.layer_norm", "layer.1.DenseReluDense", "layer.0.SelfAttention", cls=False),
+    Family("GPT-2", *_fused("attn.c_attn", "attn.c_proj"), "ln_1", "ln_2", "mlp", "attn",
+           causal=True),
+    Family("GPT-NeoX", *_fused("attention.query_key_value", "attention.dense"), "input_layernorm",
+           "post_attention_layernorm", "mlp", "attention", causal=True, fused="heads",
+           placement=_flag("use_parallel_residual", "parallel", "pre")),
+    Family("OPT", *OUT, "self_attn_layer_norm", "final_layer_norm", ("fc1", "activation_fn", "fc2"),
+           "self_attn", placement=_flag("do_layer_norm_before", "pre", "post"), cls=False),
+    Family("Llama", *LLAMA, "input_layernorm", "post_attention_layernorm", "mlp", "self_attn",
+           causal=True),
+    Family("Phi-3", *_fused("self_attn.qkv_proj", "self_attn.o_proj"), "input_layernorm",
+           "post_attention_layernorm", "mlp", "self_attn", causal=True),
+    Family("Cohere", *LLAMA, "input_layernorm", "input_layernorm", "mlp", "self_attn",
+           causal=True, placement="parallel"),
+    Family("Gemma", *LLAMA, "input_layernorm", "pre_feedforward_layernorm", "mlp", "self_attn",
+           causal=True, output_norm_attention="post_attention_layernorm",
+           output_norm_ffn="post_feedforward_layernorm"),
+    Family("OLMo 2", *LLAMA, None, None, "mlp", "self_attn", causal=True,
+           output_norm_attention="post_attention_layernorm",
+           output_norm_ffn="post_feedforward_layernorm"),
+    Family("Falcon", *FALCON, "input_layernorm", "post_attention_layernorm", "mlp",
+           "self_attention", causal=True, fused="heads"),
+    Family("Falcon", *FALCON, "input_layernorm", "input_layernorm", "mlp", "self_attention",
+           causal=True, fused="heads", placement="parallel"),
+    Family("Falcon", *FALCON, "ln_attn", "ln_mlp", "mlp", "self_attention", causal=True,
+           fused="heads", placement="parallel"),
+    Family("nn.TransformerEncoder", *_fused("self_attn", "self_attn.out_proj"), "norm1", "norm2",
+           ("linear1", "activation", "linear2"), "self_attn", modality="features",
+           placement=_flag("norm_first", "pre", "post")),
 )  # fmt: skip
 
-
-def from_module(module: nn.Module, name: str | None = None, **settings: Any) -> Model:
-    """The `Model` of a module in memory. settings: mean, std, tokenizer; see `open_model`.
-
-    Raises `InputError` for a module that no adapter knows.
-    """
-    if isinstance(module, ViT):
-        return _own_vit(module, name)
-    family, stack = _find(module)
-    config = getattr(module, "config", None)
-    if getattr(config, "is_encoder_decoder", False):
-        raise InputError(
-            f"{type(module).__name__} is an encoder-decoder: the theory has no cross attention; "
-            "give its encoder alone (module.get_encoder())"
-        )
-    first = stack[0].get_submodule(family.attention)
-    heads = _number(config, first, ("num_attention_heads", "n_head", "num_heads"))
-    images = family.modality == "vision"
-    tokenizer = settings.pop("tokenizer", None)
-    notes = []
-    if images and not {"mean", "std"} <= set(settings):
-        notes.append("the source states no pixel statistics: mean and std 0.5 are used")
-    names = {name: value for name, value in vars(family).items() if name != "label"}
-    causal = getattr(first, "is_causal", getattr(config, "is_decoder", family.causal))
-    return describe(
-        module,
-        blocks=stack,
-        **names | {"causal": bool(causal)},
-        heads=heads,
-        kv_heads=_number(config, first, ("num_key_value_heads",), heads),
-        scaling=lambda block: getattr(block.get_submodule(family.attention), "scaling", None),
-        rotate=rotary,
-        bias=attention_mask,
-        cls=_has_cls(module) if images else not family.causal,
-        run=module if config is None else _run(module, images, family.causal),
-        prepare=Images.of(module, **settings) if images else Texts.of(module, tokenizer),
-        name=name,
-        notes=notes,
-    )
+# Further parts by the argument of `describe`: within the attention module, and within the block.
+_WITHIN_ATTENTION: dict[str, tuple[str, ...]] = {
+    "q_norm": ("q_norm", "q_layernorm"),
+    "k_norm": ("k_norm", "k_layernorm"),
+    "softcap": ("attn_logit_softcapping",),
+    "sinks": ("sinks",),
+}
+_WITHIN_BLOCK: dict[str, tuple[str, ...]] = {
+    "scale_attention": ("layer_scale1.lambda1", "ls1.gamma", "lambda_1", "residual_multiplier"),
+    "scale_ffn": ("layer_scale2.lambda1", "ls2.gamma", "lambda_2", "residual_multiplier"),
+}
 
 
-def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
-    found = []
-    for listed in module.modules():
-        if isinstance(listed, nn.ModuleList | nn.Sequential) and len(listed):
-            for family in FAMILIES:
-                if all(family.fits(block) for block in listed):
-                    found.append((family, list(listed)))
-    if not found:
-        known = ", ".join(dict.fromkeys(family.label for family in FAMILIES))
-        raise InputError(
-            f"no stack of Transformer blocks that the adapters know ({known}) was found in "
-            f"{type(module).__name__}: a Transformer of another make can be described by the names "
-            "of its parts, oversmoothing.experiments.models.describe(); a network without softmax "
-            "attention cannot be read"
-        )
-    if len(found) > 1:
-        raise InputError(
-            f"{type(module).__name__} holds {len(found)} stacks of Transformer blocks: give the "
-            "one of interest alone"
-        )
-    return found[0]
+def further_parts(family: Family, block: nn.Module) -> dict[str, str]:
+    """Names of the parts that the block has beside its family's, as `describe` takes them."""
+    named = dict(_WITHIN_BLOCK)
+    for name, parts in _WITHIN_ATTENTION.items():
+        named[name] = tuple(f"{family.attention}.{part}" for part in parts)
+    return {name: part for name, parts in named.items() for part in parts if has(block, part)}
 
 
-def _number(config: Any, attention: nn.Module, names: tuple[str, ...], default: int = 0) -> int:
-    for name, place in product(names, (attention, config)):
-        value = getattr(place, name, None)
-        if isinstance(value, int):
-            return value
-    if default:
-        return default
-    raise InputError(
-        f"the number of heads of {type(attention).__name__} is not stated in the module or its "
-        "config: describe the model with heads="
-    )
-
-
-def _has_cls(module: nn.Module) -> bool:
-    return any(name.endswith("cls_token") for name, _ in module.named_parameters())
-
-
-def _run(module: nn.Module, images: bool, decoder: bool) -> Callable[[Any], Any]:
-    # A cache of keys and values serves generation alone.
-    extra = {"use_cache": False} if decoder else {}
-
-    def run(batch: Any) -> Any:
-        if not isinstance(batch, Mapping):
-            batch = {"pixel_values" if images else "input_ids": batch}
-        return module(**batch, **extra)
-
-    return run
-
-
-def rotary(q: Tensor, k: Tensor, call: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-    """q, k [b, heads, n, r] turned by the (cos, sin) [b, n, r'] that the attention was called with.
-
-    Feature i < r'/2 turns with feature i + r'/2; features from r' on stay.
-    """
-    positions = call.get("position_embeddings")
-    if positions is None:
-        return q, k
-    cos, sin = (each.to(q).unsqueeze(1) for each in positions)
-    return _turn(q, cos, sin), _turn(k, cos, sin)
-
-
-def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    width = cos.shape[-1]
-    part, rest = x[..., :width], x[..., width:]
-    first, second = part.chunk(2, -1)
-    turned = part * cos + torch.cat([-second, first], -1) * sin
-    return torch.cat([turned, rest], -1) if rest.shape[-1] else turned
-
-
-def attention_mask(call: Mapping[str, Any]) -> Tensor | None:
-    """What the attention was called with as its mask [b, 1 or heads, n, n]: numbers to be added,
-    or True where attention is allowed."""
-    mask = call.get("attention_mask")
-    if not isinstance(mask, Tensor) or mask.ndim != 4:
-        return None
-    if mask.dtype == torch.bool:
-        return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -torch.inf)
-    return mask
-
-
-def _own_vit(module: ViT, name: str | None) -> Model:
-    """The project's own ViT: heads share one H and are averaged, so that each head of the sum has
-    W_V = H^T / heads, W_O = 1 and r = d. H is float64, as its spectrum is taken."""
-    check_finite(module)
-    d, heads = module.config.width, module.config.heads
-    layers = []
-    for number, (layer, H) in enumerate(
-        zip(module.stack(), module.value_projections(), strict=True)
-    ):
-        device = layer.query_key.weight.device
-        both = layer.query_key.weight.detach().T.reshape(d, 2, heads, d // heads)
-        W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
-        W_V = (H.mT / heads).expand(heads, d, d).to(device)
-        W_O = torch.eye(d, dtype=H.dtype, device=device).expand(heads, d, d)
-        layers.append(
-            Layer(
-                heads=Heads(W_Q, W_K, W_V, W_O),
-                norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
-                norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
-                placement="pre",
-                ffn=layer.ffn,
-                block=layer,
-                attention=layer,
-                scaling=(d // heads) ** -0.5,
-            )
-        )
-    return Model(
-        name=name or "ViT",
-        module=module,
-        layers=tuple(layers),
-        width=d,
-        modality="vision",
-        cls=True,
-        causal=False,
-        run=module,
-        prepare=GreyImages(IMAGE_SIZE),
-    )
+def scaling_of(attention: nn.Module) -> float | None:
+    """What q k^T is multiplied by, where the attention module says it (None: r^-1/2)."""
+    terms = getattr(attention, "pos_att_type", None)
+    if terms is not None:  # position terms of DeBERTa share the scale
+        r: Any = attention.attention_head_size
+        return float((r * (1 + ("c2p" in terms) + ("p2c" in terms))) ** -0.5)
+    return getattr(attention, "scaling", None)

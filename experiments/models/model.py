@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from oversmoothing.theory.support.errors import InputError
 
 Placement = Literal["pre", "post", "parallel"]
+Modality = Literal["vision", "text", "features"]
 
 # (q, k, the keyword arguments of the attention module's call) -> (q, k) with positions put in.
 Rotate = Callable[[Tensor, Tensor, Mapping[str, Any]], tuple[Tensor, Tensor]]
@@ -191,17 +192,18 @@ class Layer:
 class Model:
     """A trained model in evaluation mode, described.
 
-    modality: 'vision' or 'text'. cls: whether token 0 is a CLS token. causal: whether a token
-    attends to itself and earlier ones only. run(batch) executes the forward pass on one batch of
-    inputs as `prepare` makes them; prepare turns raw inputs (PIL images, strings) into a batch: a
-    tensor or a dictionary of tensors, whose first dimension counts the inputs.
+    modality: 'vision', 'text', or 'features' (tensors of numbers, as of sounds). cls: whether token
+    0 is a CLS token. causal: whether a token attends to itself and earlier ones only. run(batch)
+    executes the forward pass on one batch of inputs as `prepare` makes them; prepare turns raw
+    inputs (PIL images, strings) into a batch: a tensor or a dictionary of tensors, whose first
+    dimension counts the inputs.
     """
 
     name: str
     module: nn.Module
     layers: tuple[Layer, ...]
     width: int
-    modality: Literal["vision", "text"]
+    modality: Modality
     cls: bool
     causal: bool
     run: Callable[[Any], Any]

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
-from oversmoothing.experiments.models.families import from_module
 from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_object
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.model_folder import (
@@ -45,6 +45,7 @@ def open_model(
     heads: int | None = None,
     mean: tuple[float, ...] | None = None,
     std: tuple[float, ...] | None = None,
+    part: str | None = None,
 ) -> Model:
     """The `Model` of a source.
 
@@ -57,13 +58,15 @@ def open_model(
     dtype: of the forward pass (default: as stored; half precision becomes float32 on a CPU that
     cannot run it, and run_notes say so). heads: for a timm-named checkpoint whose heads are not
     64 wide. mean, std: of the pixels, where the source does not state them or states them wrongly.
-    tokenizer: for text models without one.
+    tokenizer: for text models without one. part: of a model with several stacks of blocks the one
+    of interest, by its name in the module ('vision_model', 'encoder'): a tower is run alone, a
+    stage within the whole.
 
     Raises `InputError`, with what to do, for what cannot be found, read, trusted or understood.
     """
     if isinstance(source, Model):
         return source
-    given = {"mean": mean, "std": std, "tokenizer": tokenizer}
+    given = {"mean": mean, "std": std, "tokenizer": tokenizer, "part": part}
     settings = {name: value for name, value in given.items() if value is not None}
     if isinstance(source, nn.Module):
         module, notes = _placed(source, dtype, device)

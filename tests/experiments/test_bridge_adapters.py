@@ -117,14 +117,15 @@ def test_kin_of_the_known_families_are_read_by_their_parts(kind):
     assert model.layers[0].heads.width == (8 if kind == "Gemma" else 4)
 
 
-def test_norms_on_queries_and_keys_are_noticed():
+def test_norms_on_queries_and_keys_that_come_after_the_rotation_are_noticed():
     torch.manual_seed(0)
-    config = transformers.Qwen3Config(
+    config = transformers.HunYuanDenseV1Config(
         vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         num_key_value_heads=2, intermediate_size=24, head_dim=8, initializer_range=0.5,
+        pad_token_id=0,
     )  # fmt: skip
     with pytest.raises(InputError, match="norms on queries and keys"):
-        extract(open_model(transformers.Qwen3Model(config)), tokens())
+        extract(open_model(transformers.HunYuanDenseV1Model(config)), tokens())
 
 
 def test_half_precision_is_kept_as_stored(tmp_path):

@@ -1,0 +1,244 @@
+"""The `Model` of a module in memory, its stack of blocks found by the families' names of parts."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import torch
+from torch import nn
+
+from oversmoothing.experiments.digits.images import IMAGE_SIZE
+from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.experiments.models.describe import describe, tensors
+from oversmoothing.experiments.models.evaluation import evaluating
+from oversmoothing.experiments.models.families import (
+    CROSS,
+    FAMILIES,
+    Family,
+    further_parts,
+    has,
+    scaling_of,
+)
+from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts
+from oversmoothing.experiments.models.model import Heads, Layer, Modality, Model
+from oversmoothing.experiments.models.positions import logit_bias, rotary
+from oversmoothing.experiments.models.weights import check_finite, recognise_norm
+from oversmoothing.theory.support.errors import InputError
+
+_CLS = ("cls_token", "class_embedding")
+_HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
+_KV_HEADS = ("num_key_value_heads", "num_kv_heads")
+# What a model of the Hugging Face library calls its inputs.
+_MODALITIES: dict[str, Modality] = {"pixel_values": "vision", "input_ids": "text"}
+# What a part makes of the readings, by its argument of describe().
+_NOTES = {
+    "sinks": "learned sinks take a part of the attention: its rows sum to less than 1, and "
+    "no spectra are taken",
+    "output_norm_attention": "norms stand behind the attention sublayers: their H is read without",
+}
+# Fields of a family that describe() does not take.
+_OF_FAMILIES = ("label", "cls", "causal", "modality", "marks")
+
+
+def from_module(
+    module: nn.Module, name: str | None = None, *, part: str | None = None, **settings: Any
+) -> Model:
+    """The `Model` of a module in memory. settings: mean, std, tokenizer; part: see `open_model`.
+
+    Raises `InputError` for a module that no adapter knows.
+    """
+    if isinstance(module, ViT):
+        return _own_vit(module, name)
+    within = module
+    if part is not None:
+        try:
+            within = module.get_submodule(part)
+        except AttributeError as error:
+            held = ", ".join(child for child, _ in module.named_children())
+            raise InputError(
+                f"{type(module).__name__} has no part '{part}'; its parts are: {held}"
+            ) from error
+        # A part that is a model of its own is run alone, another one within the whole.
+        module = within if hasattr(within, "main_input_name") else module
+    family, stack = _find(within)
+    config = getattr(module, "config", None)
+    first = stack[0].get_submodule(family.attention)
+    holder = stack[0].get_submodule(family.q.rpartition(".")[0])
+    places = (first, holder, getattr(holder, "config", None), config)
+    heads = _number(places, _HEADS)
+    reads = getattr(module, "main_input_name", None)
+    modality: Modality = family.modality if reads is None else _MODALITIES.get(reads, "features")
+    run = _run(module, reads)
+    causal = getattr(first, "is_causal", getattr(config, "is_decoder", family.causal))
+    if family.causal is None:
+        causal = modality == "text" and _sees_no_later(module, run)
+    tokenizer = settings.pop("tokenizer", None)
+    notes = []
+    if modality == "vision" and not {"mean", "std"} <= set(settings):
+        notes.append("the source states no pixel statistics: mean and std 0.5 are used")
+    further = further_parts(family, stack[0])
+    notes += [
+        said for part, said in _NOTES.items() if part in further or getattr(family, part, None)
+    ]
+    prepares: dict[Modality, Callable[[], Callable[[list[Any]], Any]]] = {
+        "vision": lambda: Images.of(module, **settings),
+        "text": lambda: Texts.of(module, tokenizer),
+        "features": lambda: tensors,
+    }
+    cls = {"vision": _has_cls(module), "text": family.cls and not causal, "features": False}
+    names: dict[str, Any] = {
+        name: value for name, value in vars(family).items() if name not in _OF_FAMILIES
+    }
+    return describe(
+        module,
+        blocks=stack,
+        **names | further,
+        heads=heads,
+        kv_heads=_number(places, _KV_HEADS, heads),
+        scaling=lambda block: scaling_of(block.get_submodule(family.attention)),
+        rotate=rotary,
+        bias=logit_bias,
+        causal=bool(causal),
+        cls=cls[modality],
+        modality=modality,
+        run=run,
+        prepare=prepares[modality](),
+        name=name,
+        notes=notes,
+    )
+
+
+def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
+    """The one stack of blocks within, and its family."""
+    found = []
+    crossed = False
+    for name, listed in module.named_modules():
+        if isinstance(listed, nn.ModuleList | nn.Sequential) and len(listed):
+            blocks = list(listed)
+            crossed |= any(
+                has(block, part) or has(block, f"layer.1.{part}")
+                for part in CROSS
+                for block in blocks
+            )
+            fitting = [family for family in FAMILIES if all(map(family.fits, blocks))]
+            if fitting:
+                found.append((name, max(fitting, key=lambda family: len(family.parts)), blocks))
+    groups = [each for each in found if each[0].endswith("albert_layers")]
+    if groups:
+        return groups[0][1], _repeated(module, [blocks for _, _, blocks in groups])
+    if crossed:
+        raise InputError(
+            f"{type(module).__name__} is an encoder-decoder: the theory has no cross attention; "
+            "give its encoder alone (module.get_encoder(), or part='encoder')"
+        )
+    if not found:
+        known = ", ".join(dict.fromkeys(family.label for family in FAMILIES))
+        raise InputError(
+            f"no stack of Transformer blocks that the adapters know ({known}) was found in "
+            f"{type(module).__name__}: a Transformer of another make can be described by the names "
+            "of its parts, oversmoothing.experiments.models.describe(); a network without softmax "
+            "attention cannot be read"
+        )
+    if len(found) > 1:
+        places = [name for name, _, _ in found]
+        raise InputError(
+            f"{type(module).__name__} holds {len(found)} stacks of Transformer blocks: give the "
+            f"one of interest alone, part={' or part='.join(map(repr, _parts(places)))}"
+        )
+    return found[0][1:]
+
+
+def _parts(places: list[str]) -> list[str]:
+    """The shortest beginnings of these paths that tell them apart."""
+    split = [place.split(".") for place in places]
+    depth = 1
+    while len({tuple(path[:depth]) for path in split}) < len(split):
+        depth += 1
+    return [".".join(path[:depth]) for path in split]
+
+
+def _repeated(module: nn.Module, groups: list[list[nn.Module]]) -> list[nn.Module]:
+    """ALBERT's layers: each group of blocks is run several times in turn."""
+    config: Any = module.config
+    depth = config.num_hidden_layers
+    return [block for k in range(depth) for block in groups[k * len(groups) // depth]]
+
+
+def _number(places: tuple[Any, ...], names: tuple[str, ...], default: int = 0) -> int:
+    for name, place in product(names, places):
+        value = getattr(place, name, None)
+        if isinstance(value, int):
+            return value
+    if default:
+        return default
+    raise InputError(
+        f"the number of heads of {type(places[0]).__name__} is not stated in the module or its "
+        "config: describe the model with heads="
+    )
+
+
+def _has_cls(module: nn.Module) -> bool:
+    return any(name.endswith(_CLS) for name, _ in module.named_parameters())
+
+
+def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:
+    # A cache of keys and values serves generation alone.
+    taken = inspect.signature(module.forward).parameters
+    extra = {"use_cache": False} if "use_cache" in taken else {}
+
+    def run(batch: Any) -> Any:
+        if isinstance(batch, Mapping):
+            return module(**batch, **extra)
+        return module(batch) if reads is None else module(**{reads: batch}, **extra)
+
+    return run
+
+
+@torch.no_grad()
+def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
+    """Whether another second token leaves the output at the first one as it is."""
+    device = next(module.parameters()).device
+    texts = torch.tensor([[1, 0], [1, 1]], device=device)
+    with evaluating(module):
+        first, other = run(texts)[0][:, 0]
+    return bool(torch.equal(first, other))
+
+
+def _own_vit(module: ViT, name: str | None) -> Model:
+    """The project's own ViT: heads share one H and are averaged, so that each head of the sum has
+    W_V = H^T / heads, W_O = 1 and r = d. H is float64, as its spectrum is taken."""
+    check_finite(module)
+    d, heads = module.config.width, module.config.heads
+    layers = []
+    for number, (layer, H) in enumerate(
+        zip(module.stack(), module.value_projections(), strict=True)
+    ):
+        device = layer.query_key.weight.device
+        both = layer.query_key.weight.detach().T.reshape(d, 2, heads, d // heads)
+        W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
+        W_V = (H.mT / heads).expand(heads, d, d).to(device)
+        W_O = torch.eye(d, dtype=H.dtype, device=device).expand(heads, d, d)
+        layers.append(
+            Layer(
+                heads=Heads(W_Q, W_K, W_V, W_O),
+                norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
+                norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
+                placement="pre",
+                ffn=layer.ffn,
+                block=layer,
+                attention=layer,
+                scaling=(d // heads) ** -0.5,
+            )
+        )
+    return Model(
+        name=name or "ViT",
+        module=module,
+        layers=tuple(layers),
+        width=d,
+        modality="vision",
+        cls=True,
+        causal=False,
+        run=module,
+        prepare=GreyImages(IMAGE_SIZE),
+    )

@@ -1,0 +1,164 @@
+"""Today's architectures, each against its own attentions and hidden states.
+
+The reference is a few lines: the library's eager attention with output_attentions and
+output_hidden_states, and the blocks' inputs and outputs as they pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor, nn
+from transformers.models.swin import modeling_swin as swin
+
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.models.model import Extraction
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.theory.support.errors import InputError
+from tests.support.families_of_today import TODAY, inputs, today
+
+TEXT = [name for name, each in TODAY.items() if each.reads == "text"]
+CASES = [(name, side) for name in TODAY for side in ("right", "left")[: 1 + (name in TEXT)]]
+
+
+def reference(module: nn.Module, batch: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """(attention of every layer, the stream in front of every layer and behind the last).
+
+    The library's last hidden state may have gone through a final norm: the last block's is taken.
+    """
+    behind: list[Tensor] = []
+    last = open_model(module).layers[-1].block
+    hook = last.register_forward_hook(
+        lambda _, __, out: behind.append(out if isinstance(out, Tensor) else out[0])
+    )
+    with torch.no_grad():
+        found = module(**batch, output_attentions=True, output_hidden_states=True)
+    hook.remove()
+    return list(found.attentions), [*found.hidden_states[: len(found.attentions)], behind[-1]]
+
+
+def compare(found: Extraction, attentions: list[Tensor], streams: list[Tensor]) -> None:
+    """Attention to 1e-5, HFC/LFC and cosine to 1e-6, over the kept tokens."""
+    own = [found.traces[0].before, *(trace.after_ffn for trace in found.traces)]
+    assert len(own) == len(streams) and len(attentions) == len(found.traces)
+    sharp = 0.0
+    for k, keep in enumerate(found.keep):
+        for trace, given in zip(found.traces, attentions, strict=True):
+            assert trace.attention is not None
+            A, B = (each[k][:, keep][:, :, keep] for each in (trace.attention, given))
+            torch.testing.assert_close(A, B, atol=1e-5, rtol=0)
+            sharp = max(sharp, float((B - B.mean(-1, keepdim=True)).abs().max()))
+        for X, Y in zip(own, streams, strict=True):
+            ours, theirs = (metrics(each[k][keep].double()) for each in (X, Y))
+            for name in ("hfc_lfc", "cos_mean"):
+                assert float(ours[name]) == pytest.approx(float(theirs[name]), rel=1e-6, abs=1e-6)
+    assert sharp > 0.2  # far from uniform
+
+
+@pytest.mark.parametrize(("name", "side"), [case for case in CASES if case[0] != "Swin"])
+def test_attention_and_streams_are_the_models_own(name: str, side: str) -> None:
+    """Eager and fused, padded on either side."""
+    batch = inputs(name, side)
+    for implementation in ("eager", "sdpa")[: 1 + TODAY[name].fused]:
+        found = extract(open_model(today(name, implementation)), batch)
+        compare(found, *reference(today(name), batch))
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_a_stage_of_swin_is_attention_within_shifted_windows(stage: int) -> None:
+    """The library gives [windows, heads, side^2, side^2]: its own partition says which tokens."""
+    module, batch = today("Swin"), inputs("Swin")
+    with pytest.raises(InputError, match=r"part='encoder.layers.0' or part='encoder.layers.1'"):
+        open_model(module)
+    model = open_model(module, part=f"encoder.layers.{stage}")
+    weights, streams, hooks = [], [], []
+    for block in (layer.block for layer in model.layers):
+        hooks.append(
+            block.attention.register_forward_hook(lambda _, __, out: weights.append(out[1]))
+        )
+        hooks.append(
+            block.register_forward_hook(lambda _, args, out: streams.extend([args[0], out[0]]))
+        )
+    with torch.no_grad():
+        module(**batch, output_attentions=True)
+    for hook in hooks:
+        hook.remove()
+    side = 8 // 2**stage
+    maps = []
+    for given, block in zip(weights, (layer.block for layer in model.layers), strict=True):
+        w = block.window_size
+        tokens = block.cyclic_shift(torch.arange(side * side).view(1, side, side, 1))
+        tokens = swin.window_partition(tokens, w).view(-1, w * w)
+        A = torch.zeros(2, given.shape[1], side * side, side * side)
+        for k, part in enumerate(given.view(2, -1, *given.shape[1:]).transpose(0, 1)):
+            A[:, :, tokens[k][:, None], tokens[k]] = part
+        maps.append(A)
+    compare(extract(model, batch), maps, [streams[0], *streams[1::2]])
+    assert [layer.block.shift_size for layer in model.layers] == [0, 2 * (1 - stage)]
+
+
+def test_a_grid_that_swin_pads_is_refused() -> None:
+    module = today("Swin")
+    module.config.image_size = 20
+    with pytest.raises(InputError, match="whole windows"):
+        extract(
+            open_model(module, part="encoder.layers.0"), {"pixel_values": torch.randn(1, 3, 20, 20)}
+        )
+
+
+def test_alibi_is_read_from_the_fused_kernel_alone() -> None:
+    """The library's eager Falcon adds its slopes twice, in the mask and again: refused."""
+    settings = TODAY["Falcon"].settings | {"alibi": True, "multi_query": False}
+    torch.manual_seed(0)
+    for implementation in ("sdpa", "eager"):
+        config = transformers.FalconConfig(**settings)
+        config._attn_implementation = implementation
+        model = open_model(transformers.FalconModel(config))
+        if implementation == "sdpa":
+            assert max(extract(model, inputs("Falcon")).av_error) < 1e-5
+        else:
+            with pytest.raises(InputError, match="attends in a way"):
+                extract(model, inputs("Falcon"))
+
+
+def test_what_holds_several_stacks_names_them() -> None:
+    config = transformers.CLIPConfig(**TODAY["CLIP, texts"].settings)
+    module = transformers.CLIPModel(config)
+    with pytest.raises(InputError, match="part='text_model' or part='vision_model'"):
+        open_model(module)
+    text, images = (open_model(module, part=f"{name}_model") for name in ("text", "vision"))
+    assert (text.modality, text.causal, text.cls) == ("text", True, False)
+    assert (images.modality, images.causal, images.cls) == ("vision", False, True)
+    with pytest.raises(InputError, match="its parts are: text_model, vision_model"):
+        open_model(module, part="sound_model")
+    module = transformers.T5Model(transformers.T5Config(**TODAY["T5"].settings))
+    with pytest.raises(InputError, match="part='encoder'"):
+        open_model(module)
+    assert not open_model(module, part="encoder").cls
+
+
+def test_albert_is_one_block_many_times() -> None:
+    model = open_model(today("ALBERT of two groups"))
+    blocks = [layer.block for layer in model.layers]
+    assert len(blocks) == 4 and blocks[0] is blocks[1] and blocks[2] is blocks[3] is not blocks[0]
+
+
+def test_a_report_of_a_model_with_every_further_part() -> None:
+    """The account's parts sum to the change where norms stand behind a sublayer, in parallel, and
+    with scaled outputs."""
+    for name in ("Gemma 3", "OLMo 2", "Cohere", "Granite", "BEiT", "ALBERT"):
+        report = inspect(open_model(today(name)), inputs(name), spectra=0)
+        assert report.account_error < 1e-4, name
+
+
+def test_attention_with_sinks_has_no_spectra() -> None:
+    model = open_model(today("GPT-OSS"))
+    report = inspect(model, inputs("GPT-OSS"))
+    assert report.spectra == 0 and "sinks" in " ".join(report.notes)
+    with pytest.raises(InputError, match="sinks"):
+        inspect(model, inputs("GPT-OSS"), spectra=1)
