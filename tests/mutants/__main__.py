@@ -55,12 +55,17 @@ _TESTS = {
     "tests/theory": """block_structure boundaries boundaries_of_modes certificates
     certificates_by_hand certificates_soundness certificates_stages checker_boundaries
     checker_by_hand closed_form_by_hand dominance_complex dominance_real edge_cases
-    enclosure_bounds golden intervals_of_radii limits limits_of_terms outcome rates rates_by_hand
-    start_by_hand verdict_branches""",
-    "tests/forgeries": """forgeries""",
+    enclosure_bounds float_comparison golden intervals_of_radii leading_by_hand limits
+    limits_of_terms outcome rates rates_by_hand start_by_hand verdict_branches""",
+    "tests/forgeries": """forgeries garbled""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }
 TESTS = [f"{folder}/test_{name}.py" for folder, names in _TESTS.items() for name in names.split()]
+# Seconds each, and what they reach is reached by quick ones beside them: every survivor would pay.
+LEFT_OUT = [
+    "tests/theory/test_certificates_stages.py::test_larger_near_ties_are_decided_in_balls_and_confirmed",
+    "tests/simulations/test_evolve_methods.py::test_a_head_with_a_nilpotent_core_grows_linearly",
+]
 WORK = Path(".mutants")
 NEUTRAL = ("equivalent", "performance only", "which random")
 REASONS = Path(__file__).with_name("survivors.json")
@@ -133,10 +138,10 @@ class Bench:
         """From the last run where neither tests nor theory changed since."""
         sources = [path.read_text() for path in sorted(Path("theory").rglob("*.py"))]
         tests = [Path(file).read_text() for file in self._tests]
-        path = WORK / f"baseline.{examples}.{_hash(*sources, *tests)}.json"
+        path = WORK / f"baseline.{examples}.{_hash(*sources, *tests, *LEFT_OUT)}.json"
         if not path.exists():
             print(f"running the tests on the unchanged code, {examples} examples", flush=True)
-            found = baseline(self._tests, examples)
+            found = baseline(self._tests, examples, LEFT_OUT)
             for old in WORK.glob(f"baseline.{examples}.*"):
                 old.unlink()
             write_atomically(path, json.dumps(asdict(found)))

@@ -175,7 +175,7 @@ def expansion(attention, value, coefficients, n=None) -> Expansion:
     V, U = np.eye(len(a), dtype=complex), np.eye(len(h), dtype=complex)
     c = np.array(coefficients, dtype=complex)
     doubtful = (np.abs(c) <= 64e-15 * np.abs(c).max()) & (c != 0)
-    return Expansion(a, h, V, U, c, 1e-15, doubtful)
+    return Expansion(a, h, V, U, c, 1e-15, doubtful, balanced=False, classes=1)
 
 
 def ends(found):
@@ -380,3 +380,11 @@ def test_T2e_T4d_a_limit_in_floats_weighs_the_modes_as_X_0_does():
         found = verdict(A=[[0.75, 0.25], [0.25, 0.75]], H=[[0.0]], X0=[[first], [second]])
         assert found.verdict == "TIE" and found.tends_to == "constant" and found.limit_rank == 1
         assert found.limit == pytest.approx(abs(first - second) / abs(first + second))
+
+
+def test_T14_vectors_off_a_1_have_length_1_once_they_are_free_of_the_class_means():
+    A = np.array([[0.5, 0.5, 0, 0], [0.25, 0.75, 0, 0], [0, 0, 1, 0], [0.1, 0.2, 0.3, 0.4]])
+    found = expand(A, np.diag([0.5, -0.25]), np.array([[1.0, 2], [3, 5], [-2, 1], [4, 4]]))
+    assert found is not None and found.classes == 2
+    assert np.linalg.norm(found.V[:, :2], axis=0) == pytest.approx([1, 1], rel=1e-14)
+    assert np.abs([[1 / 3, 2 / 3, 0, 0], [0, 0, 1, 0]] @ found.V[:, :2]).max() < 1e-15

@@ -34,6 +34,15 @@ def test_T4a_the_larger_modulus_decides_and_then_the_power_of_L():
     assert limits(both, (2, 1)).tends_to == "infinity"
 
 
+def test_T4c_the_rank_is_that_of_the_terms_that_lead():
+    wide, narrow = [[1, 0], [-1, 0]], [[1, 2], [-1, -2]]
+    for top, bottom, rank in (((1, 1), (0, 2), 2), ((0, 0), (1, 0), 1)):
+        terms = [
+            term(wide, top, level=1), term(narrow, bottom, level=0), term(narrow, bottom, level=-1)
+        ]  # fmt: skip
+        assert limits(terms, (2, 2)).limit_rank == rank
+
+
 def test_T1f_T4a_one_part_alone():
     assert limits([term(UP, NO_MEAN)], (2, 1)) == Limits("infinity", math.inf, 1)
     assert limits([term(NO_HFC, [1])], (2, 1)) == Limits("zero", 0.0, 1)

@@ -101,19 +101,34 @@ def test_T6b_a_jordan_block_is_a_multiple_factor_as_far_as_X_0_reaches_into_it()
         found = resolvent(matrix(AA), matrix(H), matrix([row, row]))
         assert found is not None
         assert [exponent for _, exponent in found.factors] == [size]
+        assert [(f.multiplicity, f.jordan) for f, _ in found.factors] == [(size, (size,))]
         whole = found.part(identity(2))
         growth = growth_of(whole, Multipliers(matrix(AA), matrix(H), found.scale))
         assert growth.power == size - 1
 
 
-def test_T4e_an_unlucky_prime_does_not_change_the_resolvent(monkeypatch):
-    """Modulo 3 the states of this X_0 are all 0; the next prime gives the rank."""
-    case = matrix(AA), matrix([["-1/2"]]), column(3, 6)
+@pytest.mark.parametrize("start", [(3, 6), (1, 4)])
+def test_T4e_an_unlucky_prime_does_not_change_the_resolvent(monkeypatch, start):
+    """Modulo 3 the states of (3, 6) are all 0, and (1, 4) is at consensus; the next prime tells."""
+    case = matrix(AA), matrix([["-1/2"]]), column(*start)
     right = resolvent(*case)
     monkeypatch.setattr(resolvents, "_PRIMES", (3, 2**61 - 1))
     again = resolvent(*case)
     assert right is not None and again is not None
     assert right.table == again.table and right.degree == again.degree == 2
+    assert [f.polynomial for f, _ in right.factors] == [f.polynomial for f, _ in again.factors]
+
+
+def test_T4e_the_work_of_a_resolvent_grows_with_its_order_and_the_bits_of_a_layer(monkeypatch):
+    """8 Z - (3, 1; 1, 3) Z: by a factor of 14 at most, 4 bits, and there are two modes."""
+    case = matrix(AA), matrix([["-1/2"]]), column(1, 2)
+    monkeypatch.setattr(resolvents, "LARGEST_WORK", 2**4 * 4)
+    assert resolvent(*case) is not None
+    monkeypatch.setattr(resolvents, "LARGEST_WORK", 2**4 * 4 - 1)
+    assert resolvent(*case) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(resolvents, "LARGEST_ORDER", 1)
+    assert resolvent(*case) is None and start_content(*case) is None
 
 
 def test_T4e_an_X_0_with_every_mode_is_told_from_one_without():
@@ -138,6 +153,8 @@ def test_T4e_the_radii_of_a_start_are_those_of_the_modes_it_contains():
     assert (flat.consensus, flat.quotient, flat.comparison) == (0.5, None, 1) and flat.at_consensus
     free = content(AA, [["1/2"]], [[1], [-1]])
     assert (free.consensus, free.quotient, free.comparison) == (None, 1.25, -1)
+    # a = 1/2 and a = 1/5 under h = 1/2: 5/4 and 11/10.
+    assert content(A3, [["1/2"]], [[1], [2], [4]]).quotient == 1.25
     kept = content(AA, [[-2]], [[1], [2]])
     assert (kept.consensus, kept.quotient, kept.comparison) == (1.0, 0.0, 1)
 
@@ -376,6 +393,7 @@ def test_T4_eigenvalues_that_agree_to_hundreds_of_digits_are_not_compared():
     found = verdict(A=A, H=[["-3/2"]], X0=[[1], [2], [3], [4], [6]], depth=[1])
     assert (found.verdict, found.verdict_x0) == ("UNDECIDED", "UNDECIDED")
     assert "agree to more digits" in found.reason and found.hfc_lfc[1].squared is not None
+    assert found.has_x0 and not verdict(A=A, H=[["-3/2"]]).has_x0
 
 
 def test_T14_in_floats_classes_that_seem_to_agree_are_left_open():

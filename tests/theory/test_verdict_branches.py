@@ -15,7 +15,10 @@ from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.rational import exact_stationary
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict import resolvent as resolvents, start_limits
 from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.nearest import NEAR
 from oversmoothing.theory.verdict.start_limits import numerical_limits_of_start
 from oversmoothing.theory.verdict.verdict import check_depths
 
@@ -464,3 +467,58 @@ def test_a_validated_case_gets_no_certificate_by_default():
     case = make_case(FLOAT, [[0.5]])
     assert answer(case, []).status == "numerical"
     assert answer(case, [], True).status == "certified"
+
+
+# --- a start with more modes than are told apart ---
+
+
+@pytest.fixture
+def few_modes(monkeypatch):
+    """As if two modes were too many to compute with."""
+    monkeypatch.setattr(resolvents, "LARGEST_ORDER", 1)
+
+
+@pytest.mark.parametrize(
+    ("h", "expected", "tends_to"),
+    [("1/2", "SMOOTHING", "zero"), ("-1/2", "NON_SMOOTHING", None), ("-4/3", "TIE", None)],
+)
+def test_T4e_a_start_with_every_mode_goes_as_generic_ones_do(few_modes, h, expected, tends_to):
+    found = verdict(A=EXACT, H=[[h]], X0=[[1], [2]])
+    assert (found.verdict, found.verdict_x0, found.tends_to) == (expected, expected, tends_to)
+
+
+def test_T4e_of_a_start_with_too_many_modes_and_not_all_of_them_nothing_is_said(few_modes):
+    H = [["1/2", 0], [0, "1/2"]]
+    found = verdict(A=EXACT, H=H, X0=[[1, 2], [2, 5]])
+    assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "UNDECIDED")
+    assert found.tends_to is None and "too many modes" in found.reason
+    flat = verdict(A=EXACT, H=[["1/2"]], X0=[[2], [2]])
+    assert (flat.verdict_x0, flat.tends_to) == ("TRIVIAL", "zero")
+
+
+def test_T4c_the_generic_rank_is_that_of_the_matching_whatever_a_draw_proves(monkeypatch):
+    """rho_C = 0, the quotient keeps its one mode: rank 1 without a look at any X_0."""
+    monkeypatch.setattr(
+        start_limits, "_drawn_limits", lambda *_: Limits("infinity", math.inf, None)
+    )
+    for h in (-1, "-1/2"):
+        assert verdict(A=EXACT, H=[[h]]).limit_rank == 1
+
+
+def test_T2_near_a_tie_is_within_a_thousandth_of_the_larger_radius():
+    """h = -4/3 + t: 1/3 - t against 1/3 + t/2, apart by 3 t/2."""
+    for share, near in ((Fraction(999, 1000), True), (Fraction(1001, 1000), False)):
+        # 3 t/2 = share NEAR (1/3 + t/2)
+        t = share * Fraction(NEAR) / (3 * (Fraction(3, 2) - share * Fraction(NEAR) / 2))
+        found = verdict(A=EXACT, H=[[Fraction(-4, 3) + t]])
+        assert found.verdict == "NON_SMOOTHING" and (found.distance is not None) == near
+    # Between a thousandth of the smaller and of the larger radius.
+    t = Fraction(NEAR) * Fraction(2, 9) * (1 - Fraction(NEAR) / 12)
+    assert verdict(A=EXACT, H=[[Fraction(-4, 3) + t]]).distance is not None
+
+
+def test_T2_a_radius_of_1e_100_is_found_to_all_its_digits():
+    """h = -1 +- sqrt 2 / 10^100 as roots of an irreducible polynomial: 1 + h cancels."""
+    H = [[-1, 2], [Fraction(1, 10**200), -1]]
+    for found in (verdict(A=[[1]], H=H), verdict(A=EXACT, H=H)):
+        assert found.rho_consensus == pytest.approx(math.sqrt(2) * 1e-100, rel=1e-15)

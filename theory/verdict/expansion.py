@@ -37,8 +37,8 @@ class Expansion:
     coefficients: Complex
     error: float
     doubtful: NDArray[np.bool_]
-    balanced: bool = False
-    classes: int = 1
+    balanced: bool
+    classes: int
 
     @property
     def present(self) -> NDArray[np.bool_]:

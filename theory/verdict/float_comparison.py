@@ -41,9 +41,8 @@ def _for_every_attention(value: Spectrum) -> Outcome:
     low, high = h.real - error, h.real + error
     if (real & (low >= -1) & (high < 0)).all():
         return Outcome.NON_SMOOTHING
-    top = np.where(real & (low > 0), low, 0.0).max(initial=0.0)
-    positive = real & (low > 0)
-    if top > 0 and (positive | (np.abs(h) + error < top)).all():
+    top = np.where(real, low, 0.0).max(initial=0.0)
+    if ((real & (low > 0)) | (np.abs(h) + error < top)).all():
         return Outcome.SMOOTHING
     return Outcome.UNDECIDED
 

@@ -137,21 +137,7 @@ def _proportional(
     groups: list[list[tuple[Eigenvalue, Eigenvalue]]],
 ) -> bool:
     """Whether the coefficients are proportional, by the gap of algebraic integers."""
-    degree = _embeddings(roots)
-    size = max(abs(r).upper() for x in roots for r in x.factor.roots(64))
-    largest = max(flint.arb(1), size)
-
-    def height(polynomial: flint.fmpz_poly) -> flint.arb:
-        powers = enumerate(polynomial.coeffs())
-        return sum((abs(flint.arb(c)) * largest**k for k, c in powers), flint.arb(1))
-
-    with at_precision(64):
-        bound = flint.arb(2 * len(roots) ** 4)
-        for part, growth in zip((hfc, mean), growths, strict=True):
-            total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
-            bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
-        same = 2 * largest**2
-        needed = (degree - 1) * bits_of(bound.max(same)) + 64
+    needed = proportionality_bits((hfc, mean), growths, roots)
     if needed > GAP_BITS:
         return False
     bits = needed + working_bits(hfc, mean) * (4 * len(roots) + 4)
@@ -174,7 +160,31 @@ def _proportional(
         )
 
 
-def _embeddings(roots: Sequence[Eigenvalue]) -> int:
+def proportionality_bits(
+    parts: tuple[Part, Part], growths: tuple[Growth, Growth], roots: Sequence[Eigenvalue]
+) -> int:
+    """Bits of the bound below which the differences of `ratio_limit` can only be zero.
+
+    Times |q|^2 at all the roots that lead they are algebraic integers, and no conjugate of them is
+    larger than the bound.
+    """
+    size = max(abs(r).upper() for x in roots for r in x.factor.roots(64))
+    largest = max(flint.arb(1), size)
+
+    def height(polynomial: flint.fmpz_poly) -> flint.arb:
+        powers = enumerate(polynomial.coeffs())
+        return sum((abs(flint.arb(c)) * largest**k for k, c in powers), flint.arb(1))
+
+    with at_precision(64):
+        bound = flint.arb(2 * len(roots) ** 4)
+        for part, growth in zip(parts, growths, strict=True):
+            total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
+            bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
+        same = 2 * largest**2
+        return (embeddings(roots) - 1) * bits_of(bound.max(same)) + 64
+
+
+def embeddings(roots: Sequence[Eigenvalue]) -> int:
     """At most so many conjugates has a number of the field that the roots generate."""
     used: dict[Factor, set[int]] = {}
     for root in roots:

@@ -1,0 +1,237 @@
+"""T4c, T5a: what is proved of the leading terms of one X_0, bound by bound, worked by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import flint
+import pytest
+
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
+from oversmoothing.theory.verdict import asymptotic_rank, growth as growths_of, leading
+from oversmoothing.theory.verdict.asymptotic_rank import leading_rank
+from oversmoothing.theory.verdict.growth import Growth, Multipliers, growth_of
+from oversmoothing.theory.verdict.leading import (
+    embeddings,
+    proportionality_bits,
+    ratio_limit,
+    working_bits,
+)
+from oversmoothing.theory.verdict.resolvent import Part, resolvent
+
+FLAT = [["1/2", "1/2"], ["1/2", "1/2"]]
+# Spectrum 1, 1/2, 1/5.
+A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
+
+
+def matrix(rows):
+    return [[Fraction(x) for x in row] for row in rows]
+
+
+class Leading:
+    """The parts of one X_0 and their growth."""
+
+    def __init__(self, A, H, X0):
+        A, H, X0 = matrix(A), matrix(H), matrix(X0)
+        found = resolvent(A, H, X0)
+        assert found is not None
+        n = len(A)
+        self.shape = (n, len(H))
+        self.multipliers = Multipliers(A, H, found.scale)
+        self.whole = found.part([[Fraction(int(i == j)) for j in range(n)] for i in range(n)])
+        self.hfc = found.part([[Fraction(n * (i == j) - 1) for j in range(n)] for i in range(n)])
+        self.mean = found.part([[Fraction(1)] * n])
+
+    @property
+    def growth(self):
+        return growth_of(self.whole, self.multipliers)
+
+    @property
+    def growths(self):
+        return growth_of(self.hfc, self.multipliers), growth_of(self.mean, self.multipliers)
+
+    @property
+    def roots(self):
+        return list(dict.fromkeys(root for growth in self.growths for root in growth.roots))
+
+    def ratio(self):
+        return ratio_limit(self.hfc, self.mean, self.growths, self.shape[0], self.multipliers)
+
+    def rank(self):
+        return leading_rank(self.whole, self.growth, self.shape, self.multipliers)
+
+    def proportional(self):
+        groups = leading._frequencies(self.roots, working_bits(self.hfc, self.mean))
+        return leading._proportional(self.hfc, self.mean, self.growths, self.roots, groups)
+
+
+def eigenvalues(*coefficients):
+    factor = Factor(flint.fmpz_poly(list(coefficients)), 1, (1,))
+    return [Eigenvalue(factor, k) for k in range(factor.degree)]
+
+
+# --- the ratio ---
+
+
+def test_T5a_one_real_simple_a_keeps_the_ratio_whatever_the_gap_bound_would_take(monkeypatch):
+    """h turns the features, a = 1/5 leads alone: no bit is spent on a proof."""
+    monkeypatch.setattr(leading, "GAP_BITS", 0)
+    found = Leading(A3, [["-1/2", -1], ["1/16", "-1/2"]], [[1, 2], [3, 5], [-2, 1]])
+    assert len(found.roots) == 2
+    tends_to, limit = found.ratio()
+    assert tends_to == "constant" and limit == pytest.approx(8 * math.sqrt(2) / 5, rel=1e-14)
+
+
+def two_modes():
+    """A3 (-4, 11, 1) = 1/2 (...) and A3 (-1, -1, 7) = 1/5 (...): mu = 2 in the first feature, where
+    a = 1/2 is, and mu = -2 in the second, where a = 1/5 is."""
+    return Leading(A3, [[2, 0], [0, -15]], [[-4, -1], [11, -1], [1, 7]])
+
+
+def test_T5a_features_at_right_angles_keep_the_ratio_by_the_gap_bound(monkeypatch):
+    found = two_modes()
+    assert len(found.roots) == 2 and found.proportional()
+    assert found.ratio() == ("constant", pytest.approx(math.sqrt(478 / 89), rel=1e-14))
+    # Two eigenvalues of A lead: without the bound nothing is proved.
+    monkeypatch.setattr(leading, "GAP_BITS", 0)
+    assert found.ratio() == (None, None)
+
+
+def test_T5a_what_turns_against_each_other_is_not_proportional():
+    """One feature, mu = 2 for a = 1/2 and, by h = -15 in the other, mu = -2: they add up."""
+    found = Leading(A3, [[2, 0], [17, -15]], [[-4, -4 - 1], [11, 11 - 1], [1, 1 + 7]])
+    assert len(found.roots) == 2
+    assert found.ratio() == ("oscillates", None) and not found.proportional()
+
+
+def test_T5a_a_number_of_the_field_of_the_roots_has_so_many_conjugates():
+    cubic = eigenvalues(-1, -1, 0, 1)
+    real = [root for root in cubic if root.is_real]
+    turning = [root for root in cubic if not root.is_real]
+    assert len(real) == 1
+    # One of 3 roots; a pair, in order, of 3; all of them, in order.
+    assert (embeddings(real), embeddings(turning), embeddings(cubic)) == (3, 6, 6)
+    assert embeddings(turning[:1]) == 6
+    assert embeddings([*real, *eigenvalues(-2, 0, 1)]) == 3 * 2
+    assert embeddings(eigenvalues(-1, 1)) == 1
+
+
+def test_T5a_the_gap_bound_of_the_square_roots_of_2_is_the_product_of_their_heights():
+    roots = eigenvalues(-2, 0, 1)
+    factors = ((roots[0].factor, 1),)
+    z, one = flint.fmpz_poly([0, 1]), flint.fmpz_poly([3])
+    parts = Part((z, z), factors), Part((one,), factors)
+    growths = (Growth(tuple(roots), 0),) * 2
+    # 1 + sum |c| 2^(k/2) is 1 + sqrt 2 for z, 4 for 3 and 1 + 2 sqrt 2 for q = 2z.
+    root = math.sqrt(2)
+    q = (1 + 2 * root) ** 4
+    bound = 2 * 2**4 * (2 * (1 + root) ** 2 * q) * (4**2 * q)
+    assert proportionality_bits(parts, growths, roots) == math.ceil(math.log2(bound)) + 64
+    # Rational numbers that are integers need no more than 1.
+    whole = eigenvalues(-2, 1)
+    part = Part((one,), ((whole[0].factor, 1),))
+    assert proportionality_bits((part, part), (Growth(tuple(whole), 0),) * 2, whole) == 64
+
+
+def test_T5a_a_part_that_is_0_takes_the_bits_of_nothing_else():
+    assert working_bits(Part((flint.fmpz_poly([0]),), ())) >= 128
+
+
+# --- the rank ---
+
+
+def test_T4c_a_few_depths_in_balls_show_the_largest_rank(monkeypatch):
+    """mu = +-1 beside each other: rank 1 at even depths, 2 at odd ones, and 2 is all there is."""
+    found = Leading(FLAT, [[0, 0], [0, -2]], [[2, 2], [0, 0]])
+    monkeypatch.setattr(asymptotic_rank, "_rational_rank", lambda *_: None)
+    monkeypatch.setattr(asymptotic_rank, "_rank_in_field", lambda *_: None)
+    assert found.rank() == 2
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "rank"),
+    [
+        (FLAT, [[0, 0], [0, -2]], [[2, 2], [0, 0]], 2),
+        (FLAT, [[0, 0], [0, -2]], [[2, 2], [2, 2]], 1),
+        # mu = +- sqrt 2: the states turn between two rows that are dependent, or not.
+        ([[1, 0], [0, 1]], [[-1, 2], [1, -1]], [[1, 2], [2, 4]], 1),
+        ([[1, 0], [0, 1]], [[-1, 2], [1, -1]], [[1, 2], [2, 3]], 2),
+        # mu = 1 +- i: tokens that are multiples of one stay so.
+        ([[1, 0], [0, 1]], [[0, -1], [1, 0]], [[1, 2], [3, 6]], 1),
+        ([[1, 0], [0, 1]], [[0, -1], [1, 0]], [[1, 2], [3, 5]], 2),
+    ],
+)
+def test_T4c_where_all_conjugates_lead_the_rank_is_that_of_rational_numbers(A, H, X0, rank):
+    found = Leading(A, H, X0)
+    assert len(found.growth.roots) == sum(f.degree for f, _ in found.whole.factors)
+    assert asymptotic_rank._rational_rank(found.whole, found.growth, found.shape) == rank
+    assert found.rank() == rank
+
+
+def test_T4c_a_fraction_of_polynomials_is_a_series_in_one_over_z():
+    """1/(z^2 - z - 1) is the generating function of Fibonacci's numbers, z/(z^2 - z - 1) too."""
+    fibonacci = flint.fmpq_poly([-1, -1, 1])
+    for numerator, terms in (([1], [0, 1, 1, 2, 3, 5, 8]), ([0, 1], [1, 1, 2, 3, 5, 8, 13])):
+        term = asymptotic_rank._series(flint.fmpq_poly(numerator), fibonacci)
+        assert [int(term(k)) for k in range(7)] == terms
+    assert int(asymptotic_rank._series(flint.fmpq_poly([1]), fibonacci)(6)) == 8
+
+
+def bound(A, H, roots, power, shape):
+    leading_roots = tuple(eigenvalues(-mu, 1)[0] for mu in roots)
+    multipliers = Multipliers(matrix(A), matrix(H), 1)
+    return asymptotic_rank._rank_bound(Growth(leading_roots, power), shape, multipliers)
+
+
+def test_T4c_a_block_that_grows_leaves_the_image_of_the_power_of_its_nilpotent_part():
+    """a = 1/2 in a block of 2, h = 2 twice: mu = 2 grows like L, in one row of A only."""
+    A, H = [[1, 0, 0], ["1/2", "1/2", 0], ["1/4", "1/4", "1/2"]], [[2, 0], [0, 2]]
+    assert bound(A, H, [2], 0, (3, 2)) == 2
+    assert bound(A, H, [2], 1, (3, 2)) == 1
+    # The other way about: h = 2 in a block, a = 1/2 twice.
+    A, H = [[1, 0, 0], ["1/2", "1/2", 0], ["1/2", 0, "1/2"]], [[2, 1], [0, 2]]
+    assert bound(A, H, [2], 0, (3, 2)) == 2
+    assert bound(A, H, [2], 1, (3, 2)) == 1
+
+
+def test_T4c_a_simple_pair_beside_a_block_that_grows_adds_nothing():
+    """mu = 1 for h = 0, in a block of 2, and for a = 0 with h = -1/2: L comes from the block."""
+    third = ["1/3"] * 3
+    H = [[0, 1, 0], [0, 0, 0], [0, 0, "-1/2"]]
+    assert bound([third] * 3, H, [1], 1, (3, 3)) == 1
+    generic = Leading([third] * 3, H, [[1, 2, 3], [5, 7, -4], [2, 0, 1]])
+    assert generic.growth.power == 1 and generic.rank() == 1
+
+
+def test_T4c_the_cut_may_take_any_of_the_eigenvalues_of_A():
+    """a = 1/2 twice with h = -4 once, a = 1/4 and a = 0 with h = -8 three times: 1 + 1 + 1."""
+    values = ["1/2", "1/2", "1/4", 0]
+    A = [[1, 0, 0, 0, 0]] + [
+        [1 - Fraction(a), *(Fraction(a) * (i == j) for j in range(4))] for i, a in enumerate(values)
+    ]
+    H = [[Fraction(h) * (i == j) for j in range(4)] for i, h in enumerate((-4, -8, -8, -8))]
+    assert bound(A, H, [-1, 1], 0, (5, 4)) == 3
+
+
+# --- growth ---
+
+
+def test_T4e_every_further_try_has_more_bits():
+    for tries in (growths_of._BITS, growths_of._MATCHING):
+        assert list(tries) == sorted(set(tries))
+
+
+def test_T4e_a_next_modulus_of_1_is_a_modulus_as_any_other():
+    """A exchanges two tokens, h = 2: the mean grows by 3 and the difference by -1, integers."""
+    found = Leading([[0, 1], [1, 0]], [[2]], [[1], ["-1/2"]])
+    size = leading.leading_norm(found.whole, found.growth)
+    depth = growths_of.depth_of_dominance(found.whole, found.growth, size)
+    # ||X_0|| = sqrt(5)/2 and its mean in both tokens is sqrt(2)/4.
+    assert depth == pytest.approx(math.log(math.sqrt(10)) / math.log(3), rel=1e-14)
+
+
+def test_T4e_a_next_modulus_of_0_is_gone_at_once():
+    found = Leading([["3/4", "1/4"], ["1/4", "3/4"]], [[-2]], [[1], [2]])
+    size = leading.leading_norm(found.whole, found.growth)
+    assert growths_of.depth_of_dominance(found.whole, found.growth, size) == 0.0
