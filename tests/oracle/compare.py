@@ -15,6 +15,7 @@ from .depths import cosines, log_ratio, norms, squared_ratio, states
 from .draw import Case, as_read, draw
 from .matrices import Rationals
 from .moduli import TooHard
+from .rounding_cell import members_answers, witness
 from .system import System
 from .truth import Truth, truth
 from .worker import SECONDS, answers, patience
@@ -22,7 +23,9 @@ from .worker import SECONDS, answers, patience
 RIGHT, WRONG, UNDECIDED, CRASHED = "right", "wrong", "UNDECIDED", "crashed"
 # Not true of the floats given, and true of the fractions that were rounded to them.
 AS_MEANT = "as meant"
-OUTCOMES = RIGHT, WRONG, UNDECIDED, CRASHED, AS_MEANT
+# UNDECIDED where cases that round to the same floats have different answers: two of them are shown.
+RIGHTLY = "rightly"
+OUTCOMES = RIGHT, WRONG, UNDECIDED, CRASHED, AS_MEANT, RIGHTLY
 NUMBERS = "fractions", "dyadic", "rounded"
 FIELDS = (
     *("verdict", "verdict_x0", "tends_to", "limit", "limit_rank"),
@@ -114,6 +117,11 @@ def compare(case: Case) -> Iterator[Finding]:
         for name, outcome in _judged(answer, truth(*case.meant), False).items():
             if fields[name] == WRONG and outcome == RIGHT:
                 fields[name] = AS_MEANT
+    if UNDECIDED in fields.values() and case.numbers == "rounded":
+        known = members_answers(case)
+        for name, outcome in fields.items():
+            if outcome == UNDECIDED and witness(known, name) is not None:
+                fields[name] = RIGHTLY
     for name, outcome in fields.items():
         true = getattr(expected, name)
         said = getattr(answer, name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
+from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
     Mode,
@@ -79,6 +80,8 @@ def _mode_words(mode: Mode) -> str:
 def _numerically(case: Case) -> Comparison:
     attention, value = spectra_of(case)
     outcome, consensus, quotient = compare(attention, value)
+    if outcome is Outcome.UNDECIDED:
+        outcome = decided_in_cell(case, generic=True).outcome
     rho_c, rho_q = consensus.middle, quotient.middle
     if outcome is Outcome.TIE:
         rho_q = rho_c

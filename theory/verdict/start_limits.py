@@ -9,6 +9,7 @@ from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.spectra.spectrum import value_projection_spectrum
 from oversmoothing.theory.verdict.comparison import Comparison
+from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell, merged
 from oversmoothing.theory.verdict.expansion import (
     expand,
     expansion_limits,
@@ -106,10 +107,29 @@ def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
 
 
 def numerical_limits_of_start(case: Case) -> OfStart:
-    """The same from eigenvectors in float64, UNDECIDED where rounding could turn it."""
+    """The same from eigenvectors in float64, UNDECIDED where rounding could turn it.
+
+    What they leave open all cases that round to the same floats decide, as far as they agree.
+    """
     assert case.X0 is not None
     if (case.X0[0] == case.X0).all():
         return _at_consensus(case)
+    found = _by_eigenvectors(case)
+    if found.outcome is Outcome.SMOOTHING:
+        return replace(found, limits=_ZERO)
+    known = found.limits
+    if found.outcome is not Outcome.UNDECIDED and None not in (known.tends_to, known.limit_rank):
+        return found
+    shared = decided_in_cell(case, generic=False)
+    if found.outcome is Outcome.UNDECIDED:
+        if shared.outcome is Outcome.UNDECIDED:
+            return replace(found, limits=merged(known, shared.limits))
+        found = replace(found, outcome=shared.outcome, words="")
+    return replace(found, limits=merged(known, shared.limits))
+
+
+def _by_eigenvectors(case: Case) -> OfStart:
+    assert case.X0 is not None
     expansion = expand(case.A, case.H, case.X0)
     if expansion is None:
         return OfStart(UNKNOWN, Outcome.UNDECIDED, ILL_CONDITIONED)

@@ -76,7 +76,8 @@ def case_verdict(case: Case, depths: list[int]) -> Verdict:
             hfc_lfc={} if case.X0 is None else ratios_at(case, depths),
             has_x0=case.X0 is not None,
         )
-    if Outcome.UNDECIDED in (found.verdict, found.verdict_x0):
+    left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
+    if left_open or (case.X0 is not None and None in (found.tends_to, found.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
             return _case_verdict(exact, depths)

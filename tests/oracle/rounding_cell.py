@@ -1,0 +1,155 @@
+"""The cases that round to the same floats: what no answer in floats can tell apart.
+
+A member of the cell of (A, H, X_0) in binary64 is a case in fractions, the rows of A with the sum 1
+exactly, whose entries round to those floats; a float 0 stands for 0 alone. Where two members have
+different answers, UNDECIDED is the right one: the pair is the witness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
+from random import Random
+
+from .draw import Case, Matrix
+from .matrices import Rationals, product
+from .moduli import TooHard
+from .system import System
+from .truth import Truth, truth
+from .worker import patience
+
+# What is spent on one member, in seconds, and how many are looked at.
+_PATIENCE = 2.0
+_DRAWN = 12
+# Entries move by this share of an ulp at most, halved until the rows of A have room for it.
+_SHARE = Fraction(3, 8)
+_HALVINGS = 40
+_PARTS = (("X0",), ("H",), ("A",), ("A", "H", "X0"))
+
+# Limits that differ by less (relative) are one answer.
+_SAME = Fraction(1, 10**6)
+
+Member = tuple[Matrix, Matrix, Matrix]
+Answer = tuple[Member, Truth]
+
+
+def witness(answers: list[Answer], field: str) -> tuple[Member, Member] | None:
+    """Two members of one cell whose answers in a field differ, None where there are none."""
+    for k, (member, found) in enumerate(answers):
+        for other, known in answers[:k]:
+            if _differ(found, known, field):
+                return other, member
+    return None
+
+
+def members_answers(case: Case) -> list[Answer]:
+    """Members of the cell of a case in floats, each with what is true of it."""
+    known = []
+    for member in members(case):
+        with suppress(TooHard), patience(_PATIENCE, TooHard("a member")):
+            known.append((member, truth(*member)))
+    return known
+
+
+def _differ(first: Truth, second: Truth, field: str) -> bool:
+    x, y = getattr(first, field), getattr(second, field)
+    if isinstance(x, frozenset):
+        return not x & y
+    if isinstance(x, tuple) and isinstance(y, tuple):
+        return abs(x[0] - y[0]) > _SAME * max(x[1], y[1])
+    return x != y
+
+
+def members(case: Case) -> Iterator[Member]:
+    """The case that was meant, the floats themselves, and cases drawn around them."""
+    floats = case.A, case.H, case.X0
+    starts: list[Member] = [([_stochastic(row) for row in case.A], case.H, case.X0)]
+    if case.meant is not None:
+        starts.insert(0, case.meant)
+    starts = [member for member in starts if rounds_to(member, floats)]
+    starts += [centred for member in starts if rounds_to(centred := _centred(member), floats)]
+    yield from starts
+    rng = Random(case.name)
+    for k in range(_DRAWN if starts else 0):
+        A, H, X0 = starts[0]
+        moved = _PARTS[k % len(_PARTS)]
+        member = (
+            [_moved_row(rng, row, given) for row, given in zip(A, case.A, strict=True)]
+            if "A" in moved
+            else A,
+            _moved(rng, H, case.H) if "H" in moved else H,
+            _moved(rng, X0, case.X0) if "X0" in moved else X0,
+        )
+        if rounds_to(member, floats):
+            yield member
+
+
+def _centred(member: Member) -> Member:
+    """The same without consensus: X_0 less its class means, where one class is all there is."""
+    A, H, X0 = member
+    system = System(A, H)
+    if system.classes > 1:
+        return member
+    mean = product(system.fixed, X0)[0]
+    return A, H, [[x - m for x, m in zip(row, mean, strict=True)] for row in X0]
+
+
+def rounds_to(member: Member, floats: tuple[Rationals, Rationals, Rationals]) -> bool:
+    """Whether every entry rounds to its float, zeros to zeros alone, and the rows of A sum to 1."""
+    pairs = [
+        (x, y)
+        for M, N in zip(member, floats, strict=True)
+        for rows in zip(M, N, strict=True)
+        for x, y in zip(*rows, strict=True)
+    ]
+    exact = all(sum(row) == 1 for row in member[0])
+    return exact and all(Fraction(float(x)) == y and (not x) == (not y) for x, y in pairs)
+
+
+def ulp(x: Fraction) -> Fraction:
+    """The distance to the next float below |x|, x itself a float."""
+    size = float(abs(x))
+    return Fraction(size) - Fraction(math.nextafter(size, 0.0))
+
+
+def _stochastic(row: list[Fraction]) -> list[Fraction]:
+    """The row with what is missing from 1 put where it rounds away, as far as there is room."""
+    left = 1 - sum(row)
+    found = list(row)
+    for j in sorted(range(len(row)), key=lambda j: -row[j]):
+        if not row[j]:
+            continue
+        room = _SHARE * ulp(row[j])
+        step = max(-room, min(room, left))
+        found[j] += step
+        left -= step
+    return found
+
+
+def _moved(rng: Random, M: Matrix, given: Rationals) -> Matrix:
+    return [
+        [x if not y else _near(rng, y) for x, y in zip(*rows, strict=True)]
+        for rows in zip(M, given, strict=True)
+    ]
+
+
+def _near(rng: Random, x: Fraction, share: Fraction = _SHARE) -> Fraction:
+    return x + share * Fraction(rng.randint(-16, 16), 16) * ulp(x)
+
+
+def _moved_row(rng: Random, row: list[Fraction], given: list[Fraction]) -> list[Fraction]:
+    """The largest entry takes what the others leave."""
+    top = max(range(len(row)), key=lambda j: given[j])
+    share = _SHARE
+    for _ in range(_HALVINGS):
+        found = [
+            x if j == top or not y else x + share * Fraction(rng.randint(-16, 16), 16) * ulp(y)
+            for j, (x, y) in enumerate(zip(row, given, strict=True))
+        ]
+        found[top] = 1 - sum(x for j, x in enumerate(found) if j != top)
+        if all(Fraction(float(x)) == y for x, y in zip(found, given, strict=True)):
+            return found
+        share /= 2
+    return row

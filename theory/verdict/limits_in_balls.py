@@ -1,0 +1,183 @@
+"""Limits of HFC/LFC and the asymptotic rank that hold for every case that rounds to the same
+floats, from the modes that may lead (T4, T5a).
+
+The leading modes are one direction of tokens times whatever H does, or one of H times what A does:
+in both the ratio of HFC and LFC is that of the tokens' directions. What needs more than that, and
+means that may be 0, are left open.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import flint
+
+from oversmoothing.theory.layer.periods import cyclic_groups
+from oversmoothing.theory.spectra.invariant_blocks import Block
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.modes_in_balls import Mode, Modes, Side
+from oversmoothing.theory.verdict.outcome import Outcome
+
+# A limit is a number where the cell leaves so little (relative) of it open.
+_KNOWN = 1e-7
+ZERO = Limits("zero", 0.0, 1)
+
+Vector = list[flint.acb]
+_Item = TypeVar("_Item")
+
+
+def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
+    """What the whole cell has in common; None where its cases differ or may do so."""
+    if outcome is Outcome.SMOOTHING:
+        return ZERO
+    top = modes.leading()
+    if not any(mode.sure for mode in top):
+        return UNKNOWN
+    found = _of_leading(modes, top)
+    if found.tends_to is None and all(_without_mean(modes, mode.attention) for mode in top):
+        return Limits("infinity", float("inf"), found.limit_rank)
+    return found
+
+
+def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
+    sides = _distinct([mode.attention for mode in top])
+    values = _distinct([mode.value for mode in top])
+    if len(sides) == 1 and not sides[0].consensus:
+        return _of_one_side(modes, top, sides[0])
+    if len(values) == 1 and values[0].real and len(values[0]) == 1:
+        return _of_one_value(modes, top)
+    paired = _are_conjugate(values) and (all(side.consensus for side in sides) or len(top) == 2)
+    return _of_pair(modes, top) if paired else UNKNOWN
+
+
+def _distinct(items: Sequence[_Item]) -> list[_Item]:
+    found: list[_Item] = []
+    for item in items:
+        if not any(item is known for known in found):
+            found.append(item)
+    return found
+
+
+def _of_one_side(modes: Modes, top: list[Mode], side: Side) -> Limits:
+    """X_L goes like v y_L^T: HFC/LFC tends to ||P v|| / (sqrt(n) |mean v|), rank 1."""
+    if not side.block.real:
+        return UNKNOWN
+    v = _direction(modes, side)
+    if v is None:
+        return UNKNOWN
+    # Of a block of several real eigenvalues one leads only where nothing turns beside it.
+    if len(side.block) > 1 and not all(
+        mode.value.real and len(mode.value) == 1 and not mode.multiplier.contains(0) for mode in top
+    ):
+        return UNKNOWN
+    return _constant(v)
+
+
+def _direction(modes: Modes, side: Side) -> Vector | None:
+    """A ball around the eigenvectors of a block, up to scale; None where it has several.
+
+    (T - s) y = 0 with the first row and the last column apart, for T is triangular with its chain
+    below the diagonal where it has several eigenvalues: y_m = 1.
+    """
+    columns, T = side.block.columns, side.block.T
+    m = len(columns)
+    y = [flint.acb(1)]
+    if m > 1:
+        if not modes.A.triangular:
+            return None
+        rows = [
+            [T[p][q] - (side.block.value if p == q else 0) for q in range(m)] for p in range(1, m)
+        ]
+        left = flint.acb_mat([row[:-1] for row in rows])
+        right = flint.acb_mat([[-row[-1]] for row in rows])
+        try:
+            y = [*left.solve(right).entries(), *y]
+        except ZeroDivisionError:
+            return None
+    basis = modes.A.basis
+    return [
+        sum((row[c] * x for c, x in zip(columns, y, strict=True)), flint.acb(0)) for row in basis
+    ]
+
+
+def _without_mean(modes: Modes, side: Side) -> bool:
+    """Whether the tokens of a side have the mean 0 exactly: a root of unity, by the zeros of A."""
+    case = modes.cell.case
+    if len(side.block) > 1 or side.consensus or case.n != sum(map(len, case.classes)):
+        return False
+    for members in case.classes:
+        groups = cyclic_groups(case.positive, members)
+        if len({len(group) for group in groups}) > 1:
+            continue
+        for k in range(1, len(groups)):
+            s = 1 - (flint.acb(flint.fmpq(2 * k, len(groups)))).exp_pi_i()
+            holders = [block for block in modes.A.blocks if block.value.overlaps(s)]
+            if len(holders) == 1 and holders[0] is side.block:
+                return True
+    return False
+
+
+def _constant(v: Vector) -> Limits:
+    mean, spread = _parts(v)
+    if mean.contains(0) or not any(not x.contains(0) for x in spread):
+        return Limits(None, None, 1)
+    limit = _norm(spread) / (abs(mean) * flint.arb(len(v)).sqrt())
+    known = limit.rad() <= _KNOWN * limit.mid()
+    return Limits("constant", float(limit.mid()) if known else None, 1)
+
+
+def _parts(v: Vector) -> tuple[flint.acb, Vector]:
+    """The mean of the entries, and what they are beside it."""
+    mean = sum(v, flint.acb(0)) / len(v)
+    return mean, [x - mean for x in v]
+
+
+def _norm(v: Vector) -> flint.arb:
+    return sum((x.real * x.real + x.imag * x.imag for x in v), flint.arb(0)).sqrt()
+
+
+def _of_one_value(modes: Modes, top: list[Mode]) -> Limits:
+    """X_L goes like w_L u^T, u the eigenvector of a real h: rank 1, and w_L decides."""
+    first = top[0]
+    alike = all(mode.attention.consensus for mode in top)
+    if alike or all(mode.multiplier == 1 for mode in top):
+        if modes.coefficients is None:
+            return Limits(None, None, 1)
+        w = modes.fixed_states([mode.attention for mode in top], first.value)
+        return _constant([row[0] for row in w])
+    pair = len(top) == 2 and top[0].attention.block.columns == top[1].attention.block.conjugate
+    return replace(_of_pair(modes, top), limit_rank=1) if pair else Limits(None, None, 1)
+
+
+def _are_conjugate(values: list[Block]) -> bool:
+    return len(values) == 2 and values[0].columns == values[1].conjugate
+
+
+def _of_pair(modes: Modes, top: list[Mode]) -> Limits:
+    """Re(mu^L w u^T), w from one side or from all of a = 1: rank 2 where neither w nor u is real
+    up to a factor.
+
+    ||HFC||^2 and ||LFC||^2 turn differently where (w.w)(u.u) / (|w|^2 |u|^2) differs between P w
+    and the mean of w in the place of w: that is what e^(2 i L phase) comes with.
+    """
+    mode = top[0]
+    half = [x for x in top if x.value is mode.value]
+    half = half if all(x.attention.consensus for x in half) else [mode]
+    if not mode.sure or (modes.coefficients is None and mode.attention.consensus):
+        return UNKNOWN
+    w = [row[0] for row in modes.fixed_states([x.attention for x in half], mode.value)]
+    u = [row[mode.value.columns[0]] for row in modes.H.basis]
+    rank = 2 if _is_complex(w) and _is_complex(u) else None
+    mean, spread = _parts(w)
+    # Phases of a quarter turn make e^(2 i L phase) real; of real mu there is nothing that turns.
+    if mean.contains(0) or mode.multiplier.real.contains(0) or mode.multiplier.imag.contains(0):
+        return Limits(None, None, rank)
+    around = sum((x * x for x in spread), flint.acb(0)) / _norm(spread) ** 2
+    gap = (around - mean * mean / abs(mean) ** 2) * sum((x * x for x in u), flint.acb(0))
+    turns = gap.is_finite() and not gap.contains(0)
+    return Limits("oscillates" if turns else None, None, rank)
+
+
+def _is_complex(v: Vector) -> bool:
+    """Whether it is no multiple of a real vector."""
+    return any(not (x * y.conjugate()).imag.contains(0) for x in v for y in v)

@@ -1,0 +1,230 @@
+"""Which modes X_0 contains, and which is largest, for every case that rounds to the same floats.
+
+The modes are pairs of a block of A and one of H (theory.spectra.invariant_blocks): a mode is there
+for certain where its coefficients in balls are not 0, absent where zeros of the input make them 0.
+Two moduli with one h are compared by |1 + h a|^2 - |1 + h b|^2, whose sign does not suffer from
+what the rounding of h does to both (T2b, T3b).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import flint
+
+from oversmoothing.theory.layer.rounding_cell import Balls, RoundingCell
+from oversmoothing.theory.spectra.invariant_blocks import Block, Blocks, invariant_blocks
+from oversmoothing.theory.verdict.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Side:
+    """A block of A: s = 1 - a and a, in balls. consensus: a = 1 exactly."""
+
+    block: Block
+    s: flint.acb
+    a: flint.acb
+    consensus: bool
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A pair of blocks. sure: some part of it is there; full: every eigenvalue h of its block is.
+
+    difference: not the class means, but how they differ from one another.
+    """
+
+    attention: Side
+    value: Block
+    multiplier: flint.acb
+    sure: bool
+    full: bool
+    difference: bool = False
+
+    @property
+    def modulus(self) -> flint.arb:
+        return abs(self.multiplier)
+
+    def exceeds(self, other: "Mode") -> bool:
+        """|mu| > |mu'| beyond doubt, for the largest of the modes that each stands for."""
+        if self.modulus > other.modulus:
+            return True
+        if other.value is not self.value or not self.full:
+            return False
+        return bool(_difference(self, other) > 0)
+
+    def equals(self, other: "Mode") -> bool:
+        """The same modulus by structure: one h or its conjugate and a = 1 both, or 1 + 0."""
+        if self.multiplier == 1 and other.multiplier == 1:
+            return True
+        if not (self.attention.consensus and other.attention.consensus):
+            return False
+        if self.value is other.value:
+            return self.full and other.full
+        return other.value.columns == self.value.conjugate
+
+
+def _difference(first: Mode, second: Mode) -> flint.arb:
+    """|1 + h a|^2 - |1 + h b|^2 over one h, up to a positive factor."""
+    h, s, t = first.value.value, first.attention.s, second.attention.s
+    size = h.real * h.real + h.imag * h.imag
+    if s.imag == 0 and t.imag == 0:
+        return (t.real - s.real) * (2 * (h.real + size) - size * (s.real + t.real))
+    gap = t - s
+    other = second.multiplier.conjugate() * h * gap
+    return 2 * other.real + size * (gap.real * gap.real + gap.imag * gap.imag)
+
+
+@dataclass(frozen=True)
+class Modes:
+    """The modes of one case: those of consensus and those of the differences between tokens.
+
+    coefficients: V^-1 X_0 U^-T in balls, None for generic X_0, which contains everything.
+    """
+
+    cell: RoundingCell
+    A: Blocks
+    H: Blocks
+    sides: list[Side]
+    coefficients: Balls | None
+
+    def part(self, side: Side, value: Block) -> Balls:
+        """The coefficients of a pair of blocks [m, p]; of generic X_0 some that are not 0."""
+        if self.coefficients is None:
+            return [[flint.acb(1) for _ in value.columns] for _ in side.block.columns]
+        return [[self.coefficients[i][j] for j in value.columns] for i in side.block.columns]
+
+    def all_modes(self) -> list[Mode]:
+        """Those of every pair that may be there."""
+        return [
+            mode
+            for side in self.sides
+            for value in self.H.blocks
+            if (mode := self._mode(side, value, self.part(side, value))) is not None
+        ]
+
+    def consensus(self) -> list[Mode]:
+        return [mode for mode in self.all_modes() if mode.attention.consensus]
+
+    def quotient(self) -> list[Mode]:
+        """The others, and the differences between class means."""
+        found = [mode for mode in self.all_modes() if not mode.attention.consensus]
+        fixed = [side for side in self.sides if side.consensus]
+        if len(self.cell.case.classes) == 1:
+            return found
+        for value in self.H.blocks:
+            if self.coefficients is None:
+                rows = [[flint.acb(1)] * len(value)]
+            else:
+                states = self.fixed_states(fixed, value)
+                rows = [[x - y for x, y in zip(row, states[0], strict=True)] for row in states[1:]]
+            mode = self._mode(fixed[0], value, rows, True)
+            if mode is not None:
+                found.append(mode)
+        return found
+
+    def fixed_states(self, sides: Sequence[Side], value: Block) -> Balls:
+        """sum of V C over some blocks of A, [n, p] on the columns of one block of H."""
+        n = self.cell.case.n
+        total = [[flint.acb(0)] * len(value) for _ in range(n)]
+        for side in sides:
+            part = self.part(side, value)
+            for i in range(n):
+                for column, row in zip(side.block.columns, part, strict=True):
+                    total[i] = [
+                        x + self.A.basis[i][column] * y for x, y in zip(total[i], row, strict=True)
+                    ]
+        return total
+
+    def _mode(self, side: Side, value: Block, rows: Balls, difference: bool = False) -> Mode | None:
+        entries = [x for row in rows for x in row]
+        if all(x == 0 for x in entries):
+            return None
+        sure = any(not x.contains(0) for x in entries)
+        full = self.coefficients is None or (sure and len(value) == 1)
+        if sure and not full and (len(side.block) == 1 or side.consensus):
+            full = any(_spans(value.T, row) for row in rows)
+        return Mode(side, value, _multiplier(side, value.value), sure, full, difference)
+
+    def outcome(self) -> Outcome:
+        """rho_C against rho_Q over what is there (T4e), UNDECIDED where the cell does not agree."""
+        consensus, quotient = self.consensus(), self.quotient()
+        if _beat(consensus, quotient):
+            return Outcome.SMOOTHING
+        if _beat(quotient, consensus):
+            return Outcome.NON_SMOOTHING
+        for c in consensus:
+            equal = c.sure and any(q.sure and c.equals(q) for q in quotient)
+            if equal and all(c.equals(x) or c.exceeds(x) for x in consensus + quotient):
+                return Outcome.TIE
+        return Outcome.UNDECIDED
+
+    def leading(self) -> list[Mode]:
+        """Those that no mode which is there for certain exceeds."""
+        found = self.all_modes()
+        sure = [mode for mode in found if mode.sure]
+        return [mode for mode in found if not any(x.exceeds(mode) for x in sure)]
+
+
+def _beat(winners: list[Mode], losers: list[Mode]) -> bool:
+    sure = [mode for mode in winners if mode.sure]
+    return bool(sure) and all(any(w.exceeds(x) for w in sure) for x in losers)
+
+
+def _spans(T: Balls, row: Sequence[flint.acb]) -> bool:
+    """Whether y, T y, T^2 y, ... span everything: then y contains every eigenvalue of T."""
+    m = len(T)
+    centre = sum((T[i][i].mid() for i in range(m)), flint.acb(0)) / m
+    shifted = flint.acb_mat([[x - (centre if i == j else 0) for j, x in enumerate(line)]
+                             for i, line in enumerate(T)])  # fmt: skip
+    vectors = [flint.acb_mat(m, 1, list(row))]
+    for _ in range(m - 1):
+        vectors.append(shifted * vectors[-1])
+    table = flint.acb_mat([v.entries() for v in vectors])
+    return not table.det().contains(0)
+
+
+def _multiplier(side: Side, h: flint.acb) -> flint.acb:
+    if h == 0 or side.a == 0:
+        return flint.acb(1)
+    if side.consensus:
+        return 1 + h
+    ways = 1 + h * side.a, (1 + h) - h * side.s
+    return min(ways, key=lambda z: float(z.real.rad()) + float(z.imag.rad()))
+
+
+def modes_of(cell: RoundingCell, generic: bool) -> Iterator[Modes]:
+    """The modes of generic X_0, or of the X_0 of the case, by finer and coarser blocks."""
+    for A in invariant_blocks(cell.departures):
+        sides = _sides(cell, A)
+        if sides is None:
+            continue
+        for H in invariant_blocks(cell.value):
+            coefficients = None if generic else _coefficients(cell, A, sides, H)
+            yield Modes(cell, A, H, sides, coefficients)
+
+
+def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
+    """None where the eigenvalue 1, as often as A has closed classes, is not alone in its blocks."""
+    fixed = [block for block in A.blocks if block.value.contains(0)]
+    if sum(map(len, fixed)) != len(cell.case.classes):
+        return None
+    sides = []
+    for block in A.blocks:
+        s = flint.acb(0) if block in fixed else block.value
+        a = 1 - s
+        if len(block) == 1 and A.triangular:
+            a = flint.acb(cell.kept[block.columns[0]])
+        sides.append(Side(block, s, a, block in fixed))
+    return sides
+
+
+def _coefficients(cell: RoundingCell, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
+    """V^-1 X_0 U^-T. Only the rows of a = 1 see what all tokens share: the others are taken of
+    the differences to one token, which may be far smaller."""
+    X0 = cell.start
+    apart = [[x - y for x, y in zip(row, X0[0], strict=True)] for row in X0]
+    left, U = flint.acb_mat(A.inverse), flint.acb_mat(H.inverse).transpose()
+    found: Balls = (left * flint.acb_mat(apart) * U).tolist()
+    means: Balls = (left * flint.acb_mat(X0) * U).tolist()
+    fixed = {column for side in sides if side.consensus for column in side.block.columns}
+    return [means[i] if i in fixed else row for i, row in enumerate(found)]
