@@ -147,26 +147,36 @@ def test_T4e_in_floats_only_structure_makes_a_tie_among_the_modes_of_X_0():
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
 def test_T4e_radii_a_little_apart_decide_at_every_scale_of_X_0(size):
-    for h, expected in ((1e-6, "SMOOTHING"), (-1e-6, "NON_SMOOTHING"), (1e-14, "UNDECIDED")):
+    signs = (1e-6, "SMOOTHING"), (-1e-6, "NON_SMOOTHING"), (1e-14, "SMOOTHING")
+    for h, expected in (*signs, (-1e-300, "NON_SMOOTHING")):
         case = make_case(FLOAT, [[h]], [[2 * size], [size]])
         assert numerical_limits_of_start(case).outcome == expected
         grown = make_case(FLOAT, [[1e3 + h, 0], [0, -0.5]], [[2 * size, 0], [size, 0]])
         assert numerical_limits_of_start(grown).outcome == "SMOOTHING"
 
 
-@pytest.mark.parametrize("apart", [0.0, 3e-13, -3e-13])
+@pytest.mark.parametrize("apart", [0.0, 1.2e-16, -1.2e-16])
 def test_T4e_radii_within_rounding_of_each_other_do_not_decide_however_large(apart):
-    # 1 + 999 at consensus against 1 + 1998/2, up to a few units of 1000.
+    # 1 + 999 at consensus against 1 + 1998/2, up to a unit in the last place.
     case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]])
     assert numerical_limits_of_start(case).outcome == "UNDECIDED"
 
 
+def test_T4e_radii_thousands_of_units_apart_decide_however_large():
+    case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 - 3e-13)]], [[2.0, 2.0], [2.0, -2.0]])
+    assert numerical_limits_of_start(case).outcome == "SMOOTHING"
+
+
 def test_T11_8_where_no_eigenbasis_is_trusted_the_reason_says_so_after_the_verdict():
     H = [[0.3, 1.0], [0.0, 0.3]]
-    found = verdict(A=FLOAT, H=H, X0=[[1.0, 2.0], [3.0, 5.0]], depth=3)
+    # Of the mean nothing is known but that it is close to 0.
+    found = verdict(A=FLOAT, H=H, X0=[[1.0, 2.0], [-1.0, -2.0]], depth=3)
     assert (found.verdict, found.verdict_x0, found.tends_to) == ("SMOOTHING", "UNDECIDED", None)
     assert found.reason.startswith("consensus dominates")
     assert "too ill-conditioned to say which modes this X_0 contains" in found.reason
+    # A Jordan block is no obstacle where every case that rounds to these floats agrees.
+    shared = verdict(A=FLOAT, H=H, X0=[[1.0, 2.0], [3.0, 5.0]])
+    assert (shared.verdict_x0, shared.tends_to, shared.limit_rank) == ("SMOOTHING", "zero", 1)
     flat = verdict(A=FLOAT, H=H, X0=[[1.0, 2.0], [1.0, 2.0]])
     assert flat.verdict_x0 == "TRIVIAL" and "too ill-conditioned" not in flat.reason
     # T4a asks for no eigenbasis.

@@ -31,7 +31,7 @@ def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
     if outcome is Outcome.SMOOTHING:
         return ZERO
     top = modes.leading()
-    if not any(mode.sure for mode in top):
+    if not any(mode.sure and not mode.multiplier.contains(0) for mode in top):
         return UNKNOWN
     found = _of_leading(modes, top)
     if found.tends_to is None and all(_without_mean(modes, mode.attention) for mode in top):

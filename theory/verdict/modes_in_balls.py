@@ -153,8 +153,10 @@ class Modes:
         if _beat(quotient, consensus):
             return Outcome.NON_SMOOTHING
         for c in consensus:
-            equal = c.sure and any(q.sure and c.equals(q) for q in quotient)
-            if equal and all(c.equals(x) or c.exceeds(x) for x in consensus + quotient):
+            lasts = c.sure and not c.multiplier.contains(0)
+            if not (lasts and any(q.sure and c.equals(q) for q in quotient)):
+                continue
+            if all(c.equals(x) or c.exceeds(x) for x in consensus + quotient):
                 return Outcome.TIE
         return Outcome.UNDECIDED
 
