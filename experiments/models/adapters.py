@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -206,22 +207,15 @@ def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
 
 
 def _own_vit(module: ViT, name: str | None) -> Model:
-    """The project's own ViT: heads share one H and are averaged, so that each head of the sum has
-    W_V = H^T / heads, W_O = 1 and r = d. H is float64, as its spectrum is taken."""
+    """The project's own ViT."""
     check_finite(module)
     d, heads = module.config.width, module.config.heads
     layers = []
-    for number, (layer, H) in enumerate(
-        zip(module.stack(), module.value_projections(), strict=True)
-    ):
-        device = layer.query_key.weight.device
-        both = layer.query_key.weight.detach().T.reshape(d, 2, heads, d // heads)
-        W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
-        W_V = (H.mT / heads).expand(heads, d, d).to(device)
-        W_O = torch.eye(d, dtype=H.dtype, device=device).expand(heads, d, d)
+    for number, layer in enumerate(module.stack()):
+        read = partial(_own_heads, module, number)
         layers.append(
             Layer(
-                heads=Heads(W_Q, W_K, W_V, W_O),
+                heads=read(),
                 norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
                 norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
                 placement="pre",
@@ -229,6 +223,7 @@ def _own_vit(module: ViT, name: str | None) -> Model:
                 block=layer,
                 attention=layer,
                 scaling=(d // heads) ** -0.5,
+                read=read,
             )
         )
     return Model(
@@ -242,3 +237,15 @@ def _own_vit(module: ViT, name: str | None) -> Model:
         run=module,
         prepare=GreyImages(IMAGE_SIZE),
     )
+
+
+def _own_heads(module: ViT, number: int) -> Heads:
+    """Heads share one H and are averaged, so that each head of the sum has W_V = H^T / heads,
+    W_O = 1 and r = d. H is float64, as its spectrum is taken."""
+    d, heads = module.config.width, module.config.heads
+    weight, H = list(module.stack())[number].query_key.weight, module.value_projections()[number]
+    both = weight.detach().T.reshape(d, 2, heads, d // heads)
+    W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
+    W_V = (H.mT / heads).expand(heads, d, d).to(weight.device)
+    W_O = torch.eye(d, dtype=H.dtype, device=weight.device).expand(heads, d, d)
+    return Heads(W_Q, W_K, W_V, W_O)

@@ -19,6 +19,7 @@ what the module itself computes, and the sublayers with the block.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -119,7 +120,8 @@ def describe(
     layers = []
     for number, block in enumerate(_blocks(module, blocks)):
         where = f"block {number}"
-        weights = _heads(block, where, (q, k, v, out), heads, kv_heads or heads, fused)
+        read = partial(_heads, block, where, (q, k, v, out), heads, kv_heads or heads, fused)
+        weights = read()
         width = weights.W_V.shape[1]
         parent = out.rpartition(".")[0] if attention is None else attention
         attends = part(block, parent, where)
@@ -151,6 +153,7 @@ def describe(
                 output_scale=scale,
                 output_norm_attention=norms[2],
                 output_norm_ffn=norms[3],
+                read=partial(_scaled, read, block, scale_attention),
             )
         )
     return Model(
@@ -194,6 +197,11 @@ def _blocks(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Mod
     if not stack:
         raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
     return stack
+
+
+def _scaled(read: Callable[[], Heads], block: nn.Module, scale: Any) -> Heads:
+    """The heads of a block with the scale of its attention in them, as both are now."""
+    return read().scaled(value_of(block, scale, 1.0))
 
 
 def _heads(

@@ -151,7 +151,8 @@ class Layer:
     become c tanh(logits / c) in front of the bias. sinks [heads]: logits of one more token, whose
     value is 0, so that rows of A sum to less than 1. `out` is the output projection, whose output
     times `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's
-    (None: what the block adds in front of its FFN).
+    (None: what the block adds in front of its FFN). `read` gives the heads' weights as the module
+    holds them at that moment; `heads` are those of the description.
     """
 
     heads: Heads
@@ -172,6 +173,7 @@ class Layer:
     output_scale: Tensor | float = 1.0
     output_norm_attention: Norm = NO_NORM
     output_norm_ffn: Norm = NO_NORM
+    read: Callable[[], Heads] | None = None
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""
