@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.models.describe import describe
     from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.experiments.table1.table import readings_of
+    from oversmoothing.experiments.watching.watcher import Watcher
     from oversmoothing.simulations.engine.evolve import evolve
     from oversmoothing.simulations.engine.trajectory import Trajectory
     from oversmoothing.simulations.heads.evolve_heads import (
@@ -60,6 +61,7 @@ _HOME = {
     "Report": "oversmoothing.experiments.inspection.report",
     "describe": "oversmoothing.experiments.models.describe",
     "inspect": "oversmoothing.experiments.inspection.inspect",
+    "Watcher": "oversmoothing.experiments.watching.watcher",
     "Trajectory": "oversmoothing.simulations.engine.trajectory",
     "evolve": "oversmoothing.simulations.engine.evolve",
     "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
@@ -82,6 +84,7 @@ __all__ = [
     "Report",
     "Trajectory",
     "Verdict",
+    "Watcher",
     "describe",
     "evolve",
     "evolve_heads",

@@ -19,6 +19,7 @@ _MODULES = (
     "fused_heads",
     "scaling",
     "inspecting",
+    "watcher_cost",
     "trained_spectra",
 )
 

@@ -118,7 +118,7 @@ def describe(
             "heads a multiple"
         )
     layers = []
-    for number, block in enumerate(_blocks(module, blocks)):
+    for number, block in enumerate(blocks_of(module, blocks)):
         where = f"block {number}"
         read = partial(_heads, block, where, (q, k, v, out), heads, kv_heads or heads, fused)
         weights = read()
@@ -189,7 +189,8 @@ def part(block: nn.Module, name: str, where: str) -> nn.Module:
         raise InputError(f"{where} has no part '{name}'; its parts are: {names}") from error
 
 
-def _blocks(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Module]:
+def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Module]:
+    """The blocks named, or given; raises `InputError` where there are none."""
     if isinstance(blocks, str):
         stack = list(part(module, blocks, f"the module {type(module).__name__}").children())
     else:

@@ -1,1 +1,1 @@
-"""Smoothing watched while a model trains: the stream and the spectrum of H by layer, at a few steps."""
+"""Smoothing watched while a model trains: the stream and the spectrum of H, layer by layer."""

@@ -14,6 +14,8 @@ EXTRA_OF = {
     "transformers": "models",
     "huggingface_hub": "models",
     "sklearn": "models",
+    "lightning": "training",
+    "pytorch_lightning": "training",
     "pyarrow": "sweep",
     "dask": "cluster",
     "distributed": "cluster",

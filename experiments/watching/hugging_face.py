@@ -1,0 +1,28 @@
+"""The callback for the Trainer of the Hugging Face library: its loggers get a watched step."""
+
+from typing import TYPE_CHECKING, Any
+
+from oversmoothing.theory.support.extras import required
+
+if TYPE_CHECKING:
+    from oversmoothing.experiments.watching.watcher import Watcher
+
+
+def callback(watcher: "Watcher", trainer: Any) -> Any:
+    """A `TrainerCallback`. trainer: that which it is added to, since callbacks are not told."""
+
+    class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
+        """Arms the watcher at each step, and logs in front of the optimizer's."""
+
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            watcher.arm(state.global_step)
+
+        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            found = watcher.take()
+            if found is not None:
+                trainer.log(found[1])
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            watcher.close()
+
+    return Watching()

@@ -1,0 +1,264 @@
+"""Smoothing while a model trains: the stream and the spectrum of H by layer, at a few steps.
+
+Nothing of the training changes: the same loss to the bit. What is seen is the first pass of a step
+that is watched, on its first inputs, whatever its precision and however many passes a step
+accumulates. Callbacks for the trainers of two libraries hand the numbers to their own loggers.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from torch import Tensor, nn
+
+from oversmoothing.experiments.models.describe import blocks_of
+from oversmoothing.experiments.models.families import from_module
+from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.watching.compiled import eager_pass, inner
+from oversmoothing.experiments.watching.layer_readings import spectral_readings, stream_readings
+from oversmoothing.experiments.watching.stream_hooks import StreamHooks
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import write_atomically
+
+# Seconds that watching may take in front of its share: small models are then watched whole.
+SPARE = 1.0
+
+
+class Watcher:
+    """Watches a model while it trains: metrics of its stream and the spectrum of H by layer.
+
+    model: what `inspect` takes, a described model or a module that the adapters know; with
+    `blocks`, the name of a list of blocks or the blocks themselves, any module whose blocks map
+    tokens [b, n, d] to tokens: its stream alone is read. Every `every` steps the first `inputs` of
+    the first pass are measured. mode: which passes count, those in training mode ('train'), in
+    evaluation mode ('eval') or 'any'. budget: the share of the time since the first step that
+    watching may take, beyond one second: a step that falls due while more was taken is put off, and
+    spectra are taken of as many layers as there is time for, in turn; None: no limit, so that what
+    is recorded does not depend on the machine. spectra: whether H's are taken (to 1,024 features).
+
+    In a loop of your own call `step()` after each step of the optimizer; the callbacks do it
+    themselves. `close()`, or leaving the context, takes the hooks off; the numbers stay.
+
+    A module from `torch.compile` is watched by a pass of its own through the module it was made of,
+    in evaluation mode on the first inputs: hooks see nothing inside of compiled code.
+
+    Raises `InputError` for `torch.nn.DataParallel`, for modules that no adapter knows where no
+    blocks are named, and for options that are out of range.
+    """
+
+    def __init__(
+        self,
+        model: Model | nn.Module,
+        *,
+        blocks: str | Sequence[nn.Module] | None = None,
+        every: int = 50,
+        inputs: int = 4,
+        mode: Literal["train", "eval", "any"] = "train",
+        budget: float | None = 0.05,
+        spectra: bool = True,
+    ) -> None:
+        if every < 1 or inputs < 1:
+            raise InputError(f"every is {every}, inputs is {inputs}: both at least 1")
+        if mode not in ("train", "eval", "any"):
+            raise InputError(f"mode is {mode!r}: give 'train', 'eval' or 'any'")
+        if budget is not None and not 0 < budget <= 1:
+            raise InputError(f"budget is {budget}: a share of the time, above 0 and at most 1")
+        outer = model.module if isinstance(model, Model) else model
+        self.module, compiled = inner(outer)
+        self.every, self.mode, self.budget = every, mode, budget
+        self.cls, self.layers, stack = _read(model, self.module, blocks)
+        self.spectra = spectra and any(layer.read for layer in self.layers)
+        self.rows: list[dict[str, Any]] = []
+        self.put_off = 0
+        self._turn, self._count, self._spent = 0, 0, 0.0
+        self._started: float | None = None
+        # The step that was watched or put off last.
+        self._settled: int | None = None
+        self._due: int | None = None
+        self._pass: list[dict[str, Any]] = []
+        self._fresh: list[dict[str, Any]] = []
+        self._probing = self._warned = False
+        self._hooks = StreamHooks(self.module, stack, inputs, self._wanted, self._see, self._done)
+        for each in compiled:
+            hook = each.register_forward_pre_hook(self._probe, with_kwargs=True)
+            self._hooks.handles.append(hook)
+        self.inputs = inputs
+        self.arm(0)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        name, depth = type(self.module).__name__, self._hooks.depth
+        steps = len({row["step"] for row in self.rows})
+        return f"Watcher({name}, {depth} layers, every {self.every} steps: {steps} steps watched)"
+
+    def close(self) -> None:
+        """Take the hooks off; what was recorded stays."""
+        self._hooks.remove()
+        self._due = None
+
+    # ------------------------------------------------------------------------------ the steps
+
+    def step(self) -> None:
+        """Say that a step of the optimizer is done."""
+        self._count += 1
+        self.arm(self._count)
+
+    def arm(self, step: int) -> None:
+        """Watch the next pass as that of this step, where the step is due.
+
+        step: how many steps the optimizer had taken when it began. For trainers that count
+        themselves; may be said several times a step.
+        """
+        if not self._hooks.handles:
+            return
+        if self._started is None:
+            self._started = time.perf_counter()
+        if self._due is not None and self._due != step:
+            self._unseen(self._due)
+        self._hooks.reset()
+        self._due, self._pass = None, []
+        if step % self.every or step == self._settled:
+            return
+        if self._affordable():
+            self._due = step
+        else:
+            self._settled = step
+            self.put_off += 1
+
+    def _affordable(self) -> bool:
+        if self.budget is None or self._started is None:
+            return True
+        return self._spent <= SPARE + self.budget * (time.perf_counter() - self._started)
+
+    def _unseen(self, step: int) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"no pass was seen at step {step}: the model is in another mode than "
+                f"{self.mode!r}, runs compiled (give the Watcher what torch.compile returned), or "
+                "its blocks are not those that run",
+                stacklevel=4,
+            )
+
+    # ------------------------------------------------------------------------------- one pass
+
+    def _wanted(self) -> bool:
+        if self._due is None:
+            return False
+        if self._probing or self.mode == "any":
+            return True
+        return self.module.training == (self.mode == "train")
+
+    def _see(self, layer: int, X: Tensor, keep: Tensor | None) -> None:
+        began = time.perf_counter()
+        if layer == 0:
+            self._pass = []
+        mode = "train" if self.module.training else "eval"
+        row = {"step": self._due, "layer": layer, "mode": mode, "inputs": len(X)}
+        self._pass.append(row | stream_readings(X, keep, cls=self.cls))
+        self._spent += time.perf_counter() - began
+
+    def _done(self) -> None:
+        began = time.perf_counter()
+        depth = len(self.layers)
+        for turn in range(depth if self.spectra else 0):
+            number = (self._turn + turn) % depth
+            read = self.layers[number].read
+            if read is not None:
+                self._pass[number + 1] |= spectral_readings(read())
+            now = time.perf_counter()
+            self._spent, began = self._spent + now - began, now
+            if not self._affordable():
+                self._turn = (number + 1) % depth
+                break
+        self._settled, self._due = self._due, None
+        self._fresh, self._pass = self._pass, []
+        self.rows += self._fresh
+        self._spent += time.perf_counter() - began
+
+    def _probe(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+        """The pass that a compiled module is about to make, made once more without its code."""
+        if not self._wanted():
+            return
+        began, spent = time.perf_counter(), self._spent
+        self._probing = True
+        try:
+            eager_pass(self.module, args, kwargs, self.inputs)
+        finally:
+            self._probing = False
+        self._spent = spent + time.perf_counter() - began
+
+    # ---------------------------------------------------------------------------- the numbers
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a watched step and layer; layer 0 is the stream in front of the first block.
+
+        step: steps of the optimizer before the pass; mode, inputs; log_hfc_lfc, cos_mean (signed,
+        over pairs of distinct tokens), effective_rank: means over the inputs; hfc_lfc: the
+        geometric mean; *_without_cls: of the tokens but CLS; h_zero, h_universal_disc, h_positive,
+        h_other: shares of the eigenvalues of H, h_real_min, h_real_max, h_abs_max: their extremes,
+        missing where they were not taken. Without any row it has no columns.
+        """
+        return pd.DataFrame(self.rows)
+
+    def save(self, path: str | Path) -> Path:
+        """Write `to_frame` as CSV, whole or not at all. Raises `InputError` where it cannot."""
+        return write_atomically(path, self.to_frame().to_csv(index=False))
+
+    def take(self) -> tuple[int, dict[str, float]] | None:
+        """(step, {'oversmoothing/layer_03/hfc_lfc': value, ...}) of the last watched pass, once.
+
+        None where there is none since it was last asked for. For loggers.
+        """
+        rows, self._fresh = self._fresh, []
+        if not rows:
+            return None
+        width = len(str(len(rows) - 1))
+        said = {
+            f"oversmoothing/layer_{row['layer']:0{width}d}/{name}": float(value)
+            for row in rows
+            for name, value in row.items()
+            if name not in ("step", "layer", "mode", "inputs")
+        }
+        return rows[0]["step"], said
+
+    # -------------------------------------------------------------------------- their trainers
+
+    def hugging_face(self, trainer: Any) -> Any:
+        """A callback for this `transformers.Trainer`: its own loggers get the numbers.
+
+        trainer.add_callback(watcher.hugging_face(trainer)). The hooks come off when it ends. Raises
+        `RequirementError` without transformers.
+        """
+        from oversmoothing.experiments.watching.hugging_face import callback
+
+        return callback(self, trainer)
+
+    def lightning(self) -> Any:
+        """A callback for Lightning's `Trainer(callbacks=[...])`: its loggers get the numbers.
+
+        The hooks come off when the fit ends, or fails. Raises `RequirementError` without lightning.
+        """
+        from oversmoothing.experiments.watching.lightning_callback import callback
+
+        return callback(self)
+
+
+def _read(
+    model: Model | nn.Module, module: nn.Module, blocks: str | Sequence[nn.Module] | None
+) -> tuple[bool, tuple[Layer, ...], list[nn.Module]]:
+    """(whether token 0 is CLS, the described layers, the blocks in their order)."""
+    if blocks is not None:
+        return False, (), blocks_of(module, blocks)
+    described = model if isinstance(model, Model) else from_module(module)
+    return described.cls, described.layers, [layer.block for layer in described.layers]

@@ -1,0 +1,300 @@
+"""Watching a training changes nothing of it, and what is recorded is what the model did."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oversmoothing import InputError, Watcher, describe
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.inspection.why import weights_why
+from oversmoothing.experiments.models.families import from_module
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.experiments.watching import watcher as room
+from oversmoothing.simulations.metrics.metrics import metrics
+from tests.support.tiny_models import tiny_model
+from tests.support.tiny_transformers import Stack, pixels, tiny, tokens
+
+BATCH = 8
+
+
+@pytest.fixture(autouse=True)
+def one() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def trained(
+    *, every: int | None, steps: int = 4, accumulate: int = 1, autocast: bool = False, **options
+) -> tuple[list[Tensor], nn.Module, Watcher | None]:
+    """The losses of a few steps on digits, dropout and all; every=None: nobody watches."""
+    torch.manual_seed(0)
+    model = tiny("vit", image_size=8, patch_size=2, num_channels=1, hidden_dropout_prob=0.1)
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    data, losses = digits().train, []
+    watcher = None if every is None else Watcher(model, every=every, budget=None, **options)
+    number = 0
+    for _ in range(steps):
+        for _ in range(accumulate):
+            part = slice(number * BATCH, (number + 1) * BATCH)
+            number += 1
+            labels = data.labels[part] % 5
+            with torch.autocast("cpu", torch.bfloat16) if autocast else nullcontext():
+                scores = model(data.pixels[part, None]).logits
+            loss = functional.cross_entropy(scores.float(), labels) / accumulate
+            loss.backward()
+            losses.append(loss.detach())
+        optimizer.step()
+        optimizer.zero_grad()
+        if watcher is not None:
+            watcher.step()
+    return losses, model, watcher
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(each._forward_hooks) + len(each._forward_pre_hooks) for each in model.modules())
+
+
+@pytest.mark.parametrize("settings", [{}, {"autocast": True}, {"accumulate": 3}], ids=str)
+def test_the_loss_is_the_same_to_the_bit_whether_one_watches_or_not(settings):
+    alone, left, _ = trained(every=None, **settings)
+    seen, right, watcher = trained(every=1, **settings)
+    assert watcher is not None and set(watcher.to_frame()["step"]) == {0, 1, 2, 3}
+    assert all(torch.equal(a, b) for a, b in zip(alone, seen, strict=True))
+    for a, b in zip(left.parameters(), right.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_of_several_passes_a_step_the_first_is_seen():
+    (*_, one), (*_, three) = trained(every=2, steps=1), trained(every=2, steps=1, accumulate=3)
+    assert one.to_frame().equals(three.to_frame())
+
+
+def test_what_is_recorded_is_the_stream_and_the_spectrum_of_that_moment():
+    """Against the metrics of the hidden states that the library itself gives."""
+    torch.manual_seed(0)
+    model = tiny("vit").train()
+    with Watcher(model, every=1, inputs=3, budget=None) as watcher:
+        found = model(pixels(5), output_hidden_states=True).hidden_states
+        hidden = [X.detach() for X in found]
+        table = watcher.to_frame()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(1.1)
+        watcher.step()
+        model(pixels(5))
+        later = watcher.to_frame().query("step == 1").reset_index(drop=True)
+    assert list(table["layer"]) == [0, 1, 2] and set(table["inputs"]) == {3}
+    for number, X in enumerate(hidden):
+        exact, patches = metrics(X[:3].double()), metrics(X[:3, 1:].double())
+        for name in ("log_hfc_lfc", "cos_mean", "effective_rank"):
+            assert table[name][number] == pytest.approx(float(exact[name].mean()), rel=1e-9)
+            found = table[f"{name}_without_cls"][number]
+            assert found == pytest.approx(float(patches[name].mean()), rel=1e-9)
+        assert table["hfc_lfc"][number] == pytest.approx(np.exp(table["log_hfc_lfc"][number]))
+    assert np.isnan(table["h_abs_max"][0])
+    for number, layer in enumerate(from_module(model).layers, 1):
+        why = weights_why(layer.heads)  # of the weights as they are now
+        for name in ("h_zero", "h_universal_disc", "h_positive", "h_other", "h_real_min"):
+            assert later[name][number] == pytest.approx(why[name], rel=1e-6, abs=1e-9)
+        assert later["h_abs_max"][number] == pytest.approx(1.21 * table["h_abs_max"][number], 1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_padding_counts_for_nothing(family):
+    model, batch = tiny(family).train(), tokens((7, 4))
+    with Watcher(model, every=1, inputs=2, mode="any", budget=None) as watcher:
+        model.eval()
+        hidden = model(**batch, output_hidden_states=True).hidden_states
+    table = watcher.to_frame()
+    for number, X in enumerate(hidden[:-1]):
+        kept = zip(X.detach(), batch["attention_mask"].bool(), strict=True)
+        mean = np.mean([float(metrics(x[keep].double())["cos_mean"]) for x, keep in kept])
+        assert table["cos_mean"][number] == pytest.approx(mean, rel=1e-9)
+
+
+def test_the_mode_chooses_the_passes():
+    model = tiny("vit")
+    with (
+        Watcher(model, every=1, budget=None) as train,
+        Watcher(model, every=1, mode="eval", budget=None) as evaluation,
+    ):
+        model.eval()(pixels())
+        assert train.to_frame().empty and set(evaluation.to_frame()["mode"]) == {"eval"}
+        model.train()(pixels())
+    assert set(train.to_frame()["mode"]) == {"train"}
+
+
+def test_a_step_in_which_no_pass_was_seen_is_said_once():
+    with Watcher(tiny("vit"), every=1, budget=None) as watcher:
+        with pytest.warns(UserWarning, match="no pass was seen at step 0: the model is in another"):
+            watcher.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            watcher.step()
+
+
+def test_nothing_of_the_graph_stays_alive_and_the_hooks_come_off():
+    model = tiny("vit").train()
+    before = sum(
+        len(each._forward_hooks) + len(each._forward_pre_hooks) for each in model.modules()
+    )
+    with Watcher(model, every=1, budget=None) as watcher:
+        counts = []
+        for _ in range(3):
+            scores = model(pixels()).logits
+            alive = weakref.ref(scores)
+            scores.sum().backward()
+            del scores
+            watcher.step()
+            gc.collect()
+            assert alive() is None
+            counts.append(sum(type(each) is Tensor for each in gc.get_objects()))
+        assert counts[0] == counts[-1]
+    assert hooks(model) == before
+    rows = len(watcher.rows)
+    watcher.arm(9)
+    model(pixels())
+    assert len(watcher.rows) == rows
+
+
+def test_an_interrupted_pass_leaves_nothing_behind():
+    model = tiny("vit").train()
+    with Watcher(model, every=1, budget=None) as watcher:
+        second = list(from_module(model).layers)[1].block
+        handle = second.register_forward_pre_hook(lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model(pixels())
+        handle.remove()
+        model(pixels())
+    assert list(watcher.to_frame()["layer"]) == [0, 1, 2]
+
+
+def test_any_module_is_watched_by_its_blocks_and_a_described_one_with_its_spectra():
+    model = Stack().train()
+    batch = torch.randn(4, 5, 6, generator=torch.Generator().manual_seed(0))
+    described = describe(
+        model, blocks="floors", q="mix.all_three", k="mix.all_three", v="mix.all_three",
+        out="mix.join", heads=3, fused="heads", norm_attention="first", norm_ffn="second",
+        ffn="think",
+    )  # fmt: skip
+    with (
+        Watcher(model, blocks="floors", every=1, budget=None) as bare,
+        Watcher(described, every=1, budget=None) as known,
+    ):
+        model(batch)
+    left, right = bare.to_frame(), known.to_frame()
+    assert left["log_hfc_lfc"].equals(right["log_hfc_lfc"])
+    assert "h_positive" not in left and right["h_positive"].notna().sum() == 2
+
+
+def test_a_block_that_runs_many_times_is_seen_each_time():
+    class Again(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Stack(depth=1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.inner.embed(x)
+            for _ in range(3):
+                x = self.inner.floors[0](x)
+            return x
+
+    model = Again()
+    with Watcher(model, blocks=[model.inner.floors[0]] * 3, every=1, budget=None) as watcher:
+        for _ in range(2):
+            model(torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0)))
+            watcher.step()
+    assert list(watcher.to_frame()["layer"]) == [0, 1, 2, 3] * 2
+
+
+def test_the_digits_models_of_the_project_are_watched():
+    model = tiny_model().train()
+    with Watcher(model, every=1, budget=None) as watcher:
+        model(digits().train.pixels[:4])
+    assert len(watcher.to_frame()) == 3 and watcher.to_frame()["h_abs_max"].notna().sum() == 2
+
+
+def test_a_compiled_model_is_watched_by_a_pass_of_its_own_and_computes_the_same():
+    def losses(watch: bool) -> tuple[list[float], list[int]]:
+        torch.manual_seed(0)
+        model = tiny("vit", hidden_dropout_prob=0.1).train()
+        compiled = torch.compile(model, backend="eager")
+        watcher = Watcher(compiled, every=2, budget=None) if watch else None
+        found = []
+        for _ in range(3):
+            found.append(float(compiled(pixels(6)).logits.square().sum().detach()))
+            assert model.training
+            if watcher:
+                watcher.step()
+        return found, [] if watcher is None else list(watcher.to_frame()["step"])
+
+    alone, seen = losses(False), losses(True)
+    assert alone[0] == seen[0] and seen[1] == [0] * 3 + [2] * 3
+
+
+def test_a_stream_that_is_not_finite_is_recorded_as_such():
+    model = tiny("vit").train()
+    batch = pixels()
+    batch[0, 0, 0, 0] = torch.inf
+    with Watcher(model, every=1, budget=None) as watcher:
+        model(batch)
+    assert watcher.to_frame()["cos_mean"].isna().all()
+
+
+def test_a_budget_that_is_spent_puts_a_watch_off_and_takes_spectra_in_turn(monkeypatch):
+    model = tiny("vit").train()
+    clock = iter(range(10**6))
+    monkeypatch.setattr(room.time, "perf_counter", lambda: 10.0 * next(clock))
+    with Watcher(model, every=1, budget=0.05) as watcher:
+        for _ in range(300):
+            model(pixels())
+            watcher.step()
+    table = watcher.to_frame()
+    assert 0 < watcher.put_off < 300 and watcher.put_off + table["step"].nunique() == 301
+    taken = table[table["h_abs_max"].notna()]
+    assert set(taken["layer"]) == {1, 2} and taken.groupby("step").size().max() == 1
+    assert "steps watched" in repr(watcher)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"every": 0}, "at least 1"),
+        ({"inputs": 0}, "at least 1"),
+        ({"budget": 0.0}, "budget is 0.0"),
+        ({"mode": "training"}, "mode is 'training'"),
+        ({"blocks": "nowhere"}, "has no part 'nowhere'"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        Watcher(tiny("vit"), **options)
+
+
+def test_data_parallel_and_what_is_no_module_are_refused():
+    with pytest.raises(InputError, match="DataParallel copies the model"):
+        Watcher(nn.DataParallel(tiny("vit")))
+    with pytest.raises(InputError, match="int is no module"):
+        Watcher(42)
+    with pytest.raises(InputError, match="no stack of Transformer blocks"):
+        Watcher(nn.Linear(2, 2))
+
+
+def test_the_numbers_are_saved_whole(tmp_path):
+    *_, watcher = trained(every=2)
+    path = watcher.save(tmp_path / "smoothing.csv")
+    lines = path.read_text().splitlines()
+    assert lines[0].startswith("step,layer,mode,inputs,log_hfc_lfc") and len(lines) == 1 + 2 * 3
+    step, said = watcher.take()
+    assert step == 2 and "oversmoothing/layer_0/hfc_lfc" in said and watcher.take() is None
