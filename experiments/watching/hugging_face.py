@@ -1,15 +1,12 @@
 """The callback for the Trainer of the Hugging Face library: its loggers get a watched step."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oversmoothing.theory.support.extras import required
 
-if TYPE_CHECKING:
-    from oversmoothing.experiments.watching.watcher import Watcher
 
-
-def callback(watcher: "Watcher", trainer: Any) -> Any:
-    """A `TrainerCallback`. trainer: that which it is added to, since callbacks are not told."""
+def callback(watcher: Any, trainer: Any) -> Any:
+    """A `TrainerCallback` of a `Watcher`. trainer: that which it is added to, since callbacks are not told."""
 
     class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
         """Arms the watcher at each step, and logs in front of the optimizer's."""

@@ -1,19 +1,16 @@
 """The callback for Lightning's Trainer: its loggers get a watched step."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oversmoothing.theory.support.extras import required
-
-if TYPE_CHECKING:
-    from oversmoothing.experiments.watching.watcher import Watcher
 
 # Two packages with one content: a callback belongs to that whose Trainer it is given to.
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
-def callback(watcher: "Watcher") -> Any:
-    """A `Callback` of the package that the script has imported."""
+def callback(watcher: Any) -> Any:
+    """A `Callback` of a `Watcher`, of the package that the script has imported."""
     package = next((name for name in PACKAGES if name in sys.modules), PACKAGES[0])
 
     class Watching(required(package).Callback):  # type: ignore[misc]
