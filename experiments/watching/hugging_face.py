@@ -6,7 +6,7 @@ from oversmoothing.theory.support.extras import required
 
 
 def callback(watcher: Any, trainer: Any) -> Any:
-    """A `TrainerCallback` of a `Watcher`. trainer: that which it is added to, since callbacks are not told."""
+    """A `TrainerCallback` of a `Watcher`. trainer: whose it is, since callbacks are not told."""
 
     class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
         """Arms the watcher at each step, and logs in front of the optimizer's."""

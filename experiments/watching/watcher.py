@@ -16,8 +16,8 @@ from typing import Any, Literal
 import pandas as pd
 from torch import Tensor, nn
 
+from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.describe import blocks_of
-from oversmoothing.experiments.models.families import from_module
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.watching.compiled import eager_pass, inner
 from oversmoothing.experiments.watching.layer_readings import spectral_readings, stream_readings

@@ -17,7 +17,7 @@ from torch.nn import functional
 from oversmoothing import InputError, Watcher, describe
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.inspection.why import weights_why
-from oversmoothing.experiments.models.families import from_module
+from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.experiments.watching import watcher as room
 from oversmoothing.simulations.metrics.metrics import metrics
