@@ -17,18 +17,23 @@ from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.sinks import sink_columns
 from oversmoothing.experiments.inspection.why import weights_why
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
 BATCH = 32
 # Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes
 # through every sublayer.
 ACCOUNT = 32
+# Inputs that are looked at closely: every state of them is decomposed four times.
+CLOSER = 8
 
 
 @one_thread()
@@ -39,6 +44,7 @@ def inspect(
     name: str | None = None,
     spectra: int | None = None,
     account: int | None = ACCOUNT,
+    closer: int = CLOSER,
     batch_size: int | None = None,
     progress: bool = False,
 ) -> Report:
@@ -48,13 +54,16 @@ def inspect(
     of the inputs, from the first, have the spectra of their attention taken: 0 for none, by default
     as many as cost no more than ten images of a ViT on 224 x 224 pixels. account: on how many, in
     whole batches, the share of the norms in each sublayer's change is measured (None: all, 0:
-    none); the sublayers' changes themselves are measured on all. progress: a bar on stderr.
+    none); the sublayers' changes themselves are measured on all; how linear a layer is, is measured
+    on the same. closer: how many, from the first, are measured without their largest direction and
+    large tokens and asked whether their rank has converged in the tokens. progress: a bar on
+    stderr.
 
     Raises `InputError` for models that no adapter knows and inputs of another shape.
     """
     described = model if isinstance(model, Model) else open_model(model)
     described = described if name is None else described.renamed(name)
-    for word, number in (("spectra", spectra), ("account", account)):
+    for word, number in (("spectra", spectra), ("account", account), ("closer", closer)):
         if number is not None and number < 0:
             raise InputError(f"{word} is {number}: give 0 for none, or a number of inputs")
     if spectra and any(layer.sinks is not None for layer in described.layers):
@@ -66,9 +75,14 @@ def inspect(
     kept: list[Extraction] = []
     lengths: set[int] = set()
     seen, av_error = 0, 0.0
+    linearity, close = Linearity(described), list[dict[str, Array]]()
     for batch in stream(described, inputs, batch_size=batch_size or BATCH, progress=progress):
         wants = account is None or seen < account
         found.append(observe(described, batch, account=wants, verify=not found))
+        if wants:
+            linearity.see(batch)
+        if seen < closer:
+            close.append(sink_columns([_first(batch, closer - seen)]))
         av_error = max(av_error, *batch.av_error)
         lengths |= {int(number) for number in batch.keep.sum(-1)}
         if spectra is None:
@@ -77,11 +91,22 @@ def inspect(
             kept.append(_first(batch, spectra - seen))
         seen += len(batch.keep)
         del batch  # or two batches would be held at a time
-    return _report(described, join(found), kept, lengths, av_error)
+    sunk = (
+        {name: np.concatenate([each[name] for each in close], axis=1) for name in close[0]}
+        if close
+        else {}
+    )
+    return _report(described, join(found), kept, sunk, linearity.columns(), lengths, av_error)
 
 
 def _report(
-    model: Model, observed: Observed, kept: list[Extraction], lengths: set[int], av_error: float
+    model: Model,
+    observed: Observed,
+    kept: list[Extraction],
+    sunk: dict[str, Array],
+    linear: list[dict[str, float]],
+    lengths: set[int],
+    av_error: float,
 ) -> Report:
     metrics, changes, drift = observed
     rows: list[dict[str, Any]] = []
@@ -91,11 +116,17 @@ def _report(
             rows[-1] |= _interval(name, values[number])
             low, high = np.quantile(values[number], [0.05, 0.95])
             rows[-1] |= {f"{name}_p05": low, f"{name}_p95": high}
+        for name, values in sunk.items():
+            rows[-1] |= _interval(name, values[number])
+        if sunk:
+            half = sunk["effective_rank_half"][number]
+            growth = metrics["effective_rank"][number, : len(half)] / half
+            rows[-1] |= _interval("rank_growth", growth)
     spectral = spectral_columns(model, kept) if kept else [{} for _ in model.layers]
     for number, (row, layer) in enumerate(zip(rows[1:], model.layers, strict=True)):
         for name, values in changes.items():
             row |= _interval(name, values[number])
-        row |= weights_why(layer.heads) | spectral[number] | _gains(layer)
+        row |= weights_why(layer.heads) | spectral[number] | _gains(layer) | linear[number]
         for name, values in drift.items():
             row |= _interval(name, values[number])
     logs = metrics["log_hfc_lfc"]
@@ -121,6 +152,7 @@ def _report(
         placement=model.layers[0].placement,
         modality=model.modality,
         cls=model.cls,
+        closer=len(sunk["large_tokens"][0]) if sunk else 0,
         spectra=sum(len(batch.keep) for batch in kept),
         accounted=taken,
         account_error=float(np.abs(unexplained).max(initial=0.0)),

@@ -44,7 +44,8 @@ class Report:
     images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
     accounted]. modality: 'vision' or 'text'. placement: of the norms, 'pre' or 'post'. cls: whether
     token 0 is CLS. spectra: inputs whose spectra were taken. accounted: inputs on which the norms'
-    shares were measured. account_error: largest |sum of parts
+    shares were measured. closer: inputs measured without their largest direction.
+    account_error: largest |sum of parts
     - whole change| over their layers; the parts of the first batch are all computed from the
     weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
     own output. notes: what the reader must know.
@@ -63,6 +64,7 @@ class Report:
     modality: str = "vision"
     cls: bool = True
     spectra: int = 0
+    closer: int = 0
     accounted: int = 0
     account_error: float = 0.0
     av_error: float = 0.0
@@ -129,6 +131,8 @@ class Report:
             sentences.of_cause(found, attention, ffn, noun),
             sentences.of_spectra(found, spectra),
             sentences.of_depth(found),
+            sentences.of_sinks(self.table, self.closer, noun),
+            sentences.of_rank(self.table),
         )
         return " ".join(sentence for sentence in said if sentence)
 
@@ -164,7 +168,7 @@ class Report:
             }
             for record in self.table.to_dict("records")
         )
-        plain = ("model", "modality", "tokens", "images", "spectra", "accounted")
+        plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
         return {
             "schema_version": SCHEMA_VERSION,
             **{name: getattr(self, name) for name in plain},

@@ -7,6 +7,7 @@ from oversmoothing.experiments.inspection.answer import (
     MILD,
     STRONG,
 )
+from oversmoothing.experiments.inspection.sinks import CONVERGED, LARGE
 
 CONVENTIONS = {
     "residual_stream": "X after each layer, before the norm of the next; layer 0: in front of all; "
@@ -27,6 +28,15 @@ CONVENTIONS = {
     "ffn (ffn_body); named where the 95 % interval of its difference to every other lies on one "
     "side. The account switches body, scales and gains on in this order; another order splits "
     "otherwise",
+    "desunk": "_desunk: of X without its largest direction, X - sigma_1 u_1 v_1^T (T4g); "
+    "sink_share: sigma_1 over the sum of the singular values; *_without_first: without position 0; "
+    f"*_without_large: without the tokens of more than {LARGE:g} times the median norm, "
+    "large_tokens of them (sinks, registers); over the inputs looked at closely",
+    "rank_growth": "effective rank of all tokens over effective_rank_half, that of every second "
+    f"one; above {CONVERGED} it has not converged in the number of tokens",
+    "linear": "share of the layer's output (_with_residual) or of output - input "
+    "(_without_residual), tokens centred, that one linear map of its input explains; fitted on "
+    "every second input, scored on the others, both ways; large tokens weigh most",
     "bands": "_p05 and _p95: 5th and 95th percentile of the inputs",
     "log_change": "of log HFC/LFC over a sublayer. _body: with one scale for all tokens and unit "
     "gains in its norm; _scales: what each token's own scale adds; _gains: what the norm's gain "
@@ -64,6 +74,12 @@ WIDE = {
     "log_change_ffn_scales": "FFN scales",
     "log_change_ffn_gains": "FFN gains",
     "cos_min": "cos min",
+    "cos_mean_desunk": "cos desunk",
+    "effective_rank_desunk": "rank desunk",
+    "sink_share": "sink share",
+    "rank_growth": "rank growth",
+    "linear_with_residual": "linear",
+    "linear_without_residual": "linear w/o res.",
     "consensus_share": "consensus %",
     "rho_consensus": "rho_C",
     "rho_quotient_median": "rho_Q",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import pandas as pd
+
 from oversmoothing.experiments.inspection.answer import (
     COLLAPSED_COSINE,
     COLLAPSED_RATIO,
@@ -17,6 +19,7 @@ from oversmoothing.experiments.inspection.answer import (
     Cause,
     Grade,
 )
+from oversmoothing.experiments.inspection.sinks import CONVERGED
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
@@ -190,3 +193,42 @@ def of_depth(found: Answer) -> str:
         f"Collapse ({meant}) is not what its {found.depth} layers end in; after a layer the mean "
         f"cosine is at most {found.closest_cosine:.3f} (layer {found.closest})."
     )
+
+
+def of_sinks(table: pd.DataFrame, inputs: int, noun: str) -> str:
+    """What the last layer is without its largest direction (T4g)."""
+    if not inputs:
+        return ""
+    last = table.iloc[-1]
+    over = f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
+    return (
+        f"Without its largest direction, which has {100 * last['sink_share']:.0f} % of the "
+        f"singular values (over {over}), the last layer has mean cosine "
+        f"{last['cos_mean_desunk']:.3f} and effective rank {last['effective_rank_desunk']:.1f}; "
+        f"raw {last['cos_mean']:.3f} and {last['effective_rank']:.1f}."
+    )
+
+
+def of_rank(table: pd.DataFrame) -> str:
+    """Where the effective rank still grows with the number of tokens."""
+    if "rank_growth" not in table:
+        return ""
+    growing = table[table["rank_growth"] > CONVERGED]
+    if growing.empty:
+        return ""
+    return (
+        "The effective rank has not converged in the number of tokens in layers "
+        f"{_runs(list(growing['layer']))}: all of them have up to "
+        f"{growing['rank_growth'].max():.2f} times the rank of every second one."
+    )
+
+
+def _runs(layers: list[int]) -> str:
+    """'0 to 3, 7'."""
+    parts: list[list[int]] = []
+    for k in layers:
+        if parts and parts[-1][-1] == k - 1:
+            parts[-1].append(k)
+        else:
+            parts.append([k])
+    return ", ".join(f"{p[0]} to {p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)

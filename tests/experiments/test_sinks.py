@@ -1,0 +1,125 @@
+"""What one large direction hides, and how linear a layer is: laws on states made to be known."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.linearity import Linearity
+from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
+from oversmoothing.experiments.inspection.sinks import sinks
+from oversmoothing.experiments.models.model import Extraction, Trace
+from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.theory.support.errors import InputError
+from tests.support.made_models import WIDTH, made, sharing
+
+
+def draw(*shape: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("shape", [(20, 6), (6, 20), (7, 7)])
+def test_the_raw_rank_is_a_function_of_the_rank_behind_the_sink(shape: tuple[int, int]) -> None:
+    """T4g: erank(X) = e^eta(p) erank(X')^(1-p)."""
+    X = draw(*shape) + 5
+    found, raw = sinks(X), float(metrics(X)["effective_rank"])
+    p = found["sink_share"]
+    eta = torch.special.entr(p) + torch.special.entr(1 - p)
+    assert float(eta.exp() * found["effective_rank_desunk"] ** (1 - p)) == pytest.approx(raw)
+
+
+def test_behind_a_sink_token_stands_what_stood_there_without_it() -> None:
+    Z, v = draw(30, 8), draw(8, seed=1)
+    X = Z.clone()
+    X[3] += 1e6 * v
+    found = sinks(X)
+    assert float(metrics(X)["effective_rank"]) < 1.001 and found["large_tokens"] == 1
+    kept = torch.arange(30) != 3
+    across = v / v.norm()
+    clean = metrics(Z[kept] - torch.outer(Z[kept] @ across, across))
+    torch.testing.assert_close(
+        found["effective_rank_desunk"], clean["effective_rank"], rtol=1e-4, atol=0
+    )
+    without = metrics(Z[kept])
+    for name in ("cos_mean", "effective_rank"):
+        torch.testing.assert_close(found[f"{name}_without_large"], without[name])
+
+
+def test_position_0_is_left_out_where_that_is_said() -> None:
+    X = draw(9, 5) + 1
+    found, expected = sinks(X), metrics(X[1:])
+    for name in ("cos_mean", "effective_rank"):
+        torch.testing.assert_close(found[f"{name}_without_first"], expected[name])
+
+
+def test_rank_one_and_one_token_have_nothing_behind_them() -> None:
+    one = sinks(torch.outer(draw(6), draw(4, seed=1)))
+    assert one["effective_rank_desunk"].isnan() and one["sink_share"] == pytest.approx(1.0)
+    assert sinks(draw(1, 4))["cos_mean_without_first"].isnan()
+
+
+@pytest.mark.parametrize(("rank", "converged"), [(3, True), (64, False)])
+def test_the_rank_converges_where_directions_are_fewer_than_tokens(
+    rank: int, converged: bool
+) -> None:
+    X = draw(64, rank) @ draw(rank, 64, seed=1)
+    growth = metrics(X)["effective_rank"] / sinks(X)["effective_rank_half"]
+    assert (float(growth) <= 1.1) == converged
+
+
+def scores(X: Tensor, Y: Tensor) -> dict[str, float]:
+    held = Linearity(made(depth=1))
+    keep = torch.ones(X.shape[:2], dtype=torch.bool)
+    for part in (slice(0, 3), slice(3, None)):
+        held.see(Extraction((Trace(None, X[part], X[part], Y[part]),), keep[part], (0.0,)))
+    return held.columns()[0]
+
+
+def test_a_linear_layer_is_linear_and_noise_is_not() -> None:
+    X = draw(9, 40, WIDTH) + 3
+    exact = scores(X, X + X @ draw(WIDTH, WIDTH, seed=1) + 2)
+    assert exact["linear_with_residual"] == pytest.approx(1, abs=1e-6)
+    assert exact["linear_without_residual"] == pytest.approx(1, abs=1e-6)
+    noise = scores(X, X + 0.5 * draw(9, 40, WIDTH, seed=2))
+    # Var X / (Var X + 1/4), and nothing of the noise itself.
+    assert noise["linear_with_residual"] == pytest.approx(0.8, abs=0.05)
+    assert -0.3 < noise["linear_without_residual"] < 0.05
+
+
+def test_too_few_tokens_tell_nothing_of_linearity() -> None:
+    X = draw(4, 6, WIDTH)
+    assert all(value != value for value in scores(X, X).values())
+
+
+def test_the_report_has_the_columns_and_says_them() -> None:
+    report = inspect(made(value=0.1), sharing(10), name="made", closer=3)
+    row = report.to_frame().iloc[-1]
+    assert report.closer == 3 and "over the first 3 images" in report.summary()
+    assert f"mean cosine {row['cos_mean_desunk']:.3f} and effective rank" in report.summary()
+    # Behind an H that is a multiple of 1 a layer of equal heads is linear but for its norms.
+    assert 0 < row["linear_with_residual"] <= 1
+    assert "rank_growth" not in inspect(made(), sharing(2), closer=0, account=0).table
+    with pytest.raises(InputError, match="closer is -1"):
+        inspect(made(), sharing(2), closer=-1)
+
+
+def test_the_sentences_read_the_table() -> None:
+    table = pd.DataFrame(
+        {
+            "layer": range(5),
+            "rank_growth": [1.2, 1.3, 1.0, 1.05, 1.11],
+            "sink_share": 0.625,
+            "cos_mean_desunk": 0.05,
+            "effective_rank_desunk": 669.0,
+            "cos_mean": 0.829,
+            "effective_rank": 191.0,
+        }
+    )
+    assert "in layers 0 to 1, 4: all of them have up to 1.30 times" in of_rank(table)
+    said = of_sinks(table, 1, "text")
+    assert "over the first text" in said and "rank 669.0; raw 0.829 and 191.0." in said
+    assert of_sinks(table, 0, "text") == "" and of_rank(table[table["layer"].isin([2, 3])]) == ""
