@@ -81,12 +81,14 @@ def _singular_values(X: Tensor) -> Tensor:
     if not len(X):
         return X.new_zeros(1)
     gram = X @ X.mT if X.shape[0] < X.shape[1] else X.mT @ X
-    return torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
+    found: Tensor = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
+    return found
 
 
 def _effective_rank(sigma: Tensor) -> Tensor:
     """exp of the entropy of the singular values over their sum; NaN where all are 0."""
-    return torch.special.entr(sigma / sigma.sum()).sum().exp()
+    found: Tensor = torch.special.entr(sigma / sigma.sum()).sum().exp()
+    return found
 
 
 def _cosine(X: Tensor) -> Tensor:
@@ -95,4 +97,5 @@ def _cosine(X: Tensor) -> Tensor:
     unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
     if n < 2:
         return X.new_full((), torch.nan)
-    return (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))
+    found: Tensor = (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))
+    return found
