@@ -19,7 +19,12 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Layer, Norm, Trace
+from oversmoothing.theory.support.errors import InputError
 
+# Relative errors of a stream in one sublayer, in eps: of float32, and of half precision, whose sums
+# and products are rounded from wider ones.
+ROUNDINGS = 2**8
+HALF_ROUNDINGS = 2
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
@@ -49,8 +54,8 @@ def layer_account(
 
     log_ratio maps a stream [b, n, d] to log HFC/LFC [b], float64, over the kept tokens; keep [b, n]
     bool or None for all. With verify each part is computed from the weights, so that their sum is
-    the measured change only where the model was read rightly; without, the last step of a sublayer
-    is the measured stream.
+    the measured change only where the model was read rightly (`check_account`); without, the last
+    step of a sublayer is the measured stream.
     """
     assert trace.attention is not None
     A = trace.attention.to(trace.before.dtype)
@@ -88,3 +93,33 @@ def layer_account(
             layer.norm_ffn, layer.output_norm_ffn, layer.ffn, seen, between, middle, end
         )
     return dict(zip(PART_NAMES, changes, strict=True))
+
+
+def check_account(
+    number: int, parts: dict[str, Tensor], logs: tuple[Tensor, Tensor, Tensor], dtype: torch.dtype
+) -> None:
+    """Raises `InputError` where the parts of a sublayer of layer `number` do not sum to its change.
+
+    logs: the measured log HFC/LFC [b] in front of the layer, between its sublayers and behind it.
+    A relative error e of a stream moves its log HFC/LFC = L by at most
+        e |X| / |HFC| + e |X| / |LFC| = e (sqrt(1 + exp(-2 L)) + sqrt(1 + exp(2 L))),
+    to first order. e: ROUNDINGS of float32, in which the parts are computed, and HALF_ROUNDINGS of
+    the dtype in which the model ran, where that is half precision.
+    """
+    half = HALF_ROUNDINGS * torch.finfo(dtype).eps if dtype.itemsize < 4 else 0.0
+    e = ROUNDINGS * torch.finfo(torch.float32).eps + half
+    for sublayer, start, end in zip(SUBLAYERS, logs[:-1], logs[1:], strict=True):
+        explained = sum((parts[f"{sublayer}_{part}"] for part in PARTS), torch.zeros_like(start))
+        error = (explained - (end - start)).abs()
+        allowed = e * sum(
+            (1 + torch.exp(sign * 2 * L)).sqrt() for L in (start, end) for sign in (-1, 1)
+        )
+        wrong = ~(error <= allowed)
+        if bool(wrong.any()):
+            size, most = float(error[wrong].max()), float(torch.as_tensor(allowed).max())
+            raise InputError(
+                f"layer {number}: the parts of its {sublayer} sublayer's change of log HFC/LFC do "
+                f"not sum to what is measured: {size:.1e} is left over (at most {most:.1e} is "
+                "rounding): the layer was read wrongly"
+                + (", or open the model with dtype=torch.float32" if half else "")
+            )

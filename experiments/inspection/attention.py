@@ -1,10 +1,11 @@
 """Attention and what it adds, from described weights: A_h = softmax(logits_h), sum_h A_h X W_V W_O.
 
 Whatever kernel the module itself uses, these are the equations that its description stands for.
+`attention_rounding` says how far rounding moves what they give.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,14 +13,21 @@ from torch import Tensor
 from oversmoothing.experiments.models.model import Heads, Layer
 
 
+class Attention(NamedTuple):
+    """A [b, heads, n, n]: rows sum to 1 over the kept tokens (and, causal, the earlier ones), or
+    with sinks to less; padding is 0. reach_q, reach_k [b, heads, n]: the lengths of queries, times
+    the scaling, and of keys: rounding q and k moves the logit of (t, j) by a few
+    eps reach_q[t] reach_k[j]."""
+
+    A: Tensor
+    reach_q: Tensor
+    reach_k: Tensor
+
+
 def attention(
     X: Tensor, heads: Heads, layer: Layer, call: Mapping[str, Any], keep: Tensor, causal: bool
-) -> tuple[Tensor, float]:
-    """(A [b, heads, n, n], max |q| |k| scaling) for attention inputs X [b, n, d].
-
-    Rows sum to 1 over the kept tokens (and, causal, the earlier ones), or with sinks to less;
-    padding is 0.
-    """
+) -> Attention:
+    """For attention inputs X [b, n, d]; call: the arguments of the module's own call, by name."""
     q, k = projected(X, heads.W_Q, heads.b_Q), projected(X, heads.W_K, heads.b_K)
     q = q if layer.q_norm is None else layer.q_norm(q)
     k = k if layer.k_norm is None else layer.k_norm(k)
@@ -27,7 +35,6 @@ def attention(
         q, k = layer.rotate(q, k, call)
     scaling = q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling
     logits = (q * scaling) @ k.mT
-    sizes = [float(torch.linalg.vector_norm(each, dim=-1).amax()) for each in (q, k)]
     if layer.softcap is not None:
         logits = layer.softcap * torch.tanh(logits / layer.softcap)
     if layer.bias is not None:
@@ -48,7 +55,7 @@ def attention(
     if not whole:
         # A padding row may have nothing to attend to (NaN); nobody reads it.
         A = torch.where(keep[:, None, :, None], A, 0.0)
-    return A, abs(scaling) * sizes[0] * sizes[1]
+    return Attention(A, abs(scaling) * _lengths(q), _lengths(k))
 
 
 def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
@@ -58,8 +65,32 @@ def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
     return out if heads.b_O is None else out + heads.b_O
 
 
+def attention_rounding(found: Attention, X: Tensor, heads: Heads) -> Tensor:
+    """By how many eps rounding moves each token of the attention's output, to first order: [b, n].
+
+    A logit that moves by e moves the output by A_tj e (v_j - o_t), v_j = X_j W_V and o_t their mean
+    by A_t, so that a head contributes at most
+        |W_O| (|q_t| sum_j A_tj |k_j| |v_j - o_t|  +  sum_j A_tj |v_j|),
+    the second term for the values, their sum and the softmax; |W_O| is the spectral norm. A sink
+    that takes all the attention makes the first term small, however long its key is.
+    """
+    A, reach_q, reach_k = found
+    V = projected(X, heads.W_V, heads.b_V)
+    V = V * torch.linalg.matrix_norm(heads.W_O, ord=2)[:, None, None]
+    spread = torch.cdist(A @ V, V) * A
+    logits = reach_q * (spread @ reach_k.unsqueeze(-1)).squeeze(-1)
+    values = (A @ _lengths(V).unsqueeze(-1)).squeeze(-1)
+    total: Tensor = (logits + values).sum(1)
+    return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
+
+
 def projected(X: Tensor, W: Tensor, bias: Tensor | None) -> Tensor:
     """X [b, n, d] by W [heads, d, r]: [b, heads, n, r]."""
     (b, n, _), (heads, _, r) = X.shape, W.shape
     out = (X @ W.transpose(0, 1).flatten(1)).view(b, n, heads, r).transpose(1, 2)
     return out if bias is None else out + bias.unsqueeze(1)
+
+
+def _lengths(each: Tensor) -> Tensor:
+    lengths: Tensor = torch.linalg.vector_norm(each, dim=-1)
+    return lengths

@@ -2,13 +2,16 @@
 
 Hooks look at the forward pass; the attention is computed anew from the described weights,
 A_h = softmax(scaling q_h k_h^T + bias), so that a fused kernel cannot hide it, and
-sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module itself gave (`av_error`). On the
-first batch of a stream the sublayers are also put together again and compared with the block.
+sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module itself gave (`av_error`). Every
+part of every layer is held against the description on the first batch of a stream, on each with
+longer inputs than any before, and on the first with padding (`verify`); a model in half precision
+runs once more in float32 for it.
 """
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -17,6 +20,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from oversmoothing.experiments.inspection.float32_pass import in_float32, unrounded_products
 from oversmoothing.experiments.inspection.watch import Watch, Weights
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.inputs import Images
@@ -38,14 +42,14 @@ def extract(
     """One batch as `model.prepare` makes it (raw inputs are prepared first).
 
     attention=False: residual streams alone. dtype: the attention is computed and everything
-    returned in it (default: float32, or float64 for a float64 model). verify: put the sublayers
-    together again.
+    returned in it (default: float32, or float64 for a float64 model). verify: hold every part of
+    every layer against the description (`experiments.inspection.verify`).
 
-    Raises `InputError` where attention times values is not the module's own output, where the
-    sublayers do not add up to the block, and where numbers are not finite.
+    Raises `InputError` where a part is not what the description says, with its layer and by how
+    much, where a block is given what the one before did not give, and where numbers are not finite.
     """
     with _ready(model) as weights:
-        return _extracted(model, weights, batch, attention, dtype, verify)
+        return _extracted(model, weights, _read(model, batch), attention, dtype, verify)
 
 
 def stream(
@@ -67,15 +71,16 @@ def stream(
         raise InputError(f"batch_size is {batch_size}: it must be at least 1")
     with _ready(model) as weights:
         quiet = None if progress else True
-        first = True
+        checked = Checked()
         with tqdm(total=_count(inputs), unit="input", file=sys.stderr, disable=quiet) as bar:
             for batch in batches(inputs, batch_size):
-                found = _extracted(model, weights, batch, attention, dtype, verify=first)
-                first = False
+                read = _read(model, batch)
+                new = checked.new(read)
+                found = _extracted(model, weights, read, attention, dtype, verify=new)
                 bar.update(len(found.keep))
                 yield found
                 del found  # or two batches would be held at a time
-        if first:
+        if not checked.batches:
             raise InputError("there are no inputs: give at least one image or text")
 
 
@@ -112,15 +117,49 @@ def _ready(model: Model) -> Iterator[Weights]:
         yield weights
 
 
+@dataclass
+class Checked:
+    """What kinds of batches a stream has seen: a description may hold of short inputs, or of whole
+    ones, and fail of long or of padded ones (windows, masks)."""
+
+    batches: int = 0
+    longest: int = 0
+    padded: bool = False
+
+    def new(self, batch: Any) -> bool:
+        """Whether a batch is the first, longer than any before or the first with padding."""
+        keep = _keep(batch)
+        first = batch if keep is None else keep
+        length = first.shape[1] if isinstance(first, Tensor) and first.ndim > 1 else 0
+        padded = keep is not None and not bool(keep.all())
+        found = not self.batches or length > self.longest or (padded and not self.padded)
+        self.batches += 1
+        self.longest, self.padded = max(self.longest, length), self.padded or padded
+        return found
+
+
+def _read(model: Model, batch: Any) -> Any:
+    return _moved(prepared(model, batch), model.device, model.dtype)
+
+
 @torch.no_grad()
 def _extracted(
     model: Model, weights: Weights, batch: Any, attention: bool, dtype: torch.dtype | None,
     verify: bool,
 ) -> Extraction:  # fmt: skip
-    batch = _moved(prepared(model, batch), model.device, model.dtype)
-    dtype = dtype or torch.promote_types(model.dtype, torch.float32)
+    wide = torch.promote_types(model.dtype, torch.float32)
+    keep = _keep(batch)
+    errors: tuple[float, ...] = ()
     try:
-        return Watch(model, weights, _keep(batch), attention, dtype, verify).run(batch)
+        with unrounded_products():
+            if verify and model.dtype != wide:
+                with in_float32(model.module):
+                    given = _moved(batch, model.device, wide)
+                    checked = Watch(model, weights, keep, attention, wide, True).run(given)
+                errors, verify = checked.av_error, False
+                del checked  # or two extractions would be held at a time
+            found = Watch(model, weights, keep, attention, dtype or wide, verify).run(batch)
+        return replace(found, av_error=errors) if errors else found
     except InputError:
         raise
     except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
@@ -150,5 +189,11 @@ def _moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
 
 
 def _keep(batch: Any) -> Tensor | None:
-    mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
-    return None if mask is None else mask.bool()
+    """The library's mask says which tokens are kept, PyTorch's which are not."""
+    if not isinstance(batch, Mapping):
+        return None
+    mask: Tensor | None = batch.get("attention_mask")
+    padding: Tensor | None = batch.get("src_key_padding_mask")
+    if mask is not None:
+        return mask.bool()
+    return None if padding is None else ~padding.bool()

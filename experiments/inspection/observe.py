@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.account import layer_account
+from oversmoothing.experiments.inspection.account import check_account, layer_account
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.simulations.metrics.stream_metrics import stream_log_ratio, stream_metrics
 from oversmoothing.theory.support.arrays import Array
@@ -60,7 +60,7 @@ def observe(
     """Metrics of every stream, with and without CLS where the model has one, and the account.
 
     account: split each sublayer's change by what its norm adds. verify: compute every part of that
-    from the weights (see `layer_account`).
+    from the weights (see `layer_account`). Raises `InputError` for an account that does not close.
     """
     keep = None if bool(batch.keep.all()) else batch.keep
     metrics: list[dict[str, Tensor]] = []
@@ -74,7 +74,9 @@ def observe(
         change = {"attention": middle - start, "ffn": end - middle}
         if account:
             measure = partial(log_ratio, keep=keep)
-            change |= layer_account(layer, trace, measure, keep, verify=verify)
+            parts = layer_account(layer, trace, measure, keep, verify=verify)
+            check_account(number, parts, (start, middle, end), model.dtype)
+            change |= parts
         changes.append({f"log_change_{name}": value for name, value in change.items()})
     return Observed(_stacked(metrics), _stacked(changes), {"attention_drift": _drift(batch, keep)})
 

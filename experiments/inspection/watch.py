@@ -1,7 +1,8 @@
 """The hooks of one forward pass, and what is computed from what they see.
 
 Tensors are detached and copied when they are seen, so that a module that works in place spoils
-nothing; hooks are removed whatever happens.
+nothing; hooks are removed whatever happens. One block may stand for several layers (a model that
+uses it many times): a call belongs to the next layer of the description.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.attention import attention, attention_output
+from oversmoothing.experiments.inspection.attention import attention
+from oversmoothing.experiments.inspection.verify import NORMS, Seen, Verifier
 from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
 from oversmoothing.theory.support.errors import InputError
-
-# A check that lets a quarter of the output pass would pass anything.
-LARGEST_TOLERANCE = 0.25
-
 
 # (number of a layer, dtype) -> its heads' weights where the model lies.
 Weights = Callable[[int, torch.dtype], Heads]
 
 
 class Watch:
-    """One forward pass, watched."""
+    """One forward pass, watched.
+
+    attention: compute it; dtype: in which it is computed and everything kept; verify: hold every
+    layer against its description (`verify`), in a pass in float32 or float64.
+    """
 
     def __init__(
         self, model: Model, weights: Weights, keep: Tensor | None, attention: bool,
@@ -42,95 +44,104 @@ class Watch:
         self.last: tuple[Tensor, int, Tensor] | None = None
 
     def run(self, batch: Any) -> Extraction:
-        """Raises `InputError` where the pass does not go through every layer once."""
+        """Raises `InputError` where the pass does not go through every layer once, in order, each
+        on what the one before gave."""
         with ExitStack() as hooks:
-            # A block that is used several times has its hooks once.
-            for layer in {layer.block: layer for layer in self.model.layers}.values():
+            for layer in {id(layer.block): layer for layer in self.model.layers}.values():
                 for handle in self._watch(layer):
                     hooks.callback(handle.remove)
-            self.model.run(batch)
+            output = self.model.run(batch)
         if len(self.traces) != self.model.depth:
-            raise self._order()
+            raise InputError(
+                f"the forward pass went through {len(self.traces)} of the {self.model.depth} layers"
+                " described: describe those that run, in their order, each as often as it runs"
+            )
         assert self.keep is not None
+        self._hold_against(getattr(output, "hidden_states", None))
         return Extraction(tuple(self.traces), self.keep.cpu(), tuple(self.errors))
 
-    def _order(self) -> InputError:
-        return InputError(
-            f"the forward pass went through {len(self.traces)} of the {self.model.depth} layers"
-            " described, in their order: describe those that run, in their order, as often as they "
-            "run"
-        )
-
     def _watch(self, layer: Layer) -> list[Any]:
-        seen = self.seen
-
         def note(name: str) -> Callable[[Tensor], None]:
             def remember(X: Tensor) -> None:
-                seen[name] = X.detach().clone()
+                self.seen[name] = X.detach().clone()
 
             return remember
 
-        def start(X: Tensor) -> None:
-            seen.clear()
-            last = self.last
-            same = last is not None and X is last[0] and X._version == last[1]
-            seen["before"] = last[2] if same and last is not None else X.detach().clone()
-
-        def end(X: Tensor) -> None:
-            copy, number = X.detach().clone(), len(self.traces)
-            if number == self.model.depth or self.model.layers[number].block is not layer.block:
-                raise self._order()
-            self._finish(number, self.model.layers[number], dict(seen), copy)
-            self.last = (X, X._version, copy)
-            seen.clear()
-
         def call(module: nn.Module, args: Any, kwargs: Any) -> None:
-            seen["call"] = _arguments(module, args, kwargs)
+            self.seen["call"] = _arguments(module, args, kwargs)
 
-        handles = [_before(layer.block, start)]
+        handles = [_before(layer.block, lambda X: self._start(layer, X))]
         handles.append(layer.attention.register_forward_pre_hook(call, with_kwargs=True))
         if layer.attention is not layer.block:
             handles.append(_before(layer.attention, note("inputs")))
-        elif layer.norm_attention.module is not None and layer.placement != "post":
-            handles.append(_after(layer.norm_attention.module, note("inputs")))
+        for name in NORMS:
+            norm = getattr(layer, name).module
+            if norm is not None:
+                handles.append(_before(norm, note(f"{name} input"), flat=True))
+                handles.append(_after(norm, note(f"{name} output"), flat=True))
         if layer.out is not None:
             handles.append(_after(layer.out, note("output")))
-        if layer.placement == "post" and layer.norm_attention.module is not None:
-            handles.append(_after(layer.norm_attention.module, note("middle")))
-        elif layer.placement == "pre" and layer.norm_ffn.module is not None:
-            handles.append(_before(layer.norm_ffn.module, note("middle"), flat=True))
-        handles.append(_after(layer.block, end))
+        handles.append(_after(layer.block, self._end))
         return handles
 
-    def _finish(self, number: int, layer: Layer, seen: dict[str, Any], after: Tensor) -> None:
-        before, middle = seen["before"], seen.get("middle")
-        if "output" in seen and seen["output"].shape != before.shape:
-            del seen["output"]  # tokens in another arrangement, as in windows
-        output = seen.get("output")
+    def _start(self, layer: Layer, X: Tensor) -> None:
+        number = len(self.traces)
+        if number == self.model.depth or self.model.layers[number].block is not layer.block:
+            raise InputError(
+                f"the forward pass does not go through the blocks as described: what runs after "
+                f"{number} of the {self.model.depth} is another; describe those that run, in "
+                "their order, each as often as it runs"
+            )
+        self.seen = {}
+        last = self.last
+        if last is not None and X is last[0] and X._version == last[1]:
+            self.seen["before"] = last[2]
+            return
+        self.seen["before"] = before = X.detach().clone()
+        if last is not None:
+            _continues(number, last[2], before, self._kept(before))
+
+    def _end(self, X: Tensor) -> None:
+        copy = X.detach().clone()
+        self._finish(len(self.traces), self.seen, copy)
+        self.last = (X, X._version, copy)
+        self.seen = {}
+
+    def _kept(self, X: Tensor) -> Tensor:
+        if self.keep is None:
+            self.keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
+        return self.keep
+
+    def _finish(self, number: int, noted: dict[str, Any], after: Tensor) -> None:
+        layer = self.model.layers[number]
+        keep = self._kept(after)
+        if not bool(torch.isfinite(after[keep]).all()):
+            raise InputError(
+                f"layer {number} gives numbers that are NaN or infinite on these inputs: "
+                f"{_precision(after.dtype)}, or look for them in the inputs"
+            )
+        seen = _seen(noted, after, layer)
+        output, middle = seen.added(layer), seen.between(layer)
         if middle is None:
             if output is None:
                 raise InputError(
                     f"layer {number}: neither the output of its attention nor the input of its FFN "
                     "can be seen: name out=, or norm_ffn="
                 )
-            middle = layer.after_attention(before, output * layer.output_scale)
-        middle = middle.view_as(before)
-        if output is not None:
-            output = output * layer.output_scale
-        elif layer.placement != "post":
-            output = middle - before
-        if self.keep is None:
-            self.keep = torch.ones(before.shape[:2], dtype=torch.bool, device=before.device)
-        if not bool(torch.isfinite(after[self.keep]).all()):
-            raise InputError(
-                f"layer {number} gives numbers that are NaN or infinite on these inputs: "
-                f"{_precision(before.dtype)}, or look for them in the inputs"
-            )
+            middle = layer.after_attention(seen.before, output)
+        verifier = Verifier(number, layer, keep)
         A, error = None, 0.0
         if self.attention:
-            A, error = self._attention(number, layer, seen, output)
+            X = seen.attended(layer).to(self.dtype)
+            heads = self.weights(number, self.dtype)
+            found = attention(X, heads, layer, seen.call, keep, self.model.causal)
+            # In half precision rounding hides any error: there the pass in float32 judges.
+            if after.dtype.itemsize >= 4:
+                error = verifier.attention(found, heads, X, seen)
+            A = found.A
         if self.verify and output is not None:
-            self._verify(number, layer, before, output, middle, after)
+            verifier.sublayers(seen, middle, output)
+        before = seen.before
         shared = self.last is not None and self.last[2] is before
         self.traces.append(
             Trace(
@@ -142,66 +153,52 @@ class Watch:
         )
         self.errors.append(error)
 
-    def _attention(
-        self, number: int, layer: Layer, seen: dict[str, Any], output: Tensor | None
-    ) -> tuple[Tensor, float]:
-        keep = self.keep
-        assert keep is not None
-        X = seen.get("inputs")
-        X = (seen["before"] if X is None else X).to(self.dtype)
-        heads = self.weights(number, self.dtype)
-        A, reach = attention(X, heads, layer, seen.get("call", {}), keep, self.model.causal)
-        if output is None:
-            return A, 0.0
-        own = attention_output(A, X, heads)[keep]
-        given = output.to(self.dtype)[keep]
-        size = given.abs().max()
-        error = float((own - given).abs().max() / size) if size else float(own.abs().max())
-        # q and k are rounded once each, which moves a logit by 2 eps |q| |k| at most; then the
-        # softmax, the values and the sum over heads. The residual's rounding comes in where the
-        # output is a difference of streams.
-        eps = _eps(output.dtype)
-        scale = (
-            1.0
-            if "output" in seen and seen["output"].shape == output.shape
-            else float(1 + seen["before"].abs().max() / size)
-        )
-        tolerance = min(LARGEST_TOLERANCE, eps * (64 + 4 * reach) * scale)
-        if not error <= tolerance:
-            raise InputError(
-                f"layer {number}: attention times values differs from the attention module's own "
-                f"output by {error:.1e} of it (at most {tolerance:.1e} is rounding): the model "
-                "attends in a way that its description does not say (norms on queries and keys, "
-                "other positions, masks or scaling, another order of a fused projection); describe "
-                "it with rotate=, bias=, scaling= or fused=, or open it with dtype=torch.float32 "
-                "if it runs in half precision"
-            )
-        return A, error
-
-    def _verify(
-        self, number: int, layer: Layer, before: Tensor, output: Tensor, middle: Tensor,
-        after: Tensor,
-    ) -> None:  # fmt: skip
-        """The sublayers put together give the block, to rounding."""
-        wide = torch.promote_types(before.dtype, torch.float32)
-        X, Y, Z = before.to(wide), middle.to(wide), after.to(wide)
-        first, second = layer.after_attention(X, output.to(wide)), layer.after_ffn(X, Y)
-        tolerance = min(LARGEST_TOLERANCE, 256 * _eps(before.dtype))
-        for name, own, given in (("attention", first, Y), ("FFN", second, Z)):
-            own, given = own[self.keep], given[self.keep]
-            error = float((own - given).abs().max() / given.abs().max())
-            if not error <= tolerance:
+    def _hold_against(self, states: Any) -> None:
+        """The hidden states that the model itself gives are what each block was given."""
+        if not isinstance(states, tuple) or len(states) != self.model.depth + 1:
+            return
+        assert self.keep is not None
+        for number, (trace, state) in enumerate(zip(self.traces, states[:-1], strict=True)):
+            own = trace.before.to(state)
+            if own.shape != state.shape or not torch.equal(own[self.keep], state[self.keep]):
                 raise InputError(
-                    f"layer {number}: its {name} sublayer is not the residual sum that its "
-                    f"description says (off by {error:.1e} of the stream, at most {tolerance:.1e} "
-                    "is rounding): layer scale, further norms, a parallel FFN and the like are not "
-                    "understood; check placement, norms and ffn"
+                    f"layer {number}: what its block is given is not the model's own hidden state "
+                    f"{number}: describe the blocks of the stack that gives it"
                 )
 
 
-def _eps(dtype: torch.dtype) -> float:
-    """The rounding of a forward pass; libraries round softmax and norms to float32 in any dtype."""
-    return max(torch.finfo(dtype).eps, torch.finfo(torch.float32).eps)
+def _continues(number: int, gave: Tensor, given: Tensor, keep: Tensor) -> None:
+    """Raises `InputError` where a block is given what the one before did not give."""
+    if gave.shape != given.shape:
+        raise InputError(
+            f"between layers {number - 1} and {number} the stream changes its shape, "
+            f"{tuple(gave.shape)} to {tuple(given.shape)}: only stacks of one width and length are "
+            "understood"
+        )
+    gave, given = gave[keep], given[keep]
+    if not torch.equal(gave, given):
+        lengths = (torch.linalg.vector_norm(x.double(), dim=-1) for x in (given - gave, gave))
+        size = float(torch.div(*lengths).max())
+        raise InputError(
+            f"between layers {number - 1} and {number} the stream changes, by {size:.1e} of it at "
+            "a token: positions, a norm or a second branch between the blocks are not understood, "
+            "since no layer's account would hold them"
+        )
+
+
+def _seen(noted: dict[str, Any], after: Tensor, layer: Layer) -> Seen:
+    """What was noted of a layer, tokens as [b, n, d] also where a module sees them as [b n, d]."""
+    before = noted["before"]
+    norms = {
+        name: (noted[f"{name} input"].view_as(before), noted[f"{name} output"].view_as(before))
+        for name in NORMS
+        if f"{name} output" in noted
+    }
+    output = noted.get("output")
+    if output is not None:
+        # Tokens in another arrangement, as in windows, are not told apart.
+        output = output * layer.output_scale if output.shape == before.shape else None
+    return Seen(before, after, noted.get("call", {}), noted.get("inputs"), output, norms)
 
 
 def _precision(dtype: torch.dtype) -> str:
@@ -228,14 +225,14 @@ def _before(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False
     return module.register_forward_pre_hook(hook, with_kwargs=True)
 
 
-def _after(module: nn.Module, see: Callable[[Tensor], None]) -> Any:
+def _after(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
     def hook(_: nn.Module, __: Any, output: Any) -> None:
-        see(_first(output if isinstance(output, tuple | list) else (output,), module))
+        see(_first(output if isinstance(output, tuple | list) else (output,), module, flat))
 
     return module.register_forward_hook(hook)
 
 
-def _first(values: Any, module: nn.Module, flat: bool = False) -> Tensor:
+def _first(values: Any, module: nn.Module, flat: bool) -> Tensor:
     """The tokens: the first tensor [b, n, d], or if `flat` [b n, d], among arguments or results."""
     for value in values:
         dimensions = (2, 3) if flat else (3,)

@@ -125,6 +125,11 @@ def describe(
         width = weights.W_V.shape[1]
         parent = out.rpartition(".")[0] if attention is None else attention
         attends = part(block, parent, where)
+        if isinstance(attends, nn.MultiheadAttention) and not attends.batch_first:
+            raise InputError(
+                f"{where} reads tokens as [n, b, d]: build it with batch_first=True and load the "
+                "same weights, which are stored alike"
+            )
         scale = value_of(block, scale_attention, 1.0)
         norms = [
             _norm(block, where, name, width)

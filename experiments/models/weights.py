@@ -1,6 +1,8 @@
 """The weights of a layer in X W form, read from modules by what they hold."""
 
+from copy import deepcopy
 from dataclasses import replace
+from itertools import product
 from typing import Literal
 
 import torch
@@ -13,6 +15,8 @@ from oversmoothing.theory.support.errors import InputError
 Affine = tuple[Tensor, Tensor | None]
 # Names under which norms keep their epsilon.
 _EPSILONS = ("eps", "variance_epsilon", "epsilon")
+# Of tokens of about unit size: their square is far below any usual eps.
+_SHORT = 1e-4
 
 
 def columns(module: nn.Module, where: str) -> Affine:
@@ -102,38 +106,56 @@ def _map(W: Tensor) -> str:
 
 @torch.no_grad()
 def recognise_norm(module: nn.Module, shape: int | tuple[int, ...], where: str) -> Norm:
-    """LayerNorm or RMSNorm, told apart by what the module does to four random tokens.
+    """LayerNorm or RMSNorm, told apart by what the module does to random tokens, in float32.
 
     shape: of a token; the last dimension is normalised. The gain, of that shape, may be stored as
-    it is or as its difference from 1. Raises `InputError` for a norm of any other form.
+    it is or as its difference from 1. Half of the tokens are so short that eps decides their
+    length: what the module calls its eps is held against that, and measured where it states none.
+    Raises `InputError` for a norm of any other form.
     """
     shape = (shape,) if isinstance(shape, int) else shape
     if isinstance(module, nn.Identity):
         return Norm("none", torch.ones(shape), module=module)
     weight, shift = getattr(module, "weight", None), getattr(module, "bias", None)
     parameter = next(module.parameters(), torch.ones(()))
-    found = next((getattr(module, name) for name in _EPSILONS if hasattr(module, name)), None)
-    eps = torch.finfo(parameter.dtype).eps if found is None else float(found)
+    stated = [getattr(module, name) for name in _EPSILONS if hasattr(module, name)]
+    if None in stated and parameter.dtype.itemsize < 4:
+        raise InputError(
+            f"{where} ({type(module).__name__}) takes its eps from the dtype it runs in "
+            f"({parameter.dtype}): open the model with dtype=torch.float32"
+        )
     if weight is None:
         weight = torch.ones(shape, dtype=parameter.dtype, device=parameter.device)
     if weight.shape == shape:
-        gains = (weight.detach().clone(), 1 + weight.detach())
+        gains = (weight.detach().clone(), 1 + weight.detach().float())
         bias = None if shift is None else shift.detach().clone()
-        tokens = torch.randn(4, *shape, generator=torch.Generator().manual_seed(0)) * 2 + 1
-        tokens = tokens.to(parameter)
-        expected = module(tokens).float()
-        # Some norms round to float32 in a model of any dtype.
-        tolerance = 32 * max(torch.finfo(each).eps for each in (parameter.dtype, torch.float32))
-        for kind in ("layer", "rms"):
-            for gain in gains:
-                norm = Norm(kind, gain, bias, eps, module)
-                error = (norm(tokens).float() - expected).abs().max()
-                if error <= tolerance * (1 + expected.abs().max()):
+        draw = torch.randn(2, *shape, generator=torch.Generator().manual_seed(0)) * 2 + 1
+        tokens = torch.cat([draw, _SHORT * draw]).to(parameter.device)
+        given = deepcopy(module).float()(tokens).float()
+        tolerance = 32 * torch.finfo(torch.float32).eps * (1 + given.abs().max())
+        for kind, gain in product(("layer", "rms"), gains):
+            norm = Norm(kind, gain, bias, 0.0, module)
+            for eps in (*(float(each) for each in stated if each), _eps(norm, tokens, given)):
+                norm = replace(norm, eps=eps)
+                if (norm(tokens) - given).abs().max() <= tolerance:
                     return norm
     raise InputError(
         f"{where} ({type(module).__name__}) is neither a LayerNorm nor an RMSNorm over {shape[-1]} "
         "features: only these two are understood"
     )
+
+
+def _eps(norm: Norm, tokens: Tensor, given: Tensor) -> float:
+    """eps from the last, short token: given = gain centred / sqrt(square + eps) + shift."""
+    shift = torch.zeros_like(norm.gain) if norm.shift is None else norm.shift
+    token, out, gain, moved = (
+        each.double().reshape(-1, tokens.shape[-1])[0]
+        for each in (tokens[-1], given[-1], norm.gain, shift)
+    )
+    short = norm.centred(token)
+    formed, shifted = short * gain, out - moved
+    slope = (shifted @ formed) / (formed @ formed)
+    return max(0.0, float(slope**-2 - norm.square(short)))
 
 
 def recognise_head_norm(

@@ -1,0 +1,108 @@
+"""PyTorch's own attention, whose three projections are one parameter: encoders, and blocks of one's
+own around it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.support.errors import InputError
+
+WIDTH, HEADS = 16, 4
+
+
+def encoder(norm_first: bool, activation: str = "gelu", batch_first: bool = True) -> nn.Module:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(
+        WIDTH, HEADS, 24, activation=activation, batch_first=batch_first, norm_first=norm_first
+    )
+    module = nn.TransformerEncoder(layer, 3, enable_nested_tensor=not norm_first)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return module
+
+
+def own_attention(module: nn.Module, X: Tensor, padding: Tensor) -> list[Tensor]:
+    """Every layer's weights, as PyTorch's attention gives them when asked."""
+    found = []
+    with torch.no_grad():
+        for layer in module.layers:
+            seen = layer.norm1(X) if layer.norm_first else X
+            A = layer.self_attn(
+                seen, seen, seen, key_padding_mask=padding, average_attn_weights=False
+            )[1]
+            found.append(A.masked_fill(padding[:, None, :, None], 0.0))
+            X = layer(X, src_key_padding_mask=padding)
+    return found
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("lengths", [(7, 7), (7, 4)])
+def test_an_encoder_of_pytorch_is_read(norm_first, activation, lengths):
+    """Its fused path, which calls no part of it and nests padded tokens, is left out meanwhile."""
+    module = encoder(norm_first, activation).eval()
+    model = open_model(module)
+    assert (model.modality, model.cls) == ("features", False)
+    X = torch.randn(2, 7, WIDTH)
+    padding = torch.arange(7) >= torch.tensor(lengths)[:, None]
+    fused = torch.backends.mha.get_fastpath_enabled()
+    found = extract(model, {"src": X, "src_key_padding_mask": padding})
+    assert torch.backends.mha.get_fastpath_enabled() == fused
+    for trace, A in zip(found.traces, own_attention(module, X, padding), strict=True):
+        torch.testing.assert_close(trace.attention, A, atol=1e-5, rtol=0)
+    last = found.traces[-1].after_ffn[found.keep]
+    expected = module(X, src_key_padding_mask=padding)[~padding]
+    torch.testing.assert_close(last, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_mask_of_pytorch_hides_what_is_true():
+    module = encoder(norm_first=True).eval()
+    model = open_model(module)
+    later = torch.ones(7, 7, dtype=torch.bool).triu(1)
+    X = torch.randn(2, 7, WIDTH)
+    hooked = [layer.self_attn for layer in module.layers]
+    for attention in hooked:
+        # The encoder makes numbers of it; a block of one's own may hand it on.
+        attention.register_forward_pre_hook(
+            lambda _, args, kwargs: (args, kwargs | {"attn_mask": later}), with_kwargs=True
+        )
+    found = extract(model, X)
+    assert all((trace.attention.triu(1) == 0).all() for trace in found.traces)
+
+
+def test_tokens_in_front_of_the_batch_are_refused():
+    with pytest.raises(InputError, match="batch_first=True"):
+        open_model(encoder(norm_first=True, batch_first=False))
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.after = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.mix = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+        self.up, self.down = nn.Linear(WIDTH, 24), nn.Linear(24, WIDTH)
+
+    def forward(self, X: Tensor) -> Tensor:
+        N = self.before(X)
+        X = X + self.mix(N, N, N, need_weights=False)[0]
+        return X + self.down(torch.relu(self.up(self.after(X))))
+
+
+def test_a_block_of_ones_own_around_pytorchs_attention():
+    torch.manual_seed(0)
+    module = nn.Sequential(Block(), Block())
+    model = describe(
+        module, blocks="", q="mix", k="mix", v="mix", out="mix.out_proj", heads=HEADS,
+        norm_attention="before", norm_ffn="after", attention="mix",
+        ffn=lambda block: lambda X: block.down(torch.relu(block.up(X))),
+    )  # fmt: skip
+    X = torch.randn(2, 5, WIDTH)
+    found = extract(model, X)
+    assert max(found.av_error) < 1e-5
+    torch.testing.assert_close(found.traces[-1].after_ffn, module(X), atol=1e-5, rtol=1e-5)
