@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
+from oversmoothing.experiments.inspection.closer import Closer, shown_pixels
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.inspection.sinks import sink_columns
 from oversmoothing.experiments.inspection.why import weights_why
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model
@@ -32,7 +32,8 @@ BATCH = 32
 # Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes
 # through every sublayer.
 ACCOUNT = 32
-# Inputs that are looked at closely: every state of them is decomposed four times.
+# Inputs that are looked at closely: every state of them is decomposed four times, and every head
+# left out once.
 CLOSER = 8
 
 
@@ -55,9 +56,9 @@ def inspect(
     as many as cost no more than ten images of a ViT on 224 x 224 pixels. account: on how many, in
     whole batches, the share of the norms in each sublayer's change is measured (None: all, 0:
     none); the sublayers' changes themselves are measured on all; how linear a layer is, is measured
-    on the same. closer: how many, from the first, are measured without their largest direction and
-    large tokens and asked whether their rank has converged in the tokens. progress: a bar on
-    stderr.
+    on the same. closer: how many, from the first, are looked at closely: without their largest
+    direction and large tokens, whether their rank has converged in the tokens, head by head, and
+    which tokens come together (0: none). progress: a bar on stderr.
 
     Raises `InputError` for models that no adapter knows and inputs of another shape.
     """
@@ -75,40 +76,40 @@ def inspect(
     kept: list[Extraction] = []
     lengths: set[int] = set()
     seen, av_error = 0, 0.0
-    linearity, close = Linearity(described), list[dict[str, Array]]()
+    linearity, close = Linearity(described), Closer(described)
+    pixels = shown_pixels(described, inputs) if closer else None
     for batch in stream(described, inputs, batch_size=batch_size or BATCH, progress=progress):
         wants = account is None or seen < account
         found.append(observe(described, batch, account=wants, verify=not found))
         if wants:
             linearity.see(batch)
-        if seen < closer:
-            close.append(sink_columns([_first(batch, closer - seen)]))
         av_error = max(av_error, *batch.av_error)
         lengths |= {int(number) for number in batch.keep.sum(-1)}
         if spectra is None:
             spectra = affordable(described, batch.keep.shape[1])
+        if seen < closer:
+            close.see(_first(batch, closer - seen), spectra)
         if seen < spectra:
             kept.append(_first(batch, spectra - seen))
         seen += len(batch.keep)
         del batch  # or two batches would be held at a time
-    sunk = (
-        {name: np.concatenate([each[name] for each in close], axis=1) for name in close[0]}
-        if close
-        else {}
+    return _report(
+        described, join(found), kept, close, linearity.columns(), lengths, av_error, pixels
     )
-    return _report(described, join(found), kept, sunk, linearity.columns(), lengths, av_error)
 
 
 def _report(
     model: Model,
     observed: Observed,
     kept: list[Extraction],
-    sunk: dict[str, Array],
+    close: Closer,
     linear: list[dict[str, float]],
     lengths: set[int],
     av_error: float,
+    pixels: Array | None,
 ) -> Report:
     metrics, changes, drift = observed
+    sunk = close.columns()
     rows: list[dict[str, Any]] = []
     for number in range(model.depth + 1):
         rows.append({"layer": number})
@@ -152,7 +153,10 @@ def _report(
         placement=model.layers[0].placement,
         modality=model.modality,
         cls=model.cls,
-        closer=len(sunk["large_tokens"][0]) if sunk else 0,
+        closer=close.inputs,
+        heads=close.heads(),
+        tokens_together=close.tokens(),
+        pixels=pixels,
         spectra=sum(len(batch.keep) for batch in kept),
         accounted=taken,
         account_error=float(np.abs(unexplained).max(initial=0.0)),

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.advice import Advice, advice
 from oversmoothing.experiments.inspection.answer import Answer, answer
+from oversmoothing.experiments.inspection.answer_object import answer_object
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
@@ -44,11 +45,12 @@ class Report:
     images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
     accounted]. modality: 'vision' or 'text'. placement: of the norms, 'pre' or 'post'. cls: whether
     token 0 is CLS. spectra: inputs whose spectra were taken. accounted: inputs on which the norms'
-    shares were measured. closer: inputs measured without their largest direction.
-    account_error: largest |sum of parts
-    - whole change| over their layers; the parts of the first batch are all computed from the
-    weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
-    own output. notes: what the reader must know.
+    shares were measured. closer: inputs that were looked at closely, of which heads has one row a
+    head (`head_table`); tokens_together has the clusters of the tokens of the first of them
+    (`token_clusters`), pixels [k, H, W, 3] those as the model sees them, None where they are no
+    images. account_error: largest |sum of parts - whole change| over their layers; the parts of the
+    first batch are all computed from the weights. av_error: largest relative difference between
+    sum_h A_h N(X) W_V W_O and the module's own output. notes: what the reader must know.
     """
 
     model: str
@@ -65,6 +67,9 @@ class Report:
     cls: bool = True
     spectra: int = 0
     closer: int = 0
+    heads: pd.DataFrame = field(default_factory=pd.DataFrame)
+    tokens_together: pd.DataFrame = field(default_factory=pd.DataFrame)
+    pixels: NDArray[np.float64] | None = None
     accounted: int = 0
     account_error: float = 0.0
     av_error: float = 0.0
@@ -89,8 +94,12 @@ class Report:
     @property
     def inputs(self) -> str:
         """The inputs in words: '250 images', '1 text'."""
-        noun = "image" if self.modality == "vision" else "text"
-        return f"{self.images} {noun}{'' if self.images == 1 else 's'}"
+        return f"{self.images} {self.noun}{'' if self.images == 1 else 's'}"
+
+    @property
+    def noun(self) -> str:
+        """What an input is called."""
+        return {"vision": "image", "text": "text"}.get(self.modality, "input")
 
     @property
     def counted(self) -> str:
@@ -120,7 +129,7 @@ class Report:
 
         How the spectra fit what was measured is said in one sentence of it.
         """
-        found, noun = self.answer, "image" if self.modality == "vision" else "text"
+        found, noun = self.answer, self.noun
         attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
         spectra = None
         if "consensus_share" in self.table:
@@ -133,6 +142,8 @@ class Report:
             sentences.of_depth(found),
             sentences.of_sinks(self.table, self.closer, noun),
             sentences.of_rank(self.table),
+            sentences.of_heads(self.heads, self.closer),
+            sentences.of_tokens(self.table),
         )
         return " ".join(sentence for sentence in said if sentence)
 
@@ -178,36 +189,12 @@ class Report:
             "conventions": CONVENTIONS,
             "input": {name: value for name, value in first.items() if name.startswith(NAMES)},
             "layers": layers,
-            "answer": self._answer_object(),
-            "summary": self.summary(),
-        }
-
-    def _answer_object(self) -> dict[str, Any]:
-        """The answer for programs: grades by name, numbers, the cause and what to try."""
-        found = self.answer
-        names = {
-            name: None if value is None else value.name.lower()
-            for name, value in (
-                ("grade", found.grade),
-                ("least", found.least),
-                ("most", found.most),
-            )
-        }
-        cause = found.cause
-        return {
-            **names,
-            "certainty": found.certainty,
-            **{name: json_number(getattr(found, name)) for name in ("change", "low", "high")},
-            "cause": None if cause is None else cause.name,
-            "cause_sure": cause is not None and cause.sure,
-            "causes": None
-            if cause is None
-            else {name: json_number(value) for name, value in cause.sums.items()},
-            "collapsed_from": found.collapsed_from,
-            "to_try": [
-                {"words": each.words, "known": each.known, "claims": list(each.claims)}
-                for each in self.advice
+            "heads": [
+                {str(key): json_number(value) for key, value in record.items()}
+                for record in self.heads.to_dict("records")
             ],
+            "answer": answer_object(self.answer, self.advice),
+            "summary": self.summary(),
         }
 
     def plot(self) -> Figure:
@@ -218,27 +205,43 @@ class Report:
         from oversmoothing.experiments.inspection.report_plot import draw
 
         title = f"{self.model}: {self.inputs}, {self.counted}"
-        return draw(self.table, title, without_cls=self.cls)
+        return draw(self.table, self.heads, title, without_cls=self.cls)
+
+    def plot_tokens(self) -> Figure | None:
+        """Which tokens of the first inputs come together, on the images where there are any.
+
+        None where no input was looked at closely.
+        """
+        from oversmoothing.experiments.inspection.token_picture import draw_tokens
+
+        if self.tokens_together.empty:
+            return None
+        return draw_tokens(self.tokens_together, self.pixels, self.model)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write report.html (self-contained), report.json, report.csv and report.png.
 
-        Returns their paths by kind. Raises `InputError` where the folder cannot be written.
+        Beside them report_heads.csv and, drawn, report_tokens.png where inputs were looked at
+        closely. Returns their paths by kind. Raises `InputError` where the folder cannot be
+        written.
         """
-        place, picture = output_folder(folder), io.BytesIO()
-        # Without a date or a version in it.
-        self.plot().savefig(picture, format="png", dpi=130, metadata={"Software": None})
+        place, picture, tokens = output_folder(folder), _png(self.plot()), self.plot_tokens()
+        names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
         contents: dict[str, str | bytes] = {
-            "html": self._page(picture.getvalue()),
+            "html": "",
             "json": to_json(self.to_json_object()),
             "csv": self.table.to_csv(index=False),
-            "png": picture.getvalue(),
+            "png": picture,
         }
-        paths = {kind: place / f"report.{kind}" for kind in contents}
+        if tokens is not None:
+            names |= {"heads": "report_heads.csv", "tokens": "report_tokens.png"}
+            contents |= {"heads": self.heads.to_csv(index=False), "tokens": _png(tokens)}
+        contents["html"] = self._page(picture, contents.get("tokens"))
+        paths = {kind: place / names[kind] for kind in contents}
         write_together({paths[kind]: content for kind, content in contents.items()})
         return paths
 
-    def _page(self, picture: bytes) -> str:
+    def _page(self, picture: bytes, tokens: str | bytes | None) -> str:
         """HTML with the verdict, the table, the picture and the conventions."""
         source = resources.files("oversmoothing.experiments.inspection") / "report_page.html"
         environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -252,6 +255,7 @@ class Report:
                 for row in table.to_dict("records")
             ],
             picture=base64.b64encode(picture).decode("ascii"),
+            tokens=base64.b64encode(tokens).decode("ascii") if isinstance(tokens, bytes) else "",
             conventions=CONVENTIONS,
             provenance=provenance(),
         )
@@ -261,3 +265,10 @@ def _cell(title: str, value: float) -> str:
     if title == "layer":
         return str(int(value))
     return "–" if pd.isna(value) else f"{value:.3f}".replace("-", "−")
+
+
+def _png(figure: Figure) -> bytes:
+    """Without a date or a version in it."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=130, metadata={"Software": None})
+    return picture.getvalue()

@@ -8,6 +8,7 @@ from oversmoothing.experiments.inspection.answer import (
     STRONG,
 )
 from oversmoothing.experiments.inspection.sinks import CONVERGED, LARGE
+from oversmoothing.experiments.inspection.token_clusters import TOGETHER
 
 CONVENTIONS = {
     "residual_stream": "X after each layer, before the norm of the next; layer 0: in front of all; "
@@ -34,6 +35,13 @@ CONVENTIONS = {
     "large_tokens of them (sinks, registers); over the inputs looked at closely",
     "rank_growth": "effective rank of all tokens over effective_rank_half, that of every second "
     f"one; above {CONVERGED} it has not converged in the number of tokens",
+    "heads": "log_change: of ln HFC/LFC after the attention sublayer by the head's being there, "
+    "the others kept (they do not sum); share, radius (rho_Q), rho_consensus, margin (rho_C - "
+    "rho_Q): of the head's own A and H; dobrushin; entropy of its rows over the logarithm of the "
+    "tokens in sight; sink_mass: mean attention to its sink_token",
+    "together": f"tokens joined where their cosine is {TOGETHER} or more, a cluster is what is "
+    "connected so; merged_share: of the tokens in a cluster of two or more; largest_cluster: of "
+    "those in the largest",
     "linear": "share of the layer's output (_with_residual) or of output - input "
     "(_without_residual), tokens centred, that one linear map of its input explains; fitted on "
     "every second input, scored on the others, both ways; large tokens weigh most",
@@ -77,6 +85,7 @@ WIDE = {
     "cos_mean_desunk": "cos desunk",
     "effective_rank_desunk": "rank desunk",
     "sink_share": "sink share",
+    "merged_share": "merged",
     "rank_growth": "rank growth",
     "linear_with_residual": "linear",
     "linear_without_residual": "linear w/o res.",

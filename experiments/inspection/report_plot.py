@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
@@ -10,10 +11,10 @@ from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_f
 
 _LINES = ("blue", "vermillion", "green", "purple")
 _PART = {
-    "attention_body": ("blue", "attention: one scale"),
+    "attention_body": ("blue", "attention: mixing"),
     "attention_scales": ("sky", "attention: token scales"),
     "attention_gains": ("light", "attention: gains"),
-    "ffn_body": ("vermillion", "FFN: one scale"),
+    "ffn_body": ("vermillion", "FFN: itself"),
     "ffn_scales": ("orange", "FFN: token scales"),
     "ffn_gains": ("purple", "FFN: gains"),
 }
@@ -45,30 +46,36 @@ _LABELS = (
     "tilt (gain in mean |cos|)",
     "attention, mean over heads",
     "weights",
+    "head",
+    "share of the tokens",
 )
 
 
-def draw(table: pd.DataFrame, title: str, *, without_cls: bool) -> Figure:
-    """Eight panels of a report's table, on the Agg canvas and with no pyplot state."""
+def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str, *, without_cls: bool) -> Figure:
+    """Ten panels of a report's tables, on the Agg canvas and with no pyplot state."""
     inner = table.iloc[1:]
     with style():
-        figure, axes = new_figure(4, 2, width=FULL_WIDTH + 1.5, height=9.6)
-        ratio, cosine, rank, account, regions, tilt, attention, weights = axes.ravel()
+        figure, axes = new_figure(5, 2, width=FULL_WIDTH + 1.5, height=12.0)
+        ratio, cosine, rank, account, regions, tilt, attention, weights, map_, merged = axes.ravel()
         _ratio(ratio, table)
         _lines(cosine, table, {"cos_mean": "mean", "cos_min": "smallest"}, bands=True)
         _lines(rank, table, {"effective_rank": "all tokens"}, bands=True)
         if without_cls:
             _lines(rank, table, {"effective_rank_without_cls": "without CLS"}, first=1)
+        _lines(cosine, table, {"cos_mean_desunk": "mean, no largest direction"}, first=2)
+        _lines(rank, table, {"effective_rank_desunk": "no largest direction"}, first=2)
         _account(account, inner)
         _regions(regions, inner)
         _tilt(tilt, inner)
+        _heads(figure, map_, heads)
+        _together(merged, table)
         _lines(attention, inner, _ATTENTION)
         attention.set_ylim(0, 1.35 * attention.get_ylim()[1])  # the legend stands above the lines
         _lines(weights, inner, _WEIGHTS)
         weights.set_ylim(-0.02, 1.02)
-        for letter, label, panel in zip("abcdefgh", _LABELS, axes.ravel(), strict=True):
+        for letter, label, panel in zip("abcdefghij", _LABELS, axes.ravel(), strict=True):
             panel.set_ylabel(label)
-            panel.set_xlabel("layer (0: input)" if letter in "abc" else "layer")
+            panel.set_xlabel("layer (0: input)" if letter in "abcj" else "layer")
             panel.set_title(letter, loc="left", fontweight="bold")
             if panel.get_legend_handles_labels()[0]:
                 panel.legend(fontsize=6.5, ncols=2)
@@ -117,6 +124,8 @@ def _account(axis: Axes, inner: pd.DataFrame) -> None:
     whole = sum(inner[f"log_change_{name}"] for name in shown)
     axis.plot(inner["layer"], whole, "k.", label="whole layer")
     axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + 0.35 * (high - low))  # the legend stands above the bars
 
 
 def _stack(axis: Axes, inner: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
@@ -152,3 +161,32 @@ def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
             label="random directions" if k == 0 else None,
         )  # fmt: skip
     axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
+
+
+def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
+    """What every head does to ln HFC/LFC by being there: red smooths, blue sharpens."""
+    if heads.empty:
+        axis.text(0.5, 0.5, "no heads were looked at", ha="center", transform=axis.transAxes)
+        return
+    grid = heads.pivot(index="head", columns="layer", values="log_change")
+    reach = max(float(np.nanmax(np.abs(grid.to_numpy()))), 1e-12)
+    colours = LinearSegmentedColormap.from_list(
+        "smooths to sharpens", [PALETTE["vermillion"], "#FFFFFF", PALETTE["blue"]]
+    )
+    drawn = axis.pcolormesh(
+        grid.columns, grid.index, grid.to_numpy(), cmap=colours, vmin=-reach, vmax=reach
+    )
+    axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.grid(visible=False)
+    bar = figure.colorbar(drawn, ax=axis)
+    bar.set_label("ln HFC/LFC with the head less without", fontsize=7)
+
+
+def _together(axis: Axes, table: pd.DataFrame) -> None:
+    names = {"merged_share": "joined to another", "largest_cluster": "in the largest cluster"}
+    if "merged_share" not in table:
+        axis.text(0.5, 0.5, "no tokens were looked at", ha="center", transform=axis.transAxes)
+        return
+    _lines(axis, table, names)
+    axis.set_ylim(-0.02, 1.25)  # room for the legend

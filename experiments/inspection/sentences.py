@@ -19,7 +19,9 @@ from oversmoothing.experiments.inspection.answer import (
     Cause,
     Grade,
 )
+from oversmoothing.experiments.inspection.head_table import worst_heads
 from oversmoothing.experiments.inspection.sinks import CONVERGED
+from oversmoothing.experiments.inspection.token_clusters import TOGETHER
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
@@ -220,6 +222,30 @@ def of_rank(table: pd.DataFrame) -> str:
         "The effective rank has not converged in the number of tokens in layers "
         f"{_runs(list(growing['layer']))}: all of them have up to "
         f"{growing['rank_growth'].max():.2f} times the rank of every second one."
+    )
+
+
+def of_heads(heads: pd.DataFrame, inputs: int) -> str:
+    """Which heads smooth, by leaving each of them out."""
+    if heads.empty or inputs < 2:
+        return ""
+    worst = worst_heads(heads)
+    if worst.empty:
+        return "Left out one at a time, no head is told to smooth."
+    named = ", ".join(
+        f"layer {row.layer} head {row.head} ({row.log_change:+.2f})" for row in worst.itertuples()
+    )
+    return f"Left out one at a time, the heads that smooth most are {named}."
+
+
+def of_tokens(table: pd.DataFrame) -> str:
+    """How many tokens have come together after the last layer."""
+    if "merged_share" not in table:
+        return ""
+    first, last = (100 * float(table["merged_share"].iloc[k]) for k in (0, -1))
+    return (
+        f"After the last layer {last:.0f} % of the tokens are within cosine {TOGETHER} of another, "
+        f"in front of the first {first:.0f} %."
     )
 
 

@@ -1,0 +1,69 @@
+"""Which tokens come together: clusters of a state by the cosines of its pairs, layer by layer.
+
+Two tokens are joined where their signed cosine is TOGETHER or more, and a cluster is what is
+connected so: of two of its tokens that are not joined themselves, others lie between.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from oversmoothing.experiments.models.model import Extraction
+from oversmoothing.theory.support.arrays import Array
+
+TOGETHER = 0.95
+ALONE = -1
+
+
+def clusters(X: Tensor) -> NDArray[np.int64]:
+    """The cluster of each token of X [n, d], [n]: 0 the largest, ALONE for a token by itself."""
+    X = X.detach().double()
+    unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    joined = (unit @ unit.mT >= TOGETHER).numpy()  # NaN, of a token that is 0, joins nothing
+    _, labels = connected_components(joined, directed=False)
+    sizes = np.bincount(labels)
+    order = np.argsort(-sizes, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return np.where(sizes[labels] > 1, rank[labels], ALONE)
+
+
+def token_clusters(batches: Sequence[Extraction]) -> list[NDArray[np.int64]]:
+    """`clusters` of every stream, one array [layers + 1, n] an input, over its kept tokens."""
+    found = []
+    for batch in batches:
+        streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
+        for number, keep in enumerate(batch.keep):
+            found.append(np.stack([clusters(X[number][keep]) for X in streams]))
+    return found
+
+
+def cluster_columns(labels: Sequence[NDArray[np.int64]]) -> dict[str, Array]:
+    """By name [layers + 1, inputs]: merged_share, of the tokens in a cluster of two or more;
+    largest_cluster, the share of the tokens in the largest (1 / n where all are alone)."""
+    merged = [(each != ALONE).mean(axis=1) for each in labels]
+    largest = [np.maximum((each == 0).mean(axis=1), 1 / each.shape[1]) for each in labels]
+    return {"merged_share": np.stack(merged, axis=1), "largest_cluster": np.stack(largest, axis=1)}
+
+
+def token_table(labels: Sequence[NDArray[np.int64]]) -> pd.DataFrame:
+    """One row a token of an input after a layer: input, layer, token, cluster (ALONE: none)."""
+    rows = []
+    for number, each in enumerate(labels):
+        layer, token = np.indices(each.shape)
+        rows.append(
+            pd.DataFrame(
+                {
+                    "input": number,
+                    "layer": layer.ravel(),
+                    "token": token.ravel(),
+                    "cluster": each.ravel(),
+                }
+            )
+        )
+    return pd.concat(rows, ignore_index=True)
