@@ -29,6 +29,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
 
 if TYPE_CHECKING:
+    from oversmoothing.experiments.inspection.compare import Comparison, compare
     from oversmoothing.experiments.inspection.inspect import inspect
     from oversmoothing.experiments.inspection.report import Report
     from oversmoothing.experiments.ladder.climb import ladder
@@ -59,6 +60,8 @@ _HOME = {
     "FromState": "oversmoothing.simulations.heads.evolve_heads",
     "PerLayer": "oversmoothing.simulations.heads.evolve_heads",
     "Report": "oversmoothing.experiments.inspection.report",
+    "Comparison": "oversmoothing.experiments.inspection.compare",
+    "compare": "oversmoothing.experiments.inspection.compare",
     "describe": "oversmoothing.experiments.models.describe",
     "inspect": "oversmoothing.experiments.inspection.inspect",
     "Watcher": "oversmoothing.experiments.watching.watcher",
@@ -76,6 +79,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Comparison",
     "Drawn",
     "Fixed",
     "FromState",
@@ -85,6 +89,7 @@ __all__ = [
     "Trajectory",
     "Verdict",
     "Watcher",
+    "compare",
     "describe",
     "evolve",
     "evolve_heads",

@@ -4,7 +4,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
@@ -12,6 +12,9 @@ from oversmoothing.theory.support import sizes
 
 def inspect(
     model: opt.Model,
+    other: Annotated[
+        str | None, Argument(metavar="[OTHER]", help="A second model: the two are compared.")
+    ] = None,
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = None,
@@ -36,23 +39,32 @@ def inspect(
     """Does a trained model smooth, where, by which sublayer, and why.
 
     Writes a page, tables and a picture into inspect/MODEL of the folder of results, where runs of
-    the digits models are looked for too.
+    the digits models are looked for too. With a second model (another one, a checkpoint, the same
+    after a remedy) both run on the same inputs, and their differences by layer are written.
     """
     from oversmoothing.commands.tables import table_text
+    from oversmoothing.experiments.inspection.compare import Comparison, compare
     from oversmoothing.experiments.inspection.inspect import inspect as ask
+    from oversmoothing.experiments.inspection.report import Report
     from oversmoothing.experiments.models.named import named_inputs, named_model
     from oversmoothing.theory.support.files import output_folder, to_json
 
-    found = named_model(model, out, seed=seed, device=device, data_dir=data_dir)
+    names = [model] if other is None else [model, other]
+    models = [named_model(name, out, seed=seed, device=device, data_dir=data_dir) for name in names]
     inputs = named_inputs(
-        found, images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
+        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
-    folder = output_folder(out / "inspect" / Path(found.name).name)
-    report = ask(found, inputs, spectra=spectra, batch_size=batch_size, progress=not as_json)
-    files = report.save(folder)
+    folder = output_folder(out / "inspect" / ", ".join(Path(each.name).name for each in models))
+    reports = [
+        ask(each, inputs, spectra=spectra, batch_size=batch_size, progress=not as_json)
+        for each in models
+    ]
+    found: Report | Comparison = reports[0] if other is None else compare(*reports)
+    files = found.save(folder)
     if as_json:
-        print(to_json(report.to_json_object()), end="")
-    else:
-        table = table_text(report.short_table(wide=wide), "{:.3f}".format)
-        print(f"{table}\n\n{report.words(get_terminal_size((100, 24)).columns)}")
-        print(f"wrote {files['html']} (and .json, .csv, .png beside it)")
+        print(to_json(found.to_json_object()), end="")
+        return
+    width = get_terminal_size((100, 24)).columns
+    print(f"{table_text(found.short_table(wide=wide), '{:.3f}'.format)}\n\n{found.words(width)}")
+    first, *more = files.values()
+    print(f"wrote {first} (and {', '.join(path.suffix for path in more)} beside it)")

@@ -1,0 +1,248 @@
+"""Two reports on the same inputs, paired: where does the second smooth less, and can one tell?
+
+Two models, two checkpoints, or a model before and after a remedy. Inputs are the independent
+observations, and both models saw the same ones: every interval is of the mean difference over
+inputs (Student's t), so that what inputs have in common cancels.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from oversmoothing.experiments.inspection.answer import MILD
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
+from oversmoothing.theory.support.provenance import provenance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA_VERSION = 1
+CONVENTIONS = {
+    "difference": "second less first, input by input; the mean over inputs",
+    "intervals": "_low and _high: 95 % interval of the mean difference (Student's t over inputs), "
+    "for each layer by itself; missing for one input",
+    "log_hfc_lfc": "natural log of HFC/LFC after each layer; layer 0: in front of all",
+    "since_input": "change of log HFC/LFC from the input to that layer",
+    "cos_mean": "signed cosine, mean over pairs of distinct tokens",
+    "log_change": "of log HFC/LFC over the sublayers of a layer; where the depths differ, over all "
+    "of them, in the last row",
+}
+# Columns of the terminal's table.
+TITLES = {
+    "layer": "layer",
+    "first_hfc_lfc": "HFC/LFC, first",
+    "second_hfc_lfc": "second",
+    "since_input": "change",
+    "since_input_low": "low",
+    "since_input_high": "high",
+    "cos_mean": "cos",
+    "log_change_attention": "attention",
+    "log_change_ffn": "FFN",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two reports on the same inputs say of each other; differences are second less first.
+
+    table: one row a layer, from layer 0 (the input); of models of different depth the input and the
+    end alone. change [inputs]: the difference of what the stacks do to ln HFC/LFC.
+    """
+
+    first: Report
+    second: Report
+    table: pd.DataFrame
+    change: Array
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a layer; the columns of `CONVENTIONS`, each with _low and _high."""
+        return self.table.copy()
+
+    def short_table(self, *, wide: bool = False) -> pd.DataFrame:
+        """The columns of the terminal under their titles; wide: all of them, as they are named."""
+        names = [name for name in TITLES if name in self.table]
+        return self.to_frame() if wide else self.table[names].rename(columns=TITLES)
+
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """(mean, low, high) of the difference of the changes of ln HFC/LFC over the stacks."""
+        return mean_interval(self.change)
+
+    @property
+    def outcome(self) -> str:
+        """'smooths more', 'smooths less', 'the same' (within a factor of 1.25), 'cannot tell'.
+
+        Of the second against the first; more and less only where the interval leaves no other sign,
+        the same only where all of it is within that factor.
+        """
+        _, low, high = self.interval
+        if low > -MILD and high < MILD:
+            return "the same"
+        if low > 0:
+            return "smooths less"
+        return "smooths more" if high < 0 else "cannot tell"
+
+    def summary(self) -> str:
+        """One sentence: does the second smooth more or less than the first, and how surely."""
+        mean, low, high = self.interval
+        first, second, on = self.first.model, self.second.model, f"on the same {self.first.inputs}"
+        own = [float(np.mean(report.change)) for report in (self.first, self.second)]
+        ends = self.table[["first_hfc_lfc", "second_hfc_lfc"]].iloc[[0, -1]].to_numpy().T
+        ratios = " and from ".join(f"{start:.3g} to {end:.3g}" for start, end in ends)
+        said = (
+            f"HFC/LFC goes from {ratios}, ln HFC/LFC changes by {_signed(own[0])} and "
+            f"{_signed(own[1])}, the difference is {_signed(mean)}"
+        )
+        if np.isnan(low):
+            why = "a single input gives no interval" if np.isfinite(mean) else "it is undefined"
+            said = f"{why} ({said})"
+        else:
+            said += f", 95 % interval {_signed(low)} to {_signed(high)}"
+        if self.outcome == "cannot tell":
+            return (
+                f"Whether {second} smooths more or less than {first} cannot be told {on}: {said}."
+            )
+        if self.outcome == "the same":
+            sure = "" if low <= 0 <= high else ", though measurably not equally"
+            return (
+                f"{second} changes HFC/LFC as {first} does, to within a factor of 1.25{sure}, "
+                f"{on}: {said}."
+            )
+        less = (self.outcome == "smooths less") != (min(own) > 0)
+        verb = "sharpens" if min(own) > 0 else "smooths"
+        where = "" if "second_layer" in self.table else self._where()
+        return f"{second} {verb} {'less' if less else 'more'} than {first} {on}: {said}{where}."
+
+    def _where(self) -> str:
+        """The layer in which the largest part arises, where that has its sign for sure."""
+        inner = self.table.iloc[1:]
+        sign = np.sign(float(np.mean(self.change)))
+        whole = inner["log_change"] * sign
+        best = int(np.argmax(whole))
+        ends = inner[["log_change_low", "log_change_high"]].iloc[best] * sign
+        if not ends.min() > 0:
+            return ", from no one layer for sure"
+        row = inner.iloc[best]
+        parts = {"attention": row["log_change_attention"], "FFN": row["log_change_ffn"]}
+        mover = max(parts, key=lambda name: sign * parts[name])
+        part = f"{mover} {_signed(parts[mover])}"
+        return f", the largest part of it in layer {int(row['layer'])} ({part})"
+
+    def words(self, width: int = 100) -> str:
+        """The sentence and what the table holds, in lines of at most `width`."""
+        held = (
+            f"Second ({self.second.model}) less first ({self.first.model}), means over "
+            f"{self.first.inputs}; change: of ln HFC/LFC since the input, with the 95 % interval "
+            "of that layer; attention, FFN: of ln HFC/LFC over the sublayers."
+        )
+        if self.first.by_attention.shape[0] != self.second.by_attention.shape[0]:
+            held += " The depths differ: the input and the end are compared alone."
+        parts = (self.summary(), held)
+        return "\n".join(fill(part, width, break_on_hyphens=False) for part in parts)
+
+    def to_json_object(self) -> dict[str, Any]:
+        """{schema_version, first, second, inputs, outcome, change, layers, summary, ...}."""
+        layers = [
+            {
+                str(key): int(value) if key == "layer" else json_number(value)
+                for key, value in record.items()
+            }
+            for record in self.table.to_dict("records")
+        ]
+        names = ("change", "low", "high")
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "first": self.first.model,
+            "second": self.second.model,
+            "modality": self.first.modality,
+            "inputs": self.first.images,
+            "outcome": self.outcome,
+            **dict(zip(names, map(json_number, self.interval), strict=True)),
+            "conventions": CONVENTIONS,
+            "layers": layers,
+            "summary": self.summary(),
+        }
+
+    def plot(self) -> Figure:
+        """Both models against depth, and their difference with its intervals."""
+        from oversmoothing.experiments.inspection.compare_plot import draw
+
+        names = (self.first.model, self.second.model)
+        return draw(self.table, names, f"{names[1]} less {names[0]}: {self.first.inputs}")
+
+    def save(self, folder: str | Path) -> dict[str, Path]:
+        """Write compare.json, compare.csv and compare.png; returns their paths by kind.
+
+        Raises `InputError` where the folder cannot be written.
+        """
+        place, picture = output_folder(folder), io.BytesIO()
+        self.plot().savefig(picture, format="png", dpi=130, metadata={"Software": None})
+        contents: dict[str, str | bytes] = {
+            "json": to_json(self.to_json_object() | {"provenance": provenance()}),
+            "csv": self.table.to_csv(index=False),
+            "png": picture.getvalue(),
+        }
+        paths = {kind: place / f"compare.{kind}" for kind in contents}
+        write_together({paths[kind]: content for kind, content in contents.items()})
+        return paths
+
+
+def compare(first: Report, second: Report) -> Comparison:
+    """Compare two reports on the same inputs, in the same order.
+
+    Raises `InputError` where their inputs differ in kind or number.
+    """
+    if (first.modality, first.images) != (second.modality, second.images):
+        raise InputError(
+            f"{first.model} was inspected on {first.inputs}, {second.model} on {second.inputs}: "
+            "inspect both on the same inputs, in the same order"
+        )
+    depths = len(first.by_attention), len(second.by_attention)
+    places = range(depths[0] + 1) if depths[0] == depths[1] else (0, -1)
+    rows: list[dict[str, float]] = []
+    for place in places:
+        numbers = [range(depth + 1)[place] for depth in depths]
+        row: dict[str, float] = {"layer": numbers[0]}
+        if depths[0] != depths[1]:
+            row["second_layer"] = numbers[1]
+        for name, report in (("first", first), ("second", second)):
+            row[f"{name}_hfc_lfc"] = float(np.exp(np.mean(report.logs[place])))
+            row[f"{name}_cos_mean"] = float(np.mean(report.cosines[place]))
+        row |= _differs("log_hfc_lfc", first.logs[place], second.logs[place])
+        since = [report.logs[place] - report.logs[0] for report in (first, second)]
+        row |= _differs("since_input", *since)
+        row |= _differs("cos_mean", first.cosines[place], second.cosines[place])
+        if numbers[0]:
+            parts = [_changes(report, place) for report in (first, second)]
+            for name in parts[0]:
+                row |= _differs(name, parts[0][name], parts[1][name])
+        rows.append(row)
+    return Comparison(first, second, pd.DataFrame(rows), second.change - first.change)
+
+
+def _changes(report: Report, place: int) -> dict[str, Array]:
+    """By sublayer, over the layer that ends at `place`; over all of them where that is -1."""
+    layers = slice(None) if place < 0 else slice(place - 1, place)
+    attention, ffn = (by[layers].sum(0) for by in (report.by_attention, report.by_ffn))
+    return {"log_change": attention + ffn, "log_change_attention": attention, "log_change_ffn": ffn}
+
+
+def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
+    ends = (name, f"{name}_low", f"{name}_high")
+    return dict(zip(ends, mean_interval(second - first), strict=True))
+
+
+def _signed(value: float) -> str:
+    """Two digits and a sign; no minus in front of 0.00."""
+    return f"{round(value, 2) + 0.0:+.2f}"

@@ -1,0 +1,138 @@
+"""Two reports on the same inputs: the sentence says what the table says, and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import oversmoothing
+from oversmoothing import InputError, compare
+from oversmoothing.experiments.inspection.answer import MILD
+from oversmoothing.experiments.inspection.report import Report
+from tests.support.tiny_models import random_pixels, tiny_model
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-0.00", "+0.00")
+
+
+OUTCOMES = {"smooths more", "smooths less", "the same", "cannot tell"}
+
+
+def drawn(rng: np.random.Generator, images: int, depth: int, drift: float, name: str) -> Report:
+    """A report whose stack changes ln HFC/LFC by about `drift`, in layers of any sign."""
+    by = rng.normal(drift / depth / 2, 0.3, (2, depth, 1)) + rng.normal(0, 0.02, (2, depth, images))
+    start = rng.normal(0.3, 0.5, (1, images))
+    logs = np.concatenate([start, start + by.sum(0).cumsum(0)])
+    return Report(
+        model=name, tokens=5, images=images, table=pd.DataFrame(), logs=logs,
+        cosines=rng.uniform(-1, 1, (depth + 1, images)), by_attention=by[0], by_ffn=by[1],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_sentence_never_contradicts_the_table(seed):
+    rng = np.random.default_rng(seed)
+    images, depth = int(rng.choice([1, 2, 3, 20])), int(rng.integers(1, 6))
+    other = depth if seed % 4 else depth + 1
+    first = drawn(rng, images, depth, float(rng.normal(0, 1)), "first")
+    second = drawn(rng, images, other, float(rng.normal(0, 1)), "second")
+    found = compare(first, second)
+    end, said = found.table.iloc[-1], found.summary()
+    assert found.outcome in OUTCOMES and signed(end["since_input"]) in said
+    assert found.interval[0] == pytest.approx(end["since_input"])
+    low, high = end["since_input_low"], end["since_input_high"]
+    if images == 1:
+        assert found.outcome == "cannot tell" and "single input gives no interval" in said
+    elif found.outcome == "cannot tell":
+        assert low <= 0 <= high and "cannot be told" in said
+    elif found.outcome == "the same":
+        assert low > -MILD and high < MILD and "changes HFC/LFC as first does" in said
+    else:
+        sign = 1 if found.outcome == "smooths less" else -1
+        assert min(sign * low, sign * high) > 0
+        more = re.search(r"^second (smooths|sharpens) (more|less) than first", said)
+        assert more is not None
+        assert (more[1] == "sharpens") == (min(first.change.mean(), second.change.mean()) > 0)
+        assert ((more[1], more[2]) in {("smooths", "more"), ("sharpens", "less")}) == (sign < 0)
+        named = re.search(r"in layer (\d+) \((attention|FFN) ([+-][\d.]+)\)", said)
+        if named:
+            row = found.table.set_index("layer").loc[int(named[1])]
+            assert sign * row["log_change_low"] > 0 and sign * row["log_change_high"] > 0
+            assert sign * row["log_change"] == (sign * found.table["log_change"]).max()
+    assert f"{end['first_hfc_lfc']:.3g}" in said and f"{end['second_hfc_lfc']:.3g}" in said
+
+
+def test_differences_are_paired_and_the_intervals_those_of_students_t():
+    """What the inputs have in common cancels: a constant difference is known exactly."""
+    rng = np.random.default_rng(0)
+    one = drawn(rng, 5, 3, 0.0, "one")
+    by_ffn = one.by_ffn - 0.5
+    logs = np.concatenate([one.logs[:1], one.logs[1:] - 0.5 * np.arange(1, 4)[:, None]])
+    other = Report(
+        model="other", tokens=5, images=5, table=one.table, logs=logs, cosines=one.cosines,
+        by_attention=one.by_attention, by_ffn=by_ffn,
+    )  # fmt: skip
+    table = compare(one, other).to_frame()
+    assert table["since_input"].to_numpy() == pytest.approx(-0.5 * np.arange(4))
+    assert table["since_input_low"].to_numpy() == pytest.approx(
+        table["since_input_high"].to_numpy()
+    )
+    assert table["log_change_ffn"].iloc[1:].to_numpy() == pytest.approx(-0.5)
+    assert np.allclose(table["log_change_attention"].iloc[1:], 0)
+    difference = np.array([1.0, 2.0, 4.0])
+    logs = np.stack([np.zeros(3), difference])
+    other = Report(
+        model="other", tokens=5, images=3, table=one.table, logs=logs,
+        cosines=np.zeros((2, 3)), by_attention=difference[None], by_ffn=np.zeros((1, 3)),
+    )  # fmt: skip
+    still = Report(
+        model="still", tokens=5, images=3, table=one.table, logs=np.zeros((2, 3)),
+        cosines=np.zeros((2, 3)), by_attention=np.zeros((1, 3)), by_ffn=np.zeros((1, 3)),
+    )  # fmt: skip
+    # t_2(.975) = 4.302653, s.e. = sqrt(7 / 3) / sqrt(3)
+    mean, low, high = compare(still, other).interval
+    assert (mean, high - mean) == pytest.approx((7 / 3, 4.302653 * (7 / 9) ** 0.5), rel=1e-6)
+    assert low < 0 < high and compare(still, other).outcome == "cannot tell"
+
+
+def test_a_model_compared_with_itself_is_the_same_and_inputs_must_agree():
+    model = tiny_model()
+    report = oversmoothing.inspect(model, random_pixels(4), spectra=0)
+    found = compare(report, report)
+    assert found.outcome == "the same" and found.interval == (0.0, 0.0, 0.0)
+    assert "+0.00" in found.summary() and "measurably" not in found.summary()
+    with pytest.raises(InputError, match="4 images, ViT on 3 images: inspect both on the same"):
+        compare(report, oversmoothing.inspect(model, random_pixels(3), spectra=0))
+
+
+def test_a_comparison_is_saved_whole(tmp_path):
+    reports = [
+        oversmoothing.inspect(tiny_model(depth=depth), random_pixels(4), spectra=0)
+        for depth in (2, 2, 3)
+    ]
+    for other in reports[1:]:
+        found = compare(reports[0], other)
+        files = found.save(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "compare.csv", "compare.json", "compare.png",
+        ]  # fmt: skip
+        written = json.loads(files["json"].read_text())
+        assert written["summary"] == found.summary() and written["outcome"] == found.outcome
+        assert len(written["layers"]) == len(pd.read_csv(files["csv"])) == len(found.table)
+    assert list(found.table["layer"]) == [0, 2] and list(found.table["second_layer"]) == [0, 3]
+    assert "The depths differ" in found.words()
+
+
+def test_two_models_are_compared_at_the_command_line(tmp_path, capsys):
+    words = ["inspect", "vit-random", "vit-random", "--count", "3", "--spectra", "0"]
+    assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "changes HFC/LFC as" in printed and "wrote" in printed
+    assert (tmp_path / "inspect" / "vit-random, vit-random" / "compare.json").exists()
+    assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["inputs"] == 3
