@@ -54,7 +54,7 @@ MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name 
 _TESTS = {
     "tests/theory": """block_structure boundaries boundaries_of_modes certificates
     certificates_by_hand certificates_soundness certificates_stages checker_boundaries
-    checker_by_hand closed_form_by_hand dominance_complex dominance_real edge_cases
+    checker_by_hand checker_ends closed_form_by_hand dominance_complex dominance_real edge_cases
     enclosure_bounds float_comparison golden intervals_of_radii leading_by_hand limits
     limits_of_terms outcome rates rates_by_hand start_by_hand verdict_branches""",
     "tests/forgeries": """forgeries garbled""",

@@ -230,8 +230,7 @@ def _annihilator(table: flint.fmpz_mat, rows: list[int]) -> flint.fmpz_poly | No
     right = flint.fmpz_mat([[entries[i][order]] for i in rows])
     solution = [x for (x,) in left.solve(right).tolist()]
     # A vector of integers under a matrix of integers: its minimal polynomial has integers (Gauss).
-    if any(x.q != 1 for x in solution):
-        return None
+    # Fractions come of a bad prime, and their numerators alone do not annihilate.
     column = flint.fmpz_mat([[x.p] for x in solution] + [[-1]])
     if any(x for x in (table * column).entries()):
         return None
