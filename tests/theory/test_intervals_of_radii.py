@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -388,3 +390,11 @@ def test_T14_vectors_off_a_1_have_length_1_once_they_are_free_of_the_class_means
     assert found is not None and found.classes == 2
     assert np.linalg.norm(found.V[:, :2], axis=0) == pytest.approx([1, 1], rel=1e-14)
     assert np.abs([[1 / 3, 2 / 3, 0, 0], [0, 0, 1, 0]] @ found.V[:, :2]).max() < 1e-15
+
+
+def test_T14_class_means_differ_beyond_the_error_of_the_largest_coefficient():
+    """Means of 1e-3 that are 1e-14 apart beside a coefficient of 1, known to 64e-15 of it."""
+    one_class = expansion([0.5, 1, 1], [0.5], [[1.0], [1e-3], [1e-3 + 1e-14]])
+    assert ends(present_radii(replace(one_class, classes=2)))[1] == (1.25, 1.5)
+    apart = expansion([0.5, 1, 1], [0.5], [[1.0], [1e-3], [1e-3 + 1e-12]])
+    assert ends(present_radii(replace(apart, classes=2)))[1] == (1.5, 1.5)

@@ -531,4 +531,17 @@ def test_T2_a_radius_of_1e_100_is_found_to_all_its_digits():
     """h = -1 +- sqrt 2 / 10^100 as roots of an irreducible polynomial: 1 + h cancels."""
     H = [[-1, 2], [Fraction(1, 10**200), -1]]
     for found in (verdict(A=[[1]], H=H), verdict(A=EXACT, H=H)):
-        assert found.rho_consensus == pytest.approx(math.sqrt(2) * 1e-100, rel=1e-15)
+        assert found.rho_consensus == pytest.approx(math.sqrt(2) * 1e-100, rel=1e-15, abs=0)
+
+
+def test_T2_a_product_that_cancels_is_found_to_all_its_digits():
+    """h = -2 +- sqrt 2 / 10^60 and a = 1/2 +- sqrt 2 / 10^61: |1 + h a| is half of the one and
+    twice the other."""
+    A = [
+        [1, 0, 0],
+        ["4/10", "1/2", "1/10"],
+        [Fraction(1, 2) - Fraction(2, 10**121), "2e-121", "1/2"],
+    ]
+    found = verdict(A=A, H=[[-2, 1], ["2e-120", -2]])
+    assert found.verdict == "SMOOTHING" and found.status == "exact"
+    assert found.rho_quotient == pytest.approx(0.7 * math.sqrt(2) * 1e-60, rel=1e-14, abs=0)

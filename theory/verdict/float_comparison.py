@@ -41,7 +41,7 @@ def _for_every_attention(value: Spectrum) -> Outcome:
     low, high = h.real - error, h.real + error
     if (real & (low >= -1) & (high < 0)).all():
         return Outcome.NON_SMOOTHING
-    top = np.where(real, low, 0.0).max(initial=0.0)
+    top = np.where(real, low, 0.0).max()
     if ((real & (low > 0)) | (np.abs(h) + error < top)).all():
         return Outcome.SMOOTHING
     return Outcome.UNDECIDED
