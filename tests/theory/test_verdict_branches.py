@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import answer, verdict
+from oversmoothing.theory.certificates.certificate import certify
+from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.depth import closed_form as closed_forms, ratios_at_depths
 from oversmoothing.theory.depth.ratios import EXACT_DEPTH, Ratio, ball_ratios
 from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios, ratios_at
@@ -545,3 +548,15 @@ def test_T2_a_product_that_cancels_is_found_to_all_its_digits():
     found = verdict(A=A, H=[[-2, 1], ["2e-120", -2]])
     assert found.verdict == "SMOOTHING" and found.status == "exact"
     assert found.rho_quotient == pytest.approx(0.7 * math.sqrt(2) * 1e-60, rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("power", [20, 40, 60, 100])
+def test_T2_real_eigenvalues_as_close_as_can_be_are_no_complex_pair(power):
+    """h = 2 +- 10^-(power/2) and -2, a = -1: rho_C = 3 + 10^-(power/2) against |1 + 2| = 3."""
+    swap = [[0, 1], [1, 0]]
+    for sign, expected in ((1, "SMOOTHING"), (-1, "NON_SMOOTHING")):
+        # h = -2 +- ...: the difference, with a = -1, is what is larger.
+        H = [[2 * sign, 1, 0], [f"1e-{power}", 2 * sign, 0], [0, 0, -2 * sign]]
+        found = verdict(A=swap, H=H, X0=[[1, 2, 3], [3, 5, -4]])
+        assert (found.verdict, found.verdict_x0) == (expected, expected)
+        assert check_certificate(json.dumps(certify(make_case(swap, H)))).accepted

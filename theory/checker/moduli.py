@@ -137,8 +137,12 @@ class Modes:
                 continue
             balls = [root for root, _ in factor.poly.complex_roots()]
             for index, ball in enumerate(balls):
-                mirrored = ball.conjugate()
-                (conjugate,) = (k for k, other in enumerate(balls) if other.overlaps(mirrored))
+                # Part by part: a mirrored ball is rounded, and may meet those of close roots.
+                (conjugate,) = (
+                    k
+                    for k, other in enumerate(balls)
+                    if other.real.overlaps(ball.real) and (other.imag + ball.imag).contains(0)
+                )
                 found.append(Root(factor, number, index, conjugate, ball))
         return found
 

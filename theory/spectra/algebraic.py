@@ -87,15 +87,20 @@ class Factor:
 
     @cached_property
     def conjugate_index(self) -> list[int]:
-        """For each root the index of its complex conjugate (itself where it is real)."""
+        """For each root the index of its complex conjugate (itself where it is real).
+
+        Parts are compared as they are: to mirror a ball rounds it, and it may then meet the balls
+        of other roots as well, which are as close to it as they like.
+        """
         roots = self.roots(64)
-        if len(roots) == 1:
-            return [0]
-        with at_precision(64):
-            return [
-                next(k for k, other in enumerate(roots) if other.overlaps(root.conjugate()))
-                for root in roots
-            ]
+        return [
+            next(
+                k
+                for k, other in enumerate(roots)
+                if other.real.overlaps(root.real) and (other.imag + root.imag).contains(0)
+            )
+            for root in roots
+        ]
 
 
 @dataclass(frozen=True)
