@@ -398,3 +398,12 @@ def test_T14_class_means_differ_beyond_the_error_of_the_largest_coefficient():
     assert ends(present_radii(replace(one_class, classes=2)))[1] == (1.25, 1.5)
     apart = expansion([0.5, 1, 1], [0.5], [[1.0], [1e-3], [1e-3 + 1e-12]])
     assert ends(present_radii(replace(apart, classes=2)))[1] == (1.5, 1.5)
+
+
+@pytest.mark.parametrize("leak", [1e-8, 1e-12, 1e-16])
+def test_T14_vectors_have_length_1_where_a_is_within_rounding_of_1_too(leak):
+    """There LAPACK's vector holds some of (1, 1), which is taken out of it."""
+    A = np.array([[1 - leak, leak], [2 * leak, 1 - 2 * leak]])
+    found = expand(A, np.array([[0.5]]), np.array([[1.0], [2.0]]))
+    assert found is not None and found.classes == 1
+    assert np.linalg.norm(found.V[:, 0]) == pytest.approx(1, rel=1e-12)

@@ -180,8 +180,8 @@ def proportionality_bits(
         for part, growth in zip(parts, growths, strict=True):
             total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
             bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
-        same = 2 * largest**2
-        return (embeddings(roots) - 1) * bits_of(bound.max(same)) + 64
+        # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
+        return (embeddings(roots) - 1) * bits_of(bound) + 64
 
 
 def embeddings(roots: Sequence[Eigenvalue]) -> int:

@@ -108,9 +108,10 @@ def _limits(
         return Limits("infinity", float("inf"), rank)
     growths: tuple[Growth, Growth] = (growth_of(hfc, multipliers), growth_of(mean, multipliers))
     sign = compare_growth(*growths, multipliers)
-    if sign:
-        ends = ("infinity", float("inf")) if sign > 0 else ("zero", 0.0)
-        return Limits(*ends, rank)
+    if sign > 0:
+        return Limits("infinity", float("inf"), rank)
+    if sign < 0:
+        return Limits("zero", 0.0, rank)
     return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
 
 
