@@ -483,3 +483,10 @@ def test_T5_what_is_0_has_no_rate():
     X0 = column(1, 1)
     with pytest.raises(InputError, match="from 0"):
         measured.slope(measured.hfc_lfc, A2_EXACT, [[Fraction(1, 2)]], X0, (1, 2), 2**17)
+
+
+def test_T5b_a_slope_is_the_logarithm_of_the_factor_of_one_layer():
+    """From 3 at depth 5 to 3 / 2^8 at depth 9: 1/4 a layer."""
+    found = {5: flint.arb_mat([[3]]), 9: flint.arb_mat([[3 / 2**8]])}
+    slope = measured.log_slope(lambda X: X[0, 0], found)
+    assert slope == pytest.approx(-math.log(4), rel=1e-15)
