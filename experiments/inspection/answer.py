@@ -38,13 +38,17 @@ class Grade(IntEnum):
     COLLAPSED = -3
 
 
-# The causes, of which each sums some parts of the account, over both sublayers.
+# The causes, of which each sums some parts of the account. In front of an FFN gain and shift are
+# one with its first matrix and bias, and nothing tells them apart: they count as the FFN's. In
+# front of attention they could be folded into H as well, but H as it is stored is what the spectra
+# are of. Behind a residual sum (Post-LN) they act on the stream itself.
 CAUSES = {
     "mixing": ("attention_body",),
     "scales": ("attention_scales", "ffn_scales"),
-    "gains": ("attention_gains", "ffn_gains"),
-    "ffn": ("ffn_body",),
+    "gains": ("attention_gains",),
+    "ffn": ("ffn_body", "ffn_gains"),
 }
+POST_CAUSES = CAUSES | {"gains": ("attention_gains", "ffn_gains"), "ffn": ("ffn_body",)}
 
 
 def grade(change: float, cosine: float, log_ratio: float) -> Grade:
@@ -75,7 +79,7 @@ class Cause:
     sums: the mean change by each of CAUSES, over all layers; change: their sum. name: the one that
     moves it furthest in the direction of the change, None where none does. sure: whether it is told
     from every other cause, by the 95 % interval of the paired difference. against: the one that
-    moves it furthest the other way, where that is MILD or more.
+    moves it furthest the other way, where that is MILD or more. placement: of the norms.
     """
 
     name: str | None
@@ -84,6 +88,7 @@ class Cause:
     sums: dict[str, float]
     change: float
     inputs: int
+    placement: str
 
 
 @dataclass(frozen=True)
@@ -130,9 +135,11 @@ class Answer:
         return "cannot tell" if self.least < 0 < self.most else "between grades"
 
 
-def answer(logs: Array, cosines: Array, parts: Mapping[str, Array]) -> Answer:
+def answer(
+    logs: Array, cosines: Array, parts: Mapping[str, Array], placement: str = "pre"
+) -> Answer:
     """logs, cosines [layers + 1, inputs]: ln HFC/LFC and the mean cosine, from the input on; parts:
-    the account by name, each [layers, accounted inputs], or empty."""
+    the account by name, each [layers, accounted inputs], or empty; placement of the norms."""
     change = logs[-1] - logs[0]
     found = tuple(map(mean_interval, (change, cosines[-1], logs[-1])))
     (mean, low, high), (cosine, cosine_low, cosine_high), (end, end_low, end_high) = found
@@ -170,15 +177,16 @@ def answer(logs: Array, cosines: Array, parts: Mapping[str, Array]) -> Answer:
         closest=closest,
         closest_cosine=float(cosine_by_layer[closest]),
         collapsed_from=(apart[-1] + 1 if apart else 0) if together[-1] else None,
-        cause=cause(parts, sign),
+        cause=cause(parts, sign, placement),
     )
 
 
-def cause(parts: Mapping[str, Array], sign: float) -> Cause | None:
+def cause(parts: Mapping[str, Array], sign: float, placement: str) -> Cause | None:
     """What moves ln HFC/LFC in the direction `sign`, -1 or 1; None without an account."""
     if not parts or not next(iter(parts.values())).size:
         return None
-    by = {name: np.sum([parts[part] for part in of], axis=(0, 1)) for name, of in CAUSES.items()}
+    causes = POST_CAUSES if placement == "post" else CAUSES
+    by = {name: np.sum([parts[part] for part in of], axis=(0, 1)) for name, of in causes.items()}
     sums = {name: float(values.mean()) for name, values in by.items()}
     whole = np.sum(list(by.values()), axis=0)
     best = max(sums, key=lambda name: sign * sums[name])
@@ -192,6 +200,7 @@ def cause(parts: Mapping[str, Array], sign: float) -> Cause | None:
         sums=sums,
         change=float(whole.mean()),
         inputs=len(whole),
+        placement=placement,
     )
 
 

@@ -116,7 +116,7 @@ class Report:
     @cached_property
     def answer(self) -> Answer:
         """The answer in numbers: grade, certainty, cause, depth."""
-        return answer(self.logs, self.cosines, self.parts)
+        return answer(self.logs, self.cosines, self.parts, self.placement)
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

@@ -25,10 +25,11 @@ CONVENTIONS = {
     f"{COLLAPSED_COSINE} or more and HFC/LFC {COLLAPSED_RATIO} or less at the end. What is not "
     "told: the grades at the ends of the 95 % intervals of the change, the cosine and the ratio, "
     "each by itself, differ",
-    "causes": "sums of the account over both sublayers: mixing (attention_body), scales, gains, "
-    "ffn (ffn_body); named where the 95 % interval of its difference to every other lies on one "
-    "side. The account switches body, scales and gains on in this order; another order splits "
-    "otherwise",
+    "causes": "sums of the account: mixing (attention_body), scales (of both sublayers), gains (of "
+    "attention's norm, with Post-LN of both norms), ffn (ffn_body and, with the norm in front, its "
+    "gains, which are one with the first matrix); named where the 95 % interval of its difference "
+    "to every other lies on one side. The account switches body, scales and gains on in this "
+    "order; another order splits otherwise",
     "desunk": "_desunk: of X without its largest direction, X - sigma_1 u_1 v_1^T (T4g); "
     "sink_share: sigma_1 over the sum of the singular values; *_without_first: without position 0; "
     f"*_without_large: without the tokens of more than {LARGE:g} times the median norm, "

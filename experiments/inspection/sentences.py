@@ -43,9 +43,10 @@ NAMED = {
 _PARTS = {
     "mixing": ("attention's mixing", "s", "mixing"),
     "scales": ("the tokens' own scales", "", "scales"),
-    "gains": ("the norms' gains", "", "gains"),
+    "gains": ("the gains of attention's norm", "", "gains"),
     "ffn": ("the FFN", "s", "FFN"),
 }
+_POST = _PARTS | {"gains": ("the norms' gains", "", "gains")}
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,11 @@ def _cause_words(found: Answer, cause: Cause) -> str:
         if not large:
             return f"No part of its layers moves ln HFC/LFC by {MILD:.2f} or more"
         cancel = len({cause.sums[name] > 0 for name in large}) == 2
-        words = "; ".join(part_words(name, cause.sums[name], "") for name in large)
+        words = "; ".join(part_words(cause, name, "") for name in large)
         return ("Its parts cancel: " if cancel else "Its parts nearly cancel: ") + words
     if cause.name is None:
         return "On the inputs whose account was taken no part moves HFC/LFC that way"
-    said = part_words(cause.name, cause.sums[cause.name])
+    said = part_words(cause, cause.name)
     if cause.inputs == 1:
         words = f"On this input the cause is {said}"
     elif cause.sure:
@@ -142,12 +143,13 @@ def _cause_words(found: Answer, cause: Cause) -> str:
 
 def _against(cause: Cause) -> str:
     assert cause.against is not None
-    return part_words(cause.against, cause.sums[cause.against])
+    return part_words(cause, cause.against)
 
 
-def part_words(name: str, value: float, which: str = ", which") -> str:
+def part_words(cause: Cause, name: str, which: str = ", which") -> str:
     """'attention's mixing, which smooths (-2.70)'; which='': the sentence by itself."""
-    whole, ending, _ = _PARTS[name]
+    whole, ending, _ = (_POST if cause.placement == "post" else _PARTS)[name]
+    value = cause.sums[name]
     verb = "sharpen" if value > 0 else "smooth"
     return f"{whole}{which} {verb}{ending} ({value:+.2f})"
 

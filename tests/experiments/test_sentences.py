@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.experiments.inspection.answer import CAUSES
+from oversmoothing.experiments.inspection.answer import CAUSES, POST_CAUSES
 from oversmoothing.experiments.inspection.report import Report
 
 PARTS = [part for parts in CAUSES.values() for part in parts]
@@ -68,7 +68,7 @@ def numbers(report: Report) -> dict[str, float]:
     """The sums of the causes, anew."""
     return {
         name: float(sum(report.parts[part] for part in of).sum(axis=0).mean())
-        for name, of in CAUSES.items()
+        for name, of in (POST_CAUSES if report.placement == "post" else CAUSES).items()
     }
 
 
@@ -76,6 +76,7 @@ NAMED = {
     "attention's mixing": "mixing",
     "the tokens' own scales": "scales",
     "the norms' gains": "gains",
+    "the gains of attention's norm": "gains",
     "the FFN": "ffn",
     "the mixing by itself": "mixing",
 }
