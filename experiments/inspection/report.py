@@ -125,9 +125,13 @@ class Report:
         return advice(self.answer, placement=self.placement, negative_gains=negative)
 
     def summary(self) -> str:
-        """A paragraph: does the model smooth, how surely, by what, and does it collapse?
+        """A paragraph: `said`, one after the other."""
+        return " ".join(self.said())
 
-        How the spectra fit what was measured is said in one sentence of it.
+    def said(self) -> list[str]:
+        """Sentence by sentence: does the model smooth, how surely, by what, how the spectra fit.
+
+        Then whether it collapses, and what a closer look at some inputs found.
         """
         found, noun = self.answer, self.noun
         attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
@@ -145,7 +149,7 @@ class Report:
             sentences.of_heads(self.heads, self.closer),
             sentences.of_tokens(self.table),
         )
-        return " ".join(sentence for sentence in said if sentence)
+        return [sentence for sentence in said if sentence]
 
     def words(self, width: int = 100) -> str:
         """The summary, what to try and what the table counts, in lines of at most `width`."""
@@ -163,7 +167,7 @@ class Report:
         notes = [f"Note: {note}." for note in self.notes]
         return "\n".join(
             fill(part, width, break_long_words=False, break_on_hyphens=False)
-            for part in (self.summary(), *tried, *notes, counted)
+            for part in (*self.said(), *tried, *notes, counted)
         )
 
     def to_json_object(self) -> dict[str, Any]:
@@ -248,7 +252,7 @@ class Report:
         table = self.short_table(wide=True)
         return environment.from_string(source.read_text("utf-8")).render(
             report=self,
-            summary=self.summary(),
+            said=self.said(),
             titles=list(table.columns),
             rows=[
                 [_cell(str(title), value) for title, value in row.items()]
