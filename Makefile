@@ -14,7 +14,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce test test-lowest test-python mutants nights lint types docs env clean
+.PHONY: reproduce test test-lowest test-python mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -38,6 +38,10 @@ mutants: $(VENV)/.mutants
 # Every comparison that draws its cases, some hours; the seed is the date. Resumable (tests/nights.py).
 nights: $(VENV)/.mutants
 	$(BIN)/python -m tests.nights --jobs $(JOBS) $(NIGHTS)
+
+# What Coq's kernel checks of the theory; needs Coq (theory/formal/README.md).
+formal: $(STAMP)
+	$(BIN)/python -m oversmoothing.theory.proofs.formal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
