@@ -5,6 +5,12 @@ from typing import Any
 
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.low_precision import (
+    precision,
+    refuse_batches,
+    rounded_case,
+    within,
+)
 from oversmoothing.theory.verdict.verdict import case_verdict, check_depths, given_case
 
 
@@ -24,11 +30,20 @@ def verdict(
     (-inf masks); H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the factors of
     one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
     counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
-    (except logits), others in binary64. certified: enclose the radii rigorously (status
-    "certified"; a verdict in fractions stays "exact"); what cannot be enclosed is UNDECIDED.
+    (except logits), others in binary64. An A of float32, float16 or bfloat16 (a network's softmax)
+    may have rows that sum to 1 within the rounding of its type: they are divided by their sums, and
+    what that rounding leaves open is UNDECIDED; X0 and certified then need float64. certified:
+    enclose the radii rigorously (status "certified"; a verdict in fractions stays "exact"); what
+    cannot be enclosed is UNDECIDED.
     Raises `InputError` on illegal input.
     """
-    return answer(given_case(A, logits, H, W, X0), check_depths(depth), certified)
+    refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
+    depths, kind = check_depths(depth), precision(A)
+    if kind is None or logits is not None:
+        return answer(given_case(A, logits, H, W, X0), depths, certified)
+    case, error = rounded_case(A, H, W, X0, X0 is not None or certified)
+    found = answer(case, depths, certified)
+    return found if error is None else within(found, case, kind, error)
 
 
 def answer(case: Case, depths: list[int], certified: bool = False) -> Verdict:
