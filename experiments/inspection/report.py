@@ -43,9 +43,9 @@ class Report:
     tokens: 0 where inputs differ in length. images: number of inputs. logs, cosines [layers + 1,
     images]: log HFC/LFC and the mean cosine, from the input on; by_attention, by_ffn [layers,
     images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
-    accounted]. modality: 'vision' or 'text'. placement: of the norms, 'pre' or 'post'. cls: whether
-    token 0 is CLS. spectra: inputs whose spectra were taken. accounted: inputs on which the norms'
-    shares were measured. closer: inputs that were looked at closely, of which heads has one row a
+    accounted]. modality: 'vision', 'text' or 'features'. placement: of the norms, 'pre', 'post' or
+    'parallel'. cls: whether token 0 is CLS. spectra: inputs whose spectra were taken. accounted:
+    inputs on which the norms' shares were measured. closer: inputs that were looked at closely, of which heads has one row a
     head (`head_table`); tokens_together has the clusters of the tokens of the first of them
     (`token_clusters`), pixels [k, H, W, 3] those as the model sees them, None where they are no
     images. account_error: largest |sum of parts - whole change| over their layers; the parts of the

@@ -126,15 +126,15 @@ def _within(folder: Path, path: Path) -> bool:
     return place == own or cached
 
 
-def check_layers(folder: Path, weights: dict[str, Tensor]) -> None:
-    """Raises `InputError` where config.json counts to more than its weights can be."""
-    most = max(MOST, len(weights))
-    for place, key, value in _entries(read_object(folder / "config.json")):
+def check_layers(config: dict[str, Any], stored: int, where: str) -> None:
+    """Raises `InputError` where a config counts to more than that number of weights can be."""
+    most = max(MOST, stored)
+    for place, key, value in _entries(config):
         numbers = value if isinstance(value, list) else [value]
         if _COUNTS.search(key) and any(isinstance(x, int | float) and x > most for x in numbers):
             raise InputError(
-                f"'{folder / 'config.json'}': {place} is {value}, and the files hold "
-                f"{len(weights)} weights: they do not belong together"
+                f"'{where}': {place} is {value}, and the files hold {stored} weights: they do not "
+                "belong together"
             )
 
 

@@ -24,12 +24,13 @@ def within(name: str, data_dir: Path | None) -> str:
 
 
 def named_model(
-    name: str, results: Path, *, seed: int = 0, device: str = "auto", data_dir: Path | None = None
-) -> Model:
+    name: str, results: Path, *, seed: int = 0, device: str = "auto", data_dir: Path | None = None,
+    part: str | None = None,
+) -> Model:  # fmt: skip
     """The described model of that name.
 
-    results: where runs of the digits models lie; seed: of the run. Raises `InputError` where there
-    is none, and says which command trains it.
+    results: where runs of the digits models lie; seed: of the run; part: see `open_model`. Raises
+    `InputError` where there is none, and says which command trains it.
     """
     chosen = choose_device(device)
     if name in VARIANTS:
@@ -44,13 +45,13 @@ def named_model(
     source = within(name, data_dir)
     if Path(source).exists():
         shown = Path(name).name if source == name else name
-        return open_model(Path(source), device=chosen).renamed(shown)
+        return open_model(Path(source), device=chosen, part=part).renamed(shown)
     if "/" not in name:
         raise InputError(
             f"there is no model '{name}': give one of {', '.join(VARIANTS)}, the folder of a run "
             "or of a model, or owner/model on the Hugging Face hub"
         )
-    return open_model(name, device=chosen)
+    return open_model(name, device=chosen, part=part)
 
 
 def named_inputs(
@@ -67,6 +68,11 @@ def named_inputs(
     Without images: the digits validation images for the project's own models, else scikit-learn's
     photographs, with a remark on stderr unless quiet.
     """
+    if model.modality == "features":
+        raise InputError(
+            f"the model '{model.name}' reads tensors, neither images nor text: give them "
+            "in Python, oversmoothing.inspect(model, tensor)"
+        )
     if model.modality == "text":
         if images is not None or text is None:
             raise InputError(

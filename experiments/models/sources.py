@@ -4,11 +4,7 @@ Weights are read from safetensors; a pickled checkpoint only by torch's loader t
 but tensors. Needs the extra `models` for Hugging Face models.
 """
 
-import io
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,9 @@ from torch import nn
 
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
+from oversmoothing.experiments.models.gguf_file import GGUF, read_gguf
 from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_object
+from oversmoothing.experiments.models.library import class_of, first_line, quiet, tokenizer_of
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.model_folder import (
     check_configs,
@@ -50,7 +48,7 @@ def open_model(
     """The `Model` of a source.
 
     source: a name on the Hugging Face hub, a local folder (of the Hugging Face library, of a
-    training run of this project, or with one timm-named checkpoint), such a checkpoint file, a
+    training run of this project, or with one timm-named checkpoint or GGUF file), such a file, a
     module in memory, or a Model, which is handed on.
 
     A module in memory is read where it is: dtype and device change it in place, nothing else does.
@@ -72,7 +70,9 @@ def open_model(
         module, notes = _placed(source, dtype, device)
         return from_module(module, **settings).noted(*notes)
     place = Path(source)
-    if place.is_file():
+    if place.is_file() and place.suffix == GGUF:
+        module, notes = read_gguf(place, settings)
+    elif place.is_file():
         module, notes = _checkpoint(place, heads, settings)
     elif place.is_dir():
         module, notes = _folder(place, heads, settings)
@@ -99,7 +99,7 @@ def _folder(
         return load_model(place).model, []
     if (place / "config.json").exists() and "model_type" in read_object(place / "config.json"):
         return _hugging_face(place, settings, str(place))
-    files = sorted(p for p in place.iterdir() if p.suffix in (".safetensors", *PICKLES))
+    files = sorted(p for p in place.iterdir() if p.suffix in (".safetensors", GGUF, *PICKLES))
     if not files:
         held = ", ".join(sorted(p.name for p in place.iterdir())[:5]) or "nothing"
         raise InputError(
@@ -108,6 +108,8 @@ def _folder(
         )
     if len(files) > 1:
         raise InputError(f"'{place}' holds {len(files)} checkpoints: name the file itself")
+    if files[0].suffix == GGUF:
+        return read_gguf(files[0], settings)
     return _checkpoint(files[0], heads, settings)
 
 
@@ -139,15 +141,16 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
     check_configs(folder)
     transformers = required("transformers")
     weights = folder_weights(folder)
-    check_layers(folder, weights)
+    config_file = folder / "config.json"
+    check_layers(read_object(config_file), len(weights), str(config_file))
     for key, value in preprocessing(folder).items():
         settings.setdefault(key, value)
-    with _quiet(transformers.utils.logging):
+    with quiet(transformers.utils.logging):
         try:
             config = transformers.AutoConfig.from_pretrained(
                 folder, trust_remote_code=False, local_files_only=True
             )
-            kind = _class_of(transformers, config)
+            kind = class_of(transformers, config)
             check_size(shell_of(transformers, kind, config), weights, name)
             module, info = kind.from_pretrained(
                 None,
@@ -161,32 +164,23 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
             raise
         except Exception as error:  # the library raises many kinds
             raise InputError(
-                f"the model folder '{name}' cannot be loaded ({_first_line(error)})"
+                f"the model folder '{name}' cannot be loaded ({first_line(error)})"
             ) from error
     check_loaded(info, name)
     notes = []
     if any(name.endswith("distillation_token") for name, _ in module.named_parameters()):
         notes.append("the second token is the distillation token; only CLS is left out as such")
-    settings.setdefault("tokenizer", lambda: _tokenizer(transformers, folder))
+    settings.setdefault("tokenizer", lambda: tokenizer_of(transformers, folder))
     if hasattr(config, "image_size"):
         settings.pop("tokenizer")
     return module, notes
-
-
-def _class_of(transformers: Any, config: Any) -> Any:
-    """The class that the config names, with its classifier or language head; else the bare one."""
-    for name in getattr(config, "architectures", None) or ():
-        found = getattr(transformers, name, None)
-        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
-            return found
-    return transformers.AutoModel
 
 
 def _from_hub(name: str) -> Path:
     """The folder of a model of the hub: its configs first, its weights where these may be read."""
     logging, hub = required("transformers").utils.logging, required("huggingface_hub")
     try:
-        with _quiet(logging):
+        with quiet(logging):
             said = ["*.json", "*.txt", "*.model"]
             folder = Path(hub.snapshot_download(name, allow_patterns=said, ignore_patterns=["*/*"]))
             check_configs(folder)
@@ -197,49 +191,9 @@ def _from_hub(name: str) -> Path:
     except Exception as error:  # the library raises many kinds
         raise InputError(
             f"'{name}' is no local folder and could not be had from the hub "
-            f"({_first_line(error)}): check the name and the connection, or download the folder "
+            f"({first_line(error)}): check the name and the connection, or download the folder "
             "elsewhere and give its path"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
-
-
-def _tokenizer(transformers: Any, folder: Path) -> Any:
-    try:
-        with _quiet(transformers.utils.logging):
-            found = transformers.AutoTokenizer.from_pretrained(
-                folder, trust_remote_code=False, local_files_only=True
-            )
-        # Without a file the library makes a tokenizer that knows its special tokens alone.
-        if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
-            raise LookupError("no vocabulary")
-    except Exception as error:  # the library raises many kinds
-        raise InputError(
-            f"'{folder}' has no tokenizer that can be loaded ({type(error).__name__}): put its "
-            "tokenizer.json there, give open_model(..., tokenizer=), or token ids as a tensor"
-        ) from error
-    return found
-
-
-@contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
-    """No progress bars, no news about unused weights, which are said here, and an empty input.
-
-    The library asks on standard input whether foreign code may run.
-    """
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    stdin, sys.stdin = sys.stdin, io.StringIO()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        sys.stdin = stdin
-        logging.set_verbosity(before)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _placed(

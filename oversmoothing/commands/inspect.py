@@ -30,6 +30,10 @@ def inspect(
     wide: Annotated[
         bool, Option("--wide", help="Every column of the table, not only the first six.")
     ] = False,
+    part: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
+    ] = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,
@@ -50,7 +54,10 @@ def inspect(
     from oversmoothing.theory.support.files import output_folder, to_json
 
     names = [model] if other is None else [model, other]
-    models = [named_model(name, out, seed=seed, device=device, data_dir=data_dir) for name in names]
+    models = [
+        named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
+        for name in names
+    ]
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )

@@ -53,7 +53,7 @@ Model = Annotated[
     Argument(
         metavar="MODEL",
         help="vit, vit+, vit-, vit-random, the folder of a run; a Hugging Face folder or hub name; "
-        "a timm-named checkpoint; or a folder within --data-dir.",
+        "a timm-named checkpoint or a GGUF file; or a folder within --data-dir.",
     ),
 ]
 Images = Annotated[

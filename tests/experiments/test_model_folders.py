@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from oversmoothing.experiments.models import sources
+from oversmoothing.experiments.models import library
 from oversmoothing.experiments.models.checkpoints import read_weights
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
@@ -111,7 +111,7 @@ def test_the_library_is_never_answered(folder: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(getattr(transformers, name), "from_pretrained", asking)
     refused(folder, "EOFError")
     with pytest.raises(InputError, match="EOFError"):
-        sources._tokenizer(transformers, folder)
+        library.tokenizer_of(transformers, folder)
 
 
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])

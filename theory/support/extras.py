@@ -11,6 +11,7 @@ EXTRA_OF = {
     "latex2mathml": "prove",
     "sympy": "prove",
     "z3": "prove",
+    "gguf": "models",
     "transformers": "models",
     "huggingface_hub": "models",
     "sklearn": "models",
