@@ -45,12 +45,13 @@ class Report:
     images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
     accounted]. modality: 'vision', 'text' or 'features'. placement: of the norms, 'pre', 'post' or
     'parallel'. cls: whether token 0 is CLS. spectra: inputs whose spectra were taken. accounted:
-    inputs on which the norms' shares were measured. closer: inputs that were looked at closely, of which heads has one row a
-    head (`head_table`); tokens_together has the clusters of the tokens of the first of them
-    (`token_clusters`), pixels [k, H, W, 3] those as the model sees them, None where they are no
-    images. account_error: largest |sum of parts - whole change| over their layers; the parts of the
-    first batch are all computed from the weights. av_error: largest relative difference between
-    sum_h A_h N(X) W_V W_O and the module's own output. notes: what the reader must know.
+    inputs on which the norms' shares were measured. closer: inputs that were looked at closely, of
+    which heads has one row a head (`head_table`); tokens_together has the clusters of the tokens of
+    the first of them (`token_clusters`), pixels [k, H, W, 3] those as the model sees them, None
+    where they are no images. account_error: largest |sum of parts - whole change| over their
+    layers; the parts of the first batch are all computed from the weights. av_error: largest
+    relative difference between sum_h A_h N(X) W_V W_O and the module's own output. notes: what the
+    reader must know.
     """
 
     model: str

@@ -26,6 +26,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.models.guess import propose
 from oversmoothing.experiments.models.inputs import stacked
 from oversmoothing.experiments.models.model import (
     Bias,
@@ -57,13 +58,13 @@ Fused = Literal["qkv", "heads"]
 def describe(
     module: nn.Module,
     *,
-    blocks: str | Sequence[nn.Module],
-    q: str,
-    k: str,
-    v: str,
-    out: str,
-    heads: int,
-    norm_attention: str | None,
+    blocks: str | Sequence[nn.Module] | None = None,
+    q: str | None = None,
+    k: str | None = None,
+    v: str | None = None,
+    out: str | None = None,
+    heads: int | None = None,
+    norm_attention: str | None = None,
     norm_ffn: str | None = None,
     ffn: Ffn | None = None,
     kv_heads: int | None = None,
@@ -88,6 +89,7 @@ def describe(
     prepare: Callable[[list[Any]], Any] | None = None,
     name: str | None = None,
     notes: Sequence[str] = (),
+    guess: bool = False,
 ) -> Model:
     """The `Model` of a module whose parts are named here, every name relative to a block.
 
@@ -107,10 +109,25 @@ def describe(
     stand in `blocks` several times. run: batch -> output (default: the module called on it).
     prepare: inputs -> batch (default: a list of tensors is stacked).
 
+    guess: names that are not given are proposed from shapes, places and names (`guess.propose`),
+    and said in run_notes; they are held against the module as given ones are.
+
     The module stays as it is; every pass of `extract` runs it in evaluation mode. Raises
     `InputError` for a part that is not there or has another shape, a norm of another form, and
     weights that are not finite.
     """
+    taken = dict(locals())
+    if guess:
+        own = ("module", "guess", "notes")
+        given: dict[str, Any] = {x: y for x, y in taken.items() if x not in own and y is not None}
+        proposal = propose(module, heads)
+        said = ", ".join(f"{x}={y!r}" for x, y in proposal.items() if x not in given)
+        return describe(module, **proposal | given | {"notes": [*notes, f"guessed: {said}"]})
+    if blocks is None or q is None or k is None or v is None or out is None or heads is None:
+        raise InputError(
+            "a description names blocks=, q=, k=, v=, out= and heads=: describe(module, "
+            "guess=True) proposes them"
+        )
     check_finite(module)
     if heads < 1 or (kv_heads or heads) < 1 or heads % (kv_heads or heads):
         raise InputError(
