@@ -226,9 +226,9 @@ class Report:
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write report.html (self-contained), report.json, report.csv and report.png.
 
-        Beside them report_heads.csv and, drawn, report_tokens.png where inputs were looked at
-        closely. Returns their paths by kind. Raises `InputError` where the folder cannot be
-        written.
+        Beside them report_heads.csv, report_tokens.csv and, drawn, report_tokens.png where inputs
+        were looked at closely. Returns their paths by kind. Raises `InputError` where the folder
+        cannot be written.
         """
         place, picture, tokens = output_folder(folder), _png(self.plot()), self.plot_tokens()
         names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
@@ -240,7 +240,12 @@ class Report:
         }
         if tokens is not None:
             names |= {"heads": "report_heads.csv", "tokens": "report_tokens.png"}
-            contents |= {"heads": self.heads.to_csv(index=False), "tokens": _png(tokens)}
+            names["clusters"] = "report_tokens.csv"
+            contents |= {
+                "heads": self.heads.to_csv(index=False),
+                "clusters": self.tokens_together.to_csv(index=False),
+                "tokens": _png(tokens),
+            }
         contents["html"] = self._page(picture, contents.get("tokens"))
         paths = {kind: place / names[kind] for kind in contents}
         write_together({paths[kind]: content for kind, content in contents.items()})

@@ -30,8 +30,8 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
     """One row a reading and class from `dominance_cases`.
 
     Columns: reading, class, count, cases, images, layers, percent, percent_low, percent_high. The
-    interval is mean +- 1.96 standard errors of the images' own shares, cut to [0, 100]; one of no
-    width says that every image has the same share. NaN for one image.
+    interval is that of the mean of the images' own shares, by Student's t, cut to [0, 100]; one of
+    no width says that every image has the same share. NaN for one image.
     """
     rows = []
     for reading, part in cases.groupby("reading", sort=False):

@@ -179,11 +179,12 @@ def test_signed_models_obey_the_theorems_in_every_reading(table: pd.DataFrame) -
 
 
 def test_intervals_are_over_images() -> None:
-    rows = [("E1", i, 1, k, 4 - k, 0, 0, 0) for i, k in enumerate((1, 3, 2))]
+    rows = [("E1", i, 1, k, 20 - k, 0, 0, 0) for i, k in enumerate((9, 11, 10))]
     cases = pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
     found = summarise(cases).set_index("class").loc["consensus"]
-    assert found["percent"] == pytest.approx(50) and found["cases"] == 12
-    assert found["percent_high"] - 50 == pytest.approx(100 * 1.96 * 0.25 / 3**0.5, rel=1e-3)
+    assert found["percent"] == pytest.approx(50) and found["cases"] == 60
+    # Student's t with 2 degrees of freedom.
+    assert found["percent_high"] - 50 == pytest.approx(100 * 4.302653 * 0.05 / 3**0.5, rel=1e-5)
 
 
 def test_the_nearest_reading_is_a_distance_from_a_published_column() -> None:

@@ -100,6 +100,8 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     assert files["tokens"].read_bytes()[:4] == b"\x89PNG"
     heads = pd.read_csv(files["heads"])
     assert list(heads["layer"]) == [1, 2, 3, 4, 5, 6] and (heads["head"] == 0).all()
+    drawn = pd.read_csv(files["clusters"])
+    assert (drawn[drawn["layer"] == 6]["cluster"] == 0).all() and drawn["input"].nunique() == 3
     assert "Which tokens come together" in files["html"].read_text()
 
 
