@@ -74,4 +74,4 @@ def inspect(
     width = get_terminal_size((100, 24)).columns
     print(f"{table_text(found.short_table(wide=wide), '{:.3f}'.format)}\n\n{found.words(width)}")
     first, *more = files.values()
-    print(f"wrote {first} (and {', '.join(path.suffix for path in more)} beside it)")
+    print(f"wrote {first} (and {', '.join(path.name for path in more)} beside it)")
