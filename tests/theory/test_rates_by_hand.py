@@ -490,3 +490,21 @@ def test_T5b_a_slope_is_the_logarithm_of_the_factor_of_one_layer():
     found = {5: flint.arb_mat([[3]]), 9: flint.arb_mat([[3 / 2**8]])}
     slope = measured.log_slope(lambda X: X[0, 0], found)
     assert slope == pytest.approx(-math.log(4), rel=1e-15)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_T5d_the_mode_of_consensus_that_gives_the_least_depth_is_taken(order):
+    """h = 1/10, 9/10 and 1 with a = 1/2: rho_Q = 3/2, which 11/10 does not exceed; over 2 it is
+    smaller than over 19/10, and K = ||HFC_0||/(sqrt n |c_1|) is the same."""
+    values = [Fraction(1, 10), Fraction(9, 10), Fraction(1)]
+    H = [[values[k] * (i == j) for j, k in enumerate(order)] for i in range(3)]
+    found = certified_depth_in_balls(A2_EXACT, H, [[1, 1, 1], [3, 3, 3]], Fraction(1, 100))
+    # HFC_0 = -+1 in three features, c = 2.
+    assert found.K == pytest.approx(math.sqrt(6) / (math.sqrt(2) * 2), rel=1e-2)
+    assert found.depth == math.ceil(math.log(100 * found.K) / math.log(4 / 3))
+
+
+def test_T5d_a_depth_just_beyond_an_integer_is_the_next_one():
+    """HFC/LFC = (3/4)^L/2 for h = 1 and a = 1/2: at L = 10 it is still above an eps just below."""
+    eps = Fraction(3, 4) ** 10 / 2 * (1 - Fraction(1, 10**12))
+    assert certified_depth_in_balls(A2_EXACT, column(1), column(1, 3), eps).depth == 11
