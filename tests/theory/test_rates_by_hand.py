@@ -500,7 +500,7 @@ def test_T5d_the_mode_of_consensus_that_gives_the_least_depth_is_taken(order):
     H = [[values[k] * (i == j) for j, k in enumerate(order)] for i in range(3)]
     found = certified_depth_in_balls(A2_EXACT, H, [[1, 1, 1], [3, 3, 3]], Fraction(1, 100))
     # HFC_0 = -+1 in three features, c = 2.
-    assert found.K == pytest.approx(math.sqrt(6) / (math.sqrt(2) * 2), rel=1e-2)
+    assert pytest.approx(math.sqrt(6) / (math.sqrt(2) * 2), rel=1e-2) == found.K
     assert found.depth == math.ceil(math.log(100 * found.K) / math.log(4 / 3))
 
 
