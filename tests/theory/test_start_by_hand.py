@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import flint
 import numpy as np
 import pytest
 
@@ -105,6 +106,10 @@ def test_T6b_a_jordan_block_is_a_multiple_factor_as_far_as_X_0_reaches_into_it()
         whole = found.part(identity(2))
         growth = growth_of(whole, Multipliers(matrix(AA), matrix(H), found.scale))
         assert growth.power == size - 1
+
+
+def test_T4e_the_primes_of_the_resolvent_are_primes():
+    assert all(flint.fmpz(p).is_prime() for p in resolvents._PRIMES)
 
 
 @pytest.mark.parametrize("start", [(3, 6), (1, 4)])
