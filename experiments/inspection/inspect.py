@@ -22,6 +22,7 @@ from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.why import weights_why
+from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
@@ -78,6 +79,9 @@ def inspect(
     seen, av_error = 0, 0.0
     linearity, close = Linearity(described), Closer(described)
     pixels = shown_pixels(described, inputs) if closer else None
+    texts = described.prepare if isinstance(described.prepare, Texts) else None
+    if texts is not None:
+        texts.cut = 0
     for batch in stream(described, inputs, batch_size=batch_size or BATCH, progress=progress):
         wants = account is None or seen < account
         found.append(observe(described, batch, account=wants, verify=not found))
@@ -93,9 +97,8 @@ def inspect(
             kept.append(_first(batch, spectra - seen))
         seen += len(batch.keep)
         del batch  # or two batches would be held at a time
-    return _report(
-        described, join(found), kept, close, linearity.columns(), lengths, av_error, pixels
-    )
+    noted = described if texts is None else described.noted(*texts.notes)
+    return _report(noted, join(found), kept, close, linearity.columns(), lengths, av_error, pixels)
 
 
 def _report(

@@ -203,7 +203,8 @@ class Verifier:
         lengths = _lengths(second)
         part = f"its {of} sublayer, as a residual sum,"
         moved = _lengths(first) + lengths
-        self._compare(_wide(first) + _wide(second), given, moved, part, _SUM, lengths)
+        size = torch.maximum(lengths, _lengths(_wide(given) - _wide(first)))
+        self._compare(_wide(first) + _wide(second), given, moved, part, _SUM, size)
 
     def _same(self, X: Tensor | None, given: Tensor, part: str, advice: str) -> None:
         """The one is the other, but for a change of dtype."""
@@ -212,13 +213,14 @@ class Verifier:
 
     def _compare(
         self, own: Tensor, given: Tensor, moved: Tensor, part: str, advice: str,
-        lengths: Tensor | None = None, *, blind: float = torch.inf,
+        size: Tensor | None = None, *, blind: float = torch.inf,
     ) -> float:  # fmt: skip
-        """The largest error at a token, relative to lengths [b, n] (default: of what is given)."""
-        given, keep = _wide(given), self.keep
-        error = _lengths(own.to(given) - given)[keep]
-        allowed = (ROUNDINGS * EPS) * moved.to(given)[keep]
-        size = (_lengths(given) if lengths is None else lengths)[keep]
+        """The largest error at a token, relative to size [b, n] (default: the longer of both)."""
+        own, given, keep = _wide(own), _wide(given), self.keep
+        error = _lengths(own - given)[keep]
+        allowed = (ROUNDINGS * EPS) * moved.to(error)[keep]
+        longer = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
+        size = longer[keep]
         relative = torch.where(error == 0, 0.0, error / size)
         wrong = ~(error <= allowed)
         if bool(wrong.any()):

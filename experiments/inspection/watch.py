@@ -85,6 +85,8 @@ class Watch:
         return handles
 
     def _start(self, layer: Layer, X: Tensor) -> None:
+        if "before" in self.seen:
+            raise self._nested()
         number = len(self.traces)
         if number == self.model.depth or self.model.layers[number].block is not layer.block:
             raise InputError(
@@ -102,10 +104,18 @@ class Watch:
             _continues(number, last[2], before, self._kept(before))
 
     def _end(self, X: Tensor) -> None:
+        if "before" not in self.seen:
+            raise self._nested()
         copy = X.detach().clone()
         self._finish(len(self.traces), self.seen, copy)
         self.last = (X, X._version, copy)
         self.seen = {}
+
+    def _nested(self) -> InputError:
+        return InputError(
+            f"layer {len(self.traces)}: its block holds another block of the description, or runs "
+            "within one: describe blocks that follow one another"
+        )
 
     def _kept(self, X: Tensor) -> Tensor:
         if self.keep is None:

@@ -24,6 +24,7 @@ from oversmoothing.experiments.models.families import (
 from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts
 from oversmoothing.experiments.models.model import Heads, Layer, Modality, Model
 from oversmoothing.experiments.models.positions import logit_bias, rotary
+from oversmoothing.experiments.models.random_masks import SHOWN, hides_at_random, shown_whole
 from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.theory.support.errors import InputError
 
@@ -78,6 +79,9 @@ def from_module(
     notes = []
     if modality == "vision" and not {"mean", "std"} <= set(settings):
         notes.append("the source states no pixel statistics: mean and std 0.5 are used")
+    if hides_at_random(module):
+        run = shown_whole(module, run)
+        notes.append(SHOWN)
     further = further_parts(family, stack[0])
     notes += [
         said for part, said in _NOTES.items() if part in further or getattr(family, part, None)

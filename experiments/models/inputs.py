@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,12 +126,16 @@ class Texts:
     """Strings -> {input_ids, attention_mask} [m, n], padded on the right to the longest.
 
     tokenizer: a callable of the Hugging Face kind, or a function without arguments that loads one
-    at the first use: token ids need none.
+    at the first use: token ids need none. Strings longer than the model or its tokenizer reads, or
+    than `tokens`, are cut, where the tokenizer can (truncation=), and counted in `cut`. What is
+    still too long for the model is refused, token ids too.
     """
 
     vocabulary: int | None
     longest: int | None
     tokenizer: Any
+    tokens: int | None = None
+    cut: int = 0
 
     @classmethod
     def of(cls, module: nn.Module, tokenizer: Any = None) -> Texts:
@@ -176,7 +181,7 @@ class Texts:
             )
         if not hasattr(self.tokenizer, "convert_ids_to_tokens"):
             self.tokenizer = self.tokenizer()
-        encoded = [self.tokenizer(text)["input_ids"] for text in texts]
+        encoded = [self._encoded(text) for text in texts]
         if not all(encoded):
             raise InputError("a text has no tokens: give longer strings")
         rows = [torch.tensor(each) for each in encoded]
@@ -186,6 +191,30 @@ class Texts:
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
         checked: dict[str, Tensor] = self.check({"input_ids": ids, "attention_mask": mask})
         return checked
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That texts were cut, where any were."""
+        if not self.cut:
+            return ()
+        texts = "1 text was" if self.cut == 1 else f"{self.cut} texts were"
+        return (f"{texts} cut to the first {self._limit()} tokens",)
+
+    def _limit(self) -> int | None:
+        """How many tokens are read at most. Without a limit, tokenizers state one beyond 10^29."""
+        stated = (self.longest, getattr(self.tokenizer, "model_max_length", None), self.tokens)
+        return min((each for each in stated if each is not None), default=None)
+
+    def _encoded(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text)["input_ids"]
+        limit = self._limit()
+        cuts = "truncation" in inspect.signature(self.tokenizer).parameters
+        if limit is None or len(ids) <= limit or not cuts:
+            return ids
+        self.cut += 1
+        # By the tokenizer, which keeps the special tokens at both ends.
+        shorter: list[int] = self.tokenizer(text, truncation=True, max_length=limit)["input_ids"]
+        return shorter
 
 
 def text_lines(path: Path) -> list[str]:

@@ -122,11 +122,15 @@ class Heads:
         return self.to("cpu", torch.float64)
 
     def scaled(self, scale: Tensor | float) -> Heads:
-        """The same heads where what they add is multiplied by a number or by [d] (layer scale)."""
+        """The same heads where what they add is multiplied by a number or by [d] (layer scale).
+
+        In float32 at least: a product rounded to half precision is another model's.
+        """
         if isinstance(scale, float) and scale == 1.0:
             return self
-        b_O = None if self.b_O is None else self.b_O * scale
-        return replace(self, W_O=self.W_O * scale, b_O=b_O)
+        wide = torch.promote_types(self.W_O.dtype, torch.float32)
+        b_O = None if self.b_O is None else self.b_O.to(wide) * scale
+        return replace(self, W_O=self.W_O.to(wide) * scale, b_O=b_O)
 
     def value_projection(self, head: int) -> tuple[Tensor, Tensor]:
         """(W_V [d, r], W_O [r, d]) of one head, float64 on the CPU; H = (W_V W_O)^T."""

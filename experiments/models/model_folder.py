@@ -31,6 +31,8 @@ LABELS = 10**6
 # bytes of the tables that a model makes by itself.
 SPARE = 2**24
 TABLES = 2**30
+# Names, without their endings, of what the libraries' training loops write beside the weights.
+_TRAINING = re.compile(r"training_args|optimizer|scheduler|scaler|(rng|random)_states?(_\d+)?")
 # First or second part of the name of an output, which no layer reads.
 _OUTPUT = re.compile(r"cls|head|score|pooler.*|.*classifier|lm_head.*|qa_outputs.*")
 
@@ -92,6 +94,13 @@ def weight_files(folder: Path, stem: str = "model", suffix: str = ".safetensors"
     return files
 
 
+def weights_within(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Files of these kinds, but for what training code writes beside the weights, which is never
+    opened: its arguments, the state of the optimiser and of random numbers."""
+    found = (path for path in sorted(folder.iterdir()) if path.suffix in suffixes)
+    return [path for path in found if not _TRAINING.fullmatch(path.stem)]
+
+
 def folder_weights(folder: Path) -> dict[str, Tensor]:
     """The named tensors of a folder: its safetensors, or where it has none its pickles.
 
@@ -101,7 +110,7 @@ def folder_weights(folder: Path) -> dict[str, Tensor]:
     names = weight_files(folder)
     if not names and not any(folder.glob("*.safetensors")):
         names = weight_files(folder, "pytorch_model", ".bin")
-        names = names or sorted(path.name for path in folder.glob("*.bin"))
+        names = names or [path.name for path in weights_within(folder, (".bin",))]
     if not names:
         raise InputError(f"'{folder}' holds no weights: download the model.safetensors as well")
     weights: dict[str, Tensor] = {}

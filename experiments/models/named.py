@@ -2,13 +2,14 @@
 images, CIFAR-100, a file of texts."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
-from oversmoothing.experiments.models.inputs import GreyImages, text_lines
+from oversmoothing.experiments.models.inputs import GreyImages, Texts, text_lines
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import named_pictures, photographs, real_inputs
 from oversmoothing.experiments.models.sources import open_model
@@ -52,6 +53,18 @@ def named_model(
             "or of a model, or owner/model on the Hugging Face hub"
         )
     return open_model(name, device=chosen, part=part)
+
+
+def cut_texts(models: Iterable[Model], tokens: int | None) -> None:
+    """The models read so many tokens of a text at most; None: as many as each can.
+
+    Raises `InputError` for tokens of a model that reads no texts.
+    """
+    for model in models:
+        if isinstance(model.prepare, Texts):
+            model.prepare.tokens = tokens
+        elif tokens is not None:
+            raise InputError(f"the model '{model.name}' reads no texts: --tokens cuts texts")
 
 
 def named_inputs(

@@ -25,6 +25,7 @@ from oversmoothing.experiments.models.model_folder import (
     folder_weights,
     shell_of,
     weight_files,
+    weights_within,
 )
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
@@ -99,7 +100,7 @@ def _folder(
         return load_model(place).model, []
     if (place / "config.json").exists() and "model_type" in read_object(place / "config.json"):
         return _hugging_face(place, settings, str(place))
-    files = sorted(p for p in place.iterdir() if p.suffix in (".safetensors", GGUF, *PICKLES))
+    files = weights_within(place, (".safetensors", GGUF, *PICKLES))
     if not files:
         held = ", ".join(sorted(p.name for p in place.iterdir())[:5]) or "nothing"
         raise InputError(

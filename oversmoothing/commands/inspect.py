@@ -18,6 +18,15 @@ def inspect(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = None,
+    tokens: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            min=1,
+            max=sizes.SEED,
+            help="Cut texts to N tokens (default: to what the model reads).",
+        ),
+    ] = None,
     spectra: Annotated[
         int | None,
         Option(
@@ -50,7 +59,7 @@ def inspect(
     from oversmoothing.experiments.inspection.compare import Comparison, compare
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.inspection.report import Report
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import output_folder, to_json
 
     names = [model] if other is None else [model, other]
@@ -58,6 +67,7 @@ def inspect(
         named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
         for name in names
     ]
+    cut_texts(models, tokens)
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )

@@ -50,7 +50,8 @@ def ladder(
     from oversmoothing.theory.support.provenance import provenance
 
     source = within(model, data_dir)
-    opened = open_model(source)
+    # By its own name alone: what is written says nothing of the folders of this machine.
+    opened = open_model(source).renamed(Path(source).resolve().name)
     parts = split_inputs(
         opened,
         images=images,
@@ -74,7 +75,6 @@ def ladder(
     )
     found = {
         **result.to_json_object(),
-        "model": Path(source).name,
         "inputs": parts.origin,
         "held_out_from": held_out_from,
         "provenance": provenance(),

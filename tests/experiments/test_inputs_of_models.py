@@ -1,4 +1,5 @@
-"""Pictures and texts are read as they are, or refused in a sentence: no clipping, no cutting."""
+"""Pictures and texts are read as they are, or refused in a sentence: no clipping; texts
+that are too long are cut and counted."""
 
 from __future__ import annotations
 
@@ -13,10 +14,14 @@ import torch
 from PIL import Image, PngImagePlugin
 
 from oversmoothing.experiments.inspection.extract import batches, prepared
+from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.inputs import GreyImages, Images, text_lines
+from oversmoothing.experiments.models.named import cut_texts, named_inputs
 from oversmoothing.experiments.models.pictures import picture_folder
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_transformers import tiny
 
 GREY = np.linspace(0, 1, 64).reshape(8, 8)
 DEEP = {
@@ -162,3 +167,47 @@ def test_a_pipe_is_no_file_of_texts(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(InputError, match="no regular file"):
             text_lines(path)
+
+
+# --- texts that are too long ---
+
+
+class Words:
+    """A tokenizer of the library's kind: a word is a token, between two special ones."""
+
+    model_max_length = 10**30
+
+    def convert_ids_to_tokens(self) -> None:
+        raise AssertionError
+
+    def __call__(
+        self, text: str, *, truncation: bool = False, max_length: int = 10**30
+    ) -> dict[str, list[int]]:
+        words = [3 + len(word) for word in text.split()]
+        return {"input_ids": [1, *words[: max_length - 2 if truncation else None], 2]}
+
+
+TEXTS = ["a bb ccc", "a " * 40, "bb " * 15]
+
+
+def test_texts_beyond_the_model_s_length_are_cut_and_said() -> None:
+    model = open_model(tiny("bert"), tokenizer=Words())  # reads 16 tokens
+    report = inspect(model, TEXTS, name="bert", spectra=0)
+    assert report.notes[-1] == "2 texts were cut to the first 16 tokens"
+    ids = model.prepare(TEXTS)["input_ids"]
+    assert ids.shape == (3, 16) and ids[1, -1] == 2  # the last special token is kept
+    short = inspect(model, TEXTS[:1], name="bert", spectra=0)
+    assert not any("cut" in note for note in short.notes)
+    with pytest.raises(InputError, match="reads at most 16: cut it"):
+        model.prepare([torch.full((17,), 3)])
+
+
+def test_texts_are_cut_to_the_tokens_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("\n".join(TEXTS))
+    model = open_model(tiny("bert"), tokenizer=Words())
+    cut_texts([model], 4)
+    texts = named_inputs(model, text=tmp_path / "t.txt")
+    assert model.prepare(texts)["input_ids"].shape == (3, 4)
+    assert model.prepare.notes == ("3 texts were cut to the first 4 tokens",)
+    with pytest.raises(InputError, match="--tokens cuts texts"):
+        cut_texts([open_model(tiny("vit"))], 4)

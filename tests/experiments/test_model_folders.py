@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import struct
 import subprocess
 import sys
@@ -345,3 +346,32 @@ def test_blocks_numbered_beyond_those_there_are_refused(tmp_path: Path) -> None:
     save_file({name: torch.zeros(shape) for name, shape in marks.items()}, tmp_path / WEIGHTS)
     with pytest.raises(InputError, match="holds 2 blocks, numbered to 99999999"):
         open_model(tmp_path / WEIGHTS)
+
+
+# --- what a training loop writes beside the weights ---
+
+
+class Trap:
+    def __reduce__(self) -> Any:
+        return (os.mkdir, ("trap",))
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin", "model.bin"])
+def test_what_a_training_loop_leaves_in_the_folder_is_not_opened(
+    folder: Path, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    held = load_file(folder / WEIGHTS)
+    if weights != WEIGHTS:
+        torch.save(held, folder / weights)
+        (folder / WEIGHTS).unlink()
+    for name in ("training_args.bin", "optimizer.bin", "scheduler.bin", "rng_state_0.pth"):
+        (folder / name).write_bytes(pickle.dumps(Trap()))
+    assert open_model(folder).depth == 2
+    assert not (folder / "trap").exists()
+
+
+def test_a_bare_checkpoint_is_found_beside_training_arguments(tmp_path: Path) -> None:
+    save_file({"first.weight": torch.zeros(3)}, tmp_path / "a.safetensors")
+    (tmp_path / "training_args.bin").write_bytes(pickle.dumps(Trap()))
+    refused(tmp_path, "first.weight")

@@ -387,6 +387,7 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "R^2 pooled" in said and "multiply-adds" in said
     found = json.loads((tmp_path / "out" / "ladder.json").read_text())
+    assert found["model"] == "model" and str(tmp_path) not in json.dumps(found)
     assert found["held_out"] == 6 and found["provenance"]["versions"]["torch"]
     names = [rung["rung"] for rung in found["rungs"]]
     assert "P6" in names and "P6, 12 inputs" in names

@@ -1,0 +1,239 @@
+"""A wrong reading is refused and an honest one accepted, in float32 and in bfloat16."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+import transformers
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
+from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
+
+from oversmoothing.experiments.inspection.extract import Checked, extract, stream
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.weights import recognise_norm
+from oversmoothing.theory.support.errors import InputError
+from tests.support.families_of_today import TODAY, inputs, today
+from tests.support.tampered import TAMPERED, WHERE, opened
+from tests.support.tiny_transformers import FAMILIES, TEXT, batch, tokens
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_tampered_model_is_refused_and_its_layer_named(name: str, dtype: str) -> None:
+    family, tamper = TAMPERED[name]
+    wrong = tamper(opened(family, DTYPES[dtype]))
+    assert wrong.dtype == DTYPES[dtype]
+    if name == "layers in another order":
+        with pytest.raises(InputError, match="in their order"):
+            extract(wrong, batch(family))
+        return
+    first = 0 if name == "causal where it is not" else WHERE
+    with pytest.raises(InputError, match=rf"layers? .*\b{first}\b") as refusal:
+        extract(wrong, batch(family))
+    # How large the error is, as a number.
+    assert re.search(r"\d\.\de[+-]\d\d", str(refusal.value))
+
+
+def test_forty_models_are_tampered() -> None:
+    assert len(TAMPERED) >= 40
+
+
+def sharpness(model: Model, family: str) -> float:
+    """The smallest ratio over layers of the attention's mean entropy to that of a uniform one, the
+    mean over tokens that attend to at least four."""
+    found = extract(model, batch(family))
+    ratios = []
+    for trace in found.traces:
+        assert trace.attention is not None
+        A = trace.attention.double()
+        seen = (A > 0).sum(-1)
+        entropy = -(A * A.clamp_min(1e-300).log()).sum(-1)
+        ratios.append(float((entropy / seen.double().log())[seen >= 4].mean()))
+    return max(ratios)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_honest_model_is_accepted_and_attends_far_from_uniformly(
+    family: str, dtype: str
+) -> None:
+    model = opened(family, DTYPES[dtype])
+    before = {name: each.clone() for name, each in model.module.state_dict().items()}
+    places = {name: each.data_ptr() for name, each in model.module.named_parameters()}
+    assert sharpness(model, family) < 0.8
+    assert max(extract(model, batch(family)).av_error) < 1e-4
+    # The pass in float32 leaves no trace: the same numbers in the same memory.
+    for name, each in model.module.state_dict().items():
+        assert each.dtype == before[name].dtype and torch.equal(each, before[name])
+    assert places == {name: each.data_ptr() for name, each in model.module.named_parameters()}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("family", TEXT)
+def test_an_honest_model_is_accepted_with_padding_on_the_left(family: str, dtype: str) -> None:
+    given = {name: value.flip(1) for name, value in tokens((7, 4)).items()}
+    assert max(extract(opened(family, DTYPES[dtype]), given).av_error) < 1e-4
+
+
+def test_a_sink_excuses_no_other_token() -> None:
+    """The first token's stream is 10^4 long; 3 % of one other token's attention is missing."""
+    name = "a token's attention by 1.01"
+    model = opened("gpt2", torch.float32)
+    given = batch("gpt2")
+    with torch.no_grad():
+        model.module.transformer.wpe.weight[0, 3] += 1e4
+    found = extract(model, given)
+    lengths = torch.linalg.vector_norm(found.traces[1].before, dim=-1)
+    assert float(lengths[0, 0] / lengths[0, 1:].max()) > 100
+    with pytest.raises(InputError, match="layer 1: attention times values"):
+        extract(TAMPERED[name][1](model), given)
+    assert math.isfinite(max(found.av_error))
+
+
+def test_blocks_within_one_another_are_refused_in_a_sentence() -> None:
+    model = opened("vit", torch.float32)
+    outer, inner = model.layers
+    whole = model.module.vit
+
+    class Both(torch.nn.Module):
+        def forward(self, X: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+            answer: torch.Tensor = inner.block(outer.block(X))
+            return answer
+
+    whole.layers = torch.nn.ModuleList([Both()])
+    nested = replace(model, layers=(replace(outer, block=whole.layers[0]), inner))
+    with pytest.raises(InputError, match="within one"):
+        extract(nested, batch("vit"))
+
+
+@pytest.mark.parametrize("name", [name for name in TODAY if name not in ("Swin", "Qwen3-MoE")])
+def test_today_s_models_are_accepted_in_bfloat16(name: str) -> None:
+    """Swin's stages are read one by one; the library's experts do not run so on every CPU."""
+    found = extract(open_model(today(name).bfloat16()), inputs(name))
+    assert max(found.av_error) < 1e-5
+
+
+def test_positions_between_the_blocks_of_yolos_are_refused() -> None:
+    torch.manual_seed(0)
+    config = transformers.YolosConfig(
+        hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=24,
+        image_size=[32, 32], patch_size=8, num_detection_tokens=4,
+    )  # fmt: skip
+    module = transformers.YolosModel(config).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    layers = describe(
+        module, blocks="encoder.layer", q="attention.attention.query",
+        k="attention.attention.key", v="attention.attention.value", out="attention.output.dense",
+        heads=2, norm_attention="layernorm_before", norm_ffn="layernorm_after",
+        ffn=("intermediate", "output.dense"), attention="attention",
+        run=lambda pixels: module(pixel_values=pixels),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="between layers 0 and 1 the stream changes"):
+        extract(layers, batch("vit"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", ["SmolLM3", "Glm", "Helium"])
+def test_rotations_of_another_kind_are_right_or_refused(kind: str, dtype: str) -> None:
+    """Layers without positions, part of a head turned, neighbours turned with one another."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=40, hidden_size=32, num_hidden_layers=4, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=8, intermediate_size=48, max_position_embeddings=16,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    config._attn_implementation = "eager"
+    module = getattr(transformers, f"{kind}Model")(config).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+        module.to(DTYPES[dtype])
+        try:
+            found = extract(open_model(module), tokens())
+        except InputError as refusal:
+            assert re.match(r"layer \d: attention times values", str(refusal))
+            return
+        module.float()
+        wide = extract(open_model(module), tokens())
+        given = module(**tokens(), output_attentions=True).attentions
+    assert max(found.av_error) < 1e-5
+    for trace, own in zip(wide.traces, given, strict=True):
+        assert trace.attention is not None
+        difference = (trace.attention - own).abs().permute(0, 2, 1, 3)[wide.keep]
+        assert float(difference.max()) < 1e-5
+
+
+def test_longer_batches_and_the_first_padded_one_are_verified_again() -> None:
+    """In half precision nothing else would notice what happens to them alone."""
+    model = opened("gpt2", torch.bfloat16)
+    out = model.layers[WHERE].out
+    assert out is not None
+    out.register_forward_hook(lambda _, __, Y: Y * (1.01 if Y.shape[1] > 5 else 1.0))
+    texts = [torch.arange(3, 3 + n) for n in (4, 4, 5, 4, 6, 4)]
+    batches = stream(model, texts, batch_size=1)
+    assert [len(next(batches).traces) for _ in range(4)] == [2, 2, 2, 2]
+    with pytest.raises(InputError, match="layer 1: attention times values"):
+        next(batches)
+    seen = Checked()
+    padded = tokens((7, 4))
+    whole = {name: each[:1] for name, each in padded.items()}
+    assert [seen.new(each) for each in (whole, whole, padded, padded, whole)] == [
+        True, False, True, False, False,
+    ]  # fmt: skip
+
+
+def test_the_eps_of_a_norm_that_states_none_is_measured() -> None:
+    norm = recognise_norm(OlmoLayerNorm(48), 48, "here")
+    assert norm.kind == "layer" and norm.eps == pytest.approx(1e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-3])
+def test_the_eps_that_a_norm_uses_is_read_and_not_the_one_it_states(eps: float) -> None:
+    class Lying(torch.nn.LayerNorm):
+        def forward(self, X: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.layer_norm(X, (8,), self.weight, self.bias, eps)
+
+    assert recognise_norm(Lying(8, eps=1e-5), 8, "here").eps == pytest.approx(
+        eps, rel=1e-2, abs=1e-12
+    )
+
+
+def test_a_norm_in_bfloat16_is_told_from_the_other_kind() -> None:
+    torch.manual_seed(0)
+    for module, kind in ((torch.nn.LayerNorm(32), "layer"), (LlamaRMSNorm(32), "rms")):
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.add_(0.3 * torch.randn_like(parameter))
+        found = recognise_norm(module.bfloat16(), 32, "here")
+        assert found.kind == kind and torch.equal(found.gain, module.weight)
+
+
+def test_a_norm_whose_eps_follows_the_dtype_is_refused_in_half_precision() -> None:
+    with pytest.raises(InputError, match=r"dtype=torch\.float32"):
+        recognise_norm(torch.nn.RMSNorm(8).bfloat16(), 8, "here")
+
+
+def test_a_masked_autoencoder_shows_every_patch() -> None:
+    torch.manual_seed(0)
+    config = transformers.ViTMAEConfig(
+        hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=32,
+        image_size=32, patch_size=8,
+    )  # fmt: skip
+    module = transformers.ViTMAEModel(config).eval()
+    ratio = module.config.mask_ratio
+    first, again = (inspect(module, batch("vit"), name="mae", spectra=0) for _ in range(2))
+    assert first.tokens == 1 + 16
+    assert first.to_frame().equals(again.to_frame())
+    assert module.config.mask_ratio == ratio == 0.75
+    assert any("random mask" in note for note in first.notes)
