@@ -7,7 +7,9 @@ from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.rational import fraction_text
 from oversmoothing.theory.spectra.spectrum import Spectrum
 from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.verdict.cosine_limits import CosineLimit
 from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
 
@@ -25,6 +27,9 @@ class Verdict:
     shows_from: about the depth from which the mode that decides for X_0 outweighs the others.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,
     near-ties and what is undecided, else None.
+    token_growth: for each token i its (rate, power), x_i(L) growing like L^power rate^L (T14e).
+    cosine_limits: for each pair (i, j), i < j, what the cosine of x_i and x_j tends to (T14g, h);
+    cos_min, cos_mean: over all pairs. None where X_0 is not given or it is not decided.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     """
 
@@ -43,6 +48,10 @@ class Verdict:
     value: Spectrum | None = None
     shows_from: float | None = None
     distance: float | None = None
+    token_growth: tuple[TokenGrowth | None, ...] | None = None
+    cosine_limits: dict[tuple[int, int], CosineLimit | None] | None = None
+    cos_min: CosineLimit | None = None
+    cos_mean: CosineLimit | None = None
 
     @property
     def rate(self) -> float | None:
@@ -105,4 +114,17 @@ class Verdict:
             }
             result["hfc_lfc"] = {str(k): json_number(r.value) for k, r in self.hfc_lfc.items()}
             result["log_hfc_lfc"] = {str(k): json_number(r.log) for k, r in self.hfc_lfc.items()}
+            result["token_growth"] = self.token_growth and [
+                growth and {"rate": json_number(growth.rate), "power": growth.power}
+                for growth in self.token_growth
+            ]
+            result["cosine_limits"] = self.cosine_limits and [
+                {"tokens": list(pair)} | (_fields(limit) or {"tends_to": None, "values": []})
+                for pair, limit in self.cosine_limits.items()
+            ]
+            result["cos_min"], result["cos_mean"] = _fields(self.cos_min), _fields(self.cos_mean)
         return result
+
+
+def _fields(limit: CosineLimit | None) -> dict[str, Any] | None:
+    return None if limit is None else {"tends_to": limit.tends_to, "values": list(limit.values)}

@@ -5,9 +5,11 @@ the pairs (h, a) they can be, by the gap bound of exact_comparison: the verdict 
 generic one rest on the same decision.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
+from typing import Protocol
 
 import flint
 
@@ -86,7 +88,14 @@ class Growth:
     power: int
 
 
-def growth_of(part: Part, multipliers: Multipliers) -> Growth:
+class Moduli(Protocol):
+    """What tells moduli of roots apart."""
+
+    @property
+    def compare(self) -> Callable[[Eigenvalue, Eigenvalue], int]: ...
+
+
+def growth_of(part: Part, multipliers: Moduli) -> Growth:
     """The growth of a part that is not zero. Raises `OutOfReachError`."""
     top: list[tuple[Eigenvalue, int]] = []
     for root, multiplicity in part.roots():

@@ -8,7 +8,7 @@ numerator: the factors of p that divide all of it are those that the image does 
 Everything is decided in integers, without a threshold.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial, lcm, prod
@@ -86,16 +86,23 @@ class Resolvent:
             for row in found
             for k in range(0, len(row), self.degree)
         ]
-        left = []
-        for f, exponent in self.factors:
-            while exponent:
-                quotients = _divided(rows, f.polynomial)
-                if quotients is None:
-                    break
-                rows, exponent = quotients, exponent - 1
-            if exponent:
-                left.append((f, exponent))
-        return Part(tuple(rows), tuple(left))
+        return in_lowest_terms(rows, self.factors)
+
+
+def in_lowest_terms(
+    numerators: list[flint.fmpz_poly], factors: Iterable[tuple[Factor, int]]
+) -> Part:
+    """The part with these numerators over prod factor^exponent, without what divides them all."""
+    left = []
+    for f, exponent in factors:
+        while exponent:
+            quotients = _divided(numerators, f.polynomial)
+            if quotients is None:
+                break
+            numerators, exponent = quotients, exponent - 1
+        if exponent:
+            left.append((f, exponent))
+    return Part(tuple(numerators), tuple(left))
 
 
 def _divided(

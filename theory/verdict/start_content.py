@@ -15,6 +15,7 @@ from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, exact_stationary
 from oversmoothing.theory.verdict.asymptotic_rank import leading_rank
+from oversmoothing.theory.verdict.cosine_limits import TokensOfStart
 from oversmoothing.theory.verdict.growth import (
     Growth,
     Multipliers,
@@ -37,7 +38,7 @@ class Content:
     contains none. comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where
     neither is there or the two agree further than is compared. vanishes: X_L = 0 from some depth
     on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. shows_from: about the depth from
-    which the largest mode outweighs the others, None where it is not known.
+    which the largest mode outweighs the others, None where it is not known. tokens: token by token.
     """
 
     consensus: float | None
@@ -46,7 +47,8 @@ class Content:
     vanishes: bool
     at_consensus: bool
     limits: Limits
-    shows_from: float | None = None
+    shows_from: float | None
+    tokens: TokensOfStart
 
 
 def start_content(
@@ -86,6 +88,7 @@ def start_content(
         hfc.is_zero,
         behaviour,
         None if whole.dies else shows_from,
+        TokensOfStart(found, multipliers, n),
     )
 
 

@@ -20,6 +20,7 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
 from oversmoothing.theory.verdict.resolvent import has_every_mode
 from oversmoothing.theory.verdict.start_content import start_content
+from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.words import (
     AT_CONSENSUS,
     ILL_CONDITIONED,
@@ -69,12 +70,13 @@ def _drawn_expansion(case: Case, rng: np.random.Generator) -> Limits:
 @dataclass(frozen=True)
 class OfStart:
     """What one X_0 leads to: limits, the verdict over the modes it contains, a sentence about it,
-    and about the depth from which the largest of them outweighs the others."""
+    about the depth from which the largest of them outweighs the others, and what its tokens do."""
 
     limits: Limits
     outcome: Outcome
     words: str = ""
     shows_from: float | None = None
+    tokens: TokenLimits = UNKNOWN_TOKENS
 
 
 def limits_of_start(case: Case, generic: Outcome) -> OfStart:
@@ -89,12 +91,14 @@ def limits_of_start(case: Case, generic: Outcome) -> OfStart:
     content = start_content(case.rational_A, case.rational_H, X0, case.classes)
     if content is None:
         return _large_start(case, X0, generic)
+    tokens = token_limits(content.tokens, case.d)
     if content.vanishes:
-        return OfStart(content.limits, Outcome.UNDEFINED, VANISHES)
+        return OfStart(content.limits, Outcome.UNDEFINED, VANISHES, tokens=tokens)
     if content.at_consensus:
-        return OfStart(content.limits, Outcome.TRIVIAL, AT_CONSENSUS)
+        return OfStart(content.limits, Outcome.TRIVIAL, AT_CONSENSUS, tokens=tokens)
     outcome = outcome_of_sign(content.comparison)
-    return OfStart(content.limits, outcome, shown(content.shows_from), content.shows_from)
+    words = shown(content.shows_from)
+    return OfStart(content.limits, outcome, words, content.shows_from, tokens)
 
 
 def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:

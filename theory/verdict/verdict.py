@@ -22,6 +22,7 @@ from oversmoothing.theory.verdict.limits import UNKNOWN
 from oversmoothing.theory.verdict.nearest import NEAR, distance_to_tie
 from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.start_limits import generic_limits, limits_of_start
+from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS, all_zero
 from oversmoothing.theory.verdict.words import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
@@ -29,6 +30,7 @@ from oversmoothing.theory.verdict.words import (
     limit_words,
     near,
     repeated_one,
+    token_words,
 )
 
 
@@ -92,20 +94,24 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes))
     verdict_x0 = shows_from = None
+    tokens = UNKNOWN_TOKENS
     if case.X0 is None:
         behaviour = generic_limits(case, found)
     elif case.starts_at_zero:
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
+        tokens = all_zero(case.n)
     else:
         start = limits_of_start(case, outcome)
         behaviour, verdict_x0, shows_from = start.limits, start.outcome, start.shows_from
+        tokens = start.tokens
         reason += start.words
     distance = _distance(case, outcome, found)
     if distance:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
         reason += limit_words(behaviour, case.X0 is not None)
+    reason += token_words(tokens)
     return Verdict(
         outcome,
         found.status,
@@ -122,6 +128,10 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
         found.value,
         shows_from,
         distance,
+        tokens.growth,
+        tokens.cosines,
+        tokens.cos_min,
+        tokens.cos_mean,
     )
 
 

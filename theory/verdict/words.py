@@ -1,7 +1,10 @@
 """Sentences of a verdict: what was compared, what follows for HFC/LFC."""
 
+from oversmoothing.theory.verdict.cosine_limits import CosineLimit
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.token_limits import TokenLimits
+from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 ONE_TOKEN = "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
 CLOSE_EIGENVALUES = (
@@ -78,3 +81,42 @@ def limit_words(behaviour: Limits, for_x0: bool) -> str:
         return f" For {start} HFC/LFC tends to {value}{rank}."
     words = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates"}
     return f" For {start} HFC/LFC {words[behaviour.tends_to]}{rank}."
+
+
+def token_words(tokens: TokenLimits) -> str:
+    """The sentences on single tokens and their cosines, of what is decided (T14e-T14h)."""
+    if tokens.growth is None or not tokens.cosines:
+        return ""
+    words = ""
+    known = [growth for growth in tokens.growth if growth is not None]
+    gone = [i for i, growth in enumerate(tokens.growth) if growth and not growth.rate]
+    if len(set(known)) > 1 and len(known) == len(tokens.growth):
+        each = ", ".join(map(_order, known[:_FEW])) + (", ..." if len(known) > _FEW else "")
+        words += f" Its tokens do not all grow alike: like {each}."
+    if gone and len(gone) < len(tokens.growth):
+        words += f" Token {gone[0]} is exactly 0 from some depth on."
+    no_limit = sum(x is not None and x.tends_to == "oscillates" for x in tokens.cosines.values())
+    if no_limit:
+        words += f" The cosines of {no_limit} of {len(tokens.cosines)} pairs of tokens oscillate."
+    for name, limit in (("smallest", tokens.cos_min), ("mean", tokens.cos_mean)):
+        words += _cosine(name, limit)
+    return words
+
+
+# So many tokens, or limits by residue, are named one by one.
+_FEW = 6
+
+
+def _order(growth: TokenGrowth) -> str:
+    power = {0: "", 1: "L "}.get(growth.power, f"L^{growth.power} ")
+    return f"{power}{growth.rate:.6g}^L" if growth.rate else "0"
+
+
+def _cosine(name: str, limit: CosineLimit | None) -> str:
+    if limit is None or not limit.values:
+        return ""
+    shown = ["none" if v is None else f"{v:.6g}" for v in limit.values]
+    if limit.tends_to == "constant":
+        return f" The {name} cosine between tokens tends to {shown[0]}."
+    listed = ", ".join(shown[:_FEW]) + (", ..." if len(shown) > _FEW else "")
+    return f" The {name} cosine tends to {listed} by the residue of L modulo {len(shown)}."

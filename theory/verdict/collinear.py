@@ -1,0 +1,150 @@
+"""Pairs of tokens whose leading sums turn together, so that their cosine is constant (T14h).
+
+Where phases are no rational parts of a turn, equal values of a cosine at some depths prove nothing.
+These do: the tokens are multiples of each other at every depth; their leading sums are, by one
+real simple eigenvalue of A or by a rational factor; they have no feature in common; or one pair of
+conjugate multipliers leads both and g_x . g_x = 0, so that sizes and inner product do not change.
+"""
+
+from fractions import Fraction
+from itertools import product
+
+import flint
+
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.verdict.growth import Multipliers, compare_growth, growth_of
+from oversmoothing.theory.verdict.leading import shared
+from oversmoothing.theory.verdict.resolvent import Resolvent
+from oversmoothing.theory.verdict.tokens import Token
+
+# Rational factors between two tokens are looked for up to this denominator.
+_DENOMINATOR = 10**6
+
+
+def keep_their_angle(
+    pair: tuple[int, int], tokens: tuple[Token, Token], found: Resolvent, multipliers: Multipliers
+) -> bool:
+    """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
+    at the depths at which neither token is 0, from some depth on or in the limit.
+
+    Raises `OutOfReachError`.
+    """
+    if not all(_is_never_small(token) for token in tokens):
+        return _is_one_pair(tokens[0]) and _are_parallel(tokens)
+    return (
+        _are_apart(tokens)
+        or _keep_their_sizes(tokens)
+        or _by_one_eigenvalue(tokens, multipliers)
+        or _by_a_rational(pair, tokens, found, multipliers)
+    )
+
+
+def _is_never_small(token: Token) -> bool:
+    """Whether the directions of the leading roots are independent: |y_i(L)| then stays away from 0,
+    whatever the phases are."""
+    bits = token.bits
+    vectors = list(token.directions(bits).values())
+    with at_precision(bits):
+        rows = [[_hermitian(u, v) for v in vectors] for u in vectors]
+        return not flint.acb_mat(rows).det().contains(0)
+
+
+def _hermitian(u: list[flint.acb], v: list[flint.acb]) -> flint.acb:
+    return sum((a * b.conjugate() for a, b in zip(u, v, strict=True)), flint.acb(0))
+
+
+def _is_one_pair(token: Token) -> bool:
+    """Whether one pair of conjugates leads. No power of it is real: the token is 0 at finitely many
+    depths (Skolem-Mahler-Lech; in a progression of zeros the leading sum would cancel)."""
+    roots = token.growth.roots
+    return len(roots) == 2 and roots[0].conjugate == roots[1]
+
+
+def _are_parallel(tokens: tuple[Token, Token]) -> bool:
+    """Whether one token is a multiple of the other at every depth: their rows of the resolvent."""
+    first, second = (token.part for token in tokens)
+    if first.factors != second.factors:
+        return False
+    a = next(p for p in first.numerators if not p.is_zero())
+    b = second.numerators[first.numerators.index(a)]
+    top, bottom = int(a[int(a.degree())]), int(b[int(a.degree())])
+    rows = zip(first.numerators, second.numerators, strict=True)
+    return bottom != 0 and all(p * bottom == q * top for p, q in rows)
+
+
+def _are_apart(tokens: tuple[Token, Token]) -> bool:
+    """Whether no feature is in both tokens, or rational roots lead with orthogonal directions: the
+    cosine tends to 0."""
+    first, second = tokens
+    features = list(zip(first.part.numerators, second.part.numerators, strict=True))
+    if all(p.is_zero() or q.is_zero() for p, q in features):
+        return True
+    if any(x.factor.degree > 1 for token in tokens for x in token.growth.roots):
+        return False
+    pairs = product(*([_integer(x) for x in token.growth.roots] for token in tokens))
+    return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in pairs)
+
+
+def _integer(root: Eigenvalue) -> int:
+    """A rational root of a monic polynomial."""
+    return int(root.factor.rational_root.p)
+
+
+def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
+    """Whether one pair x, conj(x) leads both tokens, with g . g = g . g' = g' . g' = 0 at x.
+
+    |y_i|^2 = 2 |g|^2 + 2 Re((x/|x|)^(2(L-p)) g . g), and so on: what turns with L is gone. The
+    products are numbers of Q(x): 0 where the polynomial of x divides that of the numerators.
+    """
+    first, second = tokens
+    if not _is_one_pair(first) or set(first.growth.roots) != set(second.growth.roots):
+        return False
+    modulus = first.growth.roots[0].factor.polynomial
+
+    def inner(one: Token, two: Token) -> flint.fmpz_poly:
+        rows = zip(one.part.numerators, two.part.numerators, strict=True)
+        return sum((p * q for p, q in rows), flint.fmpz_poly([]))
+
+    pairs = ((first, first), (first, second), (second, second))
+    return all((inner(*pair) % modulus).is_zero() for pair in pairs)
+
+
+def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) -> bool:
+    """Whether one real simple eigenvalue a of A, with eigenvector v, leads both tokens, whatever h
+    it leads with: y_i = v_i w and y_j = v_j w for one w."""
+    first, second = (token.growth for token in tokens)
+    if set(first.roots) != set(second.roots) or first.power != second.power:
+        return False
+    return shared(first.roots, multipliers, "attention") is not None
+
+
+def _by_a_rational(
+    pair: tuple[int, int], tokens: tuple[Token, Token], found: Resolvent, multipliers: Multipliers
+) -> bool:
+    """Whether x_i - c x_j grows more slowly than x_i for some rational c."""
+    factor = _factor(tokens)
+    if not factor:
+        return False
+    i, j = pair
+    n = found.table.nrows()
+    row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
+    rest = found.part([row])
+    return rest.dies or (
+        compare_growth(growth_of(rest, multipliers), tokens[0].growth, multipliers) < 0
+    )
+
+
+def _factor(tokens: tuple[Token, Token]) -> Fraction:
+    """The ratio of two entries of the directions as a short fraction, 0 where there is none."""
+    bits = max(token.bits for token in tokens)
+    tables = [token.directions(bits) for token in tokens]
+    root = next(iter(tables[0]))
+    if root not in tables[1]:
+        return Fraction(0)
+    with at_precision(bits):
+        for a, b in zip(tables[0][root], tables[1][root], strict=True):
+            if not b.contains(0):
+                ratio = float((a / b).real.mid())
+                return Fraction(ratio).limit_denominator(_DENOMINATOR)
+    return Fraction(0)

@@ -1,0 +1,99 @@
+"""Which power of a root is real: where residues of L have limits of their own (T14h)."""
+
+from collections.abc import Callable
+from math import gcd, lcm
+
+import flint
+
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
+from oversmoothing.theory.verdict.tokens import Token
+
+# Roots of polynomials of a larger degree are not looked at: too many orders are possible.
+_LARGEST_DEGREE = 12
+# Periods in L up to which the limits are taken residue by residue.
+LARGEST_PERIOD = 240
+_BITS = 512
+
+
+class UnknownPhaseError(ArithmeticError):
+    """Whether a power of a root is real is not decided."""
+
+
+def real_power(x: Eigenvalue) -> int | None:
+    """The least k >= 1 with x^k real, None where no power is. Raises `UnknownPhaseError`.
+
+    x^k is real iff x / conj(x) is a k-th root of unity; it lies in a field of degree m = D (D - 1)
+    at most, so that its order k has phi(k) <= m.
+    """
+    if x.is_real:
+        return 1
+    degree = x.factor.degree
+    if degree > _LARGEST_DEGREE:
+        raise UnknownPhaseError
+    most = degree * (degree - 1)
+    with at_precision(_BITS):
+        ball = x.ball(_BITS)
+        # phi(k) > k/6 for every k below 10^4.
+        for k in range(2, 6 * most + 1):
+            if (ball**k).imag.contains(0) and _totient(k) <= most:
+                if not _is_real(x, k):
+                    raise UnknownPhaseError
+                return k
+    return None
+
+
+def _totient(k: int) -> int:
+    return sum(gcd(i, k) == 1 for i in range(1, k + 1))
+
+
+def _is_real(x: Eigenvalue, k: int) -> bool:
+    """Whether x^k is real: of the isolated roots of its polynomial, it is one and that one is real.
+
+    False where it is not, or where the balls do not say.
+    """
+    f = x.factor.polynomial
+    degree = x.factor.degree
+    companion = flint.fmpz_mat(
+        [
+            [int(i == j + 1) if j < degree - 1 else -int(f[i]) for j in range(degree)]
+            for i in range(degree)
+        ]
+    )
+    _, found = (companion**k).charpoly().factor()
+    with at_precision(_BITS):
+        power = x.ball(_BITS) ** k
+        near = [
+            root
+            for g, e in found
+            for root in _roots(Factor(g, int(e), (int(e),)))
+            if root.ball(_BITS).overlaps(power)
+        ]
+    return len(near) == 1 and near[0].is_real
+
+
+def _roots(factor: Factor) -> list[Eigenvalue]:
+    return [Eigenvalue(factor, k) for k in range(factor.degree)]
+
+
+def period_of(tokens: tuple[Token, Token], order: Callable[[Eigenvalue], int | None]) -> int | None:
+    """A period N in L of the cosine of the two leading sums, by their phases alone; None where they
+    have none. Raises `UnknownPhaseError`, also where it is too long.
+
+    order: `real_power`.
+
+    All x^N of one token are real and of one sign, and the signs of the two tokens agree.
+    """
+    orders = [order(x) for token in tokens for x in token.growth.roots]
+    if any(k is None for k in orders):
+        return None
+    period = lcm(*(k for k in orders if k is not None))
+    if period > LARGEST_PERIOD:
+        raise UnknownPhaseError
+    signs = [_signs(token, period) for token in tokens]
+    return period if signs[0] == signs[1] and len(signs[0]) == 1 else 2 * period
+
+
+def _signs(token: Token, period: int) -> set[bool]:
+    with at_precision(_BITS):
+        return {(x.ball(_BITS) ** period).real > 0 for x in token.growth.roots}

@@ -1,0 +1,155 @@
+"""The tokens of X_L from one X_0, each by itself: its growth L^p rho^L and its direction (T14e).
+
+Row i of X_L is a part of the resolvent of X_0; in lowest terms its poles are the multipliers that
+the token contains, whatever the others contain. Those of the largest modulus and multiplicity lead:
+x_i(L) = C(L, p) rho^(L-p) (y_i(L) + O(1/L)), y_i(L) = sum (x/|x|)^(L-p) g_x over the leading x.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+
+import flint
+
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
+from oversmoothing.theory.verdict.growth import (
+    Growth,
+    Multipliers,
+    OutOfReachError,
+    growth_of,
+    squared_modulus,
+)
+from oversmoothing.theory.verdict.leading import coefficients, working_bits
+from oversmoothing.theory.verdict.resolvent import Part, in_lowest_terms
+
+_TINY = 5e-324
+
+
+@dataclass(frozen=True)
+class TokenGrowth:
+    """The token grows like L^power rate^L, as the upper limit of its norm shows.
+
+    rate: 0 where the token is exactly 0 from some depth on.
+    """
+
+    rate: float
+    power: int
+
+
+@dataclass(frozen=True, eq=False)
+class Token:
+    """A row of X_L that is not 0 from some depth on, and its growth."""
+
+    part: Part
+    growth: Growth
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits that leave over 100 of a direction."""
+        return working_bits(self.part)
+
+    @cached_property
+    def _known(self) -> dict[int, dict[Eigenvalue, list[flint.acb]]]:
+        return {}
+
+    def directions(self, bits: int) -> dict[Eigenvalue, list[flint.acb]]:
+        """The coefficient g_x [d] of each leading root x."""
+        if bits not in self._known:
+            roots = self.growth.roots
+            self._known[bits] = {x: coefficients(self.part, self.growth, x, bits) for x in roots}
+        return self._known[bits]
+
+    def leading_sum(self, depth: int, bits: int) -> list[flint.arb]:
+        """y_i(L) [d], real balls: the leading roots come with their conjugates."""
+        with at_precision(bits):
+            total = [flint.arb(0)] * len(self.part.numerators)
+            for x, g in self.directions(bits).items():
+                turn = x.ball(bits).sgn() ** (depth - self.growth.power)
+                total = [t + (turn * c).real for t, c in zip(total, g, strict=True)]
+            return total
+
+    def measured(self, scale: int) -> TokenGrowth:
+        with at_precision(128):
+            rate = squared_modulus(self.growth.roots[0], 128).sqrt() / scale
+            # What is not 0 and below the floats stays the smallest of them.
+            return TokenGrowth(max(float(rate.mid()), _TINY), self.growth.power)
+
+
+def unit_row(i: int, n: int) -> list[list[Fraction]]:
+    """e_i^T [1, n]: its image of X_L is token i."""
+    return [[Fraction(int(i == k)) for k in range(n)]]
+
+
+def token_of(part: Part, multipliers: Multipliers) -> Token | None:
+    """The token with this row of the resolvent, None where it is 0 from some depth on.
+
+    Raises `OutOfReachError`.
+    """
+    return None if part.dies else Token(part, growth_of(part, multipliers))
+
+
+def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Token | None:
+    """The token at the depths first, first + period, first + 2 period ... alone, as a sequence.
+
+    Its poles are powers of those of the part: some may be gone, and what grows more slowly leads.
+    None where it is 0 from some depth on. Raises `OutOfReachError`.
+    """
+    q = part.denominator
+    degree = int(q.degree())
+    companion = flint.fmpz_mat(
+        [
+            [int(i == j + 1) if j < degree - 1 else -int(q[i]) for j in range(degree)]
+            for i in range(degree)
+        ]
+    )
+    polynomial = (companion**period).charpoly()
+    _, found = polynomial.factor()
+    factors = [(Factor(f, int(e), (int(e),)), int(e)) for f, e in found]
+    numerators = []
+    for numerator in part.numerators:
+        terms = _terms(numerator, q, first + period * degree)[first::period]
+        numerators.append(
+            flint.fmpz_poly(
+                [
+                    sum(int(polynomial[k + 1 + j]) * terms[j] for j in range(degree - k))
+                    for k in range(degree)
+                ]
+            )
+        )
+    sub = in_lowest_terms(numerators, factors)
+    if sub.dies:
+        return None
+    return Token(sub, growth_of(sub, _Powers(part, period, multipliers)))
+
+
+def _terms(numerator: flint.fmpz_poly, q: flint.fmpz_poly, count: int) -> list[int]:
+    """The first terms of numerator/q = sum over L of term_L z^-(L+1), q monic."""
+    degree, terms = int(q.degree()), list[int]()
+    for k in range(count):
+        value = int(numerator[degree - 1 - k]) if k < degree else 0
+        value -= sum(int(q[degree - i]) * terms[k - i] for i in range(1, min(k, degree) + 1))
+        terms.append(value)
+    return terms
+
+
+class _Powers:
+    """Moduli of powers of the roots of a part: ordered as those of the roots themselves."""
+
+    def __init__(self, part: Part, period: int, multipliers: Multipliers) -> None:
+        self._roots = [root for root, _ in part.roots()]
+        self._period, self._multipliers = period, multipliers
+        self.compare = cache(self._compare)
+
+    def _compare(self, first: Eigenvalue, second: Eigenvalue) -> int:
+        signs = {self._multipliers.compare(x, y) for x in self._of(first) for y in self._of(second)}
+        if len(signs) != 1:
+            raise OutOfReachError
+        return signs.pop()
+
+    def _of(self, power: Eigenvalue) -> list[Eigenvalue]:
+        """The roots that it can be a power of, as far as balls tell."""
+        bits = 1024
+        with at_precision(bits):
+            ball = power.ball(bits)
+            return [x for x in self._roots if (x.ball(bits) ** self._period).overlaps(ball)]
