@@ -55,7 +55,10 @@ FIELDS = {
     "limit_rank",
     "distance",
 }
-X0_FIELDS = {"verdict_x0", "shows_from", "hfc_lfc_squared", "hfc_lfc", "log_hfc_lfc"}
+X0_FIELDS = {
+    *("verdict_x0", "shows_from", "hfc_lfc_squared", "hfc_lfc", "log_hfc_lfc"),
+    *("token_growth", "cosine_limits", "cos_min", "cos_mean"),
+}
 
 
 def test_verdict_prints_one_json_object_with_the_agreed_fields(capsys, tmp_path):

@@ -17,6 +17,7 @@ from .matrices import Rationals
 from .moduli import TooHard
 from .rounding_cell import members_answers, witness
 from .system import System
+from .tokens import judged_tokens
 from .truth import Truth, truth
 from .worker import SECONDS, answers, patience
 
@@ -30,10 +31,13 @@ NUMBERS = "fractions", "dyadic", "rounded"
 FIELDS = (
     *("verdict", "verdict_x0", "tends_to", "limit", "limit_rank"),
     *("ratios", "cosines", "zero tokens", "evolve"),
+    *("token_growth", "cosine_limits", "cos_min", "cos_mean"),
 )
 DEPTHS = (0, 1, 2, 5, 20)
 # What the oracle may take for one case, in seconds.
 _PATIENCE = 4.0
+# And for its tokens and their cosines.
+_PATIENCE_WITH_TOKENS = 2.0
 # A claimed error may be too small by this factor.
 _SLACK = 10
 # Nothing is said about the last digits of a float.
@@ -126,6 +130,7 @@ def compare(case: Case) -> Iterator[Finding]:
         true = getattr(expected, name)
         said = getattr(answer, name)
         yield finding(name, outcome, said, sorted(true) if isinstance(true, frozenset) else true)
+    yield from _of_tokens(answer, (A, H, X0), case, finding)
     reached = states(system, X0, (*DEPTHS, *case.evolved))
     for L in DEPTHS:
         squared = squared_ratio(reached[L])
@@ -203,6 +208,20 @@ def _close(said: float, true: float, tolerance: float) -> str:
     if math.isinf(true) or math.isinf(said):
         return RIGHT if said == true else WRONG
     return RIGHT if abs(said - true) <= tolerance * max(1.0, abs(true)) else WRONG
+
+
+def _of_tokens(
+    answer: Any, case: tuple[Rationals, ...], of: Case, finding: Callable[..., Finding]
+) -> Iterator[Finding]:
+    """Growth and cosines; nothing where the oracle gives up. What binary64 means is not asked."""
+    if of.numbers == "rounded":
+        return
+    try:
+        with patience(_PATIENCE_WITH_TOKENS, TooHard("tokens")):
+            for name, outcome, said, true in judged_tokens(answer, *case):
+                yield finding(name, outcome, said, true)
+    except TooHard:
+        return
 
 
 def _evolved(

@@ -20,7 +20,14 @@ from oversmoothing.theory.verdict.collinear import keep_their_angle
 from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
 from oversmoothing.theory.verdict.phases import UnknownPhaseError, period_of, real_power
 from oversmoothing.theory.verdict.resolvent import Resolvent
-from oversmoothing.theory.verdict.tokens import Token, TokenGrowth, every, token_of, unit_row
+from oversmoothing.theory.verdict.tokens import (
+    SHOWN_BITS,
+    Token,
+    TokenGrowth,
+    every,
+    token_of,
+    unit_row,
+)
 
 # Depths of the leading sums at which a cosine is looked at.
 _DEPTHS = 24
@@ -135,7 +142,7 @@ class TokensOfStart:
             return None
         bits = max(token.bits for token in tokens)
         while bits <= _MOST_BITS:
-            value = _cosine(first(bits), second(bits), bits)
+            value = _cosine(first(bits), second(bits))
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
                 return _rounded(value)
             bits *= 2
@@ -172,14 +179,14 @@ def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
     bits = max(token.bits for token in tokens)
     for depth in range(_DEPTHS):
         first, second = (token.leading_sum(depth, bits) for token in tokens)
-        value = _cosine(first, second, bits)
+        value = _cosine(first, second)
         if value is not None:
             yield value
 
 
-def _cosine(x: list[flint.arb], y: list[flint.arb], bits: int) -> flint.arb | None:
+def _cosine(x: list[flint.arb], y: list[flint.arb]) -> flint.arb | None:
     """None where a vector may be 0."""
-    with at_precision(bits):
+    with at_precision(SHOWN_BITS):
         sizes = [sum((c * c for c in v), flint.arb(0)) for v in (x, y)]
         if not all(size > 0 for size in sizes):
             return None

@@ -24,6 +24,8 @@ from oversmoothing.theory.verdict.leading import coefficients, working_bits
 from oversmoothing.theory.verdict.resolvent import Part, in_lowest_terms
 
 _TINY = 5e-324
+# Evaluation takes many bits; of what comes out so many are kept.
+SHOWN_BITS = 256
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Token:
             for x, g in self.directions(bits).items():
                 turn = x.ball(bits).sgn() ** (depth - self.growth.power)
                 total = [t + (turn * c).real for t, c in zip(total, g, strict=True)]
-            return total
+        with at_precision(SHOWN_BITS):
+            return [+t for t in total]
 
     def measured(self, scale: int) -> TokenGrowth:
         with at_precision(128):
