@@ -29,8 +29,8 @@ from oversmoothing.theory.verdict.tokens import (
     unit_row,
 )
 
-# Depths of the leading sums at which a cosine is looked at.
-_DEPTHS = 24
+# Depths of the leading sums at which a cosine is looked at: far apart too, for phases that are slow.
+_DEPTHS = sorted({round(1.25**k) for k in range(72)})
 # A cosine is known to so many bits, or not at all when that takes more working bits than the most.
 _KNOWN_BITS, _MOST_BITS = 60, 2**16
 
@@ -175,9 +175,9 @@ class _UnsettledError(ArithmeticError):
 
 
 def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
-    """The cosine of the leading sums at the first depths at which neither is 0."""
+    """The cosine of the leading sums at some depths at which neither is 0."""
     bits = max(token.bits for token in tokens)
-    for depth in range(_DEPTHS):
+    for depth in _DEPTHS:
         first, second = (token.leading_sum(depth, bits) for token in tokens)
         value = _cosine(first, second)
         if value is not None:
