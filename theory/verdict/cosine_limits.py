@@ -29,7 +29,7 @@ from oversmoothing.theory.verdict.tokens import (
     unit_row,
 )
 
-# Depths of the leading sums at which a cosine is looked at: far apart too, for phases that are slow.
+# Depths of the leading sums at which a cosine is looked at: far apart too, for slow phases.
 _DEPTHS = sorted({round(1.25**k) for k in range(72)})
 # A cosine is known to so many bits, or not at all when that takes more working bits than the most.
 _KNOWN_BITS, _MOST_BITS = 60, 2**16
