@@ -82,6 +82,13 @@ def test_without_a_start_or_from_rounded_floats_nothing_is_said():
     assert rounded.to_json_object()["cosine_limits"] is None
 
 
+def test_short_binary_numbers_are_taken_at_their_word():
+    floats = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]
+    answer = verdict(A=floats, H=[[-0.5]], X0=[[1.0], [3.0], [2.0]])
+    assert answer.cos_min == constant(-1.0)
+    assert answer.token_growth == found(LOST, [["-1/2"]], [[1], [3], [2]]).token_growth
+
+
 # --- one multiplier each ---
 
 

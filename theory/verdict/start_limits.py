@@ -7,6 +7,7 @@ import numpy as np
 
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.spectrum import value_projection_spectrum
 from oversmoothing.theory.verdict.comparison import Comparison
 from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell, merged
@@ -29,6 +30,8 @@ from oversmoothing.theory.verdict.words import (
     shown,
 )
 
+# States of short binary numbers up to so many entries are looked at token by token: under a second.
+_SHORT_STATE = 24
 _ZERO = Limits("zero", 0.0, 1)
 
 
@@ -85,7 +88,7 @@ def limits_of_start(case: Case, generic: Outcome) -> OfStart:
     generic: the verdict for generic X_0.
     """
     if not case.decidable:
-        return numerical_limits_of_start(case)
+        return replace(numerical_limits_of_start(case), tokens=_tokens_of_short_numbers(case))
     X0 = case.rational_X0
     assert X0 is not None
     content = start_content(case.rational_A, case.rational_H, X0, case.classes)
@@ -99,6 +102,19 @@ def limits_of_start(case: Case, generic: Outcome) -> OfStart:
     outcome = outcome_of_sign(content.comparison)
     words = shown(content.shows_from)
     return OfStart(content.limits, outcome, words, content.shows_from, tokens)
+
+
+def _tokens_of_short_numbers(case: Case) -> TokenLimits:
+    """What tokens do from binary64 numbers that mean what they say: as from fractions. Rounding can
+    turn a power of L, a phase or a cosine, so that nothing is said of others."""
+    exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
+    if exact is None or exact.rational_X0 is None:
+        return UNKNOWN_TOKENS
+    try:
+        content = start_content(exact.rational_A, exact.rational_H, exact.rational_X0)
+    except CloseRootsError:
+        return UNKNOWN_TOKENS
+    return UNKNOWN_TOKENS if content is None else token_limits(content.tokens, case.d)
 
 
 def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
