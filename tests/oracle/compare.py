@@ -218,10 +218,11 @@ def _of_tokens(
         return
     try:
         with patience(_PATIENCE_WITH_TOKENS, TooHard("tokens")):
-            for name, outcome, said, true in judged_tokens(answer, *case):
-                yield finding(name, outcome, said, true)
+            found = list(judged_tokens(answer, *case))
     except TooHard:
         return
+    for name, outcome, said, true in found:
+        yield finding(name, outcome, said, true)
 
 
 def _evolved(
