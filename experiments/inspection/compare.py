@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,14 @@ class Comparison:
     second: Report
     table: pd.DataFrame
     change: Array
+
+    def __repr__(self) -> str:
+        return f"Comparison('{self.first.model}', '{self.second.model}', {self.first.inputs})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the table."""
+        table = self.short_table().to_html(index=False, float_format="{:.3f}".format, na_rep="-")
+        return f"<p>{escape(self.summary())}</p>{table}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row a layer; the columns of `CONVENTIONS`, each with _low and _high."""

@@ -11,6 +11,7 @@ import base64
 import io
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from importlib import resources
 from pathlib import Path
 from textwrap import fill
@@ -75,6 +76,14 @@ class Report:
     account_error: float = 0.0
     av_error: float = 0.0
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the summary and the short table."""
+        table = self.short_table().to_html(index=False, float_format="{:.3f}".format, na_rep="-")
+        return f"<p>{escape(self.summary())}</p>{table}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row a layer, from layer 0 (the input); the columns of `CONVENTIONS`."""

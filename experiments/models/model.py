@@ -216,6 +216,13 @@ class Model:
     prepare: Callable[[list[Any]], Any]
     run_notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        heads = self.layers[0].heads.number if self.layers else 0
+        kind = f"{self.modality}, {'causal' if self.causal else 'not causal'}"
+        return (
+            f"Model('{self.name}', {self.depth} layers, width {self.width}, {heads} heads, {kind})"
+        )
+
     @torch.no_grad()
     def logits(self, batch: Any) -> Tensor:
         """What the forward pass gives on a batch of `prepare`: class or token scores.

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.models.inputs import GreyImages, Texts, text_lines
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import named_pictures, photographs, real_inputs
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.sources import NotOnHubError, open_model
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.errors import InputError
 
@@ -25,13 +27,19 @@ def within(name: str, data_dir: Path | None) -> str:
 
 
 def named_model(
-    name: str, results: Path, *, seed: int = 0, device: str = "auto", data_dir: Path | None = None,
+    name: str,
+    results: Path,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    data_dir: Path | None = None,
+    dtype: torch.dtype | None = None,
     part: str | None = None,
-) -> Model:  # fmt: skip
-    """The described model of that name.
+) -> Model:
+    """The described model of that name, looked for here, then in --data-dir, then on the hub.
 
-    results: where runs of the digits models lie; seed: of the run; part: see `open_model`. Raises
-    `InputError` where there is none, and says which command trains it.
+    results: where runs of the digits models lie; seed: of the run; dtype, part: see `open_model`.
+    Raises `InputError` where there is none, and says which command trains it.
     """
     chosen = choose_device(device)
     if name in VARIANTS:
@@ -41,18 +49,20 @@ def named_model(
                 f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
                 f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
             )
-        found = open_model(trained(config, results, device=chosen).model, device=chosen)
+        own = trained(config, results, device=chosen).model
+        found = open_model(own, device=chosen, dtype=dtype)
         return found.renamed(name)
     source = within(name, data_dir)
     if Path(source).exists():
         shown = Path(name).name if source == name else name
-        return open_model(Path(source), device=chosen, part=part).renamed(shown)
-    if "/" not in name:
+        return open_model(Path(source), device=chosen, dtype=dtype, part=part).renamed(shown)
+    try:
+        return open_model(name, device=chosen, dtype=dtype, part=part)
+    except NotOnHubError as error:
         raise InputError(
-            f"there is no model '{name}': give one of {', '.join(VARIANTS)}, the folder of a run "
-            "or of a model, or owner/model on the Hugging Face hub"
-        )
-    return open_model(name, device=chosen, part=part)
+            f"there is no model '{name}': it is none of {', '.join(VARIANTS)}, no folder here or "
+            f"in --data-dir, and not to be had from the Hugging Face hub ({error.cause})"
+        ) from error
 
 
 def cut_texts(models: Iterable[Model], tokens: int | None) -> None:

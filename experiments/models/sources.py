@@ -5,6 +5,7 @@ but tensors. Needs the extra `models` for Hugging Face models.
 """
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
 
+# Seconds that the hub has to answer.
+_PATIENCE = 5.0
 # What the hub accepts as a name: owner/model or model.
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -65,6 +68,11 @@ def open_model(
     """
     if isinstance(source, Model):
         return source
+    if not isinstance(source, str | Path | nn.Module):
+        raise InputError(
+            f"{type(source).__name__} is no model: give a module, a folder, a checkpoint file, or "
+            "a name on the hub such as owner/model"
+        )
     given = {"mean": mean, "std": std, "tokenizer": tokenizer, "part": part}
     settings = {name: value for name, value in given.items() if value is not None}
     if isinstance(source, nn.Module):
@@ -183,18 +191,39 @@ def _from_hub(name: str) -> Path:
     try:
         with quiet(logging):
             said = ["*.json", "*.txt", "*.model"]
-            folder = Path(hub.snapshot_download(name, allow_patterns=said, ignore_patterns=["*/*"]))
+            # Asked once and shortly: a download tries again and again where there is no network.
+            away = not _reached(hub, name)
+            have = partial(hub.snapshot_download, name, local_files_only=away)
+            folder = Path(have(allow_patterns=said, ignore_patterns=["*/*"]))
             check_configs(folder)
             weights = weight_files(folder) or ["model.safetensors"]
-            return Path(hub.snapshot_download(name, allow_patterns=weights))
+            return Path(have(allow_patterns=weights))
     except InputError:
         raise
     except Exception as error:  # the library raises many kinds
-        raise InputError(
-            f"'{name}' is no local folder and could not be had from the hub "
-            f"({first_line(error)}): check the name and the connection, or download the folder "
-            "elsewhere and give its path"
-        ) from error
+        raise NotOnHubError(name, first_line(error)) from error
+
+
+class NotOnHubError(InputError):
+    """A model that the hub does not have, or that cannot be had from it now; cause: why."""
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(
+            f"'{name}' is no local folder and could not be had from the hub ({cause}): check the "
+            "name and the connection, or download the folder elsewhere and give its path"
+        )
+        self.cause = cause
+
+
+def _reached(hub: Any, name: str) -> bool:
+    """Whether the hub answers, which raises where it knows no such model."""
+    try:
+        hub.HfApi().model_info(name, timeout=_PATIENCE)
+    except (hub.errors.HfHubHTTPError, hub.errors.HFValidationError):
+        raise
+    except Exception:  # of the network, of many kinds: what was had before will do
+        return False
+    return True
 
 
 def _placed(

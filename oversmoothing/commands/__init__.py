@@ -22,3 +22,23 @@ SUMMARIES = {
     "figures": "draw the figures and tables, each with its data",
     "reproduce": "the main job: train, simulate, check, draw, and the page",
 }
+
+# One line of each that can be copied, at the end of its help.
+EXAMPLES = {
+    "verdict": "oversmoothing verdict --example GT4 --depth 1 10 1e6",
+    "certify": "oversmoothing certify --example GT4 --report cert.json",
+    "rates": "oversmoothing rates",
+    "check": "oversmoothing check cert.json",
+    "simulate": "oversmoothing simulate --attention causal --depth 1e6 --out runs",
+    "heads": "oversmoothing heads --heads 8 --attention state --depth 200 --out runs",
+    "prove": "oversmoothing prove --claim T3d",
+    "sweep": "oversmoothing sweep --example heads --out runs",
+    "train": "oversmoothing train --variant vit- --out runs",
+    "inspect": "oversmoothing inspect FOLDER --images PICTURES --count 100",
+    "certify-model": "oversmoothing certify-model FOLDER --images PICTURES --count 5",
+    "readings": "oversmoothing readings FOLDER --images PICTURES --readings E1 E2",
+    "ladder": "oversmoothing ladder FOLDER --images PICTURES --out runs",
+    "bench": "oversmoothing bench --only watcher",
+    "figures": "oversmoothing figures --only lambda_plane --out figures",
+    "reproduce": "oversmoothing reproduce --out results",
+}

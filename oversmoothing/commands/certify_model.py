@@ -24,11 +24,11 @@ def certify_model(
         certified_attention,
         summary,
     )
+    from oversmoothing.experiments.models.named import named_model
     from oversmoothing.experiments.models.pictures import named_pictures, photographs
-    from oversmoothing.experiments.models.sources import open_model
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
-    opened = open_model(model, dtype=torch.float64)
+    opened = named_model(model, out, data_dir=data_dir, dtype=torch.float64)
     given = None if images is None else named_pictures(images, count, data_dir)
     folder = output_folder(out)
     table = certified_attention(opened, given or photographs(count))

@@ -1,5 +1,6 @@
 """`oversmoothing inspect`: does a trained model smooth, where, by which sublayer, and why?"""
 
+import sys
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated
@@ -8,6 +9,9 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
+
+# Of the inputs that are named, unless --count says how many.
+SAMPLE = 200
 
 
 def inspect(
@@ -51,7 +55,8 @@ def inspect(
 ) -> None:
     """Does a trained model smooth, where, by which sublayer, and why.
 
-    Writes a page, tables and a picture into inspect/MODEL of the folder of results, where runs of
+    Writes a page, tables and a picture into inspect/MODEL of the folder of results (MODEL-2 and so
+    on beside an earlier one), where runs of
     the digits models are looked for too. With a second model (another one, a checkpoint, the same
     after a remedy) both run on the same inputs, and their differences by layer are written.
     """
@@ -68,10 +73,19 @@ def inspect(
         for name in names
     ]
     cut_texts(models, tokens)
+    named = images is not None or text is not None
     inputs = named_inputs(
-        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
+        models[0],
+        images=images,
+        text=text,
+        count=SAMPLE if named and count is None else count,
+        data_dir=data_dir,
+        quiet=as_json,
     )
-    folder = output_folder(out / "inspect" / ", ".join(Path(each.name).name for each in models))
+    if named and count is None and len(inputs) == SAMPLE:
+        print(f"the first {SAMPLE} inputs; --count N takes others", file=sys.stderr)
+    name = ", ".join(Path(each.name).name for each in models)
+    folder = output_folder(opt.beside(out / "inspect" / name))
     reports = [
         ask(each, inputs, spectra=spectra, batch_size=batch_size, progress=not as_json)
         for each in models

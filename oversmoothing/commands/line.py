@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from oversmoothing.commands import SUMMARIES
+from oversmoothing.commands import EXAMPLES, SUMMARIES
 from oversmoothing.commands.ending import say
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import explained
@@ -86,7 +86,7 @@ def load(name: str) -> Any:
     """The command of that name, its module imported."""
     function = name.replace("-", "_")
     app = _app()
-    app.command(name, cls=Command)(
+    app.command(name, cls=Command, epilog=f"Example: {EXAMPLES[name]}")(
         getattr(import_module(f"oversmoothing.commands.{function}"), function)
     )
     return typer.main.get_command(app)

@@ -22,7 +22,23 @@ DataDir = Annotated[
 
 Tokens = Annotated[int, Option(metavar="N", min=1, max=sizes.SIZE, help="Tokens.")]
 Features = Annotated[int, Option(metavar="D", min=1, max=sizes.SIZE, help="Features.")]
-Depth = Annotated[int, Option(metavar="L", min=0, max=sizes.DEPTH, help="Layers.")]
+
+
+def layers(given: str | int) -> int:
+    """A number of layers, also written as 1e6; a default comes as the number that it is."""
+    text = str(given)
+    try:
+        number = int(text) if text.lstrip("+-").isdigit() else float(text)
+        if number == int(number) and 0 <= number <= sizes.DEPTH:
+            return int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise BadParameter(
+        f"depth {text[:40]} is no whole number of layers from 0 to {sizes.DEPTH:,} (1e6 will do)"
+    )
+
+
+Depth = Annotated[int, Option(metavar="L", parser=layers, help="Layers.")]
 Points = Annotated[
     int,
     Option(metavar="N", min=2, max=sizes.POINTS, help="How many log-spaced layers are measured."),
@@ -41,7 +57,8 @@ CaseFile = Annotated[
     Argument(
         metavar="CASE.json",
         help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head) and optionally '
-        '"X0" as nested lists, for X\' = X + A X H^T; strings ("3/4") are exact.',
+        '"X0" as nested lists, for X\' = X + A X H^T; strings ("3/4") are exact; - reads them from '
+        "standard input.",
     ),
 ]
 Example = Annotated[
@@ -84,3 +101,12 @@ def one_of(names: Iterable[str], help: str) -> Any:
         callback=check,
         autocompletion=lambda: known,
     )
+
+
+def beside(folder: Path) -> Path:
+    """The folder where nothing is in it yet, else the first free one of FOLDER-2, FOLDER-3, ..."""
+    number, found = 1, folder
+    while found.is_dir() and any(found.iterdir()):
+        number += 1
+        found = folder.with_name(f"{folder.name}-{number}")
+    return found

@@ -12,7 +12,8 @@ def verdict(
     case: opt.CaseFile = None,
     example: opt.Example = None,
     depth: Annotated[
-        list[int] | None, Option(metavar="L", help="HFC/LFC after L layers too (several).")
+        list[int] | None,
+        Option(metavar="L", parser=opt.layers, help="HFC/LFC after L layers too (several)."),
     ] = None,
     certified: Annotated[
         bool, Option("--certified", help="Enclose both radii rigorously.")

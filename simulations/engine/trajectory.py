@@ -14,6 +14,7 @@ from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.scaled import UNUSED, scale
 from oversmoothing.simulations.states.split_state import SplitState
+from oversmoothing.theory.support.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,14 @@ class Trajectory:
     offset: Float64[Tensor, "N n"]
     method: str
     reason: str
+
+    def __repr__(self) -> str:
+        n, d = self.states.shape[-2:]
+        kept = f"{len(self.depths)} depths" + (
+            f" from {self.depths[0]} to {self.depths[-1]}" if self.depths else ""
+        )
+        batch = f", batch {self.batch}" if self.batch else ""
+        return f"Trajectory({kept}, n={n}, d={d}{batch}, method='{self.method}')"
 
     def __len__(self) -> int:
         return len(self.depths)
@@ -75,7 +84,15 @@ class Trajectory:
         return errors_of(self.kept, self.offset)
 
     def state(self, index: int) -> SplitState:
-        """The split state at depths[index], batched as the input was, in float64."""
+        """The split state at depths[index], batched as the input was, in float64.
+
+        Raises `InputError` for an index that no kept depth has.
+        """
+        if not -len(self.depths) <= index < len(self.depths):
+            raise InputError(
+                f"index {index} is that of no kept depth: {len(self.depths)} are kept, "
+                f"{list(self.depths[:8])}; name others in evolve(depth=[...])"
+            )
         flat = self._split(index, index + 1 or None)
         n, d = self.states.shape[-2:]
         return SplitState(

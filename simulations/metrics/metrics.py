@@ -11,6 +11,7 @@ tokens. LFC = 0 with HFC != 0 gives a ratio of +inf; one token gives the ratio 0
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float64
@@ -22,22 +23,23 @@ from oversmoothing.simulations.states.scaled import log_of_two_to, scale
 from oversmoothing.simulations.states.split_state import SplitState, split
 
 
-def log_hfc_lfc_ratio(X: Tensor | SplitState) -> Float64[Tensor, "*batch"]:
+def log_hfc_lfc_ratio(X: Any) -> Float64[Tensor, "*batch"]:
     """Natural logarithm of ||HFC||_F / ||LFC||_F, [...]; O(n d). -inf, +inf and NaN are kept."""
     hfc, lfc, exponent = _norms(X)
     return torch.log(hfc / lfc) + log_of_two_to(exponent)
 
 
-def _norms(X: Tensor | SplitState) -> tuple[Tensor, Tensor, Tensor]:
+def _norms(X: Any) -> tuple[Tensor, Tensor, Tensor]:
     state = X if isinstance(X, SplitState) else split(X)
     hfc = torch.linalg.vector_norm(state.hfc, dim=(-2, -1))
     lfc = math.sqrt(state.n) * torch.linalg.vector_norm(state.mean, dim=-1)
     return hfc, lfc, state.hfc_exponent - state.mean_exponent
 
 
-def metrics(X: Tensor | SplitState) -> dict[str, Float64[Tensor, "*batch"]]:
+def metrics(X: Any) -> dict[str, Float64[Tensor, "*batch"]]:
     """Every metric of X [..., n, d], each a float64 tensor [...].
 
+    X: a tensor, an array of numpy, nested lists, or a `SplitState`.
     hfc_lfc, log_hfc_lfc: the ratio of Frobenius norms and its natural logarithm.
     cos_mean, cos_min, cos_abs_mean, cos_abs_min: signed and absolute cosine over pairs.
     effective_rank: exp of the entropy of the normalised singular values. sigma2_sigma1.

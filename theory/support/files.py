@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -192,13 +193,19 @@ def file_size(path: str | os.PathLike[str]) -> int:
 
 
 def read_bytes(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """What a regular file of at most `most` bytes (default `BYTES`) holds.
+    """What a regular file of at most `most` bytes (default `BYTES`) holds; of "-", standard input.
 
     Raises `InputError` with the cause where it cannot be read.
     """
     limit = BYTES if most is None else most
+    too_large = f"'{path}' is larger than {limit // 2**20} MiB, the most that is read"
+    if str(path) == "-":
+        held = sys.stdin.buffer.read(limit + 1)
+        if len(held) > limit:
+            raise InputError(too_large)
+        return held
     if file_size(path) > limit:
-        raise InputError(f"'{path}' is larger than {limit // 2**20} MiB, the most that is read")
+        raise InputError(too_large)
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -1,6 +1,7 @@
 """The verdict as an object: value, status, radii, limits, and why, in a sentence."""
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from oversmoothing.theory.depth.ratios import Ratio
@@ -87,6 +88,11 @@ class Verdict:
             f"Verdict(verdict='{self.verdict}', status='{self.status}', "
             f"rho_consensus={self.rho_consensus}, rho_quotient={self.rho_quotient})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentences."""
+        first, *others = (escape(line) for line in str(self).splitlines())
+        return f"<p><b>{first}</b><br>{'<br>'.join(others)}</p>"
 
     def to_json_object(self) -> dict[str, Any]:
         """The fields of `oversmoothing verdict --json`: unknown is null, infinite "inf"/"-inf"."""

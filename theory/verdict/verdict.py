@@ -50,8 +50,10 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
 
     Raises `InputError` otherwise.
     """
-    values = list(depth) if isinstance(depth, Iterable) else [depth]
+    values: list[Any] = list(depth) if isinstance(depth, Iterable) else [depth]
     for value in values:
+        if isinstance(value, float) and value.is_integer() and 0 <= value <= DEPTH:
+            continue  # 1e6
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
             raise InputError(f"depth {value!r} must be an integer >= 0: a number of layers")
         if value > DEPTH:

@@ -1,0 +1,163 @@
+"""What a new user stumbles over: each complaint, once heard, is a test."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import oversmoothing
+from oversmoothing import InputError
+from oversmoothing.commands import EXAMPLES, SUMMARIES
+from oversmoothing.commands.line import load
+from oversmoothing.experiments.models import named, sources
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import Stack, pixels, tiny
+
+
+def run_of(depth=(0, 1, 9)) -> oversmoothing.Trajectory:
+    return oversmoothing.evolve(
+        X0=np.eye(4, 2), A=np.full((4, 4), 0.25), W=-0.5 * np.eye(2), depth=depth
+    )
+
+
+def test_metrics_take_arrays_and_lists():
+    X = np.random.default_rng(0).standard_normal((3, 5, 4))
+    exact = oversmoothing.metrics(torch.from_numpy(X))
+    for form in (X, X.tolist()):
+        found = oversmoothing.metrics(form)
+        assert all(torch.equal(found[name], exact[name]) for name in exact)
+    assert oversmoothing.metrics(X.astype(np.float32))["cos_mean"].shape == (3,)
+    for nonsense in ("text", [["a"]], 42, [[1.0], [2.0, 3.0]], None):
+        with pytest.raises(InputError, match="X"):
+            oversmoothing.metrics(nonsense)
+
+
+def test_what_is_no_model_is_said_to_be_none():
+    for nonsense in (42, None, [1.0]):
+        with pytest.raises(InputError, match="is no model: give a module, a folder"):
+            oversmoothing.inspect(nonsense, random_pixels(2))
+
+
+def test_a_state_that_was_not_kept_is_named():
+    run = run_of()
+    for index in (3, -4):
+        with pytest.raises(InputError, match=r"no kept depth: 3 are kept, \[0, 1, 9\]"):
+            run.X(index)
+    assert torch.equal(run.X(-1)[0], run.X(2)[0])
+
+
+def test_what_is_printed_is_short():
+    report = oversmoothing.inspect(tiny_model(), random_pixels(2), spectra=0)
+    described = oversmoothing.open_model(tiny("vit"))
+    objects = [run_of(), report, oversmoothing.compare(report, report), described]
+    for each in objects:
+        assert len(repr(each)) < 120 and "\n" not in repr(each) and "tensor" not in repr(each)
+    assert repr(run_of()) == (
+        f"Trajectory(3 depths from 0 to 9, n=4, d=2, method='{run_of().method}')"
+    )
+    assert "2 layers" in repr(described)
+    verdict = oversmoothing.verdict(A=[[1.0]], H=[[2.0]])
+    for each in (report, oversmoothing.compare(report, report), verdict):
+        page = each._repr_html_()
+        assert page.startswith("<p>") and "<script" not in page
+
+
+def test_names_in_a_notebook_are_text_and_no_markup():
+    report = oversmoothing.inspect(tiny_model(), random_pixels(2), spectra=0, name="<b>x</b>")
+    assert "&lt;b&gt;x" in report._repr_html_()
+
+
+@pytest.mark.parametrize("depth", [1e3, np.float64(1000), [0.0, 1e3]])
+def test_depths_may_be_written_as_floats(depth):
+    assert run_of(depth).depths == (0, 1000)
+    found = oversmoothing.verdict(A=[[0.5, 0.5]] * 2, H=[[1.0]], X0=[[1], [2]], depth=depth)
+    assert 1000 in found.hfc_lfc
+    for wrong in (1.5, float("nan"), float("inf"), -1.0):
+        with pytest.raises(InputError, match="depth"):
+            run_of(wrong)
+        with pytest.raises(InputError, match="depth"):
+            oversmoothing.verdict(A=[[1.0]], H=[[1.0]], X0=[[1]], depth=wrong)
+
+
+def test_depths_at_the_command_line(capsys):
+    words = ["verdict", "--example", "GT4", "--json", "--depth"]
+    assert oversmoothing.main([*words, "1", "1e6"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["hfc_lfc"]) == {"1", "1000000"}
+    for wrong in ("-3", "1.5", "many", "1e99", "nan", "1" * 400):
+        assert oversmoothing.main([*words, wrong]) == 2
+        assert "whole number of layers" in capsys.readouterr().err
+
+
+def test_simulate_has_its_default_depth_and_takes_floats(capsys, tmp_path):
+    words = ["simulate", "--n", "4", "--d", "2", "--points", "2", "--out", str(tmp_path)]
+    for depth, most in ((["--depth", "1e3"], 1000), ([], 1000)):
+        assert oversmoothing.main([*words, *depth]) == 0
+        capsys.readouterr()
+        lines = (tmp_path / "simulate.csv").read_text().splitlines()
+        assert lines[-1].startswith(f"{most},")
+
+
+def test_a_dash_reads_standard_input(capsys, monkeypatch):
+    case = {"A": [["3/4", "1/4"], ["1/4", "3/4"]], "H": [["-3/2"]]}
+    stdin = SimpleNamespace(buffer=io.BytesIO(json.dumps(case).encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert oversmoothing.main(["verdict", "-", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "SMOOTHING"
+
+
+def test_every_command_has_an_example_that_can_be_copied():
+    assert EXAMPLES.keys() == SUMMARIES.keys()
+    for name, line in EXAMPLES.items():
+        assert line.startswith(f"oversmoothing {name}"), name
+        flags = {flag for param in load(name).params for flag in param.opts}
+        assert {word for word in line.split() if word.startswith("--")} <= flags, name
+        assert load(name).epilog == f"Example: {line}"
+
+
+def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
+    words = ["inspect", "vit-random", "--count", "2", "--spectra", "0", "--out", str(tmp_path)]
+    for _ in range(3):
+        assert oversmoothing.main(words) == 0
+    found = sorted(path.name for path in (tmp_path / "inspect").iterdir())
+    assert found == ["vit-random", "vit-random-2", "vit-random-3"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "certify-model", "readings"])
+def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_path, capsys):
+    asked = []
+
+    def nowhere(name, results, **options):
+        asked.append((name, options["data_dir"]))
+        raise InputError("nowhere")
+
+    monkeypatch.setattr(named, "named_model", nowhere)
+    words = [command, "some-model", "--data-dir", str(tmp_path), "--out", str(tmp_path)]
+    assert oversmoothing.main(words) == 2
+    assert asked == [("some-model", tmp_path)]
+
+
+def test_a_bare_name_is_asked_of_the_hub_once_and_shortly(monkeypatch, capsys, tmp_path):
+    hub = pytest.importorskip("huggingface_hub")
+    asked = []
+
+    def away(self, name, timeout):
+        asked.append((name, timeout))
+        raise ConnectionError("no network here")
+
+    monkeypatch.setattr(hub.HfApi, "model_info", away)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert oversmoothing.main(["inspect", "gpt2-of-nobody", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert asked == [("gpt2-of-nobody", sources._PATIENCE)] and sources._PATIENCE <= 5
+    assert "there is no model 'gpt2-of-nobody'" in said and len(said.splitlines()) == 1
+
+
+def test_inspecting_a_model_of_another_make_names_describe():
+    with pytest.raises(InputError, match="describe"):
+        oversmoothing.inspect(Stack(), pixels())
