@@ -464,3 +464,24 @@ def test_a_checkout_without_links_says_so(tmp_path):
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
     )
     assert done.returncode == 1 and "git config core.symlinks true" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate --depth 5 --depth 7",
+        "heads --n 2 --depth 5 --n 3",
+        "prove --seed=1 --seed=1",
+        "verdict --example GT4 --example GT1",
+    ],
+)
+def test_an_option_of_one_value_is_not_given_twice(words: str, capsys) -> None:
+    """The last of them was taken, and nothing said."""
+    assert oversmoothing.main(words.split()) == 2
+    assert "2 times and has one value: keep one" in capsys.readouterr().err
+
+
+def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
+    words = "verdict --example GT4 --depth 1 --depth 5 --json --json"
+    assert oversmoothing.main(words.split()) == 0
+    assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]

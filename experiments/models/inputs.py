@@ -23,6 +23,9 @@ from oversmoothing.theory.support.strict_json import read_json
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
+CHANNELS = 3
+# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
+LARGEST = 1e6
 
 
 def stacked(inputs: list[Any]) -> Tensor:
@@ -91,13 +94,15 @@ class Images:
             return pixels
         found = []
         # One after the other: of pictures in files a single one is held as large as it is.
-        for number, image in enumerate(images):
+        for number in range(len(images)):
+            image = images[number]
             if not isinstance(image, Image.Image):
                 raise InputError(
                     f"input {number} is a {type(image).__name__}, the model reads images: give PIL "
                     "images or a tensor of pixels"
                 )
             found.append(self.pixels(image))
+            del image  # or it is there while the next is decoded
         return torch.stack(found)
 
 
@@ -234,7 +239,7 @@ def text_lines(path: Path) -> list[str]:
 def preprocessing(folder: Path) -> dict[str, Any]:
     """mean and std that a model folder states for its images, {} where it states none.
 
-    Raises `InputError` for a file that is not JSON.
+    Raises `InputError` for a file that is not JSON, and for no number a channel.
     """
     path = folder / "preprocessor_config.json"
     if not path.exists():
@@ -244,7 +249,25 @@ def preprocessing(folder: Path) -> dict[str, Any]:
         names = {"mean": settings.get("image_mean"), "std": settings.get("image_std")}
     else:
         names = {"mean": [0.0] * 3, "std": [1.0] * 3}
-    return {name: tuple(value) for name, value in names.items() if value is not None}
+    return {
+        name: by_channel(value, name, str(path))
+        for name, value in names.items()
+        if value is not None
+    }
+
+
+def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
+    """The mean or std of pixels that a file states, a number a channel; each std is positive.
+
+    Raises `InputError` for anything else.
+    """
+    right = isinstance(value, list | tuple) and len(value) == CHANNELS
+    if right:
+        right = all(type(x) in (int, float) and abs(x) < LARGEST for x in value)
+    if not right or (name == "std" and min(value) <= 0.0):
+        kind = "positive numbers" if name == "std" else "numbers"
+        raise InputError(f"'{place}': the {name} of pixels must be a list of {CHANNELS} {kind}")
+    return tuple(value)
 
 
 def read_object(path: Path) -> dict[str, Any]:

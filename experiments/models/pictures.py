@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, overload
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
@@ -65,11 +65,21 @@ class Pictures(Sequence[Image.Image]):
 
 
 def upright_rgb(image: Image.Image) -> Image.Image:
-    """The picture as a viewer shows it: turned as its EXIF data say, RGB of 8 bits a channel.
+    """The picture as a viewer shows it: turned as its EXIF data say, RGB of 8 bits a channel; the
+    very same where it is that already, for a copy of a large one is half of what it takes.
 
     Raises `InputError` for more than `PIXELS` pixels, and for integers of more than 8 bits or
     floats, whose black and white nothing states (a conversion would clip them).
     """
+    _refuse(image)
+    # A copy also where nothing is to be turned, so it is asked first.
+    turned = image.getexif().get(ExifTags.Base.Orientation, 1) != 1
+    upright = ImageOps.exif_transpose(image) if turned else image
+    return upright if upright.mode == "RGB" else upright.convert("RGB")
+
+
+def _refuse(image: Image.Image) -> None:
+    """What `upright_rgb` raises, before anything is decoded."""
     name = image.info.get("file", "an image")
     if image.width * image.height > PIXELS:
         raise InputError(
@@ -80,7 +90,6 @@ def upright_rgb(image: Image.Image) -> Image.Image:
         raise InputError(
             f"'{name}' has more than 8 bits a channel ({image.mode}): save it as 8-bit"
         )
-    return ImageOps.exif_transpose(image).convert("RGB")
 
 
 def picture_folder(folder: str | Path, count: int | None = None) -> Pictures:
@@ -105,7 +114,12 @@ def _opened(file: Path | BinaryIO, name: str) -> Image.Image:
     try:
         with Image.open(file) as image:
             image.info["file"] = name
-            return upright_rgb(image)
+            _refuse(image)
+            # In place: the picture as it lay is gone before the next copy is made.
+            ImageOps.exif_transpose(image, in_place=True)
+            upright = upright_rgb(image)
+            upright.load()  # where nothing had to be turned or converted
+            return upright
     except UnidentifiedImageError as error:
         raise InputError(f"'{name}' is not an image: take it out of the folder") from error
     except InputError:

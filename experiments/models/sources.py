@@ -15,7 +15,7 @@ from torch import nn
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
 from oversmoothing.experiments.models.gguf_file import GGUF, read_gguf
-from oversmoothing.experiments.models.inputs import IMAGENET, preprocessing, read_object
+from oversmoothing.experiments.models.inputs import IMAGENET, by_channel, preprocessing, read_object
 from oversmoothing.experiments.models.library import class_of, first_line, quiet, tokenizer_of
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.model_folder import (
@@ -140,7 +140,7 @@ def _checkpoint(
     if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
     for name, usual in IMAGENET.items():
-        settings.setdefault(name, tuple(stated.get(name, usual)))
+        settings.setdefault(name, by_channel(stated.get(name, usual), name, str(path)))
     if heads is None:
         notes.append("the checkpoint states no number of heads: heads of width 64 are taken")
     return timm_vit(weights, heads, str(path)), notes

@@ -5,6 +5,7 @@ and those of `oversmoothing.commands.ending`.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -21,17 +22,26 @@ _NAME = "oversmoothing"
 
 
 class Command(TyperCommand):
-    """One command. An option that may be repeated also takes several words: `--depth 1 5 100`."""
+    """One command. An option that may be repeated also takes several words: `--depth 1 5 100`.
+
+    Another has one value: given twice it is refused, for no value is dropped.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give the parser one word for each flag."""
+        """Give the parser one word for each flag; what has one value has it once."""
         several = {
             flag
             for param in self.params
             if getattr(param, "multiple", False)
             for flag in param.opts
         }
-        return super().parse_args(ctx, repeat_flags(args, several))
+        words = repeat_flags(args, several)
+        _, _, order = self.make_parser(ctx).parse_args(args=list(words))
+        for param, count in Counter(order).items():
+            once = not getattr(param, "multiple", False) and not getattr(param, "is_flag", False)
+            if count > 1 and once and not ctx.resilient_parsing:
+                ctx.fail(f"{param.opts[0]} is given {count} times and has one value: keep one")
+        return super().parse_args(ctx, words)
 
     def invoke(self, ctx: Any) -> int:
         """Run it; what a user can mend is said in one sentence on stderr."""

@@ -96,6 +96,8 @@ class Store:
             shutil.rmtree(self.chunks, ignore_errors=True)
             self.table_path.unlink(missing_ok=True)
         if self.table_path.exists() and self._table_is_ours():
+            # What a run that was stopped between writing the table and removing them left.
+            shutil.rmtree(self.chunks, ignore_errors=True)
             return True
         manifest = self.chunks / "manifest.json"
         wanted: dict[str, Any] = {"digest": self.config.digest, "numerics": _numerics()}
@@ -199,7 +201,7 @@ class Store:
             "numerics": _numerics(),
             **provenance(),
         }
-        table = pa.concat_tables(map(pq.read_table, self._files()))
+        table = pa.concat_tables(pq.read_table(_stored(path)) for path in self._files())
         words = json.dumps(record, sort_keys=True).encode()
         metadata = {_RECORD: words, _DIGEST: _content_digest(table, words)}
         write_atomically(self.table_path, _parquet(table.replace_schema_metadata(metadata)))
@@ -213,7 +215,7 @@ def read_table(path: str | Path) -> pa.Table:
     Raises `InputError` for anything else.
     """
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.read_table(_stored(path), page_checksum_verification=True)
         metadata = table.schema.metadata or {}
         if _RECORD in metadata:
             whole = metadata.get(_DIGEST) == _content_digest(table, metadata[_RECORD])
@@ -244,6 +246,11 @@ def _content_digest(table: pa.Table, record: bytes) -> bytes:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _stored(path: str | Path) -> pa.BufferReader:
+    """A file to read; Arrow itself opens no path that is not UTF-8."""
+    return pa.BufferReader(Path(path).read_bytes())
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -3,8 +3,11 @@ that are too long are cut and counted."""
 
 from __future__ import annotations
 
+import json
 import os
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -16,9 +19,9 @@ from PIL import Image, PngImagePlugin
 from oversmoothing.experiments.inspection.extract import batches, prepared
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
-from oversmoothing.experiments.models.inputs import GreyImages, Images, text_lines
+from oversmoothing.experiments.models.inputs import GreyImages, Images, preprocessing, text_lines
 from oversmoothing.experiments.models.named import cut_texts, named_inputs
-from oversmoothing.experiments.models.pictures import picture_folder
+from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
@@ -211,3 +214,49 @@ def test_texts_are_cut_to_the_tokens_asked_for(tmp_path: Path) -> None:
     assert model.prepare.notes == ("3 texts were cut to the first 4 tokens",)
     with pytest.raises(InputError, match="--tokens cuts texts"):
         cut_texts([open_model(tiny("vit"))], 4)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        *({"image_mean": value} for value in (0.5, [0.5] * 2, "abc", [True] * 3, [[0.5]] * 3)),
+        *({"image_std": value} for value in ([0.0, 1, 1], [-1] * 3, [1e300] * 3, ["1"] * 3, [])),
+    ],
+)
+def test_pixel_statistics_are_a_number_a_channel(tmp_path: Path, stated: dict) -> None:
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(stated))
+    with pytest.raises(InputError, match=r"of pixels must be a list of 3 (positive )?numbers"):
+        preprocessing(tmp_path)
+
+
+PEAK = """
+import resource, sys
+from oversmoothing.experiments.models.inputs import Images
+from oversmoothing.experiments.models.pictures import picture_folder
+
+pixels = Images(8)(picture_folder(sys.argv[1]))
+print(len(pixels), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.parametrize(("mode", "turned"), [("RGB", 1), ("RGBA", 6)])
+def test_the_largest_pictures_take_less_than_a_gibibyte(tmp_path, mode: str, turned: int) -> None:
+    """1.75 GB once: copies of what was RGB already, and the last picture beside the next."""
+    exif = Image.Exif()
+    exif[0x0112] = turned
+    Image.new(mode, (9000, 9000)).save(tmp_path / "a.png", exif=exif, compress_level=1)
+    (tmp_path / "b.png").symlink_to("a.png")
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    count, peak = map(int, done.stdout.split())
+    assert count == 2 and peak < 1024
+
+
+def test_a_picture_in_memory_stays_as_it_is() -> None:
+    image = Image.new("RGB", (6, 4), (1, 2, 3))
+    image.getexif()[0x0112] = 6
+    assert upright_rgb(image).size == (4, 6) and image.size == (6, 4)
+    plain = Image.new("RGB", (6, 4))
+    assert upright_rgb(plain) is plain

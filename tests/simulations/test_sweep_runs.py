@@ -455,3 +455,10 @@ def test_no_flipped_bit_of_a_table_changes_what_is_read(unbroken: Path, tmp_path
         record = b"oversmoothing"
         assert found.schema.metadata[record] == whole.schema.metadata[record]
     assert seen > len(places) / 2
+
+
+def test_a_folder_whose_name_is_no_text_holds_a_sweep(tmp_path: Path) -> None:
+    config = parse('[fixed]\nn = 2\nd = 1\nvalue = "interval"\n[axes]\nseed = [0]\n', "named")
+    table = run_sweep(config, tmp_path / "\udcff")
+    assert read_table(table).num_rows == 1
+    assert run_sweep(config, tmp_path / "\udcff") == table

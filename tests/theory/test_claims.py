@@ -26,7 +26,7 @@ from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, for_all
 from oversmoothing.theory.proofs.ledger import Ledger, claims, run_claim
 from oversmoothing.theory.proofs.query import Query
 from oversmoothing.theory.proofs.solver import solve
-from oversmoothing.theory.proofs.thorough import Chunk, Coverage, pending, run_chunk
+from oversmoothing.theory.proofs.thorough import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.support.errors import InputError
 
 LEDGER = Ledger(claims(), extra=SIMULATED)
@@ -351,3 +351,24 @@ def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, c
 def test_a_search_that_filters_everything_away_shows_nothing():
     outcome = Searched("law", st.integers(), lambda x: assume(False)).run(Effort())
     assert outcome.holds is None
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("T2b|a search|0|2000", {"violation": 1}),
+        ("T2b|a search|0|2000", {"examples": "many"}),
+        ("T2b|a search|0|2000", {"seconds": None}),
+        ("T2b", {}),
+    ],
+)
+def test_a_record_of_chunks_that_are_none_is_refused(tmp_path, key, change):
+    chunk = {"examples": 1, "seconds": 0.5, "violation": None, "detail": ""} | change
+    record = {"schema_version": 2, "code": fingerprint(), "chunks": {key: chunk}}
+    (tmp_path / "thorough.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="not a record of searched chunks"):
+        Coverage(tmp_path / "thorough.json")
+    chunk.pop("violation")
+    (tmp_path / "thorough.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="is no finished chunk"):
+        Coverage(tmp_path / "thorough.json")

@@ -9,7 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-from oversmoothing.theory.support.workers import end_with
+import pytest
+
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.support.workers import end_at_once_with, end_with
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,10 +54,75 @@ def test_workers_of_a_thorough_search_end_when_it_is_killed(tmp_path):
     raise AssertionError(f"still there: {members(run.pid)}")
 
 
+# A minute and more for cvc5.
+HARD = Query(
+    "hard",
+    ("x", "y", "u", "v"),
+    ("u*u+v*v < 1", "x*x+y*y+x <= 0", "x*x+y*y > 0"),
+    "(1+x*u-y*v)**2+(x*v+y*u)**2 > (1+x)**2+y*y or (1+x*u+y*v)**2+(y*u-x*v)**2 > (1+x)**2+y*y",
+).to_smtlib()
+ASK = "from oversmoothing.theory.proofs.solver import solve; solve({!r}, 'cvc5', 300.0)"
+# `re` lets no other thread run, as cvc5 does not.
+BUSY = """
+import os, re
+from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.support.workers import end_at_once_with
+child = os.fork()
+if child == 0:
+    end_at_once_with(os.getppid())
+    print("at work", flush=True)
+    re.match("(a*)*b", "a" * 60)
+os.waitpid(child, 0)
+"""
+
+
+def ended_with_its_parent(run: subprocess.Popen[str]) -> bool:
+    """Kill the parent of a session once it has a child."""
+    while len(members(run.pid)) < 2:
+        assert run.poll() is None
+        time.sleep(0.05)
+    time.sleep(1.0)
+    assert len(members(run.pid)) == 2, "the child was done too early"
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    for _ in range(50):
+        if not members(run.pid):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked on Linux")
+def test_a_process_that_lets_no_thread_run_ends_with_its_parent():
+    run = subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert run.stdout is not None and run.stdout.readline() == "at work\n"
+    assert ended_with_its_parent(run)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked on Linux")
+def test_a_solver_ends_with_the_process_that_asked():
+    run = subprocess.Popen(
+        [sys.executable, "-c", ASK.format(HARD)], text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended_with_its_parent(run)
+
+
 def test_a_process_with_another_parent_ends_at_once():
     child = os.fork()
     if child == 0:
         end_with(os.getpid())  # nobody's parent here
         time.sleep(20)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_process_whose_parent_is_another_is_not_begun():
+    child = os.fork()
+    if child == 0:
+        end_at_once_with(os.getpid())
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

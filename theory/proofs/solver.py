@@ -1,16 +1,19 @@
 """SMT solvers, each call in a process of its own that can be stopped.
 
-`python -m oversmoothing.theory.proofs.solver NAME` reads SMT-LIB 2 from standard input and prints
-one JSON object. `solve` runs that with a time limit: what is not answered by then is killed, and
-counts as unanswered, never as a proof.
+`python -m oversmoothing.theory.proofs.solver NAME PARENT` reads SMT-LIB 2 from standard input and
+prints one JSON object. `solve` runs that with a time limit: what is not answered by then is killed,
+and counts as unanswered, never as a proof. It ends with the process PARENT that asked, too.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
+
+from oversmoothing.theory.support.workers import end_at_once_with
 
 TIME_LIMIT = 60.0
 
@@ -34,7 +37,7 @@ def solve(smtlib: str, solver: str = "z3", limit: float = TIME_LIMIT) -> Answer:
     start = time.perf_counter()
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "oversmoothing.theory.proofs.solver", solver],
+            [sys.executable, "-m", "oversmoothing.theory.proofs.solver", solver, str(os.getpid())],
             input=smtlib,
             capture_output=True,
             text=True,
@@ -100,7 +103,8 @@ def _cvc5(smtlib: str) -> dict[str, Any]:
     return {"result": result, "seconds": seconds, "model": {}}
 
 
-def _main(name: str) -> int:
+def _main(name: str, parent: str) -> int:
+    end_at_once_with(int(parent))
     run = {"z3": _z3, "cvc5": _cvc5}[name]
     try:
         answer = run(sys.stdin.read())
@@ -111,4 +115,4 @@ def _main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1]))
+    sys.exit(_main(*sys.argv[1:]))

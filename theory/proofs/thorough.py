@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from oversmoothing.theory.proofs.claim import Claim, Kind
@@ -68,7 +69,7 @@ class Coverage:
                 if data["schema_version"] != SCHEMA_VERSION:
                     raise ValueError(f"schema_version {data['schema_version']}")
                 code = str(data["code"])
-                self.chunks = {str(key): dict(value) for key, value in data["chunks"].items()}
+                self.chunks = {key: _record(key, value) for key, value in data["chunks"].items()}
             except (ValueError, KeyError, AttributeError, TypeError) as error:
                 raise InputError(
                     f"'{path}' is not a record of searched chunks ({error}): move it away to start "
@@ -103,6 +104,20 @@ class Coverage:
             if value["violation"]:
                 row["violations"].append(value["violation"])
         return list(found.values())
+
+
+def _record(key: str, value: Any) -> dict[str, Any]:
+    """A finished chunk as it was written; raises `ValueError` where it is none."""
+    right = (
+        key.count("|") == 3
+        and isinstance(value, dict)
+        and isinstance(value.get("examples"), int)
+        and isinstance(value.get("seconds"), float | int)
+        and isinstance(value.get("violation", 0), str | NoneType)
+    )
+    if not right:
+        raise ValueError(f"'{key[:80]}' is no finished chunk")
+    return dict(value)
 
 
 def searches(claims: Iterable[Claim]) -> list[tuple[Claim, Searched]]:
