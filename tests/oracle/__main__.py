@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections import Counter
 
-from .compare import FIELDS, NUMBERS, OUTCOMES, Report, compare_all, run
+from .compare import FIELDS, NUMBERS, Report, compare_all, run
+from .judging import OUTCOMES
 from .named import NAMED
 
 

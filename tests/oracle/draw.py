@@ -20,7 +20,8 @@ class Case:
     """One drawn case; `kind` names how A, H and X_0 were drawn.
 
     numbers: "fractions"; "dyadic", given in floats that are the numbers meant; "rounded", given in
-    floats near `meant` (None: the same numbers, rows of A that do not sum to 1). evolved: depths
+    floats near `meant` (None: the same numbers, rows of A that do not sum to 1); "logits", A given
+    by the floats `logits` (None: masked) and A fractions close to their softmax. evolved: depths
     for `evolve`.
     """
 
@@ -32,6 +33,7 @@ class Case:
     numbers: str = "fractions"
     meant: tuple[Matrix, Matrix, Matrix] | None = None
     evolved: tuple[int, ...] = (3, 30, 200)
+    logits: list[list[Fraction | None]] | None = None
 
     @property
     def binary64(self) -> bool:

@@ -96,5 +96,13 @@ NAMED = [
         [[2]],
         [[1], [2], [3]],
     ),
+    # In floats two radii of which structure alone says that they differ are no tie.
+    _case(
+        "generic X_0, h = -1e-40, binary64",
+        [["4/7", "3/7"], ["3/7", "4/7"]],
+        [[-1e-40]],
+        [[1], [2]],
+        True,
+    ),
     _case("X_0 of fractions", [["1/3", "2/3"], [0, 1]], [[4]], [["-8/5"], ["-9/2"]]),
 ]

@@ -16,6 +16,7 @@ from random import Random
 from .draw import Case, Matrix
 from .matrices import Rationals, product
 from .moduli import TooHard
+from .softmax import softmax
 from .system import System
 from .truth import Truth, truth
 from .worker import patience
@@ -24,7 +25,7 @@ from .worker import patience
 _PATIENCE = 2.0
 _DRAWN = 12
 # Entries move by this share of an ulp at most, halved until the rows of A have room for it.
-_SHARE = Fraction(3, 8)
+_SHARE = Fraction(15, 32)
 _HALVINGS = 40
 _PARTS = (("X0",), ("H",), ("A",), ("A", "H", "X0"))
 
@@ -39,7 +40,7 @@ def witness(answers: list[Answer], field: str) -> tuple[Member, Member] | None:
     """Two members of one cell whose answers in a field differ, None where there are none."""
     for k, (member, found) in enumerate(answers):
         for other, known in answers[:k]:
-            if _differ(found, known, field):
+            if differ(found, known, field):
                 return other, member
     return None
 
@@ -53,7 +54,8 @@ def members_answers(case: Case) -> list[Answer]:
     return known
 
 
-def _differ(first: Truth, second: Truth, field: str) -> bool:
+def differ(first: Truth, second: Truth, field: str) -> bool:
+    """Whether two answers differ in a field."""
     x, y = getattr(first, field), getattr(second, field)
     if isinstance(x, frozenset):
         return not x & y
@@ -65,10 +67,16 @@ def _differ(first: Truth, second: Truth, field: str) -> bool:
 def members(case: Case) -> Iterator[Member]:
     """The case that was meant, the floats themselves, and cases drawn around them."""
     floats = case.A, case.H, case.X0
+    if case.logits is not None:
+        yield from _softmax_members(case)
+        return
     starts: list[Member] = [([_stochastic(row) for row in case.A], case.H, case.X0)]
     if case.meant is not None:
         starts.insert(0, case.meant)
     starts = [member for member in starts if rounds_to(member, floats)]
+    starts += [
+        split for member in starts[:1] for split in _split(member) if rounds_to(split, floats)
+    ]
     starts += [centred for member in starts if rounds_to(centred := _centred(member), floats)]
     yield from starts
     rng = Random(case.name)
@@ -84,6 +92,40 @@ def members(case: Case) -> Iterator[Member]:
         )
         if rounds_to(member, floats):
             yield member
+
+
+def _split(member: Member) -> Iterator[Member]:
+    """Two eigenvalues h that round to one, at a boundary h = -2 / (1 + a): |1 + h| of the one and
+    |1 + h' a| of the other tie and lead."""
+    A, H, X0 = member
+    lower = all(not x for i, row in enumerate(A) for x in row[i + 1 :])
+    found = [row[i] for i, row in enumerate(A)] if lower else []
+    if len(A) == 2:
+        found = [A[0][0] + A[1][1] - 1]
+    triangular = all(not x for i, row in enumerate(H) for x in row[:i])
+    for a in found:
+        if not triangular or a in (0, 1) or a <= -1:
+            continue
+        boundary = -2 / (1 + a)
+        h = boundary * (1 + Fraction(1, 2**56))
+        other = -(2 + h) / a
+        places = [i for i in range(len(H)) if float(H[i][i]) == float(boundary)]
+        for i in places:
+            for j in places:
+                if i != j:
+                    moved = [list(row) for row in H]
+                    moved[i][i], moved[j][j] = h, other
+                    yield A, moved, X0
+
+
+def _softmax_members(case: Case) -> Iterator[Member]:
+    assert case.logits is not None
+    yield case.A, case.H, case.X0
+    rng = Random(case.name)
+    for _ in range(_DRAWN):
+        moved = [[x and _near(rng, x) for x in row] for row in case.logits]
+        A = softmax(moved, above=False)
+        yield A, _moved(rng, case.H, case.H), _moved(rng, case.X0, case.X0)
 
 
 def _centred(member: Member) -> Member:
@@ -136,7 +178,9 @@ def _moved(rng: Random, M: Matrix, given: Rationals) -> Matrix:
 
 
 def _near(rng: Random, x: Fraction, share: Fraction = _SHARE) -> Fraction:
-    return x + share * Fraction(rng.randint(-16, 16), 16) * ulp(x)
+    """As far as it can be as often as in between."""
+    step = rng.choice((-16, 16, rng.randint(-16, 16)))
+    return x + share * Fraction(step, 16) * ulp(x)
 
 
 def _moved_row(rng: Random, row: list[Fraction], given: list[Fraction]) -> list[Fraction]:

@@ -28,7 +28,7 @@ class RoundingCell:
     case: Case
 
     @cached_property
-    def _off(self) -> list[list[flint.arb]]:
+    def _attention(self) -> list[list[flint.arb]]:
         """The entries of A, row by row."""
         if self.case.logits is None:
             given = self.case.given["A"].floats
@@ -37,17 +37,22 @@ class RoundingCell:
                 [_ball(x, e) for x in row]
                 for row, e in zip(given.tolist(), error.tolist(), strict=True)
             ]
-        logits = self.case.logits
-        # A weight exp(l - max) is off by |l| + |max| units, a row's sum by as much.
-        largest = np.where(np.isfinite(logits), np.abs(logits), 0.0).max()
-        error = float(8 * (len(logits) + 4 + 4 * largest)) * _UNIT
-        return [[_ball(x, error) for x in row] for row in self.case.A.tolist()]
+        rows = []
+        for row in self.case.logits.tolist():
+            # In balls no weight underflows.
+            largest = _ball(max(row), _UNIT)
+            weights = [
+                flint.arb(0) if x == -np.inf else (_ball(x, _UNIT) - largest).exp() for x in row
+            ]
+            total = sum(weights, flint.arb(0))
+            rows.append([w / total for w in weights])
+        return rows
 
     @cached_property
     def departures(self) -> Balls:
         """E = I - A."""
         n = self.case.n
-        A = self._off
+        A = self._attention
         return [
             [flint.acb(self._given_away(i) if i == j else -A[i][j]) for j in range(n)]
             for i in range(n)
@@ -55,7 +60,7 @@ class RoundingCell:
 
     def _given_away(self, i: int) -> flint.arb:
         """1 - A_ii: the sum of the others, or the difference where that is known better."""
-        A = self._off
+        A = self._attention
         others = sum((x for j, x in enumerate(A[i]) if j != i), flint.arb(0))
         rest = 1 - A[i][i]
         return others if others.rad() <= rest.rad() else rest
@@ -63,7 +68,7 @@ class RoundingCell:
     @cached_property
     def kept(self) -> list[flint.arb]:
         """A_ii, which are the eigenvalues of a causal A."""
-        return [self._off[i][i] for i in range(self.case.n)]
+        return [self._attention[i][i] for i in range(self.case.n)]
 
     @cached_property
     def value(self) -> Balls:

@@ -33,8 +33,7 @@ def decided_in_cell(case: Case, generic: bool) -> Decided:
         for modes in modes_of(RoundingCell(case), generic):
             if outcome is Outcome.UNDECIDED:
                 outcome = modes.outcome()
-            if not generic or outcome is Outcome.SMOOTHING:
-                limits = merged(limits, limits_in_balls(modes, outcome))
+            limits = merged(limits, limits_in_balls(modes, outcome))
             if outcome is not Outcome.UNDECIDED and None not in (
                 limits.tends_to,
                 limits.limit_rank,

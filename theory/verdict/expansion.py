@@ -58,7 +58,11 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
     h, U = np.linalg.eig(H)
     order = np.argsort(-np.abs(a - 1), kind="stable")
     a, V = a[order], V[:, order].astype(np.complex128)
-    means, ends = class_families(A)
+    with np.errstate(all="ignore"):
+        # Entries near the smallest number leave nothing finite.
+        means, ends = class_families(A)
+    if not (np.isfinite(means).all() and np.isfinite(ends).all()):
+        return None
     m = len(means)
     a[n - m :] = 1.0
     V = V - ends @ (means @ V)

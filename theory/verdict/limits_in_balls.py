@@ -14,7 +14,7 @@ import flint
 
 from oversmoothing.theory.layer.periods import cyclic_groups
 from oversmoothing.theory.spectra.invariant_blocks import Block
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
 from oversmoothing.theory.verdict.modes_in_balls import Mode, Modes, Side
 from oversmoothing.theory.verdict.outcome import Outcome
 
@@ -30,22 +30,34 @@ def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
     """What the whole cell has in common; None where its cases differ or may do so."""
     if outcome is Outcome.SMOOTHING:
         return ZERO
-    top = modes.leading()
-    if not any(mode.sure and not mode.multiplier.contains(0) for mode in top):
-        return UNKNOWN
-    found = _of_leading(modes, top)
+    found: Limits | None = None
+    for top in modes.leading():
+        limits = _of_leading(modes, top) if top else UNKNOWN
+        found = limits if found is None else agreed(found, limits)
+    found = found or UNKNOWN
+    lasting = any(x.sure and not x.multiplier.contains(0) for x in modes.all_modes())
+    if lasting and min(modes.cell.case.n, modes.cell.case.d) == 1:
+        # A state of one feature has no other rank.
+        return replace(found, limit_rank=1)
+    return found
+
+
+def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
+    found = _by_directions(modes, top)
     if found.tends_to is None and all(_without_mean(modes, mode.attention) for mode in top):
         return Limits("infinity", float("inf"), found.limit_rank)
     return found
 
 
-def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
+def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
     sides = _distinct([mode.attention for mode in top])
     values = _distinct([mode.value for mode in top])
     if len(sides) == 1 and not sides[0].consensus:
         return _of_one_side(modes, top, sides[0])
     if len(values) == 1 and values[0].real and len(values[0]) == 1:
         return _of_one_value(modes, top)
+    if len(values) == 1 and _one_feature(top, sides, values[0]):
+        return Limits(None, None, 1)
     paired = _are_conjugate(values) and (all(side.consensus for side in sides) or len(top) == 2)
     return _of_pair(modes, top) if paired else UNKNOWN
 
@@ -73,30 +85,47 @@ def _of_one_side(modes: Modes, top: list[Mode], side: Side) -> Limits:
     return _constant(v)
 
 
-def _direction(modes: Modes, side: Side) -> Vector | None:
-    """A ball around the eigenvectors of a block, up to scale; None where it has several.
+def _one_feature(top: list[Mode], sides: list[Side], value: Block) -> bool:
+    """Whether one real h of a block leads, with one eigenvector: rank 1, whatever A does.
 
-    (T - s) y = 0 with the first row and the last column apart, for T is triangular with its chain
-    below the diagonal where it has several eigenvalues: y_m = 1.
+    Then |1 + h a| has a slope in h, and no second h of the block has the same modulus.
     """
-    columns, T = side.block.columns, side.block.T
-    m = len(columns)
-    y = [flint.acb(1)]
-    if m > 1:
-        if not modes.A.triangular:
-            return None
-        rows = [
-            [T[p][q] - (side.block.value if p == q else 0) for q in range(m)] for p in range(1, m)
-        ]
-        left = flint.acb_mat([row[:-1] for row in rows])
-        right = flint.acb_mat([[-row[-1]] for row in rows])
-        try:
-            y = [*left.solve(right).entries(), *y]
-        except ZeroDivisionError:
-            return None
-    basis = modes.A.basis
+    pair = len(sides) == 2 and sides[0].block.columns == sides[1].block.conjugate
+    if not (pair or len(sides) == 1) or not value.real or _chain(value) is None:
+        return False
+    slopes = (mode.attention.a.real + value.value.real * abs(mode.attention.a) ** 2 for mode in top)
+    return not any(slope.contains(0) for slope in slopes)
+
+
+def _chain(block: Block) -> Vector | None:
+    """A ball around the eigenvectors of T, up to scale; None where it has several.
+
+    (T - s) y = 0 with the first row and the last column apart: T is triangular, with its chain
+    below the diagonal where it has several eigenvalues, and y_m = 1.
+    """
+    m, T = len(block), block.T
+    if m == 1:
+        return [flint.acb(1)]
+    rows = [[T[p][q] - (block.value if p == q else 0) for q in range(m)] for p in range(1, m)]
+    left = flint.acb_mat([row[:-1] for row in rows])
+    right = flint.acb_mat([[-row[-1]] for row in rows])
+    try:
+        return [*left.solve(right).entries(), flint.acb(1)]
+    except ZeroDivisionError:
+        return None
+
+
+def _direction(modes: Modes, side: Side) -> Vector | None:
+    """The tokens of the eigenvectors of a block."""
+    if len(side.block) > 1 and not modes.A.triangular:
+        return None
+    y = _chain(side.block)
+    if y is None:
+        return None
+    columns = side.block.columns
     return [
-        sum((row[c] * x for c, x in zip(columns, y, strict=True)), flint.acb(0)) for row in basis
+        sum((row[c] * x for c, x in zip(columns, y, strict=True)), flint.acb(0))
+        for row in modes.A.basis
     ]
 
 

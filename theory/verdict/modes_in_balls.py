@@ -28,7 +28,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Mode:
-    """A pair of blocks. sure: some part of it is there; full: every eigenvalue h of its block is.
+    """A pair of blocks. sure: some part of it is there; full: if it is, with every eigenvalue h of
+    its block.
 
     difference: not the class means, but how they differ from one another.
     """
@@ -140,7 +141,7 @@ class Modes:
         if all(x == 0 for x in entries):
             return None
         sure = any(not x.contains(0) for x in entries)
-        full = self.coefficients is None or (sure and len(value) == 1)
+        full = self.coefficients is None or len(value) == 1
         if sure and not full and (len(side.block) == 1 or side.consensus):
             full = any(_spans(value.T, row) for row in rows)
         return Mode(side, value, _multiplier(side, value.value), sure, full, difference)
@@ -160,11 +161,17 @@ class Modes:
                 return Outcome.TIE
         return Outcome.UNDECIDED
 
-    def leading(self) -> list[Mode]:
-        """Those that no mode which is there for certain exceeds."""
-        found = self.all_modes()
-        sure = [mode for mode in found if mode.sure]
-        return [mode for mode in found if not any(x.exceeds(mode) for x in sure)]
+    def leading(self) -> Iterator[list[Mode]]:
+        """The modes that lead, of equal moduli or too close to tell; while none of them is there
+        for certain and lasts, also those that lead where all of these are missing."""
+        left = self.all_modes()
+        while left:
+            top = [mode for mode in left if not any(x.exceeds(mode) for x in left)]
+            yield top
+            if any(mode.sure and not mode.multiplier.contains(0) for mode in top):
+                return
+            left = [mode for mode in left if mode not in top]
+        yield []
 
 
 def _beat(winners: list[Mode], losers: list[Mode]) -> bool:

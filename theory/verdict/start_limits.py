@@ -33,6 +33,8 @@ from oversmoothing.theory.verdict.words import (
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
 _ZERO = Limits("zero", 0.0, 1)
+# Radii closer than this (relative) are one modulus to eigenvectors in floats.
+_APART = 1e-9
 
 
 def generic_limits(case: Case, found: Comparison) -> Limits:
@@ -40,22 +42,35 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
 
     SMOOTHING is T4a. Else two seeded draws stand for all X_0 outside a null set: what they agree on
     holds for generic X_0 (the exceptions are algebraic), as far as such draws can show it; a limit
-    on which they differ depends on X_0 and is None.
+    on which they differ depends on X_0 and is None. What draws in floats leave open is what all
+    cases that round to these floats share.
     """
     if case.n == 1:
         return _ZERO if found.rho_consensus else UNKNOWN
-    if found.outcome is Outcome.UNDECIDED:
-        return UNKNOWN
     if found.outcome is Outcome.SMOOTHING:
         return _ZERO
     rng = np.random.default_rng(2401_04301)
     if not case.decidable:
-        return agreed(*(_drawn_expansion(case, rng) for _ in range(2)))
+        behaviour = UNKNOWN
+        if found.outcome is Outcome.TIE or _apart(found):
+            behaviour = agreed(*(_drawn_expansion(case, rng) for _ in range(2)))
+        if None not in (behaviour.tends_to, behaviour.limit_rank):
+            return behaviour
+        return merged(behaviour, decided_in_cell(case, generic=True).limits)
+    if found.outcome is Outcome.UNDECIDED:
+        return UNKNOWN
     first = _drawn_limits(case, rng)
     behaviour = UNKNOWN if first is UNKNOWN else agreed(first, _drawn_limits(case, rng))
     if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=found.rank)
+
+
+def _apart(found: Comparison) -> bool:
+    """Whether the radii of a strict verdict are apart in floats too, not by structure alone."""
+    gap = abs(found.rho_consensus - found.rho_quotient)
+    strict = found.outcome is not Outcome.UNDECIDED
+    return strict and gap > _APART * max(found.rho_consensus, found.rho_quotient)
 
 
 def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:

@@ -81,7 +81,7 @@ def case_verdict(case: Case, depths: list[int]) -> Verdict:
             has_x0=case.X0 is not None,
         )
     left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
-    if left_open or (case.X0 is not None and None in (found.tends_to, found.limit_rank)):
+    if left_open or None in (found.tends_to, found.limit_rank):
         exact = case.as_fractions()
         if exact is not None:
             return _case_verdict(exact, depths)
