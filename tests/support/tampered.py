@@ -161,6 +161,14 @@ def _rotate(change: Callable[[Any], Any]) -> Tamper:
     return _layer(altered)
 
 
+def _half_still(angles: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """The slower half of the pairs of features is not turned."""
+    cos, sin = angles
+    r = cos.shape[-1]
+    turned = torch.arange(r) % (r // 2) < r // 4
+    return torch.where(turned, cos, 1.0), torch.where(turned, sin, 0.0)
+
+
 def _swapped(model: Model) -> Model:
     return replace(model, layers=model.layers[::-1])
 
@@ -189,8 +197,7 @@ TAMPERED: dict[str, tuple[str, Tamper]] = {
     "no scaling": ("bert", _layer(lambda x, _: replace(x, scaling=1.0))),
     "no positions": ("llama", _layer(lambda x, _: replace(x, rotate=None))),
     "interleaved positions": ("llama", _layer(lambda x, _: replace(x, rotate=_interleaved))),
-    "half the positions": ("llama", _rotate(lambda cs: tuple(x[..., : x.shape[-1] // 2]
-                                                             for x in cs))),
+    "half the positions": ("llama", _rotate(_half_still)),
     "positions backwards": ("llama", _rotate(lambda cs: (cs[0], -cs[1]))),
     "positions by one token": ("llama", _rotate(lambda cs: tuple(1.01 * x for x in cs))),
     "causal where it is not": ("deit", lambda model: replace(model, causal=True)),
