@@ -21,20 +21,28 @@ def judged_tokens(answer: Any, A: Rationals, H: Rationals, X0: Rationals) -> Ite
     tokens = Tokens(A, H, X0)
     orders, angles = tokens.orders(), tokens.angles()
     said = answer.token_growth
-    for k, order in enumerate(orders):
-        one = None if said is None else said[k]
-        yield "token_growth", _growth(one, order), one, order
+    found = [(None if said is None else said[k], order) for k, order in enumerate(orders)]
+    yield _worst("token_growth", [(_growth(*one), *one) for one in found])
     limits = answer.cosine_limits
-    for pair, angle in angles.items():
-        limit = None if limits is None else limits[pair]
-        if angle.how != "open":
-            yield "cosine_limits", _judged(limit, angle), limit, angle
+    pairs = [
+        (None if limits is None else limits[pair], angle)
+        for pair, angle in angles.items()
+        if angle.how != "open"
+    ]
+    if pairs:
+        yield _worst("cosine_limits", [(_judged(*one), *one) for one in pairs])
     known = list(angles.values())
     if any(angle.how in ("open", "no limit") for angle in known):
         return
     for name, of in (("cos_min", min), ("cos_mean", _mean)):
         true = _over_pairs(known, of)
         yield name, _judged(getattr(answer, name), true), getattr(answer, name), true
+
+
+def _worst(name: str, found: list[tuple[str, object, object]]) -> Judged:
+    """One finding for all tokens, or pairs, of a case: the worst."""
+    outcome, said, true = min(found, key=lambda one: [WRONG, UNDECIDED, RIGHT].index(one[0]))
+    return name, outcome, said, true
 
 
 def _growth(said: Any, true: tuple[Fraction, int]) -> str:
