@@ -562,3 +562,36 @@ def test_T2_real_eigenvalues_as_close_as_can_be_are_no_complex_pair(power):
         found = verdict(A=swap, H=H, X0=[[1, 2, 3], [3, 5, -4]])
         assert (found.verdict, found.verdict_x0) == (expected, expected)
         assert check_certificate(json.dumps(certify(make_case(swap, H)))).accepted
+
+
+# --- eigenvectors in floats, and what is asked beyond them ---
+
+
+def test_T4e_eigenvectors_alone_leave_radii_within_their_error_open():
+    for h, expected in ((1e-6, "SMOOTHING"), (-1e-6, "NON_SMOOTHING"), (1e-14, "UNDECIDED")):
+        case = make_case(FLOAT, [[h]], [[2.0], [1.0]])
+        assert start_limits._by_eigenvectors(case).outcome == expected
+    # 1 + 999 at consensus against 1 + 1998/2: 3e-13 of it is more than the error, not than 1e-12.
+    case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 - 3e-13)]], [[2.0, 2.0], [2.0, -2.0]])
+    assert start_limits._by_eigenvectors(case).outcome == "UNDECIDED"
+
+
+def test_T4e_what_eigenvectors_tell_in_full_is_asked_of_nothing_else(monkeypatch):
+    asked = []
+    decided = start_limits.decided_in_cell
+    monkeypatch.setattr(
+        start_limits, "decided_in_cell", lambda *a, **k: asked.append(a) or decided(*a, **k)
+    )
+    found = numerical_limits_of_start(make_case(FLOAT, [[-0.5]], [[2.0], [1.0]]))
+    assert (found.outcome, found.limits.tends_to) == ("NON_SMOOTHING", "infinity") and not asked
+    open_ = start_limits.OfStart(Limits("infinity", math.inf, None), found.outcome)
+    monkeypatch.setattr(start_limits, "_by_eigenvectors", lambda case: open_)
+    again = numerical_limits_of_start(make_case(FLOAT, [[-0.5]], [[2.0], [1.0]]))
+    assert len(asked) == 1 and again.limits.limit_rank == 1
+
+
+def test_T4a_a_start_that_smooths_tends_to_0_at_rank_1_whatever_its_modes_show(monkeypatch):
+    said = start_limits.OfStart(Limits(None, None, None), both("1/2")[0].verdict)
+    monkeypatch.setattr(start_limits, "_by_eigenvectors", lambda case: said)
+    found = numerical_limits_of_start(make_case(FLOAT, [[0.5]], [[2.0], [1.0]]))
+    assert found.limits == Limits("zero", 0.0, 1)
