@@ -435,6 +435,10 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         "hfc_lfc_squared": {"0": "1/4"},
         "hfc_lfc": {"0": 0.5, "3": "inf", "4": None},
         "log_hfc_lfc": {"0": -0.25, "3": "inf", "4": None},
+        "token_growth": None,
+        "cosine_limits": None,
+        "cos_min": None,
+        "cos_mean": None,
     }
     bare = Verdict("TRIVIAL", "numerical", 1.0, None, "")
     assert "hfc_lfc" not in bare.to_json_object() and bare.to_json_object()["rate"] is None
