@@ -444,6 +444,15 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
     assert "hfc_lfc" not in bare.to_json_object() and bare.to_json_object()["rate"] is None
 
 
+def test_T14_the_json_object_holds_how_each_token_grows_and_what_each_pair_tends_to():
+    """h = -1/2: the difference of two tokens, 3/4 a layer, leads in both with opposite signs."""
+    found = verdict(A=EXACT, H=[["-1/2"]], X0=[[1], [2]]).to_json_object()
+    apart = {"tends_to": "constant", "values": [-1.0]}
+    assert found["token_growth"] == [{"rate": 0.75, "power": 0}] * 2
+    assert found["cosine_limits"] == [{"tokens": [0, 1], **apart}]
+    assert found["cos_min"] == found["cos_mean"] == apart
+
+
 def test_a_verdict_prints_as_its_answer_without_the_spectra():
     text = repr(both("1/2")[1])
     assert text.startswith("Verdict(verdict='SMOOTHING'") and "Spectrum" not in text
