@@ -127,7 +127,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     Exit status: 0 done, 1 a check failed, 2 bad input, 70 a fault of the program, 74 text that
     standard output did not take, 130 interrupted.
     """
-    from oversmoothing.commands.ending import ended
 
     def run() -> int:
         from oversmoothing.commands.line import main as line
@@ -135,4 +134,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return line(argv)
 
     words = sys.argv[1:] if argv is None else argv
-    return ended(run, next((word for word in words if not word.startswith("-")), ""))
+    command = next((word for word in words if not word.startswith("-")), "")
+    try:
+        from oversmoothing.commands.ending import ended
+
+        return ended(run, command)
+    except KeyboardInterrupt:  # while what says so was itself being read
+        said = f"oversmoothing {command}".rstrip()
+        print(f"{said}: interrupted; what was finished is kept", file=sys.stderr)
+        return 130

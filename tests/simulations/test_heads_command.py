@@ -11,7 +11,9 @@ from oversmoothing import main
 
 
 def run(tmp_path, *options):
-    small = ["--n", "5", "--d", "4", "--heads", "2", "--depth", "300", "--points", "8"]
+    small = ["--n", "5", "--d", "4", "--points", "8"]
+    for name, value in (("--heads", "2"), ("--depth", "300")):
+        small += [] if name in options else [name, value]
     return main(["heads", *small, *options, "--out", str(tmp_path)])
 
 

@@ -136,7 +136,8 @@ def test_the_numerical_verdict_agrees_with_the_exact_one_or_says_undecided(case)
     A, H, _ = case
     exact = verdict(A=A, H=H)
     numerical = verdict(A=to_float(A), H=to_float(H))
-    assert numerical.status == "numerical"
+    # Short binary numbers are what they say: where rounding would decide, they are decided so.
+    assert numerical.status == "numerical" or numerical.verdict == exact.verdict
     assert numerical.verdict in (exact.verdict, "UNDECIDED")
     if exact.margin is not None and abs(exact.margin) > 1e-3:
         assert numerical.verdict == exact.verdict
