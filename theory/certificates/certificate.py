@@ -167,7 +167,7 @@ def _verdict(found: CertifiedDominance) -> dict[str, Any]:
 def interval_texts(bounds: Interval | tuple[float, float]) -> list[str]:
     """Both ends in hexadecimal; "-inf" or "inf" where there is none within binary64."""
     ends = (bounds.low, bounds.high) if isinstance(bounds, Interval) else bounds
-    return [str(x) if np.isinf(x) else float(x).hex() for x in ends]
+    return [float(x).hex() for x in ends]
 
 
 def _jordan(found: ExactDominance) -> dict[str, Any]:
