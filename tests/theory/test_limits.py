@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -136,7 +136,8 @@ def test_T4_a_rank_1_start_with_all_coefficients_keeps_rank_1():
 
 
 @given(own.attention(3, 5), st.integers(1, 3), st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
+# Most drawn attention has complex eigenvalues or no gap: filtered out, by intent.
+@settings(max_examples=50, suppress_health_check=[HealthCheck.filter_too_much])
 def test_T4b_cosines_tend_to_the_signs_of_v_with_both_signs_present(A, d, seed):
     """NON_SMOOTHING, one real dominant pair: some pair of tokens points in opposite directions."""
     floating = to_float(A)
