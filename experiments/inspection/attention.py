@@ -28,6 +28,7 @@ def attention(
     X: Tensor, heads: Heads, layer: Layer, call: Mapping[str, Any], keep: Tensor, causal: bool
 ) -> Attention:
     """For attention inputs X [b, n, d]; call: the arguments of the module's own call, by name."""
+    call = {**call, "module": layer.attention}
     q, k = projected(X, heads.W_Q, heads.b_Q), projected(X, heads.W_K, heads.b_K)
     q = q if layer.q_norm is None else layer.q_norm(q)
     k = k if layer.k_norm is None else layer.k_norm(k)
@@ -38,7 +39,7 @@ def attention(
     if layer.softcap is not None:
         logits = layer.softcap * torch.tanh(logits / layer.softcap)
     if layer.bias is not None:
-        added = layer.bias({**call, "module": layer.attention, "query": q, "key": k})
+        added = layer.bias({**call, "query": q, "key": k})
         logits = logits if added is None else logits + added.to(logits)
     n = X.shape[1]
     whole = bool(keep.all())

@@ -162,7 +162,7 @@ def _extracted(
         return replace(found, av_error=errors) if errors else found
     except InputError:
         raise
-    except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"the model '{model.name}' cannot run on this batch ({error}): see that its shape and "
             "kind are those that the model reads"

@@ -1,7 +1,10 @@
-"""A model run in float32 for a moment, whatever its weights are stored in; then as it was."""
+"""A model run in float32 for a moment, whatever its weights are stored in; then as it was.
+
+Autocast, which would round the products of any dtype, is off meanwhile.
+"""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
@@ -40,9 +43,20 @@ def unrounded_products() -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        yield
+        with without_autocast():
+            yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def without_autocast() -> Iterator[bool]:
+    """Autocast is off within; gives whether it was on."""
+    kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    with ExitStack() as off:
+        for kind in kinds:
+            off.enter_context(torch.autocast(kind, enabled=False))
+        yield bool(kinds)
 
 
 def _half(each: torch.Tensor) -> bool:

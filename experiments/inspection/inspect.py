@@ -17,6 +17,7 @@ from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
 from oversmoothing.experiments.inspection.closer import Closer, shown_pixels
 from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.float32_pass import without_autocast
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.observe import Observed, join, observe
@@ -36,6 +37,7 @@ ACCOUNT = 32
 # Inputs that are looked at closely: every state of them is decomposed four times, and every head
 # left out once.
 CLOSER = 8
+_AUTOCAST = "autocast is left out: the model runs in the dtype of its weights"
 
 
 @one_thread()
@@ -63,8 +65,24 @@ def inspect(
 
     Raises `InputError` for models that no adapter knows and inputs of another shape.
     """
-    described = model if isinstance(model, Model) else open_model(model)
-    described = described if name is None else described.renamed(name)
+    with without_autocast() as was_on:
+        described = model if isinstance(model, Model) else open_model(model)
+        described = described if name is None else described.renamed(name)
+        described = described.noted(_AUTOCAST) if was_on else described
+        return _inspected(
+            described, inputs, spectra, account, closer, batch_size or BATCH, progress
+        )
+
+
+def _inspected(
+    described: Model,
+    inputs: Any,
+    spectra: int | None,
+    account: int | None,
+    closer: int,
+    batch_size: int,
+    progress: bool,
+) -> Report:
     for word, number in (("spectra", spectra), ("account", account), ("closer", closer)):
         if number is not None and number < 0:
             raise InputError(f"{word} is {number}: give 0 for none, or a number of inputs")
@@ -82,7 +100,7 @@ def inspect(
     texts = described.prepare if isinstance(described.prepare, Texts) else None
     if texts is not None:
         texts.cut = 0
-    for batch in stream(described, inputs, batch_size=batch_size or BATCH, progress=progress):
+    for batch in stream(described, inputs, batch_size=batch_size, progress=progress):
         wants = account is None or seen < account
         found.append(observe(described, batch, account=wants, verify=not found))
         if wants:

@@ -6,15 +6,21 @@ the families that fit, the one that names most parts is meant. Whether a model t
 also computes what they say is checked by `extract`.
 """
 
+import inspect
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import torch
 from torch import nn
 
 from oversmoothing.experiments.models.describe import Fused
+from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.model import Modality, Placement
+from oversmoothing.theory.support.errors import InputError
 
 # Inside a block: attention to another sequence, which the theory does not have.
 CROSS = ("encoder_attn", "layer.1.EncDecAttention", "crossattention", "multihead_attn")
@@ -75,6 +81,36 @@ def _fused(qkv: str, out: str) -> tuple[str, str, str, str]:
     return qkv, qkv, qkv, out
 
 
+def _first_called(norm: str, attention: str) -> Callable[[nn.Module], Placement]:
+    """Of blocks alike in their parts: Pre-LN where a block's norm is called before its attention,
+    told by its flag (OPT), or else by one token that it is given (BART, mBART and their kin)."""
+
+    @torch.no_grad()
+    def placement(block: nn.Module) -> Placement:
+        if hasattr(block, "do_layer_norm_before"):
+            return "pre" if block.do_layer_norm_before else "post"
+        called: list[str] = []
+        given: Any = block.get_submodule(norm)
+        taken = list(inspect.signature(block.forward).parameters.values())[1:]
+        rest = [None for each in taken if each.default is each.empty and each.kind < 2]
+        with ExitStack() as hooks, evaluating(block):
+            for name in (norm, attention):
+                see = partial(lambda name, *_: called.append(name), name)
+                hook = block.get_submodule(name).register_forward_pre_hook(see)
+                hooks.callback(hook.remove)
+            try:
+                block(given.weight.new_zeros(1, 1, *given.weight.shape), *rest)
+            except Exception as error:  # the block is anybody's
+                raise InputError(
+                    f"whether the norms of {type(block).__name__} stand in front of its attention "
+                    f"or behind cannot be told: it does not run alone ({type(error).__name__}); "
+                    "describe the model with placement="
+                ) from error
+        return "pre" if called and called[0] == norm else "post"
+
+    return placement
+
+
 def _flag(name: str, yes: Placement, no: Placement) -> Callable[[nn.Module], Placement]:
     """The placement of a block that says it in an attribute; without one, `yes`."""
     return lambda block: yes if getattr(block, name, True) else no
@@ -121,7 +157,7 @@ FAMILIES = (
            "post_attention_layernorm", "mlp", "attention", causal=True, fused="heads",
            placement=_flag("use_parallel_residual", "parallel", "pre")),
     Family("OPT", *OUT, "self_attn_layer_norm", "final_layer_norm", ("fc1", "activation_fn", "fc2"),
-           "self_attn", placement=_flag("do_layer_norm_before", "pre", "post"), cls=False),
+           "self_attn", placement=_first_called("self_attn_layer_norm", "self_attn"), cls=False),
     Family("Llama", *LLAMA, "input_layernorm", "post_attention_layernorm", "mlp", "self_attn",
            causal=True),
     Family("Phi-3", *_fused("self_attn.qkv_proj", "self_attn.o_proj"), "input_layernorm",
@@ -131,6 +167,9 @@ FAMILIES = (
     Family("Gemma", *LLAMA, "input_layernorm", "pre_feedforward_layernorm", "mlp", "self_attn",
            causal=True, output_norm_attention="post_attention_layernorm",
            output_norm_ffn="post_feedforward_layernorm"),
+    Family("GLM-4", *LLAMA, "input_layernorm", "post_attention_layernorm", "mlp", "self_attn",
+           causal=True, output_norm_attention="post_self_attn_layernorm",
+           output_norm_ffn="post_mlp_layernorm"),
     Family("OLMo 2", *LLAMA, None, None, "mlp", "self_attn", causal=True,
            output_norm_attention="post_attention_layernorm",
            output_norm_ffn="post_feedforward_layernorm"),

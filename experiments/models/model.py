@@ -18,10 +18,11 @@ from oversmoothing.theory.support.errors import InputError
 Placement = Literal["pre", "post", "parallel"]
 Modality = Literal["vision", "text", "features"]
 
-# (q, k, the keyword arguments of the attention module's call) -> (q, k) with positions put in.
+# (q, k, the keyword arguments of the attention module's call and under "module" the module itself)
+# -> (q, k) with positions put in.
 Rotate = Callable[[Tensor, Tensor, Mapping[str, Any]], tuple[Tensor, Tensor]]
-# (the same, and under "module", "query", "key" the attention module and the q, k that are
-# multiplied) -> what is added to the logits, or None.
+# (the same, and under "query", "key" the q, k that are multiplied) -> what is added to the logits,
+# or None.
 Bias = Callable[[Mapping[str, Any]], Tensor | None]
 
 

@@ -3,6 +3,7 @@
 Read from what the attention module is called with; layouts are told by the numbers.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,26 +15,37 @@ from oversmoothing.theory.support.errors import InputError
 
 def rotary(q: Tensor, k: Tensor, call: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
     """q, k [b, heads, n, r] turned by the (cos, sin) [b, n', r'] or [n', r'] that the attention was
-    called with.
+    called with, unless it says that it turns nothing (use_rope).
 
     The last n' tokens turn, in their first r' features. Where every angle stands twice in the
     table, feature i turns with i + r'/2 (halves alike) or 2i with 2i + 1 (neighbours alike); where
-    it stands once, r' counts angles and feature i turns with i + r'.
+    it stands once, r' counts angles and feature i turns with i + r'. A `rotate_half` beside the
+    attention's class that turns neighbours goes before the table: GLM and Helium write halves alike
+    and turn neighbours.
     """
     positions = call.get("position_embeddings")
     if positions is None or call.get("alibi") is not None:  # Falcon hands both on, and takes one
         return q, k
+    module = call["module"]
+    if not getattr(module, "use_rope", True):
+        return q, k
     cos, sin = (each.to(q) for each in positions)
     if cos.ndim == 3:
         cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
-    return _turn(q, cos, sin), _turn(k, cos, sin)
+    neighbours = _turns_neighbours(module)
+    return _turn(q, cos, sin, neighbours), _turn(k, cos, sin, neighbours)
 
 
-def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    neighbours = False
+def _turns_neighbours(module: nn.Module) -> bool:
+    """Whether the code that the attention comes with turns feature 0 toward feature 1."""
+    half = getattr(sys.modules.get(type(module).__module__), "rotate_half", None)
+    return half is not None and float(half(torch.arange(4.0))[0]) == -1.0
+
+
+def _turn(x: Tensor, cos: Tensor, sin: Tensor, neighbours: bool) -> Tensor:
     for pairs in (_halves, _neighbours):
         if cos.shape[-1] % 2 == 0 and all(torch.equal(*pairs(each)) for each in (cos, sin)):
-            neighbours = pairs is _neighbours
+            neighbours |= pairs is _neighbours
             cos, sin = pairs(cos)[0], pairs(sin)[0]
             break
     tokens, width = cos.shape[-2], 2 * cos.shape[-1]

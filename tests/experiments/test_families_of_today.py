@@ -142,6 +142,21 @@ def test_what_holds_several_stacks_names_them() -> None:
     assert not open_model(module, part="encoder").cls
 
 
+def test_where_norms_stand_is_told_by_what_a_block_calls_first() -> None:
+    """BART and mBART have the same parts, in another order."""
+    found = {name: open_model(today(name)).layers[0] for name in ("BART", "mBART", "Marian")}
+    assert {name: layer.placement for name, layer in found.items()} == {
+        "BART": "post", "mBART": "pre", "Marian": "post",
+    }  # fmt: skip
+    block = found["BART"].block
+    assert not block._forward_pre_hooks and not block.self_attn._forward_pre_hooks
+    module = today("BART")
+    for each in module.layers:
+        each.forward = lambda hidden_states, other: hidden_states.missing
+    with pytest.raises(InputError, match=r"does not run alone \(AttributeError\); describe"):
+        open_model(module)
+
+
 def test_albert_is_one_block_many_times() -> None:
     model = open_model(today("ALBERT of two groups"))
     blocks = [layer.block for layer in model.layers]

@@ -24,7 +24,18 @@ GROUPED = DECODER | {"num_key_value_heads": 2, "head_dim": 8}
 BERT = PLAIN | TOKENS | {"max_position_embeddings": LONGEST}
 VISION = PLAIN | {"image_size": 16, "patch_size": 4}
 WINDOW = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+ENCODER = TOKENS | {
+    "d_model": WIDTH,
+    "encoder_layers": DEPTH,
+    "decoder_layers": 1,
+    "encoder_ffn_dim": 24,
+    "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS,
+    "decoder_ffn_dim": 24,
+    "decoder_start_token_id": 1,
+}
+READS = ENCODER | {"max_position_embeddings": LONGEST}
 TWO_TOWERS = {
     "text_config": PLAIN | TOKENS | {"max_position_embeddings": LONGEST}, "vision_config": VISION,
 }  # fmt: skip
@@ -96,6 +107,10 @@ TODAY: dict[str, Today] = {
     "OLMo": Today("Olmo", DECODER | {"num_key_value_heads": 2}),
     "OLMo 2": Today("Olmo2", DECODER | {"num_key_value_heads": 2}),
     "OLMo 3": Today("Olmo3", DECODER | {"num_key_value_heads": 2} | WINDOW),
+    "GLM": Today("Glm", GROUPED),
+    "GLM-4": Today("Glm4", GROUPED),
+    "Helium": Today("Helium", GROUPED | {"head_dim": 4}),
+    "SmolLM3": Today("SmolLM3", GROUPED | {"num_hidden_layers": 4}),
     "Granite": Today(
         "Granite",
         DECODER | {"num_key_value_heads": 2, "residual_multiplier": 0.3,
@@ -123,13 +138,13 @@ TODAY: dict[str, Today] = {
         "images",
     ),
     "Whisper": Today(
-        "Whisper",
-        TOKENS | {"d_model": WIDTH, "encoder_layers": DEPTH, "decoder_layers": 1,
-                  "encoder_attention_heads": HEADS, "decoder_attention_heads": HEADS,
-                  "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "num_mel_bins": MELS,
-                  "max_source_positions": 10, "decoder_start_token_id": 1},
+        "Whisper", ENCODER | {"num_mel_bins": MELS, "max_source_positions": 10},
         "features", part="encoder",
     ),
+    "BART": Today("Bart", READS, part="encoder"),
+    "mBART": Today("MBart", READS, part="encoder"),
+    "Pegasus": Today("Pegasus", READS, part="encoder"),
+    "Marian": Today("Marian", READS, part="encoder"),
     "T5": Today(
         "T5",
         TOKENS | {"d_model": WIDTH, "d_kv": 6, "d_ff": 24, "num_layers": DEPTH, "num_heads": HEADS,
