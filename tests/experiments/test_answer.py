@@ -12,6 +12,7 @@ import pytest
 
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, answer, grade
 from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.proofs.ledger import claims
@@ -20,7 +21,7 @@ from tests.support.made_models import made, sharing
 DATA = os.environ.get("OVERSMOOTHING_DATA")
 PARTS = [part for parts in CAUSES.values() for part in parts]
 
-# (settings, cause, grade): one cause acts in each, or two of which one wins.
+# (settings, cause, grade): one cause acts in each, or two of which one wins. `large` is of inputs.
 KNOWN = [
     ({"value": 0.15}, "mixing", Grade.STRONG_SMOOTHING),
     ({"value": 0.03}, "mixing", Grade.MILD_SMOOTHING),
@@ -33,31 +34,78 @@ KNOWN = [
     ({"push": 0.3}, "ffn", Grade.STRONG_SMOOTHING),
     ({"push": 3.0, "depth": 8}, "ffn", Grade.COLLAPSED),
     ({"pull": 0.2}, "ffn", Grade.STRONG_SHARPENING),
+    ({"value": 0.15, "large": 30.0}, "scales", Grade.MILD_SMOOTHING),
+    ({"value": 0.3, "large": 10.0, "share": 1.0}, "scales", Grade.STRONG_SMOOTHING),
+    ({"value": -0.15, "large": 30.0}, "scales", Grade.STRONG_SHARPENING),
+    ({"pull": 0.2, "large": 30.0}, "scales", Grade.STRONG_SHARPENING),
 ]
+NAMED = {
+    "mixing": "attention's mixing",
+    "scales": "the tokens' own scales",
+    "gains": "the gains of attention's norm",
+    "ffn": "the FFN",
+}
+# The same for inputs that differ by much: each cause both ways, the gains of either sign.
+VARIED = [
+    ({"value": 0.05}, "mixing", Grade.MILD_SMOOTHING),
+    ({"value": -0.4, "share": 1.0}, "mixing", Grade.STRONG_SHARPENING),
+    ({"value": 0.04, "gain": 5.0}, "gains", Grade.STRONG_SMOOTHING),
+    ({"value": -0.2, "gain": -1.0}, "gains", Grade.STRONG_SMOOTHING),
+    ({"value": 0.08, "gain": -1.0}, "gains", Grade.STRONG_SHARPENING),
+    ({"push": 0.3}, "ffn", Grade.STRONG_SMOOTHING),
+    ({"pull": 0.2, "share": 1.0}, "ffn", Grade.STRONG_SHARPENING),
+    ({"value": 0.15, "large": 30.0}, "scales", Grade.MILD_SMOOTHING),
+    ({"value": -0.15, "large": 30.0}, "scales", Grade.STRONG_SHARPENING),
+]
+
+
+def asked(settings: dict[str, float], count: int, spread: float = 0.0) -> Report:
+    """The report on a made model, or on plain inputs that are its own."""
+    of_inputs = {"share": 1.0 if "pull" in settings else 0.5, "large": 0.0}
+    drawn = {name: settings.get(name, usual) for name, usual in of_inputs.items()}
+    built = {name: value for name, value in settings.items() if name not in of_inputs}
+    inputs = sharing(count, spread=spread, **drawn)
+    return inspect(made(**built), inputs, name="made", spectra=0, account=None, closer=0)
 
 
 @pytest.mark.parametrize(("settings", "cause", "expected"), KNOWN)
 def test_every_single_cause_is_named_with_its_grade(
     settings: dict[str, float], cause: str, expected: Grade
 ) -> None:
-    report = inspect(
-        made(**settings), sharing(12, share=1.0 if "pull" in settings else 0.5), spectra=0
-    )
+    report = asked(settings, 12)
     found = report.answer
     assert found.cause is not None and found.cause.name == cause and found.cause.sure
     assert found.grade == expected and found.certainty == "told"
     verb = "sharpen" if expected > 0 else "smooth"
-    named = {
-        "mixing": "attention's mixing",
-        "gains": "the gains of attention's norm",
-        "ffn": "the FFN",
-    }[cause]
-    assert f"The cause is {named}, which {verb}" in report.summary()
+    assert f"The cause is {NAMED[cause]}, which {verb}" in report.summary()
     if expected > 0:
         assert all("norms' gains free" in each.words for each in report.advice)
     for each in report.advice:
         assert (each.known == "proved") == bool(each.claims)
         assert set(each.claims) <= set(claims())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100])
+@pytest.mark.parametrize(("settings", "cause", "truth"), VARIED)
+def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
+    settings: dict[str, float], cause: str, truth: Grade, count: int
+) -> None:
+    """Few inputs leave open what they do not tell; what they tell is what many say."""
+    found = asked(settings, count, spread=0.8)
+    said, summary = found.answer, found.summary()
+    assert said.cause is not None and said.cause.name == cause
+    if count == 1:
+        assert said.certainty == "cannot tell" and not said.cause.sure
+        assert "one input cannot tell what it does on others" in summary
+        assert f"On this input the cause is {NAMED[cause]}" in summary
+        return
+    assert said.least is not None and said.most is not None
+    assert said.least <= truth <= said.most
+    assert (said.certainty == "told") == (said.grade == said.least == said.most)
+    words = "The cause is" if said.cause.sure else "The largest part is"
+    assert f"{words} {NAMED[cause]}, which" in summary
+    if count == 100:
+        assert said.grade == truth and said.certainty == "told" and said.cause.sure
 
 
 def test_nothing_acts_nothing_is_said_to() -> None:

@@ -80,10 +80,20 @@ def made(
     )  # fmt: skip
 
 
-def sharing(count: int, *, share: float = 0.5, spread: float = 0.0, seed: int = 0) -> Tensor:
+def sharing(
+    count: int, *, share: float = 0.5, spread: float = 0.0, large: float = 0.0, seed: int = 0
+) -> Tensor:
     """Inputs [count, 12, WIDTH]: noise and `share` of the common direction, which differs from
-    input to input by `spread` (a standard deviation of its logarithm)."""
+    input to input by `spread` (a standard deviation of its logarithm).
+
+    large: the last four tokens are that much longer, without the common direction and pairwise
+    opposite: they set one scale for all tokens, and add nothing to the mean of tokens of one scale.
+    """
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(count, 12, WIDTH, generator=generator) / WIDTH**0.5
     own = torch.exp(spread * torch.randn(count, 1, 1, generator=generator))
-    return noise + share * own * common()
+    X = noise + share * own * common()
+    if large:
+        pair = large * (X[:, 8:10] - (X[:, 8:10] @ common()).unsqueeze(-1) * common())
+        X = torch.cat([X[:, :8], pair, -pair], dim=1)
+    return X
