@@ -41,7 +41,8 @@ class Closer:
         heads = max(layer.heads.number for layer in self.model.layers)
         share = min(spectra, max(1, spectra // heads)) - self.inputs
         labels = token_clusters([batch])
-        states = sink_columns([batch]) | cluster_columns(labels)
+        states = sink_columns([batch], cls=self.model.cls, registers=self.model.registers)
+        states |= cluster_columns(labels)
         self._states.append(states)
         self._heads.append(head_measures(self.model, batch, max(0, share)))
         self._labels += labels[: max(0, DRAWN - self.inputs)]

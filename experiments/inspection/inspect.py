@@ -174,6 +174,7 @@ def _report(
         placement=model.layers[0].placement,
         modality=model.modality,
         cls=model.cls,
+        registers=model.registers,
         closer=close.inputs,
         heads=close.heads(),
         tokens_together=close.tokens(),

@@ -45,14 +45,14 @@ class Report:
     images]: log HFC/LFC and the mean cosine, from the input on; by_attention, by_ffn [layers,
     images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
     accounted]. modality: 'vision', 'text' or 'features'. placement: of the norms, 'pre', 'post' or
-    'parallel'. cls: whether token 0 is CLS. spectra: inputs whose spectra were taken. accounted:
-    inputs on which the norms' shares were measured. closer: inputs that were looked at closely, of
-    which heads has one row a head (`head_table`); tokens_together has the clusters of the tokens of
-    the first of them (`token_clusters`), pixels [k, H, W, 3] those as the model sees them, None
-    where they are no images. account_error: largest |sum of parts - whole change| over their
-    layers; the parts of the first batch are all computed from the weights. av_error: largest
-    relative difference between sum_h A_h N(X) W_V W_O and the module's own output. notes: what the
-    reader must know.
+    'parallel'. cls: whether token 0 is CLS; registers: how many follow it. spectra: inputs whose
+    spectra were taken. accounted: inputs on which the norms' shares were measured. closer: inputs
+    that were looked at closely, of which heads has one row a head (`head_table`); tokens_together
+    has the clusters of the tokens of the first of them (`token_clusters`), pixels [k, H, W, 3]
+    those as the model sees them, None where they are no images. account_error: largest |sum of
+    parts - whole change| over their layers; the parts of the first batch are all computed from the
+    weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
+    own output. notes: what the reader must know.
     """
 
     model: str
@@ -67,6 +67,7 @@ class Report:
     placement: str = "pre"
     modality: str = "vision"
     cls: bool = True
+    registers: int = 0
     spectra: int = 0
     closer: int = 0
     heads: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -115,7 +116,10 @@ class Report:
     def counted(self) -> str:
         """The tokens in words."""
         number = f"all {self.tokens} tokens" if self.tokens else "all tokens but padding"
-        return f"{number} with CLS" if self.cls else number
+        special = ["CLS"] * self.cls
+        if self.registers:
+            special.append(f"{self.registers} register{'' if self.registers == 1 else 's'}")
+        return f"{number} with {' and '.join(special)}" if special else number
 
     @property
     def change(self) -> NDArray[np.float64]:
@@ -154,7 +158,7 @@ class Report:
             sentences.of_cause(found, attention, ffn, noun),
             sentences.of_spectra(found, spectra),
             sentences.of_depth(found),
-            sentences.of_sinks(self.table, self.closer, noun),
+            sentences.of_sinks(self.table, self.closer, noun, self.registers),
             sentences.of_rank(self.table),
             sentences.of_heads(self.heads, self.closer),
             sentences.of_tokens(self.table),

@@ -31,9 +31,11 @@ CONVENTIONS = {
     "to every other lies on one side. The account switches body, scales and gains on in this "
     "order; another order splits otherwise",
     "desunk": "_desunk: of X without its largest direction, X - sigma_1 u_1 v_1^T (T4g); "
-    "sink_share: sigma_1 over the sum of the singular values; *_without_first: without position 0; "
+    "sink_share: sigma_1 over the sum of the singular values; *_without_first: without position 0 "
+    "(CLS, where there is one); *_without_registers: without the registers; *_patches: without "
+    "both; "
     f"*_without_large: without the tokens of more than {LARGE:g} times the median norm, "
-    "large_tokens of them (sinks, registers); over the inputs looked at closely",
+    "large_tokens of them; over the inputs looked at closely",
     "rank_growth": "effective rank of all tokens over effective_rank_half, that of every second "
     f"one; above {CONVERGED} it has not converged in the number of tokens",
     "heads": "log_change: of ln HFC/LFC after the attention sublayer by the head's being there, "

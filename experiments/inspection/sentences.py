@@ -199,18 +199,26 @@ def of_depth(found: Answer) -> str:
     )
 
 
-def of_sinks(table: pd.DataFrame, inputs: int, noun: str) -> str:
-    """What the last layer is without its largest direction (T4g)."""
+def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) -> str:
+    """What the last layer is without its largest direction (T4g), and without registers."""
     if not inputs:
         return ""
     last = table.iloc[-1]
     over = f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
-    return (
+    words = (
         f"Without its largest direction, which has {100 * last['sink_share']:.0f} % of the "
         f"singular values (over {over}), the last layer has mean cosine "
         f"{last['cos_mean_desunk']:.3f} and effective rank {last['effective_rank_desunk']:.1f}; "
         f"raw {last['cos_mean']:.3f} and {last['effective_rank']:.1f}."
     )
+    if registers:
+        words += (
+            f" Its patches alone, without CLS and the {registers} registers, have "
+            f"{last['cos_mean_patches']:.3f} and {last['effective_rank_patches']:.1f}, and without "
+            f"their largest direction {last['cos_mean_desunk_patches']:.3f} and "
+            f"{last['effective_rank_desunk_patches']:.1f}."
+        )
+    return words
 
 
 def of_rank(table: pd.DataFrame) -> str:

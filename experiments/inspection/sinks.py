@@ -1,4 +1,4 @@
-"""What one large direction hides: rank and cosines without it, and without position 0 (T4g).
+"""What one large direction hides: rank and cosines without it, and without single tokens (T4g).
 
 In trained streams most of a "rank collapse" can be a single direction, the sink of the attention:
 erank(X) = e^eta(p) erank(X')^(1-p), exactly, X' the state without its largest direction and p the
@@ -21,32 +21,27 @@ LARGE = 4.0
 CONVERGED = 1.1
 
 
-def sinks(X: Float[Tensor, "n d"]) -> dict[str, Float64[Tensor, ""]]:
-    """By name, of one state:
+def sinks(
+    X: Float[Tensor, "n d"], *, cls: bool = False, registers: int = 0
+) -> dict[str, Float64[Tensor, ""]]:
+    """By name, of one state whose tokens are CLS, where there is one, the registers, and the rest:
 
     cos_mean_desunk, effective_rank_desunk: without the largest direction, X - sigma_1 u_1 v_1^T;
-    sink_share: sigma_1 over the sum of the singular values. cos_mean_without_first,
-    effective_rank_without_first: without position 0 (CLS, where there is one).
-    cos_mean_without_large, effective_rank_without_large: without the tokens of more than LARGE
-    times the median norm, large_tokens of them. effective_rank_half: of every second token.
+    sink_share: sigma_1 over the sum of the singular values. effective_rank_half: of every second
+    token. cos_mean_without_large, effective_rank_without_large: without the tokens of more than
+    LARGE times the median norm, large_tokens of them. The first three, cos_mean and effective_rank
+    once more under names that end in
+        _without_first       without position 0 (CLS, where there is one)
+        _without_registers   without the registers, where there are any
+        _patches             without either, where there are registers
 
     NaN where nothing is left to measure: one token, a state of rank 1, a token that is 0.
     """
     X = X.detach().double()
     size = torch.linalg.vector_norm(X, dim=-1)
     large = size > LARGE * size.median()
-    sigma, v = _largest(X)
-    rest = X - (X @ v).unsqueeze(-1) * v
-    # The rounding of X is no rank: what is left of a state of rank 1 is undefined.
-    behind = _singular_values(rest)
-    left = float(behind[0]) > 1e-12 * float(sigma[0])
-    undefined = X.new_full((), torch.nan)
-    return {
-        "cos_mean_desunk": _cosine(rest) if left else undefined,
-        "effective_rank_desunk": _effective_rank(behind) if left else undefined,
-        "sink_share": sigma[0] / (sigma[0] + behind.sum()),
-        "cos_mean_without_first": _cosine(X[1:]),
-        "effective_rank_without_first": _effective_rank(_singular_values(X[1:])),
+    found, sigma = _behind(X)
+    found |= {
         "cos_mean_without_large": _cosine(X[~large]),
         "effective_rank_without_large": _effective_rank(
             _singular_values(X[~large]) if bool(large.any()) else sigma
@@ -54,15 +49,44 @@ def sinks(X: Float[Tensor, "n d"]) -> dict[str, Float64[Tensor, ""]]:
         "large_tokens": large.sum().double(),
         "effective_rank_half": _effective_rank(_singular_values(X[::2])),
     }
+    first, end = int(cls), int(cls) + registers
+    without = {"without_first": X[1:]}
+    if registers:
+        without |= {"without_registers": torch.cat([X[:first], X[end:]]), "patches": X[end:]}
+    for name, part in without.items():
+        behind, sigma = _behind(part)
+        own = {"cos_mean": _cosine(part), "effective_rank": _effective_rank(sigma)}
+        found |= {f"{each}_{name}": value for each, value in (own | behind).items()}
+    return found
 
 
-def sink_columns(batches: Sequence[Extraction]) -> dict[str, Array]:
+def _behind(X: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """What is behind the largest direction of X, and the singular values of X."""
+    undefined = X.new_full((), torch.nan)
+    if not len(X):
+        names = ("cos_mean_desunk", "effective_rank_desunk", "sink_share")
+        return dict.fromkeys(names, undefined), X.new_zeros(1)
+    sigma, v = _largest(X)
+    rest = X - (X @ v).unsqueeze(-1) * v
+    # The rounding of X is no rank: what is left of a state of rank 1 is undefined.
+    behind = _singular_values(rest)
+    left = float(behind[0]) > 1e-12 * float(sigma[0])
+    return {
+        "cos_mean_desunk": _cosine(rest) if left else undefined,
+        "effective_rank_desunk": _effective_rank(behind) if left else undefined,
+        "sink_share": sigma[0] / (sigma[0] + behind.sum()),
+    }, sigma
+
+
+def sink_columns(
+    batches: Sequence[Extraction], *, cls: bool = False, registers: int = 0
+) -> dict[str, Array]:
     """`sinks` of every stream of the batches, by name [layers + 1, inputs]; padding left out."""
     found: list[dict[str, Tensor]] = []
     for batch in batches:
         streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
         for number, keep in enumerate(batch.keep):
-            each = [sinks(X[number][keep]) for X in streams]
+            each = [sinks(X[number][keep], cls=cls, registers=registers) for X in streams]
             found.append({name: torch.stack([one[name] for one in each]) for name in each[0]})
     return {name: torch.stack([one[name] for one in found], -1).numpy() for name in found[0]}
 

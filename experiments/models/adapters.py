@@ -106,6 +106,7 @@ def from_module(
         bias=logit_bias,
         causal=bool(causal),
         cls=cls[modality],
+        registers=_registers(module) if modality == "vision" else 0,
         modality=modality,
         run=run,
         prepare=prepares[modality](),
@@ -185,6 +186,12 @@ def _number(places: tuple[Any, ...], names: tuple[str, ...], default: int = 0) -
 
 def _has_cls(module: nn.Module) -> bool:
     return any(name.endswith(_CLS) for name, _ in module.named_parameters())
+
+
+def _registers(module: nn.Module) -> int:
+    """Of learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3)."""
+    named = [each for name, each in module.named_parameters() if name.endswith("register_tokens")]
+    return named[0].shape[-2] if named else 0
 
 
 def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:

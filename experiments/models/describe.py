@@ -84,6 +84,7 @@ def describe(
     scale_ffn: float | Value | None = None,
     causal: bool = False,
     cls: bool = False,
+    registers: int = 0,
     modality: Modality = "vision",
     run: Callable[[Any], Any] | None = None,
     prepare: Callable[[list[Any]], Any] | None = None,
@@ -104,10 +105,10 @@ def describe(
     of c tanh(logits / c). sinks: the logit of a token without a value, [heads].
     output_norm_attention, output_norm_ffn: norms behind a sublayer, in front of the residual sum.
     scale_attention, scale_ffn: what a sublayer is multiplied by, a number or [d] (layer scale). The
-    last five are names (of modules; of a tensor or number of the block, dots allowed), or
-    block -> value. placement, rotate and bias: see `experiments.models.model.Layer`. A block may
-    stand in `blocks` several times. run: batch -> output (default: the module called on it).
-    prepare: inputs -> batch (default: a list of tensors is stacked).
+    last five are names (of modules; of a tensor or number of the block, dots allowed), or block ->
+    value. placement, rotate and bias: see `experiments.models.model.Layer`; cls, registers and
+    causal: see `Model` there. A block may stand in `blocks` several times. run: batch -> output
+    (default: the module called on it). prepare: inputs -> batch (default: tensors are stacked).
 
     guess: names that are not given are proposed from shapes, places and names (`guess.propose`),
     and said in run_notes; they are held against the module as given ones are.
@@ -185,6 +186,7 @@ def describe(
         width=layers[0].heads.W_V.shape[1],
         modality=modality,
         cls=cls,
+        registers=registers,
         causal=causal,
         run=run or module,
         prepare=prepare or tensors,
@@ -265,8 +267,7 @@ def value_of(block: nn.Module, value: float | Value | None, default: Any) -> Any
     """A number or tensor as it is, by its name within the block, or from the block."""
     found = attrgetter(value)(block) if isinstance(value, str) else value
     found = found(block) if callable(found) and not isinstance(found, Tensor) else found
-    if found is None:
-        return default
+    found = default if found is None else found
     return found.detach() if isinstance(found, Tensor) else found
 
 

@@ -200,10 +200,10 @@ class Model:
     """A trained model in evaluation mode, described.
 
     modality: 'vision', 'text', or 'features' (tensors of numbers, as of sounds). cls: whether token
-    0 is a CLS token. causal: whether a token attends to itself and earlier ones only. run(batch)
-    executes the forward pass on one batch of inputs as `prepare` makes them; prepare turns raw
-    inputs (PIL images, strings) into a batch: a tensor or a dictionary of tensors, whose first
-    dimension counts the inputs.
+    0 is a CLS token; registers: how many of the tokens behind it are registers. causal: whether a
+    token attends to itself and earlier ones only. run(batch) executes the forward pass on one batch
+    of inputs as `prepare` makes them; prepare turns raw inputs (PIL images, strings) into a batch:
+    a tensor or a dictionary of tensors, whose first dimension counts the inputs.
     """
 
     name: str
@@ -216,6 +216,7 @@ class Model:
     run: Callable[[Any], Any]
     prepare: Callable[[list[Any]], Any]
     run_notes: tuple[str, ...] = ()
+    registers: int = 0
 
     def __repr__(self) -> str:
         heads = self.layers[0].heads.number if self.layers else 0

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
+from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
 from oversmoothing.experiments.inspection.sinks import sinks
 from oversmoothing.experiments.models.model import Extraction, Trace
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.theory.support.errors import InputError
+from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import WIDTH, made, sharing
 
 
@@ -54,6 +58,57 @@ def test_position_0_is_left_out_where_that_is_said() -> None:
     found, expected = sinks(X), metrics(X[1:])
     for name in ("cos_mean", "effective_rank"):
         torch.testing.assert_close(found[f"{name}_without_first"], expected[name])
+
+
+@pytest.mark.parametrize(("cls", "registers"), [(True, 2), (False, 3), (True, 0)])
+def test_registers_and_cls_are_left_out_by_their_number(cls: bool, registers: int) -> None:
+    """Each part as if it were a state of its own, raw and without its largest direction."""
+    X = draw(14, 6) + 1
+    found = sinks(X, cls=cls, registers=registers)
+    end = int(cls) + registers
+    parts = {"without_first": list(range(1, 14))}
+    if registers:
+        parts["without_registers"] = [k for k in range(14) if not cls <= k < end]
+        parts["patches"] = list(range(end, 14))
+    for name, kept in parts.items():
+        raw, alone = metrics(X[kept]), sinks(X[kept])
+        for column in ("cos_mean", "effective_rank"):
+            torch.testing.assert_close(found[f"{column}_{name}"], raw[column])
+            torch.testing.assert_close(found[f"{column}_desunk_{name}"], alone[f"{column}_desunk"])
+        torch.testing.assert_close(found[f"sink_share_{name}"], alone["sink_share"])
+    assert ("cos_mean_patches" in found) == (registers > 0)
+
+
+@pytest.mark.parametrize("name", ["DINOv2 with registers", "DINOv3"])
+def test_registers_of_a_model_are_counted_and_left_out(name: str) -> None:
+    """A large register hides the patches from every raw column, and from none without it."""
+    module = today(name)
+    with torch.no_grad():
+        module.embeddings.register_tokens[0, 1] += 1e3
+    model = open_model(module)
+    assert (model.cls, model.registers) == (True, 2)
+    report = inspect(model, inputs(name), name="registers")
+    assert report.counted == "all 19 tokens with CLS and 2 registers"
+    row = report.to_frame().iloc[0]
+    X = extract(model, inputs(name)).traces[0].before.double()
+    for column in ("cos_mean", "effective_rank"):
+        for place, first in (("patches", []), ("without_registers", [0])):
+            kept = [*first, *range(3, 19)]
+            expected = metrics(X[:, kept])[column].mean()
+            assert row[f"{column}_{place}"] == pytest.approx(float(expected), rel=1e-6)
+    assert row["large_tokens"] == 1
+    assert row["effective_rank"] < 2 < 5 < row["effective_rank_without_registers"]
+    assert "Its patches alone, without CLS and the 2 registers, have" in report.summary()
+
+
+def test_models_without_registers_have_no_columns_of_them() -> None:
+    model = open_model(today("DINOv2"))
+    report = inspect(model, inputs("DINOv2"), spectra=0)
+    assert model.registers == 0 and report.counted == "all 17 tokens with CLS"
+    assert "cos_mean_patches" not in report.table and "patches alone" not in report.summary()
+    assert "cos_mean_desunk_without_first" in report.table
+    config = type(today("DINOv3").config)(**TODAY["DINOv3"].settings | {"num_register_tokens": 0})
+    assert open_model(transformers.DINOv3ViTModel(config)).registers == 0
 
 
 def test_rank_one_and_one_token_have_nothing_behind_them() -> None:
