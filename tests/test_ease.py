@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.commands import EXAMPLES, SUMMARIES
 from oversmoothing.commands.line import load
-from oversmoothing.experiments.models import named, sources
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny
 
@@ -103,14 +99,6 @@ def test_simulate_has_its_default_depth_and_takes_floats(capsys, tmp_path):
         assert lines[-1].startswith(f"{most},")
 
 
-def test_a_dash_reads_standard_input(capsys, monkeypatch):
-    case = {"A": [["3/4", "1/4"], ["1/4", "3/4"]], "H": [["-3/2"]]}
-    stdin = SimpleNamespace(buffer=io.BytesIO(json.dumps(case).encode()))
-    monkeypatch.setattr(sys, "stdin", stdin)
-    assert oversmoothing.main(["verdict", "-", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == "SMOOTHING"
-
-
 def test_every_command_has_an_example_that_can_be_copied():
     assert EXAMPLES.keys() == SUMMARIES.keys()
     for name, line in EXAMPLES.items():
@@ -126,36 +114,6 @@ def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
         assert oversmoothing.main(words) == 0
     found = sorted(path.name for path in (tmp_path / "inspect").iterdir())
     assert found == ["vit-random", "vit-random-2", "vit-random-3"]
-
-
-@pytest.mark.parametrize("command", ["inspect", "certify-model", "readings"])
-def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_path, capsys):
-    asked = []
-
-    def nowhere(name, results, **options):
-        asked.append((name, options["data_dir"]))
-        raise InputError("nowhere")
-
-    monkeypatch.setattr(named, "named_model", nowhere)
-    words = [command, "some-model", "--data-dir", str(tmp_path), "--out", str(tmp_path)]
-    assert oversmoothing.main(words) == 2
-    assert asked == [("some-model", tmp_path)]
-
-
-def test_a_bare_name_is_asked_of_the_hub_once_and_shortly(monkeypatch, capsys, tmp_path):
-    hub = pytest.importorskip("huggingface_hub")
-    asked = []
-
-    def away(self, name, timeout):
-        asked.append((name, timeout))
-        raise ConnectionError("no network here")
-
-    monkeypatch.setattr(hub.HfApi, "model_info", away)
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    assert oversmoothing.main(["inspect", "gpt2-of-nobody", "--out", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert asked == [("gpt2-of-nobody", sources._PATIENCE)] and sources._PATIENCE <= 5
-    assert "there is no model 'gpt2-of-nobody'" in said and len(said.splitlines()) == 1
 
 
 def test_inspecting_a_model_of_another_make_names_describe():

@@ -108,7 +108,7 @@ def test_degenerate_cases_are_verdicts_with_exit_status_0(tmp_path, case, expect
         (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["inspect", "no-such-model"], "there is no model 'no-such-model'"),
+        (["inspect", "no-such-model"], "no model 'no-such-model' was found"),
         (["simulate", "--device", "abacus"], "abacus"),
     ],
 )

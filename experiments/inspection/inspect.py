@@ -63,7 +63,8 @@ def inspect(
     direction and large tokens, whether their rank has converged in the tokens, head by head, and
     which tokens come together (0: none). progress: a bar on stderr.
 
-    Raises `InputError` for models that no adapter knows and inputs of another shape.
+    Raises `InputError` for models that no adapter knows, and for inputs of another shape or of a
+    single token.
     """
     with without_autocast() as was_on:
         described = model if isinstance(model, Model) else open_model(model)
@@ -101,6 +102,7 @@ def _inspected(
     if texts is not None:
         texts.cut = 0
     for batch in stream(described, inputs, batch_size=batch_size, progress=progress):
+        _check_pairs(batch, seen, described)
         wants = account is None or seen < account
         found.append(observe(described, batch, account=wants, verify=not found))
         if wants:
@@ -117,6 +119,17 @@ def _inspected(
         del batch  # or two batches would be held at a time
     noted = described if texts is None else described.noted(*texts.notes)
     return _report(noted, join(found), kept, close, linearity.columns(), lengths, av_error, pixels)
+
+
+def _check_pairs(batch: Extraction, seen: int, model: Model) -> None:
+    """Raises `InputError` for an input of one token, which nothing can agree with."""
+    alone = (batch.keep.sum(-1) < 2).nonzero()
+    if len(alone):
+        number, kind = seen + int(alone[0]) + 1, "text" if model.modality == "text" else "input"
+        raise InputError(
+            f"{kind} {number} has a single token, and whether tokens become alike is asked of two "
+            "or more: leave it out"
+        )
 
 
 def _report(

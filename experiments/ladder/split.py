@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from oversmoothing.experiments.models.inputs import text_lines
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.pictures import SPLITS, cifar100, picture_folder, real_inputs
+from oversmoothing.experiments.models.named import named_texts
+from oversmoothing.experiments.models.pictures import (
+    SPLITS,
+    cifar100,
+    is_cifar100,
+    named_pictures,
+    real_inputs,
+)
 from oversmoothing.theory.support.errors import InputError
 
 SMALLEST = 0.75
@@ -42,7 +48,8 @@ def split_inputs(
     seed: int = 0,
     data_dir: Path | None = None,
 ) -> SplitInputs:
-    """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
+    """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100, also where
+    no images are named; a folder or file is looked for here, then within `data_dir`.
 
     calibration, held_out: how many; held_out_from: leave out the first so many of the held-out
     draw. Raises `InputError` where there are too few.
@@ -51,12 +58,12 @@ def split_inputs(
     wanted = first + held_out
     random = np.random.default_rng(seed)
     if model.modality == "text":
-        texts = _texts(model, text, tokens)
+        texts = _texts(model, text, tokens, data_dir)
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
-    if images is not None:
-        folder = picture_folder(images)
+    if images is not None and not is_cifar100(images):
+        folder = named_pictures(images, None, data_dir)
         pictures = folder.chosen(_drawn(random, len(folder), wanted))
         origin = f"{Path(images).name}, split by the seed"
         return SplitInputs(pictures[:calibration], pictures[first:], origin)
@@ -83,11 +90,11 @@ def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
     return [int(k) for k in random.permutation(there)[:wanted]]
 
 
-def _texts(model: Model, text: Path | None, tokens: int) -> list[Any]:
+def _texts(model: Model, text: Path | None, tokens: int, data_dir: Path | None) -> list[Any]:
     """Token ids [tokens] of every text that is long enough."""
     if text is None:
         raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
-    ids = [model.prepare([line])["input_ids"][0] for line in text_lines(text)]
+    ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
     return [each[:tokens] for each in ids if len(each) >= tokens]
 
 

@@ -1,8 +1,9 @@
 """The model and the inputs that a user names: a run, a folder, a name on the hub; a folder of
 images, CIFAR-100, a file of texts."""
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,16 @@ import torch
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.models.hub import NotOnHubError
 from oversmoothing.experiments.models.inputs import GreyImages, Texts, text_lines
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.pictures import named_pictures, photographs, real_inputs
-from oversmoothing.experiments.models.sources import NotOnHubError, open_model
+from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.errors import InputError
 
-
-def within(name: str, data_dir: Path | None) -> str:
-    """The name, or where no such path exists and the folder of real inputs holds it, its place."""
-    data = real_inputs(data_dir)
-    inside = None if data is None else data / name
-    return str(inside) if inside and not Path(name).exists() and inside.exists() else name
+# Of the inputs that are named, where no count says how many.
+SAMPLE = 200
 
 
 def named_model(
@@ -54,14 +52,14 @@ def named_model(
         return found.renamed(name)
     source = within(name, data_dir)
     if Path(source).exists():
-        shown = Path(name).name if source == name else name
+        shown = Path(os.path.abspath(name)).name if source == name else name
         return open_model(Path(source), device=chosen, dtype=dtype, part=part).renamed(shown)
     try:
         return open_model(name, device=chosen, dtype=dtype, part=part)
     except NotOnHubError as error:
         raise InputError(
-            f"there is no model '{name}': it is none of {', '.join(VARIANTS)}, no folder here or "
-            f"in --data-dir, and not to be had from the Hugging Face hub ({error.cause})"
+            f"no model '{name}' was found: it is none of {', '.join(VARIANTS)}, no folder or file "
+            f"{looked_in(data_dir)}, and {error.cause}: {error.remedy}"
         ) from error
 
 
@@ -88,8 +86,9 @@ def named_inputs(
 ) -> Any:
     """Images or texts for the model, the first `count`; raises `InputError` for the other kind.
 
-    Without images: the digits validation images for the project's own models, else scikit-learn's
-    photographs, with a remark on stderr unless quiet.
+    Of inputs that are named and no count: the first `SAMPLE`, with a remark on stderr where there
+    are more. Without images: the digits validation images for the project's own models, else
+    scikit-learn's photographs, with a remark on stderr unless quiet.
     """
     if model.modality == "features":
         raise InputError(
@@ -101,16 +100,29 @@ def named_inputs(
             raise InputError(
                 f"the model '{model.name}' reads text: give --text FILE, one text a line"
             )
-        return text_lines(text)[:count]
+        return _sample(named_texts(text, data_dir), count)
     if text is not None:
         raise InputError(
             f"the model '{model.name}' reads images, not text: leave --text out, or give "
             "--images DIR"
         )
     if images is not None:
-        return named_pictures(images, count, data_dir)
+        return _sample(named_pictures(images, count, data_dir), count)
     if isinstance(model.prepare, GreyImages):
         return digits().validation.pixels[:count]
     if not quiet:
         print("no --images: scikit-learn's two photographs and crops of them", file=sys.stderr)
     return photographs(count or 8)
+
+
+def named_texts(text: Path, data_dir: Path | None) -> list[str]:
+    """The texts of a file here or within the real inputs, - for standard input (`text_lines`)."""
+    return text_lines(Path(within(str(text), data_dir)))
+
+
+def _sample(inputs: Sequence[Any], count: int | None) -> Sequence[Any]:
+    """The first `count` of them, the first `SAMPLE` where it is None, which is said."""
+    if count is None and len(inputs) > SAMPLE:
+        print(f"the first {SAMPLE} of {len(inputs):,}; --count N takes others", file=sys.stderr)
+        count = SAMPLE
+    return inputs[:count]

@@ -39,6 +39,21 @@ def real_inputs(given: str | os.PathLike[str] | None = None) -> Path | None:
     return folder
 
 
+def within(name: str, data_dir: str | os.PathLike[str] | None) -> str:
+    """The name, or where no such path exists and the folder of real inputs holds it, its place."""
+    data = real_inputs(data_dir)
+    inside = None if data is None else data / name
+    return str(inside) if inside and not Path(name).exists() and inside.exists() else name
+
+
+def looked_in(data_dir: str | os.PathLike[str] | None) -> str:
+    """Where `within` looks, in words."""
+    data = real_inputs(data_dir)
+    if data is None:
+        return f"here (no data folder is named: --data-dir, or {VARIABLE})"
+    return f"here or in the data folder '{data}'"
+
+
 @dataclass(frozen=True)
 class Pictures(Sequence[Image.Image]):
     """A picture for each item, opened when it is asked for: thousands take no memory, and a slice
@@ -175,15 +190,28 @@ def _shards(folder: Path, split: str, last: int) -> list[bytes]:
     return found
 
 
-def named_pictures(name: str, count: int | None, data_dir: str | Path | None) -> Pictures:
-    """The first `count` pictures of a folder, or test images of CIFAR-100 in the real inputs where
-    that is the name and no folder has it.
+def is_cifar100(name: str) -> bool:
+    """Whether the name stands for CIFAR-100: no folder here has it."""
+    return name == CIFAR100 and not Path(name).is_dir()
+
+
+def named_pictures(
+    name: str, count: int | None, data_dir: str | os.PathLike[str] | None
+) -> Pictures:
+    """The first `count` pictures of a folder, here or within the real inputs, or test images of
+    CIFAR-100 where that is the name and no folder here has it.
 
     Raises `InputError` where there are none.
     """
-    if name == CIFAR100 and not Path(name).is_dir():
+    if is_cifar100(name):
         return cifar100(real_inputs(data_dir), "test", None if count is None else range(count))
-    return picture_folder(name, count)
+    place = within(name, data_dir)
+    if not Path(place).exists():
+        raise InputError(
+            f"no images '{name}' were found {looked_in(data_dir)}: give a folder of image files to "
+            "--images"
+        )
+    return picture_folder(place, count)
 
 
 def photographs(count: int) -> list[Image.Image]:

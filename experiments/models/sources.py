@@ -4,8 +4,6 @@ Weights are read from safetensors; a pickled checkpoint only by torch's loader t
 but tensors. Needs the extra `models` for Hugging Face models.
 """
 
-import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from torch import nn
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
 from oversmoothing.experiments.models.gguf_file import GGUF, read_gguf
+from oversmoothing.experiments.models.hub import folder_of
 from oversmoothing.experiments.models.inputs import IMAGENET, by_channel, preprocessing, read_object
 from oversmoothing.experiments.models.library import class_of, first_line, quiet, tokenizer_of
 from oversmoothing.experiments.models.model import Model
@@ -25,17 +24,11 @@ from oversmoothing.experiments.models.model_folder import (
     check_size,
     folder_weights,
     shell_of,
-    weight_files,
     weights_within,
 )
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
-
-# Seconds that the hub has to answer.
-_PATIENCE = 5.0
-# What the hub accepts as a name: owner/model or model.
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 def open_model(
@@ -85,15 +78,12 @@ def open_model(
         module, notes = _checkpoint(place, heads, settings)
     elif place.is_dir():
         module, notes = _folder(place, heads, settings)
-    elif isinstance(source, str) and _HUB_NAME.fullmatch(source) and not place.exists():
-        module, notes = _hugging_face(_from_hub(source), settings, source)
     elif place.exists():
         raise InputError(f"'{source}' is no regular file: give a folder or a checkpoint file")
+    elif isinstance(source, Path):
+        raise InputError(f"there is no folder or file '{source}': check the path")
     else:
-        raise InputError(
-            f"there is no model '{source}': give a folder, a checkpoint file, or a name on the hub "
-            "such as owner/model"
-        )
+        module, notes = _hugging_face(folder_of(source), settings, source)
     placed, more = _placed(module, dtype, device)
     model = from_module(placed.eval(), str(source), **settings)
     return model.noted(*notes, *more)
@@ -183,47 +173,6 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
     if hasattr(config, "image_size"):
         settings.pop("tokenizer")
     return module, notes
-
-
-def _from_hub(name: str) -> Path:
-    """The folder of a model of the hub: its configs first, its weights where these may be read."""
-    logging, hub = required("transformers").utils.logging, required("huggingface_hub")
-    try:
-        with quiet(logging):
-            said = ["*.json", "*.txt", "*.model"]
-            # Asked once and shortly: a download tries again and again where there is no network.
-            away = not _reached(hub, name)
-            have = partial(hub.snapshot_download, name, local_files_only=away)
-            folder = Path(have(allow_patterns=said, ignore_patterns=["*/*"]))
-            check_configs(folder)
-            weights = weight_files(folder) or ["model.safetensors"]
-            return Path(have(allow_patterns=weights))
-    except InputError:
-        raise
-    except Exception as error:  # the library raises many kinds
-        raise NotOnHubError(name, first_line(error)) from error
-
-
-class NotOnHubError(InputError):
-    """A model that the hub does not have, or that cannot be had from it now; cause: why."""
-
-    def __init__(self, name: str, cause: str) -> None:
-        super().__init__(
-            f"'{name}' is no local folder and could not be had from the hub ({cause}): check the "
-            "name and the connection, or download the folder elsewhere and give its path"
-        )
-        self.cause = cause
-
-
-def _reached(hub: Any, name: str) -> bool:
-    """Whether the hub answers, which raises where it knows no such model."""
-    try:
-        hub.HfApi().model_info(name, timeout=_PATIENCE)
-    except (hub.errors.HfHubHTTPError, hub.errors.HFValidationError):
-        raise
-    except Exception:  # of the network, of many kinds: what was had before will do
-        return False
-    return True
 
 
 def _placed(

@@ -1,6 +1,5 @@
 """`oversmoothing inspect`: does a trained model smooth, where, by which sublayer, and why?"""
 
-import sys
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated
@@ -9,9 +8,6 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
-
-# Of the inputs that are named, unless --count says how many.
-SAMPLE = 200
 
 
 def inspect(
@@ -73,17 +69,9 @@ def inspect(
         for name in names
     ]
     cut_texts(models, tokens)
-    named = images is not None or text is not None
     inputs = named_inputs(
-        models[0],
-        images=images,
-        text=text,
-        count=SAMPLE if named and count is None else count,
-        data_dir=data_dir,
-        quiet=as_json,
+        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
-    if named and count is None and len(inputs) == SAMPLE:
-        print(f"the first {SAMPLE} inputs; --count N takes others", file=sys.stderr)
     name = ", ".join(Path(each.name).name for each in models)
     folder = output_folder(opt.beside(out / "inspect" / name))
     reports = [

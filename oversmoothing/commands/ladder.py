@@ -44,14 +44,13 @@ def ladder(
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.ladder import ladder as climb
     from oversmoothing.experiments.ladder.split import split_inputs
-    from oversmoothing.experiments.models.named import within
-    from oversmoothing.experiments.models.sources import open_model
+    from oversmoothing.experiments.models.named import named_model
     from oversmoothing.theory.support.files import output_folder, to_json, write_together
     from oversmoothing.theory.support.provenance import provenance
 
-    source = within(model, data_dir)
+    opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
     # By its own name alone: what is written says nothing of the folders of this machine.
-    opened = open_model(source).renamed(Path(source).resolve().name)
+    opened = opened.renamed(Path(opened.name).name)
     parts = split_inputs(
         opened,
         images=images,

@@ -75,13 +75,19 @@ Model = Annotated[
 ]
 Images = Annotated[
     str | None,
-    Option(metavar="DIR", help="Image files, or cifar100: its test images in --data-dir."),
+    Option(
+        metavar="DIR",
+        help="A folder of image files, here or within --data-dir; cifar100: its test images there.",
+    ),
 ]
 Text = Annotated[
     Path | None, Option(metavar="FILE", help="One text a line, for models that read text.")
 ]
 Count = Annotated[
-    int | None, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs only.")
+    int | None,
+    Option(
+        metavar="N", min=1, max=sizes.SEED, help="The first N inputs (default: 200 of those named)."
+    ),
 ]
 
 

@@ -231,7 +231,7 @@ def test_the_command_prints_json_alone(
     ("options", "message"),
     [
         (["vit+"], "run `oversmoothing train --variant vit\\+ --seed 0 --out"),
-        (["vit7"], "there is no model 'vit7'"),
+        (["vit7"], "no model 'vit7' was found"),
         (["vit-random", "--text", "x.txt"], "reads images, not text"),
         (["vit-random", "--device", "abacus"], "not available here"),
     ],
