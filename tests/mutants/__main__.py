@@ -39,11 +39,13 @@ EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
     "theory/verdict": """dominance limits outcome comparison start_limits verdict answer expansion
-    float_comparison exact_comparison resolvent growth leading asymptotic_rank start_content""",
+    float_comparison exact_comparison resolvent growth leading asymptotic_rank start_content
+    tokens cosine_limits phases collinear token_limits modes_in_balls limits_in_balls
+    decided_in_cell nearest words heads_verdict low_precision""",
     "theory/depth": """rates closed_form rates_measured bounds bounds_in_balls ratios
     ratios_at_depths""",
-    "theory/spectra": """spectrum algebraic radii""",
-    "theory/layer": """entries perron quotient""",
+    "theory/spectra": """spectrum algebraic radii invariant_blocks""",
+    "theory/layer": """entries perron quotient rounding_cell periods case input_checks""",
     "theory/certificates": """ball_spectra certificate certified_radii enclosure genericity rounding
     softmax stages certified_verdict start_claims""",
     "theory/checker": """check containment depth discs generic krylov moduli operators reading
@@ -58,7 +60,7 @@ _TESTS = {
     closed_form_by_hand dominance_complex dominance_real edge_cases
     enclosure_bounds float_comparison golden intervals_of_radii
     leading_by_hand limits limits_of_terms outcome rates rates_by_hand
-    rounding_cell start_by_hand tokens_by_hand verdict_branches""",
+    low_precision rounding_cell start_by_hand tokens_by_hand verdict_branches""",
     "tests/forgeries": """forgeries garbled""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }
