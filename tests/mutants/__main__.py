@@ -19,6 +19,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from oversmoothing.theory.support.files import write_atomically
-from tests.mutants.mutations import Mutant, mutants
+from tests.mutants.mutations import Mutant, lines_of_use, mutants
 from tests.mutants.trial import Baseline, Outcome, baseline, preload, trial
 
 TARGET = 0.90
@@ -155,7 +156,7 @@ class Bench:
         """What the first look that kills it says, or that none does."""
         found = Outcome("survived", "no test reaches it")
         for examples, base in zip(self._looks, self._baselines(), strict=True):
-            tests = base.reaching(file, mutant.lines)
+            tests = self._meeting(base, file, mutant)
             # Those that killed before, and quick ones, come first: the outcome is the same.
             tests.sort(key=lambda t: (t != killer, base.seconds[t] / (1 + self.kills[t])))
             found = trial(file, mutant.source, tests, examples, base)
@@ -163,6 +164,24 @@ class Bench:
                 self.kills[found.by] += 1
                 break
         return found
+
+    def _meeting(self, base: Baseline, file: str, mutant: Mutant) -> list[str]:
+        """The tests that reach the changed statement. Of a constant: that reach a statement which
+        reads it, wherever that is, and all of the test files that name it."""
+        found = base.reaching(file, mutant.lines)
+        if mutant.lines or not mutant.constants:
+            return found
+        named = re.compile(rf"\b({'|'.join(mutant.constants)})\b")
+        files = {test for test in self._tests if named.search(Path(test).read_text())}
+        reached = {test for test in base.seconds if test.split("::")[0] in files}
+        private = all(name.startswith("_") for name in mutant.constants)
+        for path in [file] if private else base.lines:
+            lines = lines_of_use(Path(path).read_text(), mutant.constants)
+            if lines is None:
+                return found
+            if lines:
+                reached.update(base.reaching(path, lines))
+        return [test for test in found if test in reached]
 
 
 def _chosen(source: str, sample: int | None) -> list[Mutant]:

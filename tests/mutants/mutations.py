@@ -77,13 +77,15 @@ OPERATORS = [
 @dataclass(frozen=True)
 class Mutant:
     """One change. where: the qualified name around it; lines: those of the statement it is in
-    (empty: it acts on import); before and after: the changed source lines, joined by blanks."""
+    (empty: it acts on import); constants: the names that this statement gives to what it makes on
+    import; before and after: the changed source lines, joined by blanks."""
 
     where: str
     lines: range
     before: str
     after: str
     source: str
+    constants: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -100,7 +102,8 @@ def mutants(source: str) -> list[Mutant]:
     wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     visitor = _Visitor()
     wrapper.visit(visitor)
-    lines = _statement_lines(ast.parse(source))
+    tree = ast.parse(source)
+    lines, constants = _statement_lines(tree), _constants(tree)
     rows = source.splitlines(keepends=True)
     found: dict[str, Mutant] = {}
     for where, span, changed in visitor.found:
@@ -121,7 +124,8 @@ def mutants(source: str) -> list[Mutant]:
             continue
         before, after = (" ".join(part.split()) for part in (old, new))
         reached = lines.get(first + 1, range(0))
-        found[key] = Mutant(where, reached, before, after, text)
+        names = constants.get(first + 1, frozenset())
+        found[key] = Mutant(where, reached, before, after, text, names)
     return list(found.values())
 
 
@@ -187,6 +191,35 @@ def _statement_lines(tree: ast.Module) -> dict[int, range]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             visit(node.body)
+    return found
+
+
+def _constants(tree: ast.Module) -> dict[int, frozenset[str]]:
+    """Line -> the names that an assignment of the module there binds."""
+    found: dict[int, frozenset[str]] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            names = [
+                n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)
+            ]
+            last = statement.end_lineno or statement.lineno
+            found.update(dict.fromkeys(range(statement.lineno, last + 1), frozenset(names)))
+    return found
+
+
+def lines_of_use(source: str, names: frozenset[str]) -> set[int] | None:
+    """Lines of the statements within functions that read one of the names, as a name of their own
+    or as an attribute; None where one is read on import (by a class, a default, another constant).
+    """
+    tree = ast.parse(source)
+    within, found = _statement_lines(tree), set[int]()
+    for node in ast.walk(tree):
+        name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
+        if name not in names or not isinstance(getattr(node, "ctx", None), ast.Load):
+            continue
+        if node.lineno not in within:
+            return None
+        found.update(within[node.lineno])
     return found
 
 

@@ -102,3 +102,28 @@ def test_a_sample_is_the_same_each_time_and_part_of_every_larger_one():
     chosen = [{mutant.name for mutant in run._chosen(SOURCE, size)} for size in (3, 5, None)]
     assert len(chosen[0]) == 3 and chosen[0] < chosen[1] < chosen[2] == changes()
     assert {mutant.name for mutant in run._chosen(SOURCE, 3)} == chosen[0]
+
+
+def test_a_constant_meets_the_tests_of_what_reads_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    used = SOURCE.replace("if x > y:", "if x > LIMIT:")
+    (tmp_path / "norm.py").write_text(used)
+    (tmp_path / "other.py").write_text("def f():\n    return norm.LIMIT\n")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text("LIMIT" if name == "b" else "")
+    base = Baseline(
+        seconds={"a.py::reads": 1, "a.py::far": 2, "a.py::not": 3, "b.py::names": 4},
+        lines={
+            "norm.py": {11: ["a.py::reads"], 17: ["a.py::not", "b.py::names"]},
+            "other.py": {2: ["a.py::far"]},
+        },
+    )
+    bench = run.Bench(["a.py", "b.py"], (10,))
+    constant = next(mutant for mutant in mutants(used) if mutant.constants)
+    assert constant.constants == {"LIMIT"} and not constant.lines
+    assert bench._meeting(base, "norm.py", constant) == [
+        "a.py::reads", "a.py::far", "b.py::names"
+    ]  # fmt: skip
+    # What reads it on import is not followed: all tests of the module then.
+    (tmp_path / "other.py").write_text("BOTH = (norm.LIMIT, 1)\n")
+    assert len(bench._meeting(base, "norm.py", constant)) == 4

@@ -17,7 +17,7 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -52,8 +52,8 @@ class Baseline:
         }
         return cls(data["seconds"], lines, data["packages"])
 
-    def reaching(self, file: str, lines: range) -> list[str]:
-        """Tests that reach one of the lines; for an empty range those of the test files that reach
+    def reaching(self, file: str, lines: Collection[int]) -> list[str]:
+        """Tests that reach one of the lines; for no lines those of the test files that reach
         the module at all."""
         table = self.lines.get(file, {})
         found = {test for line in (lines or table) for test in table.get(line, [])}
