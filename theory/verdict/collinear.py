@@ -114,7 +114,7 @@ def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) ->
     """Whether one real simple eigenvalue a of A, with eigenvector v, leads both tokens, whatever h
     it leads with: y_i = v_i w and y_j = v_j w for one w."""
     first, second = (token.growth for token in tokens)
-    if set(first.roots) != set(second.roots) or first.power != second.power:
+    if set(first.roots) != set(second.roots):
         return False
     return shared(first.roots, multipliers, "attention") is not None
 
