@@ -9,6 +9,8 @@ followed: --fresh begins anew.
 survivors.json gives the reason of each known survivor. Two shares are shown: killed of all, and
 killed of those that are not explained as changing no result (NEUTRAL: equivalent, performance, the
 choice of random cases). Slack of a bound or tolerance, and what is open, count as survivors.
+record.json keeps what --all gave for each module, so that all of them can be done over several
+days; --recorded shows it.
 
 Exit status 1: the second share is below TARGET, or a survivor is not explained at all.
 """
@@ -16,7 +18,6 @@ Exit status 1: the second share is below TARGET, or a survivor is not explained 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from typing import Any
 
 from oversmoothing.theory.support.files import write_atomically
 from tests.mutants.mutations import Mutant, lines_of_use, mutants
+from tests.mutants.shares import RECORD, hash_of, record, recorded, row, share
 from tests.mutants.trial import Baseline, Outcome, baseline, preload, trial
 
 TARGET = 0.90
@@ -76,17 +78,13 @@ NEUTRAL = ("equivalent", "performance only", "which random")
 REASONS = Path(__file__).with_name("survivors.json")
 
 
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-
-
 class Results:
     """What became of the mutants of one module, in one file of lines that is only appended to."""
 
     def __init__(self, file: str, source: str, tests: dict[str, str]) -> None:
         name = file.removesuffix(".py").replace("/", ".")
-        self._path = WORK / f"{name}.{_hash(source)}.jsonl"
-        self._tests, self._all = tests, _hash(*tests.values())
+        self._path = WORK / f"{name}.{hash_of(source)}.jsonl"
+        self._tests, self._all = tests, hash_of(*tests.values())
         self._known: dict[str, dict[str, Any]] = {}
         text = self._path.read_text() if self._path.exists() else ""
         for line in text.splitlines():
@@ -100,18 +98,18 @@ class Results:
 
     def killer(self, mutant: Mutant) -> str:
         """The test that killed it when it was last tried, "" if none did."""
-        return str(self._known.get(_hash(mutant.source), {}).get("by", ""))
+        return str(self._known.get(hash_of(mutant.source), {}).get("by", ""))
 
     def get(self, mutant: Mutant) -> Outcome | None:
         """What is known and still holds."""
-        one = self._known.get(_hash(mutant.source))
+        one = self._known.get(hash_of(mutant.source))
         if one is None or one["tests"] != self._state(one["status"], one["by"]):
             return None
         return Outcome(one["status"], one["by"])
 
     def put(self, mutant: Mutant, outcome: Outcome) -> None:
         one = {
-            "key": _hash(mutant.source),
+            "key": hash_of(mutant.source),
             "name": mutant.name,
             "status": outcome.status,
             "by": outcome.by,
@@ -143,7 +141,7 @@ class Bench:
         """From the last run where neither tests nor theory changed since."""
         sources = [path.read_text() for path in sorted(Path("theory").rglob("*.py"))]
         tests = [Path(file).read_text() for file in self._tests]
-        path = WORK / f"baseline.{examples}.{_hash(*sources, *tests, *LEFT_OUT)}.json"
+        path = WORK / f"baseline.{examples}.{hash_of(*sources, *tests, *LEFT_OUT)}.json"
         if not path.exists():
             print(f"running the tests on the unchanged code, {examples} examples", flush=True)
             found = baseline(self._tests, examples, LEFT_OUT)
@@ -191,20 +189,6 @@ def _chosen(source: str, sample: int | None) -> list[Mutant]:
     return sorted(found, key=lambda mutant: mutant.rank(SEED))[:sample]
 
 
-def _share(count: Counter[str], without: int = 0) -> float:
-    killed = count["killed"] + count["timeout"]
-    return killed / max(killed + count["survived"] - without, 1)
-
-
-def _row(name: str, count: Counter[str]) -> str:
-    total = count["killed"] + count["timeout"] + count["survived"]
-    return (
-        f"{name:36}{total:5} mutants:{count['killed']:5} killed,{count['timeout']:3} timed out,"
-        f"{count['survived']:4} survived, {count['neutral']:3} of them neutral:"
-        f"{100 * _share(count):6.1f} %,{100 * _share(count, count['neutral']):6.1f} % of the others"
-    )
-
-
 def _explained() -> dict[str, dict[str, str]]:
     return dict(json.loads(REASONS.read_text())) if REASONS.exists() else {}
 
@@ -218,15 +202,21 @@ def main(arguments: list[str] | None = None) -> int:
     )
     size.add_argument("--all", action="store_const", dest="sample", const=None, help="all of them")
     parser.add_argument("--thorough", action="store_true", help="look twice at what survives")
+    parser.add_argument(
+        "--recorded", action="store_true", help=f"show {RECORD.name}: the last runs of all mutants"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget the results kept")
     options = parser.parse_args(arguments)
+    if options.recorded:
+        print(recorded(MODULES))
+        return 0
     # NumPy is not imported yet; its threads would not survive the forks.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
     WORK.mkdir(exist_ok=True)
     if options.fresh:
         for old in WORK.glob("*.jsonl"):
             old.unlink()
-    hashes = {file: _hash(Path(file).read_text()) for file in TESTS}
+    hashes = {file: hash_of(Path(file).read_text()) for file in TESTS}
     looks = (EXAMPLES, SECOND_LOOK) if options.thorough else (EXAMPLES,)
     bench, explained = Bench(TESTS, looks), _explained()
     total: Counter[str] = Counter()
@@ -247,15 +237,17 @@ def main(arguments: list[str] | None = None) -> int:
             if outcome.status == "survived" and mutant.name not in reasons:
                 note = f" ({outcome.by})" if outcome.by else ""
                 complaints.append(f"{file}: {mutant.name}{note}")
+        if options.sample is None:
+            record(file, source, count)
         total += count
-        rows.append(_row(file, count))
+        rows.append(row(file, count))
         print(rows[-1], flush=True)
     print(_report(rows, total, complaints))
-    return int(bool(complaints) or _share(total, total["neutral"]) < TARGET)
+    return int(bool(complaints) or share(total, total["neutral"]) < TARGET)
 
 
 def _report(rows: list[str], total: Counter[str], complaints: Iterable[str]) -> str:
-    lines = ["", *rows, _row("together", total)]
+    lines = ["", *rows, row("together", total)]
     unexplained = [f"  {one}" for one in complaints]
     if unexplained:
         lines += ["", f"{len(unexplained)} survivors that {REASONS.name} does not explain:"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 
 import pytest
 
 pytest.importorskip("mutmut", reason="mutation tests need the extra `mutants`")
 
-from tests.mutants import __main__ as run
+from tests.mutants import __main__ as run, shares
 from tests.mutants.mutations import mutants
 from tests.mutants.trial import Baseline, Outcome
 
@@ -127,3 +128,22 @@ def test_a_constant_meets_the_tests_of_what_reads_it(tmp_path, monkeypatch):
     # What reads it on import is not followed: all tests of the module then.
     (tmp_path / "other.py").write_text("BOTH = (norm.LIMIT, 1)\n")
     assert len(bench._meeting(base, "norm.py", constant)) == 4
+
+
+def test_a_run_of_all_mutants_of_a_module_is_on_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shares, "RECORD", tmp_path / "record.json")
+    modules = ["a/one.py", "a/two.py", "b/three.py"]
+    for file in modules:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(SOURCE)
+    count = Counter({"killed": 7, "timeout": 1, "survived": 2, "neutral": 1})
+    shares.record("a/two.py", SOURCE, count)
+    shares.record("a/one.py", SOURCE, count)
+    shares.record("a/one.py", SOURCE + "\n", Counter({"killed": 10}))
+    one, two, three, _, folder, together = shares.recorded(modules).splitlines()
+    assert "10 killed" in one and "changed since" in one
+    assert "80.0 %,  88.9 %" in two and "changed since" not in two
+    assert "not run" in three
+    assert folder.startswith("a ") and together.split()[1:] == folder.split()[1:]
+    assert "20 mutants:   17 killed,  1 timed out,   2 survived,   1 of them neutral" in together
