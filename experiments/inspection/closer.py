@@ -1,15 +1,13 @@
 """What is asked of the first few inputs alone: behind the sinks, head by head, token by token."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from torch import Tensor
 
-from oversmoothing.experiments.inspection.extract import prepared
 from oversmoothing.experiments.inspection.head_table import Measured, head_measures, head_table
+from oversmoothing.experiments.inspection.shown import DRAWN
 from oversmoothing.experiments.inspection.sinks import sink_columns
 from oversmoothing.experiments.inspection.token_clusters import (
     cluster_columns,
@@ -18,9 +16,6 @@ from oversmoothing.experiments.inspection.token_clusters import (
 )
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.theory.support.arrays import Array
-
-# Inputs whose tokens are listed and drawn.
-DRAWN = 3
 
 
 class Closer:
@@ -56,33 +51,11 @@ class Closer:
         """`head_table`; empty for none."""
         return head_table(_joined(self._heads)) if self._heads else pd.DataFrame()
 
-    def tokens(self) -> pd.DataFrame:
-        """`token_table` of the first DRAWN inputs; empty for none."""
-        return token_table(self._labels) if self._labels else pd.DataFrame()
+    def tokens(self, words: Sequence[Sequence[str]] | None = None) -> pd.DataFrame:
+        """`token_table` of the first DRAWN inputs, with the words of theirs; empty for none."""
+        return token_table(self._labels, words) if self._labels else pd.DataFrame()
 
 
 def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
     names = parts[0] if parts else ()
     return {name: np.concatenate([each[name] for each in parts], axis=-1) for name in names}
-
-
-def shown_pixels(model: Model, inputs: Any) -> NDArray[np.float64] | None:
-    """The first DRAWN inputs [k, H, W, 3] in [0, 1] as the model sees them, each stretched to its
-    own range; None where they are no images or come from an iterator, which is read but once."""
-    if model.modality != "vision" or not isinstance(inputs, Tensor | Mapping | Sequence):
-        return None
-    if isinstance(inputs, Mapping):
-        batch: Any = {name: value[:DRAWN] for name, value in inputs.items()}
-    else:
-        batch = prepared(model, inputs[:DRAWN]) if len(inputs) else None
-    pixels = batch.get("pixel_values") if isinstance(batch, Mapping) else batch
-    if not isinstance(pixels, Tensor) or pixels.ndim not in (3, 4):
-        return None
-    if pixels.ndim == 3:
-        pixels = pixels.unsqueeze(1)
-    if pixels.shape[1] not in (1, 3):
-        return None
-    values = pixels.detach().cpu().double().permute(0, 2, 3, 1).expand(-1, -1, -1, 3)
-    low, high = (getattr(values, f"a{end}")((1, 2, 3), keepdim=True) for end in ("min", "max"))
-    scaled: NDArray[np.float64] = ((values - low) / (high - low).clamp_min(1e-12)).numpy()
-    return scaled

@@ -15,13 +15,14 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
-from oversmoothing.experiments.inspection.closer import Closer, shown_pixels
+from oversmoothing.experiments.inspection.closer import Closer
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.float32_pass import without_autocast
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.shown import shown_pixels, shown_words
 from oversmoothing.experiments.inspection.why import weights_why
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
@@ -98,6 +99,7 @@ def _inspected(
     seen, av_error = 0, 0.0
     linearity, close = Linearity(described), Closer(described)
     pixels = shown_pixels(described, inputs) if closer else None
+    words = shown_words(described, inputs) if closer else None
     texts = described.prepare if isinstance(described.prepare, Texts) else None
     if texts is not None:
         texts.cut = 0
@@ -118,7 +120,10 @@ def _inspected(
         seen += len(batch.keep)
         del batch  # or two batches would be held at a time
     noted = described if texts is None else described.noted(*texts.notes)
-    return _report(noted, join(found), kept, close, linearity.columns(), lengths, av_error, pixels)
+    seen_first = (close.tokens(words), pixels)
+    return _report(
+        noted, join(found), kept, close, linearity.columns(), lengths, av_error, seen_first
+    )
 
 
 def _check_pairs(batch: Extraction, seen: int, model: Model) -> None:
@@ -140,7 +145,7 @@ def _report(
     linear: list[dict[str, float]],
     lengths: set[int],
     av_error: float,
-    pixels: Array | None,
+    seen_first: tuple[pd.DataFrame, Array | None],
 ) -> Report:
     metrics, changes, drift = observed
     sunk = close.columns()
@@ -190,8 +195,8 @@ def _report(
         registers=model.registers,
         closer=close.inputs,
         heads=close.heads(),
-        tokens_together=close.tokens(),
-        pixels=pixels,
+        tokens_together=seen_first[0],
+        pixels=seen_first[1],
         spectra=sum(len(batch.keep) for batch in kept),
         accounted=taken,
         account_error=float(np.abs(unexplained).max(initial=0.0)),

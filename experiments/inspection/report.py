@@ -7,19 +7,16 @@ spectra of attention and H say in the paper's linear model, which knows neither 
 
 from __future__ import annotations
 
-import base64
 import io
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from importlib import resources
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment
 from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection import sentences
@@ -27,9 +24,10 @@ from oversmoothing.experiments.inspection.advice import Advice, advice
 from oversmoothing.experiments.inspection.answer import Answer, answer
 from oversmoothing.experiments.inspection.answer_object import answer_object
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
+from oversmoothing.experiments.inspection.report_page import page
+from oversmoothing.experiments.inspection.token_clusters import merged_words
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
-from oversmoothing.theory.support.provenance import provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,6 +160,7 @@ class Report:
             sentences.of_rank(self.table),
             sentences.of_heads(self.heads, self.closer),
             sentences.of_tokens(self.table),
+            sentences.of_words(self.merged, len(self.by_attention), noun),
         )
         return [sentence for sentence in said if sentence]
 
@@ -211,9 +210,16 @@ class Report:
                 {str(key): json_number(value) for key, value in record.items()}
                 for record in self.heads.to_dict("records")
             ],
+            "merged": self.merged.to_dict("records"),
             "answer": answer_object(self.answer, self.advice),
             "summary": self.summary(),
         }
+
+    @property
+    def merged(self) -> pd.DataFrame:
+        """Which tokens came together, in words: `merged_words`; empty where there are none."""
+        tokens = self.tokens_together
+        return merged_words(tokens) if "word" in tokens else pd.DataFrame()
 
     def plot(self) -> Figure:
         """The report as one matplotlib figure: metrics, account, spectra and tilt by layer.
@@ -240,8 +246,8 @@ class Report:
         """Write report.html (self-contained), report.json, report.csv and report.png.
 
         Beside them report_heads.csv, report_tokens.csv and, drawn, report_tokens.png where inputs
-        were looked at closely. Returns their paths by kind. Raises `InputError` where the folder
-        cannot be written.
+        were looked at closely, and report_words.csv where tokens with words came together. Returns
+        their paths by kind. Raises `InputError` where the folder cannot be written.
         """
         place, picture, tokens = output_folder(folder), _png(self.plot()), self.plot_tokens()
         names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
@@ -259,35 +265,12 @@ class Report:
                 "clusters": self.tokens_together.to_csv(index=False),
                 "tokens": _png(tokens),
             }
-        contents["html"] = self._page(picture, contents.get("tokens"))
+        if not self.merged.empty:
+            names["words"], contents["words"] = "report_words.csv", self.merged.to_csv(index=False)
+        contents["html"] = page(self, picture, contents.get("tokens"))
         paths = {kind: place / names[kind] for kind in contents}
         write_together({paths[kind]: content for kind, content in contents.items()})
         return paths
-
-    def _page(self, picture: bytes, tokens: str | bytes | None) -> str:
-        """HTML with the verdict, the table, the picture and the conventions."""
-        source = resources.files("oversmoothing.experiments.inspection") / "report_page.html"
-        environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        table = self.short_table(wide=True)
-        return environment.from_string(source.read_text("utf-8")).render(
-            report=self,
-            said=self.said(),
-            titles=list(table.columns),
-            rows=[
-                [_cell(str(title), value) for title, value in row.items()]
-                for row in table.to_dict("records")
-            ],
-            picture=base64.b64encode(picture).decode("ascii"),
-            tokens=base64.b64encode(tokens).decode("ascii") if isinstance(tokens, bytes) else "",
-            conventions=CONVENTIONS,
-            provenance=provenance(),
-        )
-
-
-def _cell(title: str, value: float) -> str:
-    if title == "layer":
-        return str(int(value))
-    return "–" if pd.isna(value) else f"{value:.3f}".replace("-", "−")
 
 
 def _png(figure: Figure) -> bytes:

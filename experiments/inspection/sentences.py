@@ -39,6 +39,8 @@ NAMED = {
     Grade.STRONG_SMOOTHING: "strong smoothing",
     Grade.COLLAPSED: "collapse",
 }
+# Letters of a list of words in the summary.
+WORDS = 120
 # (in full, with the verb's ending of the third person, short).
 _PARTS = {
     "mixing": ("attention's mixing", "s", "mixing"),
@@ -257,6 +259,20 @@ def of_tokens(table: pd.DataFrame) -> str:
         f"After the last layer {last:.0f} % of the tokens are within cosine {TOGETHER} of another, "
         f"in front of the first {first:.0f} %."
     )
+
+
+def of_words(merged: pd.DataFrame, depth: int, noun: str) -> str:
+    """Which tokens are in the largest cluster of the first input after the last layer."""
+    if merged.empty:
+        return ""
+    here = merged[(merged["input"] == 0) & (merged["cluster"] == 0)]
+    here = here[here["layer"] == depth]
+    if here.empty:
+        return ""
+    words = str(here["words"].iloc[0])
+    if len(words) > WORDS:
+        words = words[:WORDS].rpartition(", ")[0] + " ..."
+    return f"The largest cluster of the first {noun} then has {here['tokens'].iloc[0]}: {words}."
 
 
 def _runs(layers: list[int]) -> str:

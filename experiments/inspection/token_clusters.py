@@ -4,7 +4,9 @@ Two tokens are joined where their signed cosine is TOGETHER or more, and a clust
 connected so: of two of its tokens that are not joined themselves, others lie between.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,19 +53,31 @@ def cluster_columns(labels: Sequence[NDArray[np.int64]]) -> dict[str, Array]:
     return {"merged_share": np.stack(merged, axis=1), "largest_cluster": np.stack(largest, axis=1)}
 
 
-def token_table(labels: Sequence[NDArray[np.int64]]) -> pd.DataFrame:
-    """One row a token of an input after a layer: input, layer, token, cluster (ALONE: none)."""
+def token_table(
+    labels: Sequence[NDArray[np.int64]], words: Sequence[Sequence[str]] | None = None
+) -> pd.DataFrame:
+    """One row a token of an input after a layer: input, layer, token, cluster (ALONE: none), and
+    its word where the words of every input are given."""
     rows = []
     for number, each in enumerate(labels):
         layer, token = np.indices(each.shape)
-        rows.append(
-            pd.DataFrame(
-                {
-                    "input": number,
-                    "layer": layer.ravel(),
-                    "token": token.ravel(),
-                    "cluster": each.ravel(),
-                }
-            )
-        )
+        columns: dict[str, Any] = {"layer": layer, "token": token, "cluster": each}
+        if words is not None:
+            columns["word"] = np.tile(np.array(words[number], dtype=object), (len(each), 1))
+        flat = {name: values.ravel() for name, values in columns.items()}
+        rows.append(pd.DataFrame({"input": number} | flat))
     return pd.concat(rows, ignore_index=True)
+
+
+def merged_words(tokens: pd.DataFrame) -> pd.DataFrame:
+    """One row a cluster of two tokens or more, of a table with words: input, layer, cluster,
+    tokens (how many), words ('the x3, of'), those most often in it first."""
+    joined = tokens[tokens["cluster"] != ALONE]
+    groups = joined.groupby(["input", "layer", "cluster"], sort=True)["word"]
+    found = groups.agg(tokens="size", words=_counted)
+    return found.reset_index()
+
+
+def _counted(words: pd.Series) -> str:
+    counts = Counter(words)
+    return ", ".join(word if k == 1 else f"{word} x{k}" for word, k in counts.most_common())

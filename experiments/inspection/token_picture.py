@@ -14,10 +14,14 @@ _COLOURS = ("vermillion", "blue", "green", "orange", "purple", "sky")
 _LAYERS = 5
 # More tokens than these in front of the patches are no CLS and registers.
 _SPECIAL = 8
+# Texts of at most so many tokens have their words written under them, cut to so many letters.
+_WRITTEN = 64
+_LETTERS = 12
 
 
 def draw_tokens(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None, title: str) -> Figure:
-    """tokens: input, layer, token, cluster; pixels [inputs, H, W, 3] in [0, 1], or None.
+    """tokens: input, layer, token, cluster, and word where they have words; pixels [inputs, H, W,
+    3] in [0, 1], or None.
 
     Every cluster of two tokens or more has a colour, the largest six their own, the rest grey.
     """
@@ -92,5 +96,11 @@ def _by_position(axis: Axes, tokens: pd.DataFrame) -> None:
     grid = tokens.pivot(index="layer", columns="token", values="cluster").to_numpy()
     axis.imshow(_rgba(grid), aspect="auto", origin="lower", interpolation="nearest")
     axis.set_xlabel("token")
+    if "word" in tokens and grid.shape[1] <= _WRITTEN:
+        words = tokens[tokens["layer"] == 0].sort_values("token")["word"]
+        # Letters that the font may lack are not drawn; the table has every word.
+        plain = [word.replace("\u2581", "_") for word in words]  # a blank that is a token
+        drawn = [word[:_LETTERS] if word.isascii() else "?" for word in plain]
+        axis.set_xticks(range(len(drawn)), drawn, rotation=90, fontsize=6, parse_math=False)
     axis.set_ylabel("layer (0: input)")
     axis.grid(visible=False)

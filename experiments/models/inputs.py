@@ -197,6 +197,25 @@ class Texts:
         checked: dict[str, Tensor] = self.check({"input_ids": ids, "attention_mask": mask})
         return checked
 
+    def words(self, ids: list[int]) -> list[str] | None:
+        """What the tokenizer calls each token: its text without the blanks around it, or where
+        that is nothing that can be printed, its piece; None without a tokenizer."""
+        if not callable(getattr(self.tokenizer, "convert_ids_to_tokens", None)):
+            try:
+                self.tokenizer = self.tokenizer and self.tokenizer()
+            except InputError:  # a folder without one, whose token ids are read all the same
+                return None
+        pieces = getattr(self.tokenizer, "convert_ids_to_tokens", None)
+        if not callable(pieces):
+            return None
+        found = []
+        for number, piece in zip(ids, pieces(ids), strict=True):
+            decode = getattr(self.tokenizer, "decode", None)
+            text = decode([number]).strip() if decode is not None else ""
+            shown = text if text and text.isprintable() else str(piece)
+            found.append("".join(letter if letter.isprintable() else "\ufffd" for letter in shown))
+        return found
+
     @property
     def notes(self) -> tuple[str, ...]:
         """That texts were cut, where any were."""

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.closer import shown_pixels
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.head_table import head_measures, head_table, worst_heads
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import log_ratio
-from oversmoothing.experiments.inspection.token_clusters import ALONE, cluster_columns, clusters
+from oversmoothing.experiments.inspection.shown import shown_pixels, shown_words
+from oversmoothing.experiments.inspection.token_clusters import (
+    ALONE,
+    cluster_columns,
+    clusters,
+    merged_words,
+    token_table,
+)
 from oversmoothing.experiments.inspection.token_picture import draw_tokens
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import batch, pixels, tiny, tokens
+
+DATA = os.environ.get("OVERSMOOTHING_DATA")
 
 
 def test_a_single_head_left_out_leaves_the_stream_in_front() -> None:
@@ -130,3 +142,99 @@ def test_vision_is_drawn_on_the_image_and_text_by_position() -> None:
 
 def test_no_input_left_for_interval_means_no_word_on_heads() -> None:
     assert "Left out" not in inspect(made(value=1.0), sharing(1)).summary()
+
+
+class Letters:
+    """A tokenizer of the library's kind: a letter is a token, number 3 is markup, 4 a line end."""
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": [1, *(3 + ord(letter) - ord("a") for letter in text)]}
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        return [f"<{number}>" for number in ids]
+
+    def decode(self, ids: list[int]) -> str:
+        return {3: " <b>", 4: "\n"}.get(ids[0], chr(ids[0] - 3 + ord("a")))
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_words_stand_at_their_tokens_whatever_the_padding(side: str) -> None:
+    model = open_model(tiny("bert"), tokenizer=Letters())
+    given = model.prepare(["cdefg", "ba"])
+    if side == "left":
+        given = {name: value.flip(1) for name, value in given.items()}
+    words = shown_words(model, given)
+    assert words is not None
+    first, second = (each[:: 1 if side == "right" else -1] for each in words)
+    # A line end cannot be shown: its piece is. Blanks in front of a word are no part of it.
+    assert first[1:] == list("cdefg") and second[1:] == ["<4>", "<b>"]
+    table = inspect(model, given, name="bert").tokens_together
+    for number, each in enumerate(words):
+        for layer in (0, 2):
+            rows = table[(table["input"] == number) & (table["layer"] == layer)]
+            assert list(rows.sort_values("token")["word"]) == each
+
+
+def test_words_are_counted_cluster_by_cluster() -> None:
+    labels = [np.array([[0, ALONE, 0, 0], [1, 0, 1, 0]]), np.array([[ALONE] * 2] * 2)]
+    found = merged_words(token_table(labels, [["a", "b", "a", "c"], ["d", "e"]]))
+    rows = [tuple(row) for row in found.itertuples(index=False)]
+    assert rows == [(0, 0, 0, 3, "a x2, c"), (0, 1, 0, 2, "b, c"), (0, 1, 1, 2, "a x2")]
+
+
+def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_path: Path) -> None:
+    """Without positions equal words are equal tokens; the words are data, not markup."""
+    module = tiny("bert")
+    with torch.no_grad():
+        module.embeddings.position_embeddings.weight.zero_()
+    model = open_model(module, tokenizer=Letters())
+    report = inspect(model, ["aaabb", "cde"], name="bert", spectra=0)
+    merged = report.merged
+    first = merged[(merged["input"] == 0) & (merged["layer"] == 0)]
+    assert set(first["words"]) == {"<b> x3", "<4> x2"}
+    last = merged[(merged["input"] == 0) & (merged["layer"] == 2)].iloc[0]
+    said = f"The largest cluster of the first text then has {last['tokens']}: {last['words']}."
+    assert said in report.summary()
+    files = report.save(tmp_path)
+    assert len(pd.read_csv(files["words"])) == len(merged)
+    page = files["html"].read_text()
+    assert "&lt;b&gt; x3" in page and "<b> x3" not in page
+    assert json.loads(files["json"].read_text())["merged"] == merged.to_dict("records")
+
+
+def test_without_a_tokenizer_there_are_no_words(tmp_path: Path) -> None:
+    def fails() -> None:
+        raise InputError("this folder has no tokenizer")
+
+    for tokenizer in (None, fails):
+        model = open_model(tiny("bert"), tokenizer=tokenizer)
+        assert shown_words(model, batch("bert")) is None
+        report = inspect(model, batch("bert"), spectra=0)
+        assert report.merged.empty and "words" not in report.save(tmp_path)
+    # An iterator is read but once, and by the model.
+    assert shown_words(open_model(tiny("bert"), tokenizer=Letters()), iter(["ab"])) is None
+
+
+@pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
+def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states() -> None:
+    """From the library's hidden states and tokenizer: in front of all equal words are one."""
+    assert DATA is not None
+    folder = Path(DATA) / "stories260K"
+    text = "One day the big dog and the big cat saw the tree."
+    report = inspect(open_model(folder), [text], name="stories", spectra=0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        states = module(ids, output_hidden_states=True).hidden_states
+    words = [tokenizer.decode([k]).strip() for k in ids[0].tolist()]
+    merged = report.merged
+    for layer in (0, 1, 4):
+        unit = torch.nn.functional.normalize(states[layer][0].double(), dim=-1)
+        near = (unit @ unit.mT >= 0.95).sum(-1) > 1
+        own = sorted(word for word, joined in zip(words, near, strict=True) if joined)
+        rows = merged[merged["layer"] == layer]
+        found = [part.split(" x") for row in rows["words"] for part in row.split(", ")]
+        assert sorted(word for word, *k in found for _ in range(int(k[0]) if k else 1)) == own
+    first = merged[merged["layer"] == 0]["words"]
+    assert {"the x3", "big x2"} <= set(first)

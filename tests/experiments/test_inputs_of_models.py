@@ -180,8 +180,8 @@ class Words:
 
     model_max_length = 10**30
 
-    def convert_ids_to_tokens(self) -> None:
-        raise AssertionError
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        return [f"<{number}>" for number in ids]
 
     def __call__(
         self, text: str, *, truncation: bool = False, max_length: int = 10**30
