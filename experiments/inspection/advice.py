@@ -1,8 +1,9 @@
 """What to try, by the cause: each advice says how it is known.
 
 'proved' names the claim of the ledger that proves it, and for what; a trained model with norms, FFN
-and layers of their own is not what the claim is about, so every advice is untested there.
-'measured' is kept for what has been measured on such models; nothing here has been.
+and layers of their own is not what the claim is about. 'measured' says on which trained model a
+change was made and what it did, held against the model without it by `compare`; docs/guide/
+inspect.md holds the commands. What is neither is 'untested'.
 """
 
 from __future__ import annotations
@@ -17,18 +18,25 @@ Known = Literal["proved", "measured", "untested"]
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing to try. claims: the ledger's names that prove it, for the case in `proved_for`."""
+    """One thing to try. claims: the ledger's names that prove it, for the case in `proved_for`;
+    measured: on which trained model, and what came of it."""
 
     words: str
     known: Known
     claims: tuple[str, ...] = ()
     proved_for: str = ""
+    measured: str = ""
+
+    @property
+    def how(self) -> str:
+        """How it is known, in words."""
+        if not self.claims:
+            return f"measured {self.measured}" if self.measured else self.known
+        tried = f"measured {self.measured}" if self.measured else "untested on trained models"
+        return f"proved: {', '.join(self.claims)}, for {self.proved_for}; {tried}"
 
     def __str__(self) -> str:
-        if self.known != "proved":
-            return f"{self.words} [{self.known}]"
-        names = ", ".join(self.claims)
-        return f"{self.words} [proved: {names}, for {self.proved_for}; untested on trained models]"
+        return f"{self.words} [{self.how}]"
 
 
 _DISC = Advice(
@@ -37,6 +45,9 @@ _DISC = Advice(
     "proved",
     ("T3c",),
     "one layer repeated, any positive attention, no norm and no FFN",
+    "on the digits ViT of this project, H = -Q diag(psi^2) Q^T beside a free H, both trained: ln "
+    "HFC/LFC changes by +0.23 in place of -0.63 (difference +0.86, 95 % interval +0.83 to +0.89, "
+    "360 images)",
 )
 _REMOVE_MEAN = Advice(
     "Take a part tau of the mean over the tokens away after every layer, with |1 - tau| < r = "
@@ -59,7 +70,10 @@ _GAINS = Advice(
 _KEEP_GAINS = Advice(
     "Leave the norms' gains free to train (no weight decay, no freezing): here they are what keeps "
     "the tokens apart",
-    "untested",
+    "measured",
+    measured="on the trained DeiT-Ti, those of its attention set to 1 and nothing trained after: "
+    "ln HFC/LFC changes by -0.69 in place of +0.17 (difference -0.86, 95 % interval -0.98 to "
+    "-0.74, 50 photographs); what freezing them in training does is untested",
 )
 _FFN_BIAS = Advice(
     "Look at the output bias of the FFN and at what it adds to every token alike, and take that "

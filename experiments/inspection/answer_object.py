@@ -23,7 +23,12 @@ def answer_object(found: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
         else {name: json_number(value) for name, value in cause.sums.items()},
         "collapsed_from": found.collapsed_from,
         "to_try": [
-            {"words": each.words, "known": each.known, "claims": list(each.claims)}
+            {
+                "words": each.words,
+                "known": each.known,
+                "claims": list(each.claims),
+                "measured": each.measured,
+            }
             for each in tried
         ],
     }
