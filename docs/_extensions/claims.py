@@ -7,11 +7,9 @@ proof in words. Every T-number in a page's text becomes a link to its claim or i
 from __future__ import annotations
 
 import html
-import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +18,11 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-import oversmoothing.theory.claims
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
-from oversmoothing.theory.proofs.claim import Claim
+from oversmoothing.theory.proofs.claim import Claim, Scope
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
-from oversmoothing.theory.proofs.ledger import Ledger, claims
+from oversmoothing.theory.proofs.formal import Formal, statement
+from oversmoothing.theory.proofs.ledger import Ledger, claims, files
 
 ROOT = Path(__file__).resolve().parents[2]
 # T2d, T2d-ii, T7b-certificate, T11.10, and the claims on papers.
@@ -48,18 +46,6 @@ def ledger() -> dict[str, Claim]:
     return Ledger(claims(), extra=SIMULATED)
 
 
-@cache
-def _files() -> dict[str, str]:
-    """The file of each claim, relative to the repository."""
-    package = oversmoothing.theory.claims
-    found = {}
-    for module in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}."):
-        claim = getattr(import_module(module.name), "CLAIM", None)
-        if isinstance(claim, Claim):
-            found[claim.name] = module.name.removeprefix("oversmoothing.").replace(".", "/") + ".py"
-    return found
-
-
 class ClaimCard(SphinxDirective):
     """One claim as the ledger has it."""
 
@@ -79,24 +65,28 @@ class ClaimCard(SphinxDirective):
 
 
 def _card(claim: Claim) -> nodes.Node:
-    kind = claim.on_record.value.split()[-1].strip("()")
-    card = nodes.container(classes=["claim", f"claim-{kind}"], ids=[claim.name])
+    card = nodes.container(classes=["claim", f"claim-{claim.on_record.short}"], ids=[claim.name])
     head = nodes.paragraph(classes=["claim-head"])
     head += nodes.strong(text=claim.name)
     head += nodes.Text(" ")
     head += nodes.inline(text=claim.on_record.value, classes=["claim-status"])
     card += head
-    card += nodes.paragraph(text=claim.statement, classes=["claim-statement"])
+    if len(claim.clauses) == 1:
+        card += nodes.paragraph(text=claim.statement, classes=["claim-statement"])
+    else:
+        card += _numbered(claim.clauses, "claim-statement")
     card += nodes.math_block(claim.latex, claim.latex)
     if claim.hypotheses:
         words = "; ".join(h.words for h in claim.hypotheses)
         card += _note("Hypotheses", words)
+    if claim.setting:
+        card += _note("Setting", claim.setting)
     card += _note("Source", claim.source)
     if claim.repaired_by:
         card += _note("What holds instead", claim.repaired_by)
-    proof = [f"{e.title} ({e.kind})" for e in claim.evidence if e.complete]
-    beside = [f"{e.title} ({e.kind})" for e in claim.evidence if not e.complete]
-    counter = all(e.kind == "counterexample" for e in claim.evidence if e.complete)
+    proof = [f"{e.title} ({e.kind}{_for(e.covers, claim)})" for e in claim.evidence if e.covers]
+    beside = [f"{e.title} ({e.kind})" for e in claim.evidence if not e.covers]
+    counter = claim.on_record.refuted
     if proof:
         card += _note("Counterexample" if counter else "Proof", "; ".join(proof))
     if beside:
@@ -104,15 +94,35 @@ def _card(claim: Claim) -> nodes.Node:
     for evidence in claim.evidence:
         if isinstance(evidence, Written | Counterexample):
             card += _steps(evidence)
+        if isinstance(evidence, Formal):
+            card += nodes.literal_block(
+                text=statement(evidence.theorem), classes=["claim-formal"], language="coq"
+            )
+    if claim.cites:
+        card += _note("Rests on", ", ".join(claim.cites))
     if claim.further:
         card += _note("To go further", claim.further)
     run = nodes.paragraph(classes=["claim-note"])
     run += nodes.strong(text="File ")
-    run += nodes.literal(text=_files()[claim.name])
+    run += nodes.literal(text=files()[claim.name].relative_to(ROOT).as_posix())
     run += nodes.Text(", run by ")
     run += nodes.literal(text=f"oversmoothing prove --claim {claim.name}")
     card += run
     return card
+
+
+def _for(covers: tuple[int, ...], claim: Claim) -> str:
+    """The clauses that evidence covers, where there are several."""
+    return f" for {', '.join(map(str, covers))}" if len(claim.clauses) > 1 else ""
+
+
+def _numbered(texts: tuple[str, ...], kind: str) -> nodes.enumerated_list:
+    found = nodes.enumerated_list(classes=[kind], enumtype="arabic", suffix=")", prefix="(")
+    for text in texts:
+        item = nodes.list_item()
+        item += nodes.paragraph(text=text)
+        found += item
+    return found
 
 
 def _steps(evidence: Written | Counterexample) -> list[nodes.Node]:
@@ -122,7 +132,8 @@ def _steps(evidence: Written | Counterexample) -> list[nodes.Node]:
     for step in evidence.steps:
         item, words = nodes.list_item(), nodes.paragraph(text=step.words)
         if step.check is not None:
-            words += nodes.inline(text=" executed", classes=["claim-executed"])
+            said = "verified" if step.scope is Scope.GENERAL else f"illustrated: {step.scope}"
+            words += nodes.inline(text=f" {said}", classes=["claim-executed"])
         item += words
         steps += item
     title = html.escape(f"{word}: {evidence.title}")

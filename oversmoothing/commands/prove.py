@@ -51,19 +51,22 @@ def prove(
 ) -> int:
     """Run the ledger of claims: proofs, counterexamples, searches, simulations.
 
-    Exit status 1: a claim is not what it is on record for. --report writes the ledger as a page;
+    Claims on which those chosen rest are run with them. Exit status 1: a claim is not what it is
+    on record for, but for want of Coq. --report writes the ledger as a page;
     a thorough search keeps its state in thorough.json of the folder of results.
     """
     from oversmoothing.simulations.against_theory.simulated_evidence import whole_ledger
     from oversmoothing.theory.proofs.claim import Effort
+    from oversmoothing.theory.proofs.ledger import in_want_of_coq, settled
     from oversmoothing.theory.proofs.report import to_json_object, whole_text
     from oversmoothing.theory.proofs.running import run_claims
     from oversmoothing.theory.support.files import to_json, write_atomically
 
-    chosen = whole_ledger().select(claim or [])
+    ledger = whole_ledger()
+    chosen = ledger.select(claim or [])
     if names:
         for each in chosen:
-            print(f"{each.name:28s} {each.on_record!s:17s} {each.statement}")
+            print(f"{each.name:28s} {each.on_record!s:31s} {each.statement}")
         return 0
     if limit <= 0:
         raise InputError(f"--limit is {limit}: it must be positive")
@@ -71,14 +74,17 @@ def prove(
         return _thorough(chosen, max(examples, _THOROUGH_EXAMPLES), jobs, minutes, out, as_json)
     effort = Effort(examples=examples, seed=seed, solver_limit=limit)
     kinds = frozenset(kind) if kind else None
+    asked = {each.name for each in chosen}
+    if kinds is None:
+        chosen = ledger.cited(chosen)
     entries = []
     with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar:
         for entry in run_claims(chosen, whole_ledger, effort, kinds, jobs):
             entries.append(entry)
             bar.set_postfix_str(entry.claim.name)
             bar.update()
-    order = {each.name: k for k, each in enumerate(chosen)}
-    entries.sort(key=lambda entry: order[entry.claim.name])
+    order = {name: k for k, name in enumerate(ledger)}
+    entries = sorted(settled(entries), key=lambda entry: order[entry.claim.name])
     if report is not None:
         from oversmoothing.theory.proofs.page import page
 
@@ -86,12 +92,20 @@ def prove(
     if as_json:
         print(to_json(to_json_object(entries)), end="")
     else:
-        print(whole_text(entries, in_full=bool(kind or claim)))
+        shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
+        print(whole_text(shown, in_full=bool(kind or claim)))
         if report is not None:
             print(f"wrote {report}")
     failing = any(f.outcome.holds is False for entry in entries for f in entry.findings)
     # With some kinds of evidence only, a status cannot be read off; a failure still counts.
-    wrong = [] if kinds is not None else [entry for entry in entries if not entry.as_recorded]
+    wanting = in_want_of_coq(entries)
+    wrong = [entry for entry in entries if kinds is None and not entry.as_recorded]
+    if wanting:
+        print(
+            f"Coq, or a library of it, is not installed; what rests on it: {', '.join(wanting)}",
+            file=sys.stderr,
+        )
+        wrong = [entry for entry in wrong if entry.claim.name not in wanting]
     for entry in wrong:
         print(
             f"{entry.claim.name} is {entry.status}, on record as {entry.claim.on_record}",

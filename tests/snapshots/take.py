@@ -1,6 +1,6 @@
 """Snapshots: what the project answered when they were taken, so that a change of form shows.
 
-    python -m tests.snapshots.take verdicts certificates sweep ledger
+    python -m tests.snapshots.take verdicts certificates sweep
 
 writes those anew, which is right only where an answer was meant to change; the difference then
 belongs into the commit. Wording (reasons) is not part of a snapshot.
@@ -20,7 +20,6 @@ from typing import Any
 import pandas as pd
 
 import oversmoothing
-from oversmoothing.theory.proofs.ledger import claims
 from tests.snapshots.cases import case
 
 HERE = Path(__file__).parent
@@ -76,20 +75,6 @@ def claimed(code: int, certificate: dict[str, Any]) -> dict[str, Any]:
     return {"code": code, "claim": certificate["claim"]}
 
 
-def ledger() -> list[Any]:
-    """Every claim: what it states, its status on record, and its evidence by kind and title."""
-    return [
-        {
-            "name": claim.name,
-            "statement": claim.statement,
-            "on_record": str(claim.on_record),
-            "repaired_by": claim.repaired_by,
-            "evidence": [[str(e.kind), e.title, e.complete] for e in claim.evidence],
-        }
-        for claim in claims().values()
-    ]
-
-
 def sweep() -> list[Any]:
     """The table of the example sweep over heads, row by row."""
     with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +92,6 @@ SNAPSHOTS: dict[str, Callable[[], list[Any]]] = {
     "verdicts": verdicts,
     "certificates": certificates,
     "sweep": sweep,
-    "ledger": ledger,
 }
 
 

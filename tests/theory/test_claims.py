@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from fractions import Fraction
+from functools import cache
 
 import pytest
-import sympy as sp
 from hypothesis import assume, given, strategies as st
 
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Outcome, Status
-from oversmoothing.theory.proofs.evidence import (
-    Counterexample,
-    Measurement,
-    Searched,
-    Simulated,
-    Step,
-    Symbolic,
-    Written,
-)
+from oversmoothing.theory.proofs.evidence import Simulated
 from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, for_all
-from oversmoothing.theory.proofs.ledger import Ledger, claims, run_claim
+from oversmoothing.theory.proofs.ledger import Ledger, claims, in_want_of_coq, run_claim
 from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.support.errors import InputError
@@ -33,23 +27,36 @@ LEDGER = Ledger(claims(), extra=SIMULATED)
 QUICK = Effort(examples=60, second_opinion=False)
 
 
+@cache
+def entry_of(name):
+    """A claim after its evidence ran, and before it those that it rests on."""
+    claim = LEDGER[name]
+    cited = {other: entry_of(other).status for other in claim.cites}
+    return run_claim(claim, QUICK, cited=cited)
+
+
 @pytest.mark.parametrize("name", list(LEDGER))
 def test_every_claim_has_the_status_on_record(name):
-    entry = run_claim(LEDGER[name], QUICK)
+    entry = entry_of(name)
     failing = [
         (f.evidence.title, f.outcome.detail) for f in entry.findings if f.outcome.holds is False
     ]
     assert not failing
-    assert entry.status is entry.claim.on_record
+    if entry.as_recorded:
+        return
+    if name in in_want_of_coq([entry_of(each.name) for each in LEDGER.cited([LEDGER[name]])]):
+        pytest.skip("rests on what only Coq proves, which is not installed")
+    raise AssertionError(f"{entry.status}: {entry.standing.reasons}")
 
 
 @pytest.mark.parametrize("name", list(LEDGER))
 def test_every_claim_says_what_where_from_and_how(name):
     claim = LEDGER[name]
-    assert claim.statement and claim.latex and claim.source and claim.evidence
+    assert claim.clauses and claim.latex and claim.source and claim.evidence
     titles = [evidence.title for evidence in claim.evidence]
     assert len(set(titles)) == len(titles)
-    if claim.on_record is Status.REFUTED:
+    if claim.on_record.refuted:
+        assert claim.on_record is not Status.REFUTED, "whose words are refuted?"
         assert claim.repaired_by, "a refuted statement points to the claim that holds"
         assert any(e.kind is Kind.COUNTEREXAMPLE for e in claim.evidence)
     if claim.repaired_by:
@@ -57,22 +64,30 @@ def test_every_claim_says_what_where_from_and_how(name):
             if word[:1] in "TPN" and any(c.isdigit() for c in word) and "(" not in word:
                 assert word in LEDGER, f"{claim.name} points to {word}"
     for evidence in claim.evidence:
-        if isinstance(evidence, ForAllReals):
-            assert evidence.mutations, f"{evidence.title} has no mutated query"
+        for step in getattr(evidence, "steps", ()) if evidence.kind is Kind.WRITTEN else ():
+            mentioned = {word for word in NAMED.findall(step.words) if word in LEDGER}
+            left_out = mentioned - {name, *step.by, *MENTIONED_ONLY.get(name, ())}
+            assert not left_out, f"a step names {left_out} and does not cite it"
+
+
+# A step that takes an example from a claim does not rest on it.
+NAMED = re.compile(r"[TPN][\w.-]*\d[\w-]*")
+MENTIONED_ONLY = {"N-2312.06182-changing-bound": ("N-2312.06182-changing",)}
 
 
 def claim_with(*evidence) -> Claim:
-    return Claim("X1", "a statement", "x", "ours", Status.PROVED, tuple(evidence))
+    return Claim("X1", ("a statement",), "x", "ours", Status.DECIDED, tuple(evidence))
 
 
 SQUARE = Query("squares", ("x", "y"), ("x < y", "0 <= x"), "x*x < y*y")
 FALSE_SQUARE = Query("squares", ("x", "y"), ("x < y",), "x*x < y*y")
 MUTATION = Mutation("x may be negative", FALSE_SQUARE)
+PROVED = ForAllReals(SQUARE, (MUTATION,), {"x": "1", "y": "2"}, covers=(1,))
 
 
 def test_a_true_query_is_proved_and_its_mutation_is_refuted_with_exact_numbers():
-    entry = run_claim(claim_with(ForAllReals(SQUARE, (MUTATION,), {"x": "1", "y": "2"})), Effort())
-    assert entry.status is Status.PROVED
+    entry = run_claim(claim_with(PROVED), Effort())
+    assert entry.status is Status.DECIDED
     shown = entry.findings[0].outcome.data["mutations"][0]["counterexample"]
     values = {k: Fraction(v) for k, v in (part.split(" = ") for part in shown.split(", "))}
     assert FALSE_SQUARE.hypotheses_hold(values) and not FALSE_SQUARE.conclusion_holds(values)
@@ -80,7 +95,7 @@ def test_a_true_query_is_proved_and_its_mutation_is_refuted_with_exact_numbers()
 
 def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     found = (
-        for_all("squares", given="x < y; 0 <= x", then="x*x < y*y", at="x=1, y=2")
+        for_all("squares", given="x < y; 0 <= x", then="x*x < y*y", at="x=1, y=2", covers=(1,))
         .unless("x may be negative", without="0 <= x")
         .unless("x <= y", without="x < y", given="x <= y", at="x=1, y=1")
         .unless("the other way", given="y < 9", then="x*x > y*y")
@@ -93,59 +108,13 @@ def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     ]
     assert [m.witness for m in found.mutations] == [{}, {"x": "1", "y": "1"}, {}]
     assert found.mutations[2].query.conclusion == "x*x > y*y"
-    assert run_claim(claim_with(found), QUICK).status is Status.PROVED
+    assert run_claim(claim_with(found), QUICK).status is Status.DECIDED
     with pytest.raises(ValueError, match="no hypothesis"):
         found.unless("x", without="x < 7")
 
 
-PLANTED = {
-    "a wrong query": (ForAllReals(FALSE_SQUARE, (MUTATION,), {"x": "1", "y": "2"}), Status.REFUTED),
-    "hypotheses that nothing satisfies": (
-        ForAllReals(SQUARE, (MUTATION,), {"x": "2", "y": "1"}),
-        Status.UNDECIDED,
-    ),
-    "a mutation that is still true": (
-        ForAllReals(SQUARE, (Mutation("none", SQUARE),), {"x": "1", "y": "2"}),
-        Status.UNDECIDED,
-    ),
-    "a wrong sign in an identity": (
-        Symbolic("identity", lambda: (sp.Symbol("x") + 1) ** 2 - sp.Symbol("x") ** 2 + 1),
-        Status.UNDECIDED,
-    ),
-    "a step of a proof that fails": (
-        Written("proof", (Step("true", lambda: None), Step("false", lambda: _fail()))),
-        Status.UNDECIDED,
-    ),
-    "a law that a drawn example violates": (
-        Searched("law", st.integers(0, 100), lambda x: _require(x < 50)),
-        Status.REFUTED,
-    ),
-    "a rate that is measured differently": (
-        Simulated("rate", lambda effort: [Measurement("r", 0.5, 0.6, 1e-3)]),
-        Status.UNDECIDED,
-    ),
-    "a counterexample that does not come out": (
-        Counterexample("no", "x = 1", (Step("1 is 2", lambda: _require(1 == 2)),)),
-        Status.UNDECIDED,
-    ),
-}
-
-
-def _fail() -> None:
-    raise AssertionError("no")
-
-
 def _require(condition: bool) -> None:
     assert condition
-
-
-@pytest.mark.parametrize("name", list(PLANTED))
-def test_a_planted_error_never_stays_green(name):
-    evidence, expected = PLANTED[name]
-    proof = Symbolic("a proof of something else", lambda: sp.Integer(0))
-    entry = run_claim(claim_with(proof, evidence), Effort())
-    assert entry.status is expected
-    assert not entry.as_recorded
 
 
 def test_a_search_shrinks_what_it_finds():
@@ -154,7 +123,7 @@ def test_a_search_shrinks_what_it_finds():
 
 
 @pytest.mark.parametrize("name", ["T2b", "T2d", "T3b", "T3c"])
-def test_a_sign_flipped_in_a_claims_query_turns_it_from_proved(name):
+def test_a_sign_flipped_in_a_claims_query_turns_it(name):
     claim = LEDGER[name]
     position, evidence = next(
         (k, e) for k, e in enumerate(claim.evidence) if isinstance(e, ForAllReals)
@@ -205,7 +174,7 @@ def test_a_solver_is_stopped_at_its_limit_and_that_is_no_proof():
     )
     answer = solve(hard.to_smtlib(), "cvc5", limit=2.0)
     assert answer.result == "timeout" and answer.seconds < 10
-    evidence = ForAllReals(hard, (), {"x": "-1/2", "y": "0", "u": "0", "v": "0"})
+    evidence = ForAllReals(hard, (), {"x": "-1/2", "y": "0", "u": "0", "v": "0"}, covers=(1,))
     entry = run_claim(claim_with(evidence), Effort(solver_limit=1.0))
     assert entry.status is Status.UNDECIDED
 
@@ -323,7 +292,10 @@ def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
     assert status == 0
     found = json.loads(capsys.readouterr().out)
     assert [set(claim) >= {"name", "statement", "status", "evidence", "seconds"} for claim in found]
-    assert found[0]["status"] == "proved"
+    assert {each["name"]: each["status"] for each in found}["T2b"] in (
+        "machine-checked",
+        "undecided",
+    )
     text = page.read_text("utf-8")
     assert "T2b" in text and "declare-const" in text and "<math" in text
 
@@ -342,10 +314,10 @@ def test_an_outcome_without_evidence_is_no_proof():
 
 
 def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, capsys):
-    misfiled = dataclasses.replace(LEDGER["T1b"], on_record=Status.REFUTED)
+    misfiled = dataclasses.replace(LEDGER["T2a"], on_record=Status.REFUTED)
     monkeypatch.setattr(Ledger, "select", lambda self, names: [misfiled])
     assert oversmoothing.main(["prove", "--jobs", "1", "--examples", "20"]) == 1
-    assert "T1b is proved (written), on record as refuted" in capsys.readouterr().err
+    assert "T2a is decided, on record as refuted" in capsys.readouterr().err
 
 
 def test_a_search_that_filters_everything_away_shows_nothing():

@@ -5,20 +5,35 @@ from pathlib import Path
 
 import pytest
 
-from oversmoothing.theory.proofs.formal import ALLOWED, SOURCES, THEOREMS, check
-from oversmoothing.theory.proofs.ledger import claims
+from oversmoothing.theory.proofs.claim import Effort
+from oversmoothing.theory.proofs.formal import ALLOWED, SOURCES, Formal, check, statement, theorems
 from oversmoothing.theory.support.errors import InputError
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 
 
-def test_every_theorem_belongs_to_a_claim_of_the_ledger() -> None:
-    assert set(THEOREMS) <= set(claims())
+def test_every_theorem_that_a_claim_names_stands_in_its_file() -> None:
+    named = theorems()
+    assert len(named) >= 25
+    for names in named.values():
+        for name in names:
+            assert name.split(".")[1] in statement(name)
+
+
+def test_without_coq_a_theorem_is_absent_and_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    found = Formal("T2_real.T2d", (1,)).run(Effort())
+    assert found.holds is None and found.absent
+
+
+@needs_coq
+def test_a_theorem_that_is_not_there_fails() -> None:
+    assert Formal("T2_real.no_such_theorem", (1,)).run(Effort()).holds is False
 
 
 def test_every_file_is_named_in_its_readme_and_proves_something() -> None:
     readme = (SOURCES / "README.md").read_text()
-    proved = {theorem.split(".")[0] for names in THEOREMS.values() for theorem in names}
+    proved = {theorem.split(".")[0] for names in theorems().values() for theorem in names}
     files = {path.stem for path in SOURCES.glob("*.v")}
     assert files == proved
     assert all(f"`{name}.v`" in readme for name in files)

@@ -6,41 +6,50 @@ its source and its evidence. A module reads from the top as the proof does:
     from oversmoothing.theory.proofs.instances import AA
     from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given
 
+    @by.instance(2)  # illustrates clause 2
     def _doubles() -> None:
         \"\"\"h = 1 doubles the mean in every layer.\"\"\"   # the step, as the reader sees it
         X = exact.layer(AA, [[1]], [[1], [2]], 5)           # the step, as the machine executes it
         equal(X[0][0] + X[1][0], 3 * 2**5)
 
     CLAIM = Claim(
+        clauses=("Consensus wins if h > 0.", "For h = 1 the mean doubles."),
         ...,
         hypotheses=(given.POSITIVE, given.REAL_A),
         evidence=(
-            by.written("the mean", _doubles, "What no machine checks, in words."),
+            by.written("the mean", _doubles, by.words("By T1d.", 2, by=("T1d",))),
             by.for_all(
                 "h > 0 wins at consensus",
                 given=(by.EIGENVALUE, "h > 0"),
                 then="(1+h*a)**2 < (1+h)**2",
                 at="h=1, a=1/2",
+                covers=(1,),
             ).unless("h >= 0", without="h > 0", given="h >= 0", at="h=0, a=1/2"),
-            by.searched("in fractions", _law, draw.fractions(0, 3)),
+            by.searched("in fractions", _law, draw.attention(), at=given.of_attention),
         ),
     )
 
 Where things are:
 - `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
-- `by`: evidence. by.written(title, *steps): a step is a function (docstring: the words; body: the
-  check, which asserts or returns a residual), words alone, or `by.Step(words, check)`.
+- `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof.
+  by.written(title, *steps): a step is words, by.words(text, *clauses, by=claims), or a function
+  (docstring: the words; body: the check, which asserts or returns a residual) under by.general,
+  by.fixed_size or by.instance, which say what the check covers; by=: the claims it rests on.
+  by.Formal(theorem, clauses): what Coq's kernel checks in theory/formal.
   by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample.
   by.searched, by.Symbolic, by.Certified, by.Simulated: see `evidence`. by.for_all: a statement for
   all reals for z3 and cvc5, with false neighbours: `unless(change, without=..., given=...,
   then=..., at=...)` leaves out, replaces or adds hypotheses (given stands in the place of what is
   left out), or draws another conclusion; at: a witness. by.EIGENVALUE and the four by.CORNERS of
   T2c are shared.
-- `hypotheses` (given): each shared hypothesis once, with its predicate; given.Hypothesis, and
-  given.condition as a decorator, make one that a claim has alone. `instances`: the shared matrices.
+- `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
+  it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
+  `instances`: the shared matrices.
 - `checks`: vanishes, is_zero, equal, certain, meets; `all_depths`: induction over L.
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
   lists. `theory.numbers.exact_matrix` (exact): matrices of fractions.
 - `strategies` (draw): what searches draw.
-- `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown.
+- `standing`: the status, from the clauses. `executed`: which assertions a check ran.
+- `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `fingerprint`: their
+  text under version control, theory/claims/ledger.txt.
 """

@@ -1,6 +1,6 @@
 """By what a claim is established: every kind of evidence, as `by` in a claim."""
 
-from oversmoothing.theory.proofs.claim import Effort
+from oversmoothing.theory.proofs.claim import Effort, Scope, Status
 from oversmoothing.theory.proofs.evidence import (
     Certified,
     Measurement,
@@ -9,8 +9,19 @@ from oversmoothing.theory.proofs.evidence import (
     Simulated,
     Step,
     Symbolic,
-    searched,
     show,
 )
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
-from oversmoothing.theory.proofs.written import refuted, written
+from oversmoothing.theory.proofs.formal import Formal
+from oversmoothing.theory.proofs.search import searched
+from oversmoothing.theory.proofs.written import (
+    fixed_size,
+    general,
+    instance,
+    refuted,
+    words,
+    written,
+)
+
+GENERAL = Scope.GENERAL
+THE_PAPERS_WORDS = Status.REFUTED_WORDS

@@ -6,7 +6,6 @@ from typing import Any
 import sympy as sp
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 
 # Of the balls in `certain`.
@@ -25,8 +24,13 @@ def entries(found: Any) -> list[Any]:
 
 
 def is_zero(found: Any) -> bool:
-    """Whether fractions are 0, or expressions of sympy identically 0, every entry of them."""
-    return all(simplified(entry) == 0 for entry in entries(found))
+    """Whether fractions are 0, or expressions of sympy identically 0, every entry of them.
+
+    Raises AssertionError where there are no entries.
+    """
+    parts = entries(found)
+    assert parts, "nothing is there to be 0"
+    return all(simplified(entry) == 0 for entry in parts)
 
 
 def simplified(entry: Any) -> Any:
@@ -54,7 +58,7 @@ def certain(condition: object) -> None:
         assert condition
 
 
-def meets(hypotheses: Sequence[Hypothesis], A: Matrix, H: Matrix, X0: Matrix | None = None) -> None:
+def meets(hypotheses: Sequence[Hypothesis], case: Instance) -> None:
     """The instance satisfies every hypothesis."""
-    unmet = [h.words for h in hypotheses if not h.holds(Instance(A, H, X0))]
+    unmet = [h.words for h in hypotheses if not h.holds(case)]
     assert not unmet, f"not satisfied: {unmet}"

@@ -1,11 +1,10 @@
-"""What a claim is: a statement, where it comes from, its hypotheses, and how we know.
-
-A claim states; evidence convinces. The status of a claim is computed from the outcomes of its
-evidence, never declared; `on_record` is what it is expected to be, and `prove` fails when the two
-differ.
+"""What a claim is: a statement in numbered clauses, where it comes from, its hypotheses, and how we
+know. A claim states; evidence convinces, each piece of it of clauses that it names.
+`theory.proofs.standing` computes the status; `on_record` is what it is expected to be, and `prove`
+fails when the two differ.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -14,18 +13,55 @@ from oversmoothing.theory.numbers.rational import Matrix
 
 
 class Status(StrEnum):
-    """How a claim stands."""
+    """How a claim stands, or a clause of one.
 
-    PROVED = "proved"
-    WRITTEN = "proved (written)"
+    machine-checked: by Coq's kernel. decided: by z3 and cvc5. written: proved in words, its steps
+    executed where a machine can. certified: of instances, in balls. refuted: of a paper's
+    statement, in the paper's own words or as we read them.
+    """
+
+    MACHINE = "machine-checked"
+    DECIDED = "decided"
+    WRITTEN = "written"
     CERTIFIED = "certified"
     UNDECIDED = "undecided"
     REFUTED = "refuted"
+    REFUTED_WORDS = "refuted (the paper's own words)"
+    REFUTED_READING = "refuted (our reading)"
+
+    @property
+    def short(self) -> str:
+        """One word, as a name in a page's style."""
+        return self.value.split()[0]
+
+    @property
+    def refuted(self) -> bool:
+        return self.short == "refuted"
+
+    @property
+    def proved(self) -> bool:
+        return self in STRENGTHS
+
+
+# From the strongest: a claim is as strong as the weakest of its clauses.
+STRENGTHS = (Status.MACHINE, Status.DECIDED, Status.WRITTEN, Status.CERTIFIED)
+
+
+class Scope(StrEnum):
+    """What the check of a step covers: the step as stated, one size of it in symbols, or examples.
+
+    Only a general check verifies its step; the others illustrate it.
+    """
+
+    GENERAL = "general"
+    SIZE = "fixed size"
+    INSTANCE = "instance"
 
 
 class Kind(StrEnum):
-    """The six kinds of evidence, and the counterexample."""
+    """The kinds of evidence, and the counterexample."""
 
+    FORMAL = "formal"
     WRITTEN = "written"
     SYMBOLIC = "symbolic"
     REALS = "for all reals"
@@ -53,22 +89,24 @@ class Effort:
 class Outcome:
     """What one piece of evidence came to.
 
-    holds: True as stated, False where it failed, None where it could not be decided. detail: what
-    was done and found, in sentences; counterexample: exact numbers, where one was found. data:
-    further numbers for the record (JSON values).
+    holds: True as stated, False where it failed, None where it could not be decided or nothing was
+    there to decide. detail: what was done and found, in sentences; counterexample: exact numbers,
+    where one was found. data: further numbers for the record (JSON values). absent: the tool that
+    would decide is not installed.
     """
 
     holds: bool | None
     detail: str
     counterexample: str | None = None
     data: dict[str, object] = field(default_factory=dict)
+    absent: bool = False
 
 
 class Evidence(Protocol):
     """Something that can be run and comes to an outcome.
 
-    complete: whether it belongs to the proof. All complete evidence of a claim together establishes
-    the whole statement; the rest supports it.
+    covers: the clauses that it proves, together with the other evidence that covers them; none
+    where it stands beside the proof.
     """
 
     @property
@@ -78,7 +116,7 @@ class Evidence(Protocol):
     def title(self) -> str: ...
 
     @property
-    def complete(self) -> bool: ...
+    def covers(self) -> tuple[int, ...]: ...
 
     def run(self, effort: Effort) -> Outcome: ...
 
@@ -94,30 +132,64 @@ class Instance:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A condition in words, and as a predicate on an instance."""
+    """A condition in words, and as a predicate on an instance.
+
+    violated: instances of which the predicate must say no; one that says yes to them excludes
+    nothing, and no claim with it stands.
+    """
 
     words: str
     holds: Callable[[Instance], bool]
+    violated: tuple[Instance, ...]
+
+    @property
+    def excludes(self) -> bool:
+        """Whether the predicate knows the instances that violate it."""
+        return bool(self.violated) and not any(map(self.holds, self.violated))
 
 
 @dataclass(frozen=True)
 class Claim:
     """One statement with its evidence.
 
-    name: T2d, or P-v1-control for a statement of a paper. statement: in words; latex: the same as a
-    formula. source: paper, version and place, or ours. on_record: the status expected. repaired_by:
-    the claim that holds instead of a refuted one. further: what it would take to go further.
+    name: T2d, or P-v1-control for a statement of a paper. clauses: the statement in words, counted
+    from 1; latex: the same as a formula. source: paper, version and place, or ours. setting: what
+    is assumed of more than A, H and X_0, in words. on_record: the status expected. repaired_by: the
+    claim that holds instead of a refuted one. further: what it would take to go further.
+
+    Raises ValueError where evidence covers a clause that is not there.
     """
 
     name: str
-    statement: str
+    clauses: tuple[str, ...]
     latex: str
     source: str
     on_record: Status
     evidence: tuple[Evidence, ...]
     hypotheses: tuple[Hypothesis, ...] = ()
+    setting: str = ""
     repaired_by: str | None = None
     further: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.clauses, str) or not self.clauses or not all(self.clauses):
+            raise ValueError(f"{self.name} needs a tuple of clauses")
+        for one in self.evidence:
+            if beyond := [k for k in one.covers if not 1 <= k <= len(self.clauses)]:
+                raise ValueError(f"{self.name}, {one.title}: there is no clause {beyond[0]}")
+
+    @property
+    def statement(self) -> str:
+        """All clauses, numbered where there are several."""
+        if len(self.clauses) == 1:
+            return self.clauses[0]
+        return " ".join(f"({k}) {clause}" for k, clause in enumerate(self.clauses, 1))
+
+    @property
+    def cites(self) -> tuple[str, ...]:
+        """The claims on which steps of its proofs rest."""
+        found = (n for e in self.evidence for step in getattr(e, "steps", ()) for n in step.by)
+        return tuple(dict.fromkeys(found))
 
     def unmet(self, instance: Instance) -> list[str]:
         """The hypotheses that this instance does not satisfy, in words."""
@@ -132,33 +204,3 @@ class Finding:
     evidence: Evidence
     outcome: Outcome
     seconds: float
-
-
-def status_of(findings: Sequence[Finding]) -> Status:
-    """The status that the evidence supports.
-
-    A counterexample that holds refutes, and so does any other evidence that fails with one. A
-    failing step without a counterexample leaves the claim undecided, whatever else holds. Otherwise
-    all complete evidence must hold, and the claim is as strong as the weakest of it: machine proof,
-    written proof, certificates.
-    """
-    for finding in findings:
-        refutes = finding.evidence.kind is Kind.COUNTEREXAMPLE
-        if refutes and finding.outcome.holds:
-            return Status.REFUTED
-        if not refutes and finding.outcome.holds is False and finding.outcome.counterexample:
-            return Status.REFUTED
-    if any(finding.outcome.holds is False for finding in findings):
-        return Status.UNDECIDED
-    proof = [finding for finding in findings if finding.evidence.complete]
-    kinds = {finding.evidence.kind for finding in proof}
-    machine = {Kind.SYMBOLIC, Kind.REALS}
-    if not proof or not all(finding.outcome.holds for finding in proof):
-        return Status.UNDECIDED
-    if kinds <= machine:
-        return Status.PROVED
-    if kinds <= machine | {Kind.WRITTEN}:
-        return Status.WRITTEN
-    return (
-        Status.CERTIFIED if kinds <= machine | {Kind.WRITTEN, Kind.CERTIFIED} else Status.UNDECIDED
-    )

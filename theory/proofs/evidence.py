@@ -1,42 +1,53 @@
-"""The kinds of evidence: written, symbolic, certified, searched, simulated, counterexample
-(statements for all reals stand in theory.proofs.for_all).
+"""The kinds of evidence: written, symbolic, certified, simulated, counterexample (searches stand in
+theory.proofs.search, statements for all reals in for_all, what Coq checks in formal).
 
-Each has a title, says whether it is complete (belongs to the proof of the whole statement), and
-runs within an effort.
+Each has a title, says which clauses of the statement it covers, and runs within an effort. Nothing
+empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import (
-    HealthCheck,
-    Phase,
-    Verbosity,
-    given,
-    seed as with_seed,
-    settings,
-    strategies as st,
-)
-from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
-from hypothesis.strategies import SearchStrategy
-
-from oversmoothing.theory.proofs.checks import entries, simplified
-from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
+from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
+from oversmoothing.theory.proofs.claim import Effort, Instance, Kind, Outcome, Scope, Status
+from oversmoothing.theory.proofs.executed import executed
 
 
 @dataclass(frozen=True)
 class Step:
     """One numbered step of a written proof; `check` executes it where a machine can.
 
-    check returns nothing and raises AssertionError (or any error) where the step fails.
+    covers: the clauses whose proof it belongs to. check asserts, or returns what must vanish:
+    a check that does neither does not hold. scope: what the check covers. by: the claims on which
+    the step rests.
     """
 
     words: str
     check: Callable[[], object] | None = None
+    scope: Scope = Scope.INSTANCE
+    covers: tuple[int, ...] = ()
+    by: tuple[str, ...] = ()
+
+    def covering(self, *clauses: int) -> Step:
+        """The same step, in the proof of these clauses."""
+        return replace(self, covers=clauses)
+
+    def execute(self) -> None:
+        """Raises AssertionError (or any error) where the step fails or its check is empty."""
+        assert self.check is not None
+        found, asserted = executed(self.check)
+        left = entries(found)
+        assert asserted or left, "the check executed no assertion and returned nothing"
+        vanishes(left)
+
+
+def _covered(steps: Sequence[Step]) -> tuple[int, ...]:
+    return tuple(sorted({k for step in steps for k in step.covers}))
 
 
 @dataclass(frozen=True)
@@ -45,44 +56,74 @@ class Written:
 
     title: str
     steps: tuple[Step, ...]
-    complete: bool = True
     kind: Kind = Kind.WRITTEN
 
+    @property
+    def covers(self) -> tuple[int, ...]:
+        return _covered(self.steps)
+
     def run(self, effort: Effort) -> Outcome:
-        executed = 0
         data: dict[str, object] = {
             "steps": [
-                {"words": step.words, "executed": step.check is not None} for step in self.steps
+                {
+                    "words": step.words,
+                    "covers": list(step.covers),
+                    "check": str(step.scope) if step.check else None,
+                    "by": list(step.by),
+                }
+                for step in self.steps
             ]
         }
+        if not self.steps:
+            return Outcome(None, "a proof without steps", None, data)
         for number, step in enumerate(self.steps, 1):
             if step.check is None:
                 continue
             try:
-                step.check()
+                step.execute()
             except Exception as error:  # any failure of a step is the finding
                 reason = f"{type(error).__name__}: {error}".strip().rstrip(":")
                 words = f"step {number} fails ({step.words}): {reason}"
                 return Outcome(False, words, None, data)
-            executed += 1
-        return Outcome(True, f"{len(self.steps)} steps, {executed} executed", None, data)
+        scopes = Counter(step.scope for step in self.steps if step.check)
+        said = {
+            Scope.GENERAL: "verified",
+            Scope.SIZE: "illustrated at a fixed size",
+            Scope.INSTANCE: "illustrated at instances",
+        }
+        parts = [f"{scopes[scope]} {words}" for scope, words in said.items() if scopes[scope]]
+        in_words = sum(step.check is None for step in self.steps)
+        parts += [f"{in_words} in words"] * bool(in_words)
+        return Outcome(True, f"{len(self.steps)} steps: {', '.join(parts)}", None, data)
 
 
 @dataclass(frozen=True)
 class Symbolic:
-    """Derived in sympy, hypotheses declared in the symbols: a residual that is exactly 0."""
+    """Derived in sympy, hypotheses declared in the symbols: a residual that is exactly 0.
+
+    A residual at a fixed size or an instance covers no clause: ValueError.
+    """
 
     title: str
     residual: Callable[[], Any]
-    complete: bool = True
+    covers: tuple[int, ...] = ()
+    scope: Scope = Scope.SIZE
     kind: Kind = Kind.SYMBOLIC
+
+    def __post_init__(self) -> None:
+        if self.covers and self.scope is not Scope.GENERAL:
+            raise ValueError(f"'{self.title}' ({self.scope}) covers no clause")
 
     def run(self, effort: Effort) -> Outcome:
         left = [simplified(entry) for entry in entries(self.residual())]
+        data: dict[str, object] = {"scope": str(self.scope)}
         for entry in left:
             if entry != 0:
-                return Outcome(False, f"the residual is {entry}, not 0")
-        return Outcome(True, f"residual exactly 0 ({len(left)} entries)")
+                return Outcome(False, f"the residual is {entry}, not 0", None, data)
+        if not left:
+            return Outcome(None, "the residual has no entries", None, data)
+        words = f"residual exactly 0 ({len(left)} entries, {self.scope})"
+        return Outcome(True, words, None, data)
 
 
 # Of each instance in turn: True where it is certified, False where it could not be decided, or a
@@ -96,7 +137,7 @@ class Certified:
 
     title: str
     certify: Callable[[Effort], Settled]
-    complete: bool = False
+    covers: tuple[int, ...] = ()
     kind: Kind = Kind.CERTIFIED
 
     def run(self, effort: Effort) -> Outcome:
@@ -108,70 +149,6 @@ class Certified:
         detail = f"{holding} instances certified, {undecided} undecided"
         data: dict[str, object] = {"certified": holding, "undecided": undecided}
         return Outcome(True if holding else None, detail, None, data)
-
-
-@dataclass(frozen=True)
-class Searched:
-    """hypothesis draws (spectra first, matrices from them), hunts a violation and shrinks it.
-
-    law takes what is drawn, the entries of a tuple one by one, and raises AssertionError where the
-    statement fails on it; it may call hypothesis.assume.
-    """
-
-    title: str
-    draws: SearchStrategy[Any]
-    law: Callable[..., object]
-    complete: bool = False
-    kind: Kind = Kind.SEARCHED
-
-    def run(self, effort: Effort) -> Outcome:
-        return self.search(effort.examples, effort.seed)
-
-    def search(self, examples: int, seed: int) -> Outcome:
-        """Try that many examples from that seed. Deterministic."""
-        tried = 0
-        worst: list[object] = []
-
-        @with_seed(seed)
-        @settings(
-            max_examples=examples,
-            database=None,
-            deadline=None,
-            verbosity=Verbosity.quiet,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(self.draws)
-        def attempt(value: Any) -> None:
-            nonlocal tried
-            try:
-                self.law(*value) if isinstance(value, tuple) else self.law(value)
-            except UnsatisfiedAssumption:
-                raise
-            except Exception:
-                worst[:] = [value]
-                raise
-            tried += 1
-
-        nothing = Outcome(None, "every drawn example was filtered out: nothing was searched")
-        try:
-            attempt()
-        except Unsatisfiable:
-            return nothing
-        except Exception as error:  # whatever the law raises is the violation
-            if not worst:
-                raise
-            shown = f"{show(worst[0])}: {str(error).splitlines()[0] if str(error) else 'violated'}"
-            return Outcome(False, f"violated after {tried} examples: {shown}", shown)
-        if tried == 0:
-            return nothing
-        return Outcome(True, f"{tried} examples, none violates it", None, {"examples": tried})
-
-
-def searched(title: str, law: Callable[..., object], *draws: SearchStrategy[Any]) -> Searched:
-    """A search in which the law takes what each strategy draws; of a single one that draws tuples,
-    their entries."""
-    return Searched(title, draws[0] if len(draws) == 1 else st.tuples(*draws), law)
 
 
 def show(value: object) -> str:
@@ -186,15 +163,33 @@ def show(value: object) -> str:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Exact numbers that satisfy the hypotheses and violate the statement, checked step by step."""
+    """Exact numbers that satisfy the hypotheses and violate the statement, checked step by step.
+
+    cases: the instances themselves; what is printed is printed from them. of: whether it refutes
+    the paper's own words or our reading of them.
+    """
 
     title: str
-    numbers: str
+    cases: tuple[Instance, ...]
     steps: tuple[Step, ...]
-    complete: bool = True
+    of: Status = Status.REFUTED
+    covers: tuple[int, ...] = (1,)
     kind: Kind = Kind.COUNTEREXAMPLE
 
+    @property
+    def numbers(self) -> str:
+        """The cases, each matrix once."""
+        shown = []
+        for name in ("A", "H", "X0"):
+            found = dict.fromkeys(
+                show(value) for case in self.cases if (value := getattr(case, name)) is not None
+            )
+            shown += [f"{name.replace('X0', 'X_0')} = {' and '.join(found)}"] * bool(found)
+        return ", ".join(shown)
+
     def run(self, effort: Effort) -> Outcome:
+        if not self.cases:
+            return Outcome(None, "no instance is given")
         done = Written(self.title, self.steps).run(effort)
         if not done.holds:
             return Outcome(False, f"the counterexample does not come out: {done.detail}")
@@ -211,7 +206,7 @@ class Simulated:
 
     title: str
     measure: Callable[[Effort], Measurements]
-    complete: bool = False
+    covers: tuple[int, ...] = ()
     kind: Kind = Kind.SIMULATED
 
     def run(self, effort: Effort) -> Outcome:

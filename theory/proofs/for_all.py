@@ -53,17 +53,17 @@ def for_all(
     given: Conditions = (),
     then: str,
     at: str,
+    covers: tuple[int, ...] = (),
     where: Mapping[str, str] | None = None,
-    complete: bool = True,
 ) -> ForAllReals:
     """For all reals `given` implies `then` (infix, see `Query`).
 
     at: every variable with a value ("h=1, a=1/2"), at which the hypotheses hold; where:
-    abbreviations; complete: whether it belongs to the proof. False neighbours: `unless`.
+    abbreviations; covers: the clauses that it proves. False neighbours: `unless`.
     """
     example = _values(at)
     query = Query(title, tuple(example), _conditions(given), then, tuple((where or {}).items()))
-    return ForAllReals(query, (), example, complete)
+    return ForAllReals(query, (), example, covers)
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,23 @@ class Mutation:
 class ForAllReals:
     """A query that must be unsat, with mutated ones that must be sat, each evaluated exactly.
 
-    The hypotheses must be satisfiable too (by `example`), or unsat would mean nothing.
+    The hypotheses must be satisfiable too (by `example`), or unsat would mean nothing; without a
+    mutated query it is open: a prover that says yes to everything would pass.
     """
 
     query: Query
     mutations: tuple[Mutation, ...]
     example: dict[str, str]
-    complete: bool = True
+    covers: tuple[int, ...] = ()
     kind: Kind = Kind.REALS
 
     @property
     def title(self) -> str:
         return self.query.name
+
+    def covering(self, *clauses: int) -> ForAllReals:
+        """The same query, in the proof of these clauses."""
+        return replace(self, covers=clauses)
 
     def unless(
         self,
@@ -146,6 +151,8 @@ class ForAllReals:
         words = [f"z3 {answer.result} in {answer.seconds:.3f} s"]
         if second is not None:
             words.append(f"cvc5 {second.result} in {second.seconds:.3f} s")
+        if not self.mutations:
+            return Outcome(None, f"{words[0]}, but there is no false neighbour", None, data)
         mutated = []
         for mutation in self.mutations:
             shown, failure = _mutated(mutation, effort)

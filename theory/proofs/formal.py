@@ -14,8 +14,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
 from oversmoothing.theory.support.errors import InputError
 
 SOURCES = Path(__file__).resolve().parent.parent / "formal"
@@ -29,67 +31,21 @@ ALLOWED = frozenset(
     }
 )
 SECONDS = 300  # for one file
-# Claim: its theorems, as module.theorem.
-THEOREMS = {
-    "T1a": ("T1a_spectrum.spectrum_with_multiplicity",),
-    "T1b": ("T1_blocks.consensus_invariant",),
-    "T1c": (
-        "T1_blocks.quotient",
-        "T1_blocks.HFC_autonomous",
-        "T1_blocks.no_consensus_no_HFC",
-        "T1_blocks.char_poly_quotient",
-    ),
-    "T1d": ("T1_blocks.pi_mean_autonomous", "T1_blocks.pi_mean_power", "T1_blocks.coupling"),
-    "T1e": ("T1f_floor.mean_against_pi_mean",),
-    "T1f": ("T1f_floor.floor", "T1f_floor.delta_bound"),
-    "T2b": (
-        "T2_real.identity",
-        "T2_real.one_value_smooths",
-        "T2_real.one_value_ties",
-        "T2_real.one_value_keeps",
-        "T2_real.minus_one_is_safe",
-        "T2_real.two_tokens_attention",
-        "T2_real.below_minus_one_smooths",
-    ),
-    "T2c": (
-        "T2_real.consensus_radius",
-        "T2_real.quotient_radius",
-        "T2_real.larger",
-        "T2_real.equal",
-        "T2_real.smaller",
-        "T2_real.at_least",
-    ),
-    "T2d": (
-        "T2_real.T2d",
-        "T2_real.T2d_universal",
-        "T2_real.T2d_some_positive",
-        "T2_real.T2d_not_always",
-    ),
-    "T3b": ("T3c_disc.disc_of_a",),
-    "T3c": ("T3c_disc.disc_sufficient", "T3c_disc.disc_necessary"),
-    "T3d": ("Control.beats",),
-    "T7b-certificate": ("T7b_certificate.certificate", "T7b_certificate.floor"),
-    "T7c": ("T7c_smoothing.positive_smooths", "T7c_smoothing.mixed_floor"),
-    "P-2401.04301v3-control-negative": ("Control.perron", "Control.control"),
-    "P-2401.04301v1-control": ("Refutations.v1_control",),
-    "P-2401.04301v1-psi": ("Refutations.v1_psi",),
-    "P-2401.04301v1-no-residual-always": ("Refutations.v1_no_residual",),
-    "P-2401.04301v1-thm2-any-weights": ("Refutations.v1_thm2_any_weights",),
-    "P-2401.04301v1-thm2-difference": ("Refutations.v1_thm2_difference",),
-    "P-2401.04301v1-thm3-every-state": ("Refutations.v1_thm3_every_state",),
-    "P-2401.04301v3-clip-smoothing": ("Refutations.v3_clip_smoothing",),
-    "P-2401.04301v3-clip-untied": ("Refutations.v3_clip_untied",),
-    "P-2401.04301v3-control-every-state": ("Refutations.v3_control_every_state",),
-    "P-2401.04301v3-control-some-positive": ("Refutations.v3_some_positive",),
-    "P-2401.04301v3-input-strictest": ("Refutations.v3_input_strictest",),
-    "N-2312.06182-every-layer": ("Refutations.N_every_layer",),
-    "N-2312.06182-remedy-partial": ("Refutations.N_remedy_partial",),
-    "N-2312.06182-residual-gap": ("Refutations.N_residual_gap",),
-}
 _NOT_A_PROOF = re.compile(
     r"\b(Admitted|admit|give_up|Axioms?|Conjectures?|Parameters?|Unset\s+(Guard|Positivity|Universe)"
     r"\s+Checking|bypass_check)\b"
 )
+
+
+# Of others; a file of ours that is not there is an error.
+_NO_LIBRARY = re.compile(
+    r"Cannot find a physical path bound to logical path (\w+) with prefix "
+    r"((?:mathcomp|Coquelicot|Flocq|Interval)[\w.]*\w)"
+)
+
+
+class NoLibrary(InputError):
+    """A library that a file needs is not installed."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +134,8 @@ def _coq(arguments: list[str], folder: Path, problem: str) -> str:
     except subprocess.TimeoutExpired:
         raise InputError(f"{problem}: more than {SECONDS} s") from None
     if done.returncode:
+        if missing := _NO_LIBRARY.search(" ".join(done.stderr.split())):
+            raise NoLibrary(f"Coq is without {missing[2]}.{missing[1]}")
         raise InputError(f"{problem}: {' '.join((done.stderr or done.stdout).split())[:500]}")
     return done.stdout
 
@@ -203,16 +161,100 @@ def _asked(theorems: tuple[str, ...], built: Path) -> list[Checked]:
     return found
 
 
+def statement(theorem: str, sources: Path = SOURCES) -> str:
+    """The statement of module.theorem as it stands in its file, from its keyword to its proof.
+
+    Raises `InputError` where there is none.
+    """
+    module, name = theorem.split(".")
+    path = sources / f"{module}.v"
+    text = _without_comments(path.read_text()) if path.is_file() else ""
+    found = re.search(_STATED.format(re.escape(name)), text, re.M | re.S)
+    if found is None:
+        raise InputError(f"{sources} has no theorem {theorem}")
+    return " ".join(found[0].split())
+
+
+_STATED = r"^\s*(?:Theorem|Lemma|Corollary)\s+{}\b.*?\.(?=\s*Proof\b)"
+
+
+@dataclass(frozen=True)
+class Formal:
+    """A theorem of theory/formal, as module.theorem, that Coq's kernel checks.
+
+    It holds where Coq is installed and accepts its file, on the axioms that are allowed; where Coq
+    or a library of it is not installed it is absent, and proves nothing.
+    """
+
+    theorem: str
+    covers: tuple[int, ...]
+    kind: Kind = Kind.FORMAL
+
+    @property
+    def title(self) -> str:
+        return self.theorem
+
+    def run(self, effort: Effort) -> Outcome:
+        if coq_version() is None:
+            return Outcome(None, "absent: Coq is not installed", absent=True)
+        try:
+            found = _checked(self.theorem)
+            data: dict[str, object] = {"coq": statement(self.theorem), "axioms": list(found.axioms)}
+        except NoLibrary as error:
+            return Outcome(None, f"absent: {error}", absent=True)
+        except InputError as error:
+            return Outcome(False, str(error))
+        axioms = ", ".join(found.axioms) or "none"
+        return Outcome(True, f"Coq's kernel accepts it; axioms: {axioms}", None, data)
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Where this process builds, each file once."""
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def _module(module: str) -> dict[str, Checked]:
+    """The theorems of a file, built and asked in one run."""
+    built = Path(_folder().name)
+    for needed in _in_order({module}, SOURCES):
+        if not (built / f"{needed}.vo").is_file():
+            _build(needed, SOURCES, built)
+    text = _without_comments((SOURCES / f"{module}.v").read_text())
+    names = re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)
+    return {one.theorem: one for one in _asked(tuple(f"{module}.{n}" for n in names), built)}
+
+
+def _checked(theorem: str) -> Checked:
+    of_module = _module(theorem.split(".")[0])
+    if theorem not in of_module:
+        of_module[theorem] = _asked((theorem,), Path(_folder().name))[0]
+    return of_module[theorem]
+
+
+def theorems() -> dict[str, tuple[str, ...]]:
+    """Claim: the theorems that its evidence names."""
+    from oversmoothing.theory.proofs.ledger import claims
+
+    found = {
+        name: tuple(e.theorem for e in claim.evidence if isinstance(e, Formal))
+        for name, claim in claims().items()
+    }
+    return {name: named for name, named in found.items() if named}
+
+
 def main() -> int:
-    """Check every theorem of the table and print it. Exit status 1: one is not accepted."""
-    wanted = tuple(theorem for theorems in THEOREMS.values() for theorem in theorems)
+    """Check every theorem that a claim names and print it. Exit status 1: one is not accepted."""
+    named = theorems()
+    wanted = tuple(dict.fromkeys(theorem for names in named.values() for theorem in names))
     try:
         found = {one.theorem: one for one in check(wanted)}
     except InputError as error:
         print(error, file=sys.stderr)
         return 1
-    for claim, theorems in THEOREMS.items():
-        for theorem in theorems:
+    for claim, names in named.items():
+        for theorem in names:
             axioms = ", ".join(found[theorem].axioms) or "none"
             print(f"{claim}  {theorem}  axioms: {axioms}")
     print(f"{len(wanted)} theorems checked by Coq {coq_version()}")

@@ -4,14 +4,25 @@ A claim that has one of its own makes it as given.Hypothesis, or of a predicate 
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import determinant, plus_identity, power
+from oversmoothing.theory.numbers.exact_matrix import (
+    determinant,
+    identity,
+    matrix,
+    plus_identity,
+    power,
+)
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
-from oversmoothing.theory.proofs.exact_spectrum import diagonalisable, is_real, spectrum, within
+from oversmoothing.theory.proofs.exact_spectrum import (
+    diagonalisable,
+    is_real,
+    spectrum,
+    stationary,
+    within,
+)
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
     exact_dominance,
@@ -20,9 +31,26 @@ from oversmoothing.theory.verdict.exact_comparison import (
 from oversmoothing.theory.verdict.start_content import Content, start_content
 
 
-def condition(words: str) -> Callable[[Callable[[Instance], bool]], Hypothesis]:
-    """The decorator that makes a hypothesis of its predicate."""
-    return partial(Hypothesis, words)
+def case(A: str = "3/4 1/4; 1/4 3/4", H: str = "1/2", X0: str | None = None) -> Instance:
+    """An instance, in fractions: rows apart by semicolons."""
+    return Instance(matrix(A), matrix(H), None if X0 is None else matrix(X0))
+
+
+def of_state(A: Matrix, X0: Matrix, *_: object) -> tuple[Matrix, Matrix, Matrix]:
+    """The instance of a law about A and a state, whatever H is."""
+    return A, identity(1), X0
+
+
+def of_attention(A: Matrix, *_: object) -> tuple[Matrix, Matrix]:
+    """The instance of a law about A alone."""
+    return A, identity(1)
+
+
+def condition(
+    words: str, *violated: Instance
+) -> Callable[[Callable[[Instance], bool]], Hypothesis]:
+    """The decorator that makes a hypothesis of its predicate, and of instances that violate it."""
+    return lambda holds: Hypothesis(words, holds, violated)
 
 
 # --------------------------------------------------------------------------------- attention
@@ -50,37 +78,66 @@ def _causal(instance: Instance) -> bool:
     )
 
 
+# The identity, a sum that is not 1, a negative entry; a rotation and a Jordan block as H.
+_ONES, _SUMS, _SIGNED = "1 0; 0 1", "1 1; 0 1", "2 -1; 0 1"
+_TURN, _DEFECTIVE = "0 -1; 1 0", "0 1; 0 0"
+_CIRCLE = "1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"
+
 ROW_STOCHASTIC = Hypothesis(
-    "A is row-stochastic: A >= 0 and A 1 = 1", lambda case: is_stochastic(case.A)
+    "A is row-stochastic: A >= 0 and A 1 = 1",
+    lambda case: is_stochastic(case.A),
+    (case(_SUMS), case(_SIGNED)),
 )
 POSITIVE = Hypothesis(
     "A is row-stochastic and entrywise positive (A+), as a softmax is",
     lambda case: is_positive(case.A),
+    (case(_ONES), case("1/2 1/4; 1/2 1/2")),
 )
-CAUSAL_MASK = Hypothesis("A is the softmax of causally masked logits", _causal)
-TWO_TOKENS = Hypothesis("there are at least two tokens (n >= 2)", lambda case: len(case.A) >= 2)
-REAL_A = Hypothesis("the eigenvalues of A are real", lambda case: is_real(case.A))
-EIGENBASIS_A = Hypothesis("A is diagonalisable", lambda case: diagonalisable(case.A))
+SIMPLE_ONE = Hypothesis("the eigenvalue 1 of A is simple", simple_one, (case(_ONES),))
+IRREDUCIBLE = Hypothesis(
+    "A is row-stochastic and irreducible: 1 is simple and pi > 0",
+    lambda case: is_stochastic(case.A) and simple_one(case) and min(stationary(case.A)) > 0,
+    (case(_SUMS), case(_ONES), case("1 0; 1/2 1/2")),
+)
+CAUSAL_MASK = Hypothesis(
+    "A is the softmax of causally masked logits", _causal, (case(), case("1 0 0; 1 0 0; 1 0 0"))
+)
+TWO_TOKENS = Hypothesis(
+    "there are at least two tokens (n >= 2)", lambda case: len(case.A) >= 2, (case("1"),)
+)
+REAL_A = Hypothesis("the eigenvalues of A are real", lambda case: is_real(case.A), (case(_CIRCLE),))
+EIGENBASIS_A = Hypothesis(
+    "A is diagonalisable",
+    lambda case: diagonalisable(case.A),
+    (case("17/30 11/30 1/15; 1/6 11/30 7/15; 4/15 4/15 7/15"),),
+)
 
 # ------------------------------------------------------------------------ the value projection
 
-REAL_H = Hypothesis("the eigenvalues of H are real", lambda case: is_real(case.H))
-EIGENBASIS_H = Hypothesis("H is diagonalisable", lambda case: diagonalisable(case.H))
-ONE_VALUE = Hypothesis("H has a single eigenvalue h", lambda case: len(spectrum(case.H)) == 1)
+REAL_H = Hypothesis("the eigenvalues of H are real", lambda case: is_real(case.H), (case(H=_TURN),))
+EIGENBASIS_H = Hypothesis(
+    "H is diagonalisable", lambda case: diagonalisable(case.H), (case(H=_DEFECTIVE),)
+)
+ONE_VALUE = Hypothesis(
+    "H has a single eigenvalue h", lambda case: len(spectrum(case.H)) == 1, (case(H="0 0; 0 1"),)
+)
+ONE_FEATURE = Hypothesis(
+    "one feature (d = 1)", lambda case: len(case.H) == 1, (case(H="1 0; 0 1"),)
+)
 CLOSED = Hypothesis(
-    "every eigenvalue of H lies in [-1, 0]",
-    lambda case: within(case.H, lambda h: h >= -1 and h <= 0),
-)
-HALF_OPEN = Hypothesis(
-    "every eigenvalue of H lies in [-1, 0)",
-    lambda case: within(case.H, lambda h: h >= -1 and h < 0),
-)
-MINUS_ONE_TO_ZERO = Hypothesis(
     "every eigenvalue of H is real and in [-1, 0]",
     lambda case: within(case.H, lambda h: -1 <= h <= 0),
+    (case(H="1/9"), case(H="-10/9"), case(H="-1/2 -1/9; 1/9 -1/2")),
+)
+HALF_OPEN = Hypothesis(
+    "every eigenvalue of H is real and in [-1, 0)",
+    lambda case: within(case.H, lambda h: -1 <= h < 0),
+    (case(H="0"), case(H="-10/9"), case(H="-1/2 -1/9; 1/9 -1/2")),
 )
 NOT_NILPOTENT = Hypothesis(
-    "H is not nilpotent", lambda case: not is_zero(power(case.H, len(case.H)))
+    "H is not nilpotent",
+    lambda case: not is_zero(power(case.H, len(case.H))),
+    (case(H=_DEFECTIVE), case(H="0")),
 )
 
 # ---------------------------------------------------------------------------------- the state
@@ -123,12 +180,18 @@ def _generic(case: Instance) -> bool:
 NOT_FLAT = Hypothesis(
     "X_0 is given and not all of its rows are equal",
     lambda case: case.X0 is not None and not consensus(case.X0),
+    (case(X0="2; 2"), case()),
 )
 BOTH_PARTS = Hypothesis(
     "X_0 has a high and a low frequency part (HFC, LFC != 0)",
     lambda case: case.X0 is not None and not consensus(case.X0) and has_low(case.X0),
+    (case(X0="2; 2"), case(X0="1; -1")),
 )
-GENERIC = Hypothesis("X_0 outside a null set: it contains modes at rho_C and at rho_Q", _generic)
+GENERIC = Hypothesis(
+    "X_0 outside a null set: it contains modes at rho_C and at rho_Q",
+    _generic,
+    (case(X0="2; 2"), case(X0="1; -1")),
+)
 
 # --------------------------------------------------------------------------- the dominant modes
 
@@ -148,13 +211,28 @@ def single_pair(found: ExactDominance) -> bool:
 
 
 def _comparison(words: str, sign: int) -> Hypothesis:
-    return Hypothesis(words, lambda case: exact_dominance(case.A, case.H).comparison == sign)
+    others = {1: case(H="1/2"), -1: case(H="-1/2"), 0: case(H="0")}
+    return Hypothesis(
+        words,
+        lambda case: exact_dominance(case.A, case.H).comparison == sign,
+        tuple(other for compared, other in others.items() if compared != sign),
+    )
 
 
-SEMISIMPLE = Hypothesis("the dominant eigenvalues are semisimple", dominant_semisimple)
+SEMISIMPLE = Hypothesis(
+    "the dominant eigenvalues are semisimple", dominant_semisimple, (case(H="1 1; 0 1"),)
+)
+NOT_ALL_ZERO = Hypothesis(
+    "rho > 0: some multiplier 1 + h a is not 0",
+    lambda case: any(
+        float(exact_dominance(case.A, case.H).radius(side).mid()) > 0 for side in (True, False)
+    ),
+    (case("1 0; 0 1", "-1"),),
+)
 ONE_REAL_PAIR = Hypothesis(
     "one simple dominant pair (then real)",
     lambda case: single_pair(exact_dominance(case.A, case.H)),
+    (case(H="-1/2 0; 0 -1/2"),),
 )
 SMOOTHING = _comparison("SMOOTHING: rho_C > rho_Q", 1)
 NON_SMOOTHING = _comparison("NON_SMOOTHING: rho_C < rho_Q", -1)

@@ -7,9 +7,12 @@ A claim is the CLAIM of one module of theory/claims. Evidence that needs more th
 import pkgutil
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 from oversmoothing.theory.proofs.claim import (
     Claim,
@@ -17,22 +20,34 @@ from oversmoothing.theory.proofs.claim import (
     Evidence,
     Finding,
     Kind,
+    Outcome,
     Status,
-    status_of,
 )
+from oversmoothing.theory.proofs.search import Searched
+from oversmoothing.theory.proofs.standing import Standing, standing
 from oversmoothing.theory.support.errors import InputError
 
 # Found by walking: the claims are made of what stands here, which knows none of them.
 _CONTENTS = "oversmoothing.theory.claims"
 
 
-def claims() -> dict[str, Claim]:
-    """Every claim by name, in the order of T-numbers, papers last."""
-    found = []
+def _modules() -> Iterator[ModuleType]:
+    """The modules that state a claim."""
     contents = import_module(_CONTENTS)
     for module in pkgutil.walk_packages(contents.__path__, prefix=f"{_CONTENTS}."):
         if not module.ispkg and hasattr(stated := import_module(module.name), "CLAIM"):
-            found.append(stated.CLAIM)
+            yield stated
+
+
+@cache
+def files() -> dict[str, Path]:
+    """The file of each claim."""
+    return {module.CLAIM.name: Path(str(module.__file__)).resolve() for module in _modules()}
+
+
+def claims() -> dict[str, Claim]:
+    """Every claim by name, in the order of T-numbers, papers last."""
+    found = [module.CLAIM for module in _modules()]
     names = [claim.name for claim in found]
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
@@ -49,7 +64,8 @@ def _order(claim: Claim) -> tuple[object, ...]:
 class Ledger(dict[str, Claim]):
     """Claims by name, some with evidence from outside the theory.
 
-    Raises `InputError` where `extra` names no claim, or repeats a title of its evidence.
+    Raises `InputError` where `extra` names no claim, or repeats a title of its evidence; where a
+    proof cites what is no claim, or cites itself through others.
     """
 
     def __init__(
@@ -63,6 +79,25 @@ class Ledger(dict[str, Claim]):
             if len({one.title for one in evidence}) < len(evidence):
                 raise InputError(f"claim '{name}' has two pieces of evidence of one title")
             self[name] = replace(self[name], evidence=evidence)
+        self.cited(self.values())
+
+    def cited(self, chosen: Iterable[Claim]) -> list[Claim]:
+        """These claims and all that they rest on, the cited ones first."""
+        done: dict[str, Claim] = {}
+
+        def visit(claim: Claim, path: tuple[str, ...]) -> None:
+            if claim.name in path:
+                raise InputError(f"a circle of proofs: {' cites '.join([*path, claim.name])}")
+            for name in claim.cites:
+                if name not in self:
+                    raise InputError(f"{claim.name} cites '{name}', which is no claim")
+                if name not in done:
+                    visit(self[name], (*path, claim.name))
+            done[claim.name] = claim
+
+        for claim in chosen:
+            visit(claim, ())
+        return list(done.values())
 
     def select(self, names: Iterable[str] = ()) -> list[Claim]:
         """Claims by name: exactly, or all parts of one ("T2" selects T2a ...); all if none given.
@@ -87,9 +122,18 @@ class Entry:
     """A claim after its evidence ran."""
 
     claim: Claim
-    status: Status
+    standing: Standing
     findings: list[Finding]
     seconds: float
+
+    @property
+    def status(self) -> Status:
+        return self.standing.status
+
+    @property
+    def absent(self) -> bool:
+        """Whether the tool of some of its evidence is not installed."""
+        return any(finding.outcome.absent for finding in self.findings)
 
     @property
     def as_recorded(self) -> bool:
@@ -103,14 +147,56 @@ def _is_part(key: str, name: str) -> bool:
     return key.startswith(name) and not cut
 
 
-def run_claim(claim: Claim, effort: Effort, kinds: frozenset[Kind] | None = None) -> Entry:
-    """Run the evidence of a claim (of some kinds only, if given) and read off its status."""
+def run_claim(
+    claim: Claim,
+    effort: Effort,
+    kinds: frozenset[Kind] | None = None,
+    cited: Mapping[str, Status] | None = None,
+) -> Entry:
+    """Run the evidence of a claim (of some kinds only, if given) and read off its status.
+
+    cited: how the claims stand on which it rests; `settled` does that for many.
+    """
     findings = []
     begin = time.perf_counter()
     for index, evidence in enumerate(claim.evidence):
         if kinds is not None and evidence.kind not in kinds:
             continue
         start = time.perf_counter()
-        outcome = evidence.run(effort)
+        outcome = _outcome(claim, evidence, effort)
         findings.append(Finding(index, evidence, outcome, time.perf_counter() - start))
-    return Entry(claim, status_of(findings), findings, time.perf_counter() - begin)
+    found = standing(claim, findings, cited)
+    return Entry(claim, found, findings, time.perf_counter() - begin)
+
+
+def _outcome(claim: Claim, evidence: Evidence, effort: Effort) -> Outcome:
+    if isinstance(evidence, Searched):
+        return evidence.search(effort.examples, effort.seed, claim.hypotheses)
+    return evidence.run(effort)
+
+
+def settled(entries: Iterable[Entry]) -> list[Entry]:
+    """The same, cited ones first, each status read off anew from how those stand."""
+    given = {entry.claim.name: entry for entry in entries}
+    found: dict[str, Entry] = {}
+
+    def settle(name: str) -> Status:
+        if name not in found:
+            entry = given[name]
+            cited = {other: settle(other) for other in entry.claim.cites if other in given}
+            found[name] = replace(entry, standing=standing(entry.claim, entry.findings, cited))
+        return found[name].status
+
+    for name in given:
+        settle(name)
+    return list(found.values())
+
+
+def in_want_of_coq(entries: Iterable[Entry]) -> list[str]:
+    """The claims with evidence that only Coq gives, where it is not installed, and all that rest on
+    them."""
+    wanting: list[str] = []
+    for entry in settled(entries):
+        if entry.absent or any(name in wanting for name in entry.claim.cites):
+            wanting.append(entry.claim.name)
+    return wanting

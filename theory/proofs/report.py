@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from oversmoothing.theory.proofs.claim import Kind, Status
+from oversmoothing.theory.proofs.claim import Finding, Kind, Scope
 from oversmoothing.theory.proofs.ledger import Entry
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
 _CODES = {
+    Kind.FORMAL: "F",
     Kind.WRITTEN: "W",
     Kind.SYMBOLIC: "Y",
     Kind.REALS: "R",
@@ -19,7 +20,8 @@ _CODES = {
     Kind.COUNTEREXAMPLE: "X",
 }
 _LEGEND = (
-    "evidence: W written proof, Y symbolic, R for all reals (z3, cvc5), C certified instances, "
+    "evidence: F checked by Coq, W written proof, Y symbolic, "
+    " R for all reals (z3, cvc5), C certified instances, "
     "S searched, M simulated, X counterexample"
 )
 
@@ -43,7 +45,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     mark = "" if entry.as_recorded else f" (on record: {entry.claim.on_record})"
     return (
         entry.claim.name,
-        f"{entry.status}{mark}",
+        f"{entry.standing.words}{mark}",
         evidence,
         f"{entry.seconds:.1f}",
         entry.claim.statement,
@@ -53,20 +55,31 @@ def _row(entry: Entry) -> tuple[str, ...]:
 def details(entry: Entry, width: int = 100) -> str:
     """A claim in full: statement, source, hypotheses, every piece of evidence, what is next."""
     claim = entry.claim
-    lines = [f"{claim.name}: {entry.status}"]
-    lines += _wrapped(claim.statement, width)
+    lines = [f"{claim.name}: {entry.standing.words}"]
+    for k, (clause, status) in enumerate(
+        zip(claim.clauses, entry.standing.clauses, strict=True), 1
+    ):
+        several = len(claim.clauses) > 1
+        lines += _wrapped(f"({k}) {clause} [{status}]" if several else clause, width)
+    for reason in entry.standing.reasons:
+        lines += _wrapped(f"because {reason}", width)
     lines += _wrapped(f"source: {claim.source}", width)
+    if claim.setting:
+        lines += _wrapped(f"setting: {claim.setting}", width)
     for hypothesis in claim.hypotheses:
         lines += _wrapped(f"hypothesis: {hypothesis.words}", width)
     for finding in entry.findings:
         outcome = finding.outcome
         word = {True: "holds", False: "FAILS", None: "open"}[outcome.holds]
+        of = f", for {_clauses(finding.evidence.covers)}" if finding.evidence.covers else ""
         head = (
-            f"[{finding.evidence.kind}] {finding.evidence.title}: {word} ({finding.seconds:.2f} s)"
+            f"[{finding.evidence.kind}] {finding.evidence.title}: "
+            f"{'absent' if outcome.absent else word}{of} ({finding.seconds:.2f} s)"
         )
         lines += _wrapped(head, width)
-        if "query" in outcome.data:
-            lines += _wrapped(str(outcome.data["query"]), width, 6)
+        for key in ("query", "coq"):
+            if key in outcome.data:
+                lines += _wrapped(str(outcome.data[key]), width, 6)
         lines += _wrapped(outcome.detail, width, 6)
         for number, step in enumerate(_steps(outcome.data), 1):
             lines += _wrapped(f"{number}. {step}", width, 6)
@@ -92,9 +105,17 @@ def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         {
             "name": entry.claim.name,
             "statement": entry.claim.statement,
+            "clauses": [
+                {"words": words, "status": str(status)}
+                for words, status in zip(entry.claim.clauses, entry.standing.clauses, strict=True)
+            ],
             "latex": entry.claim.latex,
             "source": entry.claim.source,
             "status": str(entry.status),
+            "machine_checked": entry.standing.machine_checked,
+            "because": list(entry.standing.reasons),
+            "cites": list(entry.claim.cites),
+            "setting": entry.claim.setting,
             "on_record": str(entry.claim.on_record),
             "hypotheses": [hypothesis.words for hypothesis in entry.claim.hypotheses],
             "repaired_by": entry.claim.repaired_by,
@@ -103,7 +124,8 @@ def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
                 {
                     "kind": str(finding.evidence.kind),
                     "title": finding.evidence.title,
-                    "part_of_proof": finding.evidence.complete,
+                    "covers": list(finding.evidence.covers),
+                    "absent": finding.outcome.absent,
                     "holds": finding.outcome.holds,
                     "detail": finding.outcome.detail,
                     "counterexample": finding.outcome.counterexample,
@@ -139,7 +161,18 @@ def totals(entries: Sequence[Entry]) -> str:
             f"{sum(_answer(data, 'z3') == 'unsat' for data in queries)}, cvc5 agrees on {agree}; "
             f"{mutated} mutated ones sat"
         )
+    coq = Counter(f.outcome.absent for e in entries for f in e.findings if _formal(f))
+    if coq:
+        refuted = sum(e.standing.machine_checked and e.status.refuted for e in entries)
+        lines.append(
+            f"{coq[False]} theorems checked by Coq, {coq[True]} absent for want of it; "
+            f"{refuted} of the refutations are machine-checked"
+        )
     return "\n".join(lines)
+
+
+def _formal(finding: Finding) -> bool:
+    return finding.evidence.kind is Kind.FORMAL
 
 
 def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
@@ -147,7 +180,7 @@ def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
 
     Of the whole ledger those are the counterexamples and what is not as it should be.
     """
-    shown = [e for e in entries if in_full or e.status is Status.REFUTED or not e.as_recorded]
+    shown = [e for e in entries if in_full or e.status.refuted or not e.as_recorded]
     parts = [table(entries), *(f"\n{details(entry)}" for entry in shown), "", totals(entries)]
     parts += [f"no answer from cvc5: {line}" for line in without_second_opinion(entries)]
     return "\n".join(parts)
@@ -178,11 +211,26 @@ def without_second_opinion(entries: Sequence[Entry]) -> list[str]:
 
 
 def _steps(data: dict[str, object]) -> list[str]:
-    """The steps of a written proof, each with a mark where a machine executed it."""
+    """The steps of a written proof, each with what its check covers and the clauses it is for."""
     steps = data.get("steps")
     if not isinstance(steps, list):
         return []
-    return [f"{step['words']}{' [executed]' if step['executed'] else ''}" for step in steps]
+    return [
+        f"{step['words']} [{_checked(step['check'])}"
+        f"{', for ' * bool(step['covers'])}{_clauses(step['covers'])}]"
+        for step in steps
+    ]
+
+
+def _checked(scope: str | None) -> str:
+    """Only a general check verifies its step."""
+    if scope is None:
+        return "words"
+    return "verified" if scope == Scope.GENERAL else f"illustrated: {scope}"
+
+
+def _clauses(covers: Sequence[int]) -> str:
+    return " ".join(f"({k})" for k in covers)
 
 
 def _answer(data: dict[str, object], solver: str) -> object:

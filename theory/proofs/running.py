@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any
 
-from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome, status_of
+from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
+from oversmoothing.theory.proofs.standing import standing
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, run_chunk
 from oversmoothing.theory.support.workers import end_with
 
@@ -36,7 +37,7 @@ def _claim_in_worker(
 def run_claims(
     chosen: Sequence[Claim], make: MakeLedger, effort: Effort, kinds: Kinds, jobs: int
 ) -> Iterator[Entry]:
-    """Each claim's entry as soon as it is done, on `jobs` processes.
+    """Each claim's entry as soon as it is done, on `jobs` processes, to be `settled` together.
 
     make: an importable function; its ledger holds the evidence of the chosen claims.
     """
@@ -47,7 +48,7 @@ def run_claims(
             name, plain, seconds = future.result()
             evidence = known[name].evidence
             findings = [Finding(k, evidence[k], outcome, spent) for k, outcome, spent in plain]
-            yield Entry(known[name], status_of(findings), findings, seconds)
+            yield Entry(known[name], standing(known[name], findings), findings, seconds)
 
 
 def _chunk_in_worker(make: MakeLedger, chunk: Chunk) -> tuple[Chunk, dict[str, Any]]:

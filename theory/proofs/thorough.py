@@ -18,7 +18,7 @@ from types import NoneType
 from typing import Any
 
 from oversmoothing.theory.proofs.claim import Claim, Kind
-from oversmoothing.theory.proofs.evidence import Searched
+from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import to_json, write_atomically
 from oversmoothing.theory.support.strict_json import read_json
@@ -149,9 +149,10 @@ def pending(claims: Iterable[Claim], examples: int, coverage: Coverage) -> list[
 
 def run_chunk(chunk: Chunk, claims: Mapping[str, Claim]) -> dict[str, Any]:
     """Search one chunk. Returns its record; a violation is data, not an error."""
-    evidence = next(e for _, e in searches([claims[chunk.claim]]) if e.title == chunk.title)
+    claim = claims[chunk.claim]
+    evidence = next(e for _, e in searches([claim]) if e.title == chunk.title)
     start = time.perf_counter()
-    outcome = evidence.search(chunk.examples, chunk.seed)
+    outcome = evidence.search(chunk.examples, chunk.seed, claim.hypotheses)
     return {
         "examples": int(str(outcome.data.get("examples", 0))) if outcome.holds else 0,
         "seconds": round(time.perf_counter() - start, 3),

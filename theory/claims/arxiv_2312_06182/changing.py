@@ -6,6 +6,7 @@ from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 _GAP = given.Hypothesis(
     "the second eigenvalue of the A of each layer is 0",
     lambda case: spectra.values(case.A)[:-1] == [0] * (len(case.A) - 1),
+    (given.case(),),
 )
 
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
@@ -36,8 +37,6 @@ CLAIM = by.refuted(
     source="arXiv 2312.06182 v2, abstract, our reading for layers that differ",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, _GAP),
     title="two matrices in turn, each with lambda_2 = 0",
-    numbers="A_1 = [[1/4, 1/2, 1/4], [1/4, 1/2, 1/4], [1/2, 1/4, 1/4]], A_2 = [[1/4, 1/4, 1/2], "
-    "[1/4, 1/2, 1/4], [1/4, 1/2, 1/4]], W = 1",
     at=((FIRST, _H), (SECOND, _H)),
     steps=(_collapse_alone, _survives),
     repaired_by="N-2312.06182-changing-bound",

@@ -28,6 +28,7 @@ def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
     return layers, draw_(draw.states(n, 1))
 
 
+@by.fixed_size(1)
 def _positive_part() -> None:
     """For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The differences sum to 0, so
     their positive part and their negative part both sum to t = (1/2) sum_j |p_j - q_j|."""
@@ -37,6 +38,7 @@ def _positive_part() -> None:
     assert sp.simplify(positive - sum(distances) / 2 - (sum(p) - sum(q)) / 2) == 0
 
 
+@by.instance(2)
 def _attained() -> None:
     """Attained: for the pair of N-2312.06182-changing tau = 1/4 each, and osc(A_2 A_1 v) =
     osc(v)/16 for v = (-2, 1, 1)."""
@@ -47,10 +49,13 @@ def _attained() -> None:
 
 CLAIM = Claim(
     name="N-2312.06182-changing-bound",
-    statement="Without a residual and with one feature, X_L = A_L ... A_1 X_0 h^L, A_l "
-    "row-stochastic and changing at will (computed from X_l too): osc(X_L) <= |h|^L tau(A_1) "
-    "... tau(A_L) osc(X_0) and ||HFC_L|| <= sqrt(n)/2 of that, tau(A) = max over i, k of (1/2) "
-    "sum_j |A_ij - A_kj|. It is attained, by two matrices whose second eigenvalues are 0.",
+    clauses=(
+        "Without a residual and with one feature, X_L = A_L ... A_1 X_0 h^L, A_l row-stochastic "
+        "and changing at will (computed from X_l too): osc(X_L) <= |h|^L tau(A_1) ... tau(A_L) "
+        "osc(X_0) and ||HFC_L|| <= sqrt(n)/2 of that, tau(A) = max over i, k of (1/2) sum_j "
+        "|A_ij - A_kj|.",
+        "It is attained, by two matrices whose second eigenvalues are 0.",
+    ),
     latex=r"\operatorname{osc}(X_L) \le |h|^L \prod_l \tau(A_l)\,\operatorname{osc}(X_0)",
     source="ours, repairing the reading of arXiv 2312.06182 for layers that differ; the "
     "coefficient is Dobrushin's",
@@ -59,23 +64,35 @@ CLAIM = Claim(
         given.TWO_TOKENS,
         given.Hypothesis(
             "A of each layer is row-stochastic: A >= 0 and A 1 = 1",
-            lambda case: given.is_stochastic(case.A),
+            given.ROW_STOCHASTIC.holds,
+            given.ROW_STOCHASTIC.violated,
         ),
-        given.Hypothesis("one feature (d = 1)", lambda case: len(case.H) == 1),
+        given.ONE_FEATURE,
     ),
     evidence=(
         by.written(
             "one layer, by the positive part",
             _positive_part,
-            """The positive part weighs values of at most max x, the negative part values of at
-            least min x: the difference is at most t (max x - min x) <= tau(A) osc(x). The factor h
-            scales osc by |h|.""",
-            "By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0).",
-            """||HFC||_F^2 is the sum of squared distances to the mean, at most n osc^2/4
-            (Popoviciu).""",
+            by.words(
+                "The positive part weighs values of at most max x, the negative part values of at"
+                " least min x: the difference is at most t (max x - min x) <= tau(A) osc(x). The "
+                "factor h scales osc by |h|.",
+                1,
+            ),
+            by.words("By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0).", 1),
+            by.words(
+                "||HFC||_F^2 is the sum of squared distances to the mean, at most n osc^2/4 "
+                "(Popoviciu).",
+                1,
+            ),
             _attained,
         ),
-        by.searched("products of up to four layers in fractions", _law, _drawn()),
+        by.searched(
+            "products of up to four layers in fractions",
+            _law,
+            _drawn(),
+            at=lambda layers, X: (layers[0], [[Fraction(1)]], X),
+        ),
     ),
     further="With several features the same bound holds for the diameter of the tokens, with ||W|| "
     "in the place of |h|.",

@@ -51,11 +51,14 @@ def _measured(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="N-2312.06182-escalation",
-    statement="Without residual, X' = A X W with one A > 0: token similarity escalates at a "
-    "linear, that is geometric, rate set by |lambda_2(A)|, whatever the weights (abstract and a "
-    "summary; the rate as a limit is our reading). (HFC/LFC)^(1/L) -> |lambda_2| for H not "
-    "nilpotent and X_0 outside a proper subspace; 1 - t_sim^2 then falls like |lambda_2|^(2L) "
-    "(t_sim = LFC/||X||, our reading). If lambda_2 = 0 HFC is 0 after n - 1 layers.",
+    clauses=(
+        "Without residual, X' = A X W with one A > 0: token similarity escalates at a linear, "
+        "that is geometric, rate set by |lambda_2(A)|, whatever the weights (abstract and a "
+        "summary; the rate as a limit is our reading). (HFC/LFC)^(1/L) -> |lambda_2| for H not "
+        "nilpotent and X_0 outside two proper subspaces.",
+        "1 - t_sim^2 then falls like |lambda_2|^(2L) (t_sim = LFC/||X||, our reading).",
+        "If lambda_2 = 0 HFC is 0 after n - 1 layers.",
+    ),
     latex=r"\lim_{L\to\infty} (\mathrm{HFC}/\mathrm{LFC})^{1/L} = |\lambda_2(A)|",
     source="arXiv 2312.06182 v2, token similarity escalation (abstract; a summary)",
     on_record=Status.WRITTEN,
@@ -63,25 +66,33 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "both blocks carry the same weights",
-            POSITIVE_SPECTRUM,
-            BLOCKS,
-            """Without residual Y' = B Y W and c' = c W: blocks H (x) B and H, of radii rho(H)
-            |lambda_2| and rho(H).""",
-            GROWTH,
-            """So ||HFC_L||^(1/L) -> rho(H) |lambda_2| and ||c_L||^(1/L) -> rho(H) for X_0 outside a
-            proper subspace: t^(1/L) -> |lambda_2| < 1 (for lambda_2 = 0, B^(n-1) = 0 and HFC =
-            0).""",
-            COUPLING,
-            "t -> 0, so (HFC/LFC)/t -> 1 and HFC/LFC has the same rate.",
+            POSITIVE_SPECTRUM.covering(1),
+            BLOCKS.covering(1),
+            by.words(
+                "Without residual Y' = B Y W and c' = c W: blocks H (x) B and H, of radii rho(H) "
+                "|lambda_2| and rho(H).",
+                1,
+            ),
+            GROWTH.covering(1),
+            by.words(
+                "So ||HFC_L||^(1/L) -> rho(H) |lambda_2| and ||c_L||^(1/L) -> rho(H) for X_0 "
+                "outside two proper subspaces, one for each block: t^(1/L) -> |lambda_2| < 1 (for"
+                " lambda_2 = 0, B^(n-1) = 0 and HFC = 0).",
+                1,
+                3,
+            ),
+            COUPLING.covering(1),
+            by.words("t -> 0, so (HFC/LFC)/t -> 1 and HFC/LFC has the same rate.", 1),
         ),
-        by.Symbolic("two tokens: HFC' = lambda_2 HFC W", _two_tokens, complete=False),
-        by.Symbolic("similarity and HFC/LFC", _similarity, complete=False),
+        by.Symbolic("two tokens: HFC' = lambda_2 HFC W", _two_tokens),
+        by.Symbolic("similarity and HFC/LFC", _similarity, covers=(2,), scope=by.Scope.GENERAL),
         by.searched(
             "two tokens, one feature: t falls by |lambda_2| exactly",
             _law,
             draw.two_token_attention(),
             draw.fractions(-3, 3).filter(bool),
             st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+            at=lambda attention, w, h: (attention[0], [[w]]),
         ),
         by.Simulated("slope of log HFC/LFC, A with lambda_2 = 1/2", _measured),
     ),

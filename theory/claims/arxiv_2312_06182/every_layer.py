@@ -24,10 +24,10 @@ CLAIM = by.refuted(
     source="arXiv 2312.06182 v2, token similarity escalation, our reading layer by layer",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.BOTH_PARTS),
     title="a mean that attention cancels",
-    numbers="A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X = (5, -3): A X = (1, -1)",
     at=((_A, _H, _X0),),
     steps=(_once,),
     repaired_by="T9a",
     further="Monotone layer by layer for symmetric A and W = 1; in t = ||HFC|| / (sqrt(n) ||pi^T "
     "X||) it is, for two tokens and one feature, exactly |lambda_2| (N-2312.06182-escalation).",
+    formal=by.Formal("Refutations.N_every_layer", (1,)),
 )

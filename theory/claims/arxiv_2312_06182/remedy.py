@@ -59,6 +59,7 @@ def _law(attention: Any, tau: Any) -> None:
             equal(exact.centred(X), exact.centred(exact.layer(A, H, X0, depth)))
 
 
+@by.instance(2, 3, 4)
 def _thresholds() -> None:
     """tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks are (1 - tau) H
     and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies HFC/LFC by exactly r/|1 - tau|: 1 at
@@ -88,15 +89,18 @@ def _measured(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="N-2312.06182-remedy",
-    statement="De-escalation X <- (I - tau J) X, J = 1 1^T/n, in every layer, after the update or "
-    "before it: HFC_L is unchanged, exactly; the consensus block I + H becomes (1 - tau)(I + H) "
-    "and the quotient block is untouched, for every row-stochastic A. So rho_C becomes |1 - tau| "
-    "rho_C, and with r = rho_Q/rho_C for X_0 outside a proper subspace: HFC/LFC -> 0 at rate r/|1 "
-    "- tau| where |1 - tau| > r; liminf HFC/LFC > 0 where |1 - tau| < r, that is 1 - r < tau < 1 + "
-    "r; a tie at tau = 1 -+ r. tau = 1 after the update deletes LFC; tau = 2 leaves both radii as "
-    "they were; tau < 0 or > 2 makes escalation faster. Without residual the same with r = "
-    "|lambda_2|. (The paper proposes the removal, usually tau = 1 [a summary]; radii and "
-    "thresholds are ours.)",
+    clauses=(
+        "De-escalation X <- (I - tau J) X, J = 1 1^T/n, in every layer, after the update or "
+        "before it: HFC_L is unchanged, exactly; the consensus block I + H becomes (1 - tau)(I +"
+        " H) and the quotient block is untouched, for every row-stochastic A.",
+        "So rho_C becomes |1 - tau| rho_C, and with r = rho_Q/rho_C for X_0 outside a proper "
+        "subspace: HFC/LFC -> 0 at rate r/|1 - tau| where |1 - tau| > r; liminf HFC/LFC > 0 "
+        "where |1 - tau| < r, that is 1 - r < tau < 1 + r; a tie at tau = 1 -+ r.",
+        "tau = 1 after the update deletes LFC; tau = 2 leaves both radii as they were; tau < 0 "
+        "or > 2 makes escalation faster.",
+        "Without residual the same with r = |lambda_2|. (The paper proposes the removal, usually"
+        " tau = 1 [a summary]; radii and thresholds are ours.)",
+    ),
     latex=r"\rho_C \mapsto |1-\tau|\,\rho_C,\quad \rho_Q \mapsto \rho_Q,\qquad "
     r"\mathrm{HFC}/\mathrm{LFC} \not\to 0 \Leftarrow |1-\tau| < \rho_Q/\rho_C",
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
@@ -105,31 +109,42 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "block triangular in (mean, HFC)",
-            """S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. For X = 1
-            m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y W and the deviation Y
-            + P A Y W of X + A X W.""",
-            """After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = (1 - tau)
-            m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau (also for A and W
-            that differ by layer), and the operator is block triangular with blocks (1 - tau)(I + H)
-            and I + H (x) B.""",
-            GROWTH,
-            """|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for X_0
-            outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So LFC_L carries
-            the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).""",
-            """|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan blocks,
-            belong to the quotient block (its spectral subspace lifts, as the consensus block has
-            none of them): X_L = O(L^q rho_Q^L), the exact order of HFC_L. So HFC/LFC >= HFC/||X||
-            is bounded below.""",
+            by.words(
+                "S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. For X"
+                " = 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y W and the"
+                " deviation Y + P A Y W of X + A X W.",
+                1,
+            ),
+            by.words(
+                "After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = (1 - "
+                "tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau (also "
+                "for A and W that differ by layer), and the operator is block triangular with "
+                "blocks (1 - tau)(I + H) and I + H (x) B.",
+                1,
+            ),
+            GROWTH.covering(2),
+            by.words(
+                "|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for X_0 "
+                "outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So LFC_L "
+                "carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).",
+                2,
+            ),
+            by.words(
+                "|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
+                "blocks, belong to the quotient block (its spectral subspace lifts, as the "
+                "consensus block has none of them): X_L = O(L^q rho_Q^L), the exact order of "
+                "HFC_L. So HFC/LFC >= HFC/||X|| is bounded below.",
+                2,
+            ),
             _thresholds,
         ),
-        by.Symbolic(
-            "both compositions, n = 3, d = 2, any A, W, X, tau", _block_form, complete=False
-        ),
+        by.Symbolic("both compositions, n = 3, d = 2, any A, W, X, tau", _block_form),
         by.searched(
             "characteristic polynomials and HFC, in fractions",
             _law,
             draw.exact_cases(4, 2),
             draw.fractions(-2, 4),
+            at=lambda case, tau: case,
         ),
         by.Simulated("slope of log HFC/LFC, r = 3/4", _measured),
     ),

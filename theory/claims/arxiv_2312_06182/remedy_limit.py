@@ -56,6 +56,7 @@ def _law(attention: Any, h: Any, tau: Any, place: Any) -> None:
     equal(hfc * (p - q) ** 2, lfc * _factor(h, a, tau, place) ** 2 * (p + q) ** 2)
 
 
+@by.instance(3)
 def _below_the_floor() -> None:
     """Below the floor: A = [[1/2, 1/2], [1/4, 3/4]], h = 1, tau = 2/5. |1 - tau| 2 = 6/5 < 5/4, no
     smoothing; the modes (4, 6) before and (2, 4) after, both times 5/4, have ratios 1/5 and 1/3,
@@ -82,12 +83,15 @@ def _measured(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="N-2312.06182-remedy-limit",
-    statement="Where the remedy prevents smoothing (|1 - tau| < r) and one real simple pair (a, "
-    "h) dominates, HFC/LFC tends to F times ||P v||/(sqrt(n) |mean v|), the limit that the mode v "
-    "of A has without remedy: F = |1 - tau (1+h)/(h (1-a))| before the update, the same over |1 - "
-    "tau| after it (infinite at tau = 1). For h in [-1, 0) and tau in [0, 2] the remedy never "
-    "lowers the limit; for h > 0 it can fall to any positive value near the tie, below the floor "
-    "1/sqrt(n-1) that holds without remedy (T1f).",
+    clauses=(
+        "Where the remedy prevents smoothing (|1 - tau| < r) and one real simple pair (a, h) "
+        "dominates, HFC/LFC tends to F times ||P v||/(sqrt(n) |mean v|), the limit that the mode"
+        " v of A has without remedy: F = |1 - tau (1+h)/(h (1-a))| before the update, the same "
+        "over |1 - tau| after it (infinite at tau = 1).",
+        "For h in [-1, 0) and tau in [0, 2] the remedy never lowers the limit;",
+        "for h > 0 it can fall to any positive value near the tie, below the floor 1/sqrt(n-1) "
+        "that holds without remedy (T1f).",
+    ),
     latex=r"\lim\frac{\mathrm{HFC}}{\mathrm{LFC}} = \Bigl|1-\frac{\tau(1+h)}{h(1-a)}\Bigr|\,"
     r"\frac{\|Pv\|}{\sqrt n\,|\bar v|}\ \Bigl(\times\tfrac{1}{|1-\tau|}\ \text{after}\Bigr)",
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
@@ -98,21 +102,32 @@ CLAIM = Claim(
         given.Hypothesis(
             "H has one eigenvalue h != 0 (d = 1; for several, the dominant one)",
             lambda case: len(case.H) == 1 and case.H[0][0] != 0,
+            (given.case(H="0"), given.case(H="1 0; 0 1")),
         ),
     ),
     evidence=(
         by.written(
             "the lifted mode",
-            """Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = a y, mu
-            = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an eigenvector for mu iff mu
-            kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: after, w = 1 - tau and kappa' = kappa;
-            before, w = 1 and kappa' = (1 - tau) kappa.""",
-            """So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, as |mu| =
-            rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b A y)/(1 - a), the
-            mean of A's own eigenvector v = 1 kappa_0 + y.""",
-            """kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h (1-a)))/w. The
-            pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) u^T with s != 0 for X_0
-            outside a proper subspace, and HFC/LFC = ||y||/(sqrt(n) |kappa|).""",
+            by.words(
+                "Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = a "
+                "y, mu = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an eigenvector for"
+                " mu iff mu kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: after, w = 1 - tau and"
+                " kappa' = kappa; before, w = 1 and kappa' = (1 - tau) kappa.",
+                1,
+                by=("N-2312.06182-remedy",),
+            ),
+            by.words(
+                "So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, as "
+                "|mu| = rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b A "
+                "y)/(1 - a), the mean of A's own eigenvector v = 1 kappa_0 + y.",
+                1,
+            ),
+            by.words(
+                "kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h (1-a)))/w."
+                " The pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) u^T with s != 0 "
+                "for X_0 outside a proper subspace, and HFC/LFC = ||y||/(sqrt(n) |kappa|).",
+                1,
+            ),
             _below_the_floor,
         ),
         by.for_all(
@@ -121,10 +136,9 @@ CLAIM = Claim(
             then="(h*(1-a) - tau*(1+h))**2 >= (1-tau)**2 * (h*(1-a))**2 and "
             "(h*(1-a) - tau*(1+h))**2 >= (h*(1-a))**2",
             at="h=-1/2, a=0, tau=1/2",
+            covers=(2,),
         ).unless("h > 0 too", without="-1 <= h; h < 0", given="h != 0; -1 <= h"),
-        by.Symbolic(
-            "two tokens, any A, h, tau: eigenvector and factor", _eigenvector, complete=False
-        ),
+        by.Symbolic("two tokens, any A, h, tau: eigenvector and factor", _eigenvector),
         by.searched(
             "two tokens, in fractions",
             _law,
@@ -132,6 +146,7 @@ CLAIM = Claim(
             draw.fractions(-3, 3),
             draw.fractions(-1, 3),
             st.sampled_from([AFTER, BEFORE]),
+            at=lambda attention, h, *_: (attention[0], [[h]]),
         ),
         by.Simulated("the limit, three tokens", _measured),
     ),

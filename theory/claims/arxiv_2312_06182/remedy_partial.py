@@ -26,7 +26,6 @@ CLAIM = by.refuted(
     source="arXiv 2312.06182 v2, surgical removal (a summary), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="tau below 1 - r",
-    numbers="A = [[3/4, 1/4], [1/4, 3/4]], h = 2, tau = 1/6, X_0 = (0, 2): HFC/LFC = (4/5)^L",
     at=((AA, _H, _X0),),
     steps=(
         _modes,
@@ -39,4 +38,5 @@ CLAIM = by.refuted(
     ),
     repaired_by="N-2312.06182-remedy",
     further="Here r = 2/3: the removal acts for 1/3 < tau < 5/3.",
+    formal=by.Formal("Refutations.N_remedy_partial", (1,)),
 )

@@ -47,11 +47,13 @@ def _measured(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="N-2312.06182-residual",
-    statement="With residual, X' = X + A X W with one A > 0 and X_0 outside a proper subspace, the "
-    "rate of escalation depends on the weights: (HFC/LFC)^(1/L) -> r = rho_Q/rho_C where r < 1, "
-    "rho_C = max |1 + h_j|, rho_Q = max over i < n of |1 + h_j a_i|; where r > 1 there is no "
-    "escalation, liminf HFC/LFC > 0. (The paper treats self-attention with residual; this form is "
-    "ours.)",
+    clauses=(
+        "With residual, X' = X + A X W with one A > 0 and X_0 outside two proper subspaces, the "
+        "rate of escalation depends on the weights: (HFC/LFC)^(1/L) -> r = rho_Q/rho_C where r <"
+        " 1, rho_C = max |1 + h_j|, rho_Q = max over i < n of |1 + h_j a_i|;",
+        "where r > 1 there is no escalation, liminf HFC/LFC > 0. (The paper treats "
+        "self-attention with residual; this form is ours.)",
+    ),
     latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to "
     r"\frac{\max_{j,\,i<n}|1+h_ja_i|}{\max_j|1+h_j|}\quad (<1)",
     source="ours, for arXiv 2312.06182 v2 (self-attention with residual)",
@@ -60,22 +62,32 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the two blocks with residual",
-            POSITIVE_SPECTRUM,
-            BLOCKS,
-            GROWTH,
-            """The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 outside a
-            proper subspace (rho_C > 0).""",
-            COUPLING,
-            """r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity and
-            HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.""",
+            POSITIVE_SPECTRUM.covering(1, 2),
+            BLOCKS.covering(1, 2),
+            GROWTH.covering(1, 2),
+            by.words(
+                "The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
+                "outside two proper subspaces, one for each block (rho_C > 0; where rho_Q = 0, "
+                "HFC is 0 from some layer on).",
+                1,
+                2,
+            ),
+            COUPLING.covering(1, 2),
+            by.words(
+                "r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
+                "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.",
+                1,
+                2,
+            ),
         ),
-        by.Symbolic("two tokens, one feature", _two_tokens, complete=False),
+        by.Symbolic("two tokens, one feature", _two_tokens),
         by.searched(
             "two tokens: t falls by |1 + ha|/|1 + h| exactly",
             _law,
             draw.two_token_attention(),
             draw.fractions(-4, 3),
             st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+            at=lambda attention, h, point: (attention[0], [[h]]),
         ),
         by.Simulated("slope of log HFC/LFC, A with eigenvalues 1, 1/2, 1/5", _measured),
     ),

@@ -38,8 +38,6 @@ CLAIM = by.refuted(
     source="arXiv 2312.06182 v2, self-attention with residual (a summary), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="one A, two signs of the weight",
-    numbers="A = [[3/4, 1/4], [1/4, 3/4]] (lambda_2 = 1/2), X_0 = (0, 2): HFC/LFC = (3/4)^L for h "
-    "= 1 and (3/2)^L for h = -1/2",
     at=((AA, matrix("1"), _X0),),
     steps=(
         by.Step(
@@ -49,4 +47,5 @@ CLAIM = by.refuted(
         _reversed,
     ),
     repaired_by="N-2312.06182-residual",
+    formal=by.Formal("Refutations.N_residual_gap", (1,)),
 )

@@ -30,8 +30,6 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, control of the spectrum (poster)",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.CLOSED),
     title="a Jordan block at 0",
-    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = [[0, 1], [0, 0]], X_0 = [[0, 0], [0, 2]]: "
-    "(HFC/LFC)^2 = 1/(L^2 + 1)",
     at=((J2, _H, _X0),),
     steps=(
         by.Step(
@@ -42,4 +40,5 @@ CLAIM = by.refuted(
     repaired_by="T2e",
     further="What is true: [-1, 0) for every H (P-2401.04301v3-control-negative), and [-1, 0] for "
     "diagonalisable H, without dominance of lambda_1^A (P-2401.04301v3-clip-tied).",
+    formal=by.Formal("Refutations.v1_control", (1,)),
 )

@@ -20,9 +20,12 @@ def _law(attention: Any, value: Any, numbers: Any) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v1-no-residual",
-    statement="Without the residual, X' = A X W, the family lambda_j^H lambda_n^A always dominates "
-    "and the model is always low-pass (v1; in part from public reviews). It holds for every A > 0 "
-    "and H not nilpotent, real or complex, defective or not, for X_0 outside a proper subspace.",
+    clauses=(
+        "Without the residual, X' = A X W, the family lambda_j^H lambda_n^A always dominates and"
+        " the model is always low-pass (v1; in part from public reviews). It holds for every A >"
+        " 0 and H not nilpotent, real or complex, defective or not, for X_0 outside a proper "
+        "subspace.",
+    ),
     latex=r"X_L = A^L X_0 W^L,\ A > 0,\ H\ \text{not nilpotent} \implies "
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 v1, remark on the residual (public reviews); our reading of its scope",
@@ -31,15 +34,21 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the residual taken out of both blocks",
-            POSITIVE_SPECTRUM,
-            BLOCKS,
-            """Without the residual the same identities read Y' = B Y W and c' = c W: the blocks are
-            H (x) B and H, of radii rho(H) |lambda_2| and rho(H) > 0, where |lambda_2| = max over i
-            < n of |a_i| < 1.""",
-            GROWTH,
-            COUPLING,
-            """||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper subspace,
-            ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.""",
+            POSITIVE_SPECTRUM.covering(1),
+            BLOCKS.covering(1),
+            by.words(
+                "Without the residual the same identities read Y' = B Y W and c' = c W: the "
+                "blocks are H (x) B and H, of radii rho(H) |lambda_2| and rho(H) > 0, where "
+                "|lambda_2| = max over i < n of |a_i| < 1.",
+                1,
+            ),
+            GROWTH.covering(1),
+            COUPLING.covering(1),
+            by.words(
+                "||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper subspace,"
+                " ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.",
+                1,
+            ),
         ),
         by.searched(
             "two tokens: HFC_L = a^L HFC_0 W^L in fractions",
@@ -47,6 +56,7 @@ CLAIM = Claim(
             draw.two_token_attention(),
             draw.value_projections(3),
             draw.lists(st.integers(-9, 9), 8),
+            at=lambda attention, value, _: (attention[0], value[0]),
         ),
     ),
     further="The rate is |lambda_2| whatever H (T9a, N-2312.06182-escalation).",

@@ -26,9 +26,9 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, remark on the residual, our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.BOTH_PARTS),
     title="an eigenvector of A that has a mean",
-    numbers="A = [[1/2, 1/2], [1/4, 3/4]], W = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
     at=((_A, _H, _X0),),
     steps=(_forever,),
     repaired_by="T9a",
     further="A nilpotent H (H = 0, say) makes X_L exactly 0, and the ratio undefined.",
+    formal=by.Formal("Refutations.v1_no_residual", (1,)),
 )

@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 _NEGATIVE = given.Hypothesis(
     "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
     lambda case: transposed(case.H) == case.H and spectra.within(case.H, lambda h: h <= 0),
+    (given.case(H="1"), given.case(H="0 1; 0 0")),
 )
 
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
@@ -33,10 +34,11 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, reparameterisation (poster, public reviews)",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _NEGATIVE),
     title="psi = 2",
-    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = -psi^2 = -4, X_0 = (0, 2): HFC/LFC = 3^-L",
     at=((J2, _H, _X0),),
     steps=(_smooths,),
     repaired_by="T2b",
     further="It holds exactly while psi^2 < 2/(1 + lambda_1^A) for a single feature (T2b); T2d "
     "decides several.",
+    of=by.THE_PAPERS_WORDS,
+    formal=by.Formal("Refutations.v1_psi", (1,)),
 )

@@ -65,8 +65,6 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, remark on rank (public reviews), our reading of 'rare'",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="a triangle of tokens that only grows",
-    numbers="A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], "
-    "X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2",
     at=((_A, _H, _X0),),
     steps=(_forever, _moduli, _neighbours),
     repaired_by="T4c",

@@ -41,10 +41,7 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1 (poster), setting of Thms 1-3; our reading of its scope",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="three tokens that look ahead in a circle; and a defective A",
-    numbers="A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: eigenvalues 1 and "
-    "(-1 +- i sqrt3)/8. A = [[1/2, 1/4, 1/4], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]]: "
-    "eigenvalues 1, 0, 0 with one eigenvector for 0.",
-    at=((_COMPLEX, _ANY),),
+    at=((_COMPLEX, _ANY), (_DEFECTIVE, _ANY)),
     steps=(_complex, _defective),
     repaired_by="T1g",
     further="Generic W_Q W_K^T give complex spectra from n = 3 on; T3a and T3b then decide.",

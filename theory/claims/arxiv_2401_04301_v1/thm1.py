@@ -13,11 +13,14 @@ def _law(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v1-thm1",
-    statement="Thm 1 (v1, poster; substance from public reviews, the case list is not known): with "
-    "lambda_1^A <= ... <= lambda_n^A = 1, the eigenvalue of I + H (x) A of largest modulus (or "
-    "each value of a tie) can be taken of the form 1 + lambda_j^H lambda_n^A or 1 + lambda_j^H "
-    "lambda_1^A. It holds whenever the eigenvalues of A are real, for any H, complex spectrum "
-    "included; that they are is a hypothesis of the ordering, not a consequence of softmax.",
+    clauses=(
+        "Thm 1 (v1, poster; substance from public reviews, the case list is not known): with "
+        "lambda_1^A <= ... <= lambda_n^A = 1, the eigenvalue of I + H (x) A of largest modulus "
+        "(or each value of a tie) can be taken of the form 1 + lambda_j^H lambda_n^A or 1 + "
+        "lambda_j^H lambda_1^A. It holds whenever the eigenvalues of A are real, for any H, "
+        "complex spectrum included; that they are is a hypothesis of the ordering, not a "
+        "consequence of softmax.",
+    ),
     latex=r"\max_{i,j}|1+\lambda_j^H\lambda_i^A| = \max_j\max\{|1+\lambda_j^H\lambda_1^A|, "
     r"|1+\lambda_j^H\lambda_n^A|\}",
     source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",
@@ -26,10 +29,13 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "from the pairs to the ends",
-            SPECTRUM,
-            """For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in [lambda_1,
-            1] it is largest at lambda_1 or at 1 (the query below).""",
-            "The maximum over j of these maxima is the maximum over all pairs.",
+            SPECTRUM.covering(1),
+            by.words(
+                "For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
+                "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below).",
+                1,
+            ),
+            by.words("The maximum over j of these maxima is the maximum over all pairs.", 1),
         ),
         by.for_all(
             "|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",
@@ -41,6 +47,7 @@ CLAIM = Claim(
                 "at_a": "(1+x*a)**2 + (y*a)**2",
                 "at_1": "(1+x)**2 + y**2",
             },
+            covers=(1,),
         ).unless("only the end a", then="inside <= at_a"),
         by.searched(
             "pairs against ends, in fractions",

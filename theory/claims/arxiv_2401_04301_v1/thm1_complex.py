@@ -67,7 +67,6 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, Thm 1, our reading for complex spectra",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="another high-frequency mode dominates",
-    numbers="A circulant with first row (1/5, 1/5, 1/5, 2/5), H = [[-1/2, -1], [1, -1/2]]",
     at=((_A, _H),),
     steps=(_spectrum, _moduli, _decided),
     repaired_by="T3a",

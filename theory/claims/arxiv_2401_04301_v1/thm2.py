@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given, spectra
 
 
+@by.instance()
 def _example() -> None:
     """X_0 = sum of s_ij v_i u_j^T, hence X_L = sum of mu_ij^L s_ij v_i u_j^T. For A = [[3/4, 1/4],
     [1/4, 3/4]], h = 1/2, X_0 = (1, 2): X_L = (3/2)^(L+1) (1, 1) + (5/4)^L/2 (-1, 1), by
@@ -34,11 +35,14 @@ def _law(attention: Any, value: Any, numbers: Any) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v1-thm2",
-    statement="Thm 2 (v1; from public reviews): where mu = 1 + lambda_j^H lambda_i^A alone has the "
-    "largest modulus, X_L / mu^L tends to s v_i^A (v_j^H)^T (s the coefficient of X_0), with 1 "
-    "(v_j^H)^T for i = n; with ties, X_L minus the sum of the tied terms is of smaller order. It "
-    "holds for A and H diagonalisable, which its Q^{-1} presupposes; -> is read after division by "
-    "mu^L (our reading), and s may be 0 for special X_0.",
+    clauses=(
+        "Thm 2 (v1; from public reviews): where mu = 1 + lambda_j^H lambda_i^A alone has the "
+        "largest modulus, X_L / mu^L tends to s v_i^A (v_j^H)^T (s the coefficient of X_0), with"
+        " 1 (v_j^H)^T for i = n;",
+        "with ties, X_L minus the sum of the tied terms is of smaller order. It holds for A and "
+        "H diagonalisable, which its Q^{-1} presupposes; -> is read after division by mu^L (our "
+        "reading), and s may be 0 for special X_0.",
+    ),
     latex=r"X_L = \textstyle\sum_{(i,j)\,\mathrm{dominant}} \mu_{ij}^L s_{ij} v_i^A (v_j^H)^\top + "
     r"o(\rho^L)",
     source="arXiv 2401.04301 v1, Thm 2 (public reviews)",
@@ -47,12 +51,20 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "power iteration in the eigenbasis",
-            SPECTRUM,
-            """With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d independent
-            eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T.""",
+            SPECTRUM.covering(1, 2),
+            by.words(
+                "With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d independent"
+                " eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T.",
+                1,
+                2,
+            ),
             _example,
-            """The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L they
-            vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.""",
+            by.words(
+                "The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L they "
+                "vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.",
+                1,
+                2,
+            ),
         ),
         by.searched(
             "the sum over spectral projectors is X_5, in fractions",
@@ -60,6 +72,7 @@ CLAIM = Claim(
             draw.two_token_attention(),
             draw.value_projections(3),
             draw.lists(st.integers(-9, 9), 8),
+            at=lambda attention, value, _: (attention[0], value[0]),
         ),
     ),
     further="Defective A or H: P-2401.04301v1-thm2-any-weights and T6b.",

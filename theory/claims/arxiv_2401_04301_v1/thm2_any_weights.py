@@ -34,9 +34,8 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, Thm 2, our reading of its scope",
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H, given.EIGENBASIS_A),
     title="a Jordan block of H",
-    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = [[1, 1], [0, 1]], X_0 = [[0, 1], [0, 1]]: every row "
-    "of X_L / 2^L is (L/2, 1)",
     at=((J2, _H, _X0),),
     steps=(_single, _diverges),
     repaired_by="T6b",
+    formal=by.Formal("Refutations.v1_thm2_any_weights", (1,)),
 )

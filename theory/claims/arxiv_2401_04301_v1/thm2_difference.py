@@ -29,8 +29,8 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, Thm 2, our reading of the arrow",
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H, given.EIGENBASIS_A, given.EIGENBASIS_H),
     title="the second eigenvalue exceeds 1 too",
-    numbers="A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (0, 2): X_L = 2^L (1, 1) + (3/2)^L (-1, 1)",
     at=((AA, _H, _X0),),
     steps=(_diverges,),
     repaired_by="T4f",
+    formal=by.Formal("Refutations.v1_thm2_difference", (1,)),
 )

@@ -19,10 +19,12 @@ def _law(A: Any, value: Any) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v1-thm3",
-    statement="Thm 3 (v1, poster): HFC/LFC tends to 0 if an eigenvalue of the family 1 + "
-    "lambda_j^H lambda_n^A dominates, and does not if one of the other family does. It holds for "
-    "every A > 0 and every H (complex and defective ones too) under strict dominance, rho_C > "
-    "rho_Q or rho_C < rho_Q, for X_0 outside a proper subspace (our reading of 'some X').",
+    clauses=(
+        "Thm 3 (v1, poster): HFC/LFC tends to 0 if an eigenvalue of the family 1 + lambda_j^H "
+        "lambda_n^A dominates, and does not if one of the other family does. It holds for every "
+        "A > 0 and every H (complex and defective ones too) under strict dominance, rho_C > "
+        "rho_Q or rho_C < rho_Q, for X_0 outside a proper subspace (our reading of 'some X').",
+    ),
     latex=r"\rho_C > \rho_Q \Rightarrow \mathrm{HFC}/\mathrm{LFC} \to 0,\qquad "
     r"\rho_C < \rho_Q \Rightarrow \liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v1, Thm 3 (poster; genericity in public reviews)",
@@ -31,21 +33,28 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the two blocks compared",
-            POSITIVE_SPECTRUM,
-            BLOCKS,
-            GROWTH,
-            """So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact order L^p
-            rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and c_0 and Y_0 are
-            independent coordinates of X_0. (rho_C = 0: c_L = 0 from some L on.)""",
-            COUPLING,
-            """rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t ->
-            infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for k = 0.""",
+            POSITIVE_SPECTRUM.covering(1),
+            BLOCKS.covering(1),
+            GROWTH.covering(1),
+            by.words(
+                "So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact order "
+                "L^p rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and c_0 and "
+                "Y_0 are independent coordinates of X_0. (rho_C = 0: c_L = 0 from some L on.)",
+                1,
+            ),
+            COUPLING.covering(1),
+            by.words(
+                "rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t -> "
+                "infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for k = 0.",
+                1,
+            ),
         ),
         by.searched(
             "verdict against limit, exact input",
             _law,
             draw.attention(2, 3),
             draw.value_projections(2),
+            at=lambda A, value: (A, value[0]),
         ),
     ),
     further="Equal moduli: decided by Jordan blocks (T6b), a constant where there are none (T4d). "

@@ -36,8 +36,8 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v1, Thm 3 and the definition of low-pass, our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.BOTH_PARTS),
     title="X_0 without its stationary mean",
-    numbers="A = [[1/2, 1/2], [1/4, 3/4]], h = 1, X_0 = (2, -1): HFC/LFC = 3 for every L",
     at=((_A, _H, _X0),),
     steps=(_dominance, _forever),
     repaired_by="T4e",
+    formal=by.Formal("Refutations.v1_thm3_every_state", (1,)),
 )

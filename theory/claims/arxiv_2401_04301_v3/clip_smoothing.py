@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs.kit import by, given, spectra
 _CLIPPED = given.Hypothesis(
     "every eigenvalue of H lies in [0, 1]",
     lambda case: spectra.within(case.H, lambda h: h >= 0 and h <= 1),
+    (given.case(H="-1/9"), given.case(H="10/9")),
 )
 
 _H, _X0 = matrix("0"), column("1 3")
@@ -30,9 +31,9 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.EIGENBASIS_H, _CLIPPED),
     title="psi <= 0 everywhere",
-    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H = clip(-1, [0, 1]) = 0, X_0 = (1, 3): HFC/LFC = 1/2",
     at=((J2, _H, _X0),),
     steps=(_constant,),
     repaired_by="T2d",
     further="One eigenvalue in (0, 1] beside zeros suffices: q >= 0 < p smooths (T2d).",
+    formal=by.Formal("Refutations.v3_clip_smoothing", (1,)),
 )

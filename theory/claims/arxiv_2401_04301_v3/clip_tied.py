@@ -47,10 +47,13 @@ def _law(value: tuple[Matrix, list[Fraction]], numbers: list[int], A: Matrix) ->
 
 CLAIM = Claim(
     name="P-2401.04301v3-clip-tied",
-    statement="v3's H = V diag(clip(psi, [-1, 0])) V^-1 prevents oversmoothing when one A > 0 and "
-    "one H act in every layer: liminf HFC/LFC > 0 for X_0 outside a proper subspace. Where 0 is an "
-    "eigenvalue, HFC_L Pi_0 = HFC_0 Pi_0 for every L (Pi_0^T the spectral projector of H at 0), "
-    "and HFC/LFC has an explicit positive floor if that is not 0; lambda_1^A need not dominate.",
+    clauses=(
+        "v3's H = V diag(clip(psi, [-1, 0])) V^-1 prevents oversmoothing when one A > 0 and one "
+        "H act in every layer: liminf HFC/LFC > 0 for X_0 outside a proper subspace.",
+        "Where 0 is an eigenvalue, HFC_L Pi_0 = HFC_0 Pi_0 for every L (Pi_0^T the spectral "
+        "projector of H at 0), and HFC/LFC has an explicit positive floor if that is not 0;",
+        "lambda_1^A need not dominate.",
+    ),
     latex=r"H = V\,\mathrm{diag}(\mathrm{clip}(\psi,[-1,0]))\,V^{-1} \implies "
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), for tied layers",
@@ -59,18 +62,37 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "what a zero eigenvalue keeps",
-            """Without the eigenvalue 0 the spectrum lies in [-1, 0):
-            P-2401.04301v3-control-negative.""",
-            """Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0
-            (diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 Pi_0, hence
-            ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.""",
-            """c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so ||c_L||
-            <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.""",
-            COUPLING,
-            """So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and HFC/LFC
-            >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.""",
-            """No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every
-            other eigenvalue of A.""",
+            by.words(
+                "Without the eigenvalue 0 the spectrum lies in [-1, 0): "
+                "P-2401.04301v3-control-negative.",
+                1,
+                by=("P-2401.04301v3-control-negative",),
+            ),
+            by.words(
+                "Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
+                "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 Pi_0, "
+                "hence ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.",
+                1,
+                2,
+            ),
+            by.words(
+                "c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
+                "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.",
+                1,
+                2,
+            ),
+            COUPLING.covering(1, 2),
+            by.words(
+                "So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
+                "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.",
+                1,
+                2,
+            ),
+            by.words(
+                "No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every"
+                " other eigenvalue of A.",
+                3,
+            ),
         ),
         by.searched(
             "the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0",
@@ -78,6 +100,7 @@ CLAIM = Claim(
             draw.with_spectrum(draw.fractions(-1, 0), 0, 2, Fraction(0)),
             draw.lists(st.integers(-9, 9), 9),
             draw.attention(2, 3),
+            at=lambda value, numbers, A: (A, value[0]),
         ),
     ),
     further="The floor needs neither positivity nor a real spectrum of A. Defective H: "

@@ -9,7 +9,8 @@ from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
 _HALF_OPEN = given.Hypothesis(
     "every eigenvalue of the H of each layer lies in [-1, 0)",
-    lambda case: spectra.within(case.H, lambda h: h >= -1 and h < 0),
+    given.HALF_OPEN.holds,
+    given.HALF_OPEN.violated,
 )
 
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
@@ -57,8 +58,6 @@ CLAIM = by.refuted(
     "layers",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.EIGENBASIS_H, _HALF_OPEN),
     title="two layers in turn",
-    numbers="A = [[1/2, 1/2], [1/2, 1/2]], H_1 = [[-1/2, 0], [2, -1]], H_2 = [[-1, 2], [0, -1/2]] "
-    "in turn, X_0 = [[2, 0], [0, 0]]: HFC/LFC = 4^(1-k) / sqrt(17) after 2k layers",
     at=((J2, _FIRST, _X0), (J2, _SECOND, _X0)),
     steps=(
         by.Step(
@@ -75,4 +74,5 @@ CLAIM = by.refuted(
     further="Here tau(A) = 0, so p > tau q does not help: the V_l are not orthogonal. For "
     "symmetric H_l it does (T7b-certificate), and without it they fail too "
     "(P-2401.04301v1-untied).",
+    formal=by.Formal("Refutations.v3_clip_untied", (1,)),
 )

@@ -36,10 +36,9 @@ CLAIM = by.refuted(
         given.BOTH_PARTS,
     ),
     title="one feature all mean, the other all difference",
-    numbers="A = [[3/4, 1/4], [1/4, 3/4]], H = diag(-1/4, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = "
-    "(2/3)^L",
     at=((AA, _H, _X0),),
     steps=(_smooths,),
     repaired_by="T2e",
     further="One feature: no genericity is needed (T7b-certificate).",
+    formal=by.Formal("Refutations.v3_control_every_state", (1,)),
 )

@@ -20,37 +20,57 @@ _JORDAN = (
 
 CLAIM = Claim(
     name="P-2401.04301v3-control-negative",
-    statement="lambda_j^H in [-1, 0) for all j guarantees that a high-frequency mode dominates and "
-    "that there is no oversmoothing (a public summary and a review: the half-open interval). It "
-    "holds for one A > 0 (complex or defective too), one H in every layer (defective too), and X_0 "
-    "outside a proper subspace. With a real spectrum of A that mode is lambda_1^A's.",
+    clauses=(
+        "lambda_j^H in [-1, 0) for all j and A > 0, both perhaps complex or defective: a "
+        "high-frequency mode dominates, rho_C < rho_Q (a public summary and a review: the "
+        "half-open interval).",
+        "Then there is no oversmoothing, liminf HFC/LFC > 0, for one A and one H in every layer "
+        "and X_0 outside a proper subspace.",
+        "With a real spectrum of A that mode is lambda_1^A's.",
+    ),
     latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \rho_C < \rho_Q,\ "
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
     on_record=Status.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     evidence=(
+        by.Formal("Control.perron", (1,)),
+        by.Formal("Control.control", (1,)),
         by.written(
             "every mode beats consensus",
-            POSITIVE_SPECTRUM,
-            """Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| |a_i| >
-            1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.""",
-            BLOCKS,
-            GROWTH,
-            COUPLING,
-            """So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + 1/t), whose
-            limit is 1/k > 0 (infinite for doubly stochastic A).""",
-            """With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least 0:
-            the largest is 1 + h a_1, for every j.""",
+            POSITIVE_SPECTRUM.covering(1, 2),
+            by.words(
+                "Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
+                "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.",
+                1,
+            ),
+            BLOCKS.covering(2),
+            GROWTH.covering(2),
+            COUPLING.covering(2),
+            by.words(
+                "So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + 1/t), "
+                "whose limit is 1/k > 0 (infinite for doubly stochastic A).",
+                2,
+            ),
+            by.words(
+                "With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least"
+                " 0: the largest is 1 + h a_1, for every j.",
+                3,
+            ),
         ),
         by.for_all(
             "every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
             given="x**2 + y**2 < 1; -1 <= h; h < 0",
             then="(1+h)**2 < (1+h*x)**2 + (h*y)**2",
             at="h=-1/2, x=1/2, y=1/2",
+            covers=(1,),
         ).unless("[-1, 0] closed", without="h < 0", given="h <= 0"),
         by.searched(
-            "positive A, any Jordan blocks, decided exactly", _law, draw.attention(2, 4), _JORDAN
+            "positive A, any Jordan blocks, decided exactly",
+            _law,
+            draw.attention(2, 4),
+            _JORDAN,
+            at=lambda *case: case,
         ),
     ),
     further="Not for special X_0 (P-2401.04301v3-control-every-state) nor for weights that differ "

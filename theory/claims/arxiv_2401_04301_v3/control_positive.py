@@ -7,7 +7,9 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, giv
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _ALL_POSITIVE = given.Hypothesis(
-    "every eigenvalue of H is real and > 0", lambda case: spectra.within(case.H, lambda h: h > 0)
+    "every eigenvalue of H is real and > 0",
+    lambda case: spectra.within(case.H, lambda h: h > 0),
+    (given.case(H="0"), given.case(H="1 0; 0 -1")),
 )
 
 
@@ -17,9 +19,11 @@ def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v3-control-positive",
-    statement="lambda_j^H in (0, inf) for all j: the family of lambda_n^A dominates and X "
-    "oversmooths (a public summary). It holds for every A > 0, complex spectrum included, one A "
-    "and one H in every layer, X_0 outside a proper subspace.",
+    clauses=(
+        "lambda_j^H in (0, inf) for all j: the family of lambda_n^A dominates and X oversmooths "
+        "(a public summary). It holds for every A > 0, complex spectrum included, one A and one "
+        "H in every layer, X_0 outside a proper subspace.",
+    ),
     latex=r"\lambda_j^H \in (0,\infty)\ \forall j \implies \rho_C > \rho_Q,\ "
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 (public summary; the version of the wording is unknown)",
@@ -28,25 +32,30 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "consensus beats every mode",
-            POSITIVE_SPECTRUM,
-            """|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + h_j <=
-            rho_C: rho_Q < rho_C.""",
-            BLOCKS,
-            GROWTH,
-            COUPLING,
-            "So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC.",
+            POSITIVE_SPECTRUM.covering(1),
+            by.words(
+                "|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + "
+                "h_j <= rho_C: rho_Q < rho_C.",
+                1,
+            ),
+            BLOCKS.covering(1),
+            GROWTH.covering(1),
+            COUPLING.covering(1),
+            by.words("So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC.", 1),
         ),
         by.for_all(
             "consensus beats every a = x + iy in the open unit disc for h > 0",
             given="x**2 + y**2 < 1; h > 0",
             then="(1+h*x)**2 + (h*y)**2 < (1+h)**2",
             at="h=1/2, x=-1/2, y=1/2",
+            covers=(1,),
         ).unless("a on the unit circle", without="x**2 + y**2 < 1", given="x**2 + y**2 <= 1"),
         by.searched(
             "positive A, decided exactly",
             _law,
             draw.attention(2, 4),
             draw.with_spectrum(draw.fractions(0, 4).filter(bool), 1, 3),
+            at=lambda A, value: (A, value[0]),
         ),
     ),
     further="One positive eigenvalue is not enough: P-2401.04301v3-control-some-positive, T2d.",

@@ -9,7 +9,9 @@ from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
 from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
 _SOME = given.Hypothesis(
-    "some eigenvalue of H is > 0", lambda case: spectra.has_value(case.H, lambda h: h > 0)
+    "some eigenvalue of H is > 0",
+    lambda case: spectra.has_value(case.H, lambda h: h > 0),
+    (given.case(H="0"), given.case(H="-1")),
 )
 
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
@@ -45,9 +47,8 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301, control of the spectrum, our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _SOME),
     title="1 beside -3",
-    numbers="A = [[1/4, 3/4], [3/4, 1/4]], H = diag(1, -3), X_0 = [[1, 0], [1, 2]]: (HFC/LFC)^2 = "
-    "(25/16)^L / 2",
     at=((_A, _H, _X0),),
     steps=(_multipliers, _grows),
     repaired_by="T2d",
+    formal=by.Formal("Refutations.v3_some_positive", (1,)),
 )

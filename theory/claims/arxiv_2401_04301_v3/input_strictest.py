@@ -5,15 +5,15 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact_matrix import column, flat, identity, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, equal, given, meets, spectra
+from oversmoothing.theory.proofs.kit import by, equal, given, spectra
 
 _VANISH = given.Hypothesis(
     "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
     lambda case: all(
         abs(1 + h * a) < 1 for a in spectra.values(case.A)[:-1] for h in spectra.values(case.H)
     ),
+    (given.case(),),
 )
-_HYPOTHESES = (given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _VANISH)
 _H, _X0 = matrix("-1"), column("1 -1")
 _STATE = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
 # Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
@@ -31,7 +31,6 @@ def _angle() -> None:
 def _rank() -> None:
     """Rank: A = I/2 + 1 1^T/6 (n = 3), H = -I, X_0 = [[1, 0], [0, 1], [-1, -1]] give X_L = 2^-L
     X_0, of rank 2 in every layer."""
-    meets(_HYPOTHESES, _A3, _H2, _TRIANGLE)
     induction(_A3, _H2, _TRIANGLE, _STATE3)
     equal([sp.limit(x, L, sp.oo) for x in _STATE3], [0] * 6)
     equal((_STATE3 * 2**L).applyfunc(sp.simplify).rank(), 2)
@@ -44,13 +43,13 @@ CLAIM = by.refuted(
     "definitions and order our reading of a public summary).",
     latex=r"\|x_i-x_k\|\to 0 \implies \cos(x_i,x_k)\to 1,\ \sigma_2/\sigma_1\to 0",
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
-    hypotheses=_HYPOTHESES,
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _VANISH),
     title="everything shrinks, nothing aligns",
-    numbers="A = [[3/4, 1/4], [1/4, 3/4]], h = -1, X_0 = (1, -1): X_L = 2^-L (1, -1)",
-    at=((AA, _H, _X0),),
+    at=((AA, _H, _X0), (_A3, _H2, _TRIANGLE)),
     steps=(_angle, _rank),
     repaired_by="T4f",
     further="Relative input convergence, ||x_i - x_k|| / max ||x_j|| -> 0, is HFC/LFC -> 0 and "
     "does imply both (P-2401.04301v3-notions). Every H with spectrum in [-1, 0) and A with "
     "spectrum in (0, 1] has input convergence without smoothing.",
+    formal=by.Formal("Refutations.v3_input_strictest", (1,)),
 )

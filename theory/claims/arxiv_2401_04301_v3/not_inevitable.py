@@ -13,6 +13,7 @@ def _state(h: sp.Rational) -> sp.Matrix:
     return around(3 * (1 + h) ** L / 2, (1 + h / 2) ** L / 2)
 
 
+@by.general(1, 2)
 def _no_input_convergence() -> None:
     """A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (1, 2): mean (3/2) 2^L, difference (3/2)^L.
     Differences diverge, so no input convergence; their ratio (3/4)^L -> 0, so angles converge."""
@@ -22,6 +23,7 @@ def _no_input_convergence() -> None:
     equal(sp.limit(sp.Rational(3, 4) ** L, L, sp.oo), 0)
 
 
+@by.instance(2)
 def _angles() -> None:
     """h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 on: the tokens
     have opposite signs, cos = -1."""
@@ -31,6 +33,7 @@ def _angles() -> None:
     equal(signs, [-1] * 3)
 
 
+@by.general(3)
 def _rank_kept() -> None:
     """A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], X_0 = [[1,
     0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2."""
@@ -42,9 +45,12 @@ def _rank_kept() -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v3-not-inevitable",
-    statement="Input convergence is not inevitable; angle convergence is possible and not "
-    "guaranteed; rank collapse is not required (v3, in substance, of trained models; here of the "
-    "linear layer with A > 0, where each has a witness).",
+    clauses=(
+        "Input convergence is not inevitable;",
+        "angle convergence is possible and not guaranteed;",
+        "rank collapse is not required (v3, in substance, of trained models; here of the linear "
+        "layer with A > 0, where each has a witness).",
+    ),
     latex=r"\exists (A,H,X_0):\ \|x_i-x_k\|\to\infty;\quad \cos\to 1;\quad \cos\to -1;\quad "
     r"\mathrm{rank}\, X_L = 2\ \forall L",
     source="arXiv 2401.04301 v3, findings on the three notions (public summary)",

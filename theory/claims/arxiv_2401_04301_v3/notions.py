@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal
 from oversmoothing.theory.support.arrays import Array
 
 
+@by.instance(3)
 def _angle_without_smoothing() -> None:
     """No converse: A = [[3/4, 1/4], [1/4, 3/4]], X_0 = (1, 2). h = -4/3: HFC/LFC = 1/3 for ever and
     both tokens have one sign, cos = 1."""
@@ -23,6 +24,7 @@ def _angle_without_smoothing() -> None:
         assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
 
 
+@by.instance(3)
 def _rank_without_angle() -> None:
     """h = -1/2: rank 1, but (3/2) 2^-L -+ (1/2) (3/4)^L have opposite signs from layer 3 on: cos =
     -1."""
@@ -53,9 +55,11 @@ def _law(X: Array) -> None:
 
 CLAIM = Claim(
     name="P-2401.04301v3-notions",
-    statement="HFC/LFC -> 0 implies angle convergence (every cosine -> 1), which implies rank "
-    "collapse (sigma_2/sigma_1 -> 0, effective rank -> 1); neither converse holds (v3's notions; "
-    "this order of theirs is our reading).",
+    clauses=(
+        "HFC/LFC -> 0 implies angle convergence (every cosine -> 1),",
+        "which implies rank collapse (sigma_2/sigma_1 -> 0, effective rank -> 1);",
+        "neither converse holds (v3's notions; this order of theirs is our reading).",
+    ),
     latex=r"\cos(x_i,x_k) \ge 1 - 2nr^2,\quad \sigma_2/\sigma_1 \le r,\quad "
     r"r = \mathrm{HFC}/\mathrm{LFC}",
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
@@ -63,13 +67,19 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "inequalities for any state",
-            """x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= 1 the
-            angle between x_i and m is at most arcsin e, between two tokens 2 arcsin e: cos >= 1 - 2
-            e^2 = 1 - 2 n r^2.""",
-            """If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = (||x_i||)
-            u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The effective rank, continuous
-            in the normalised singular values, tends to 1. Directly: LFC has rank 1, so sigma_2 <=
-            ||HFC||, and sigma_1 >= ||LFC||: sigma_2/sigma_1 <= r.""",
+            by.words(
+                "x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= 1 "
+                "the angle between x_i and m is at most arcsin e, between two tokens 2 arcsin e: "
+                "cos >= 1 - 2 e^2 = 1 - 2 n r^2.",
+                1,
+            ),
+            by.words(
+                "If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = (||x_i||)"
+                " u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The effective rank, "
+                "continuous in the normalised singular values, tends to 1. Directly: LFC has rank"
+                " 1, so sigma_2 <= ||HFC||, and sigma_1 >= ||LFC||: sigma_2/sigma_1 <= r.",
+                2,
+            ),
             _angle_without_smoothing,
             _rank_without_angle,
         ),

@@ -12,9 +12,10 @@ from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
 from oversmoothing.theory.proofs.instances import DEFECTIVE
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, vanishes
+from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, vanishes
 
 
+@by.fixed_size(2)
 def _mixed_product() -> sp.Matrix:
     """(V (x) U)* (H (x) A) (V (x) U) = (V* H V) (x) (U* A U): block (j, k) of the left side is
     sum_{l,m} conj(V_lj) H_lm V_mk U* A U."""
@@ -25,6 +26,7 @@ def _mixed_product() -> sp.Matrix:
     return (left - sp.kronecker_product(V.T * H * V, U.T * A * U)).applyfunc(sp.expand)
 
 
+@by.fixed_size(2)
 def _triangular() -> None:
     """By Schur's theorem A = U T U*, H = V S V* with U, V unitary and T, S upper triangular, their
     diagonals the a_i and the h_j with multiplicity. V (x) U is unitary, so M is similar to I + S
@@ -39,6 +41,7 @@ def _triangular() -> None:
     ]
 
 
+@by.fixed_size(3)
 def _eigenvector() -> list[sp.Expr]:
     """M (u (x) v) = u (x) v + (H u) (x) (A v), which is (1 + h a) (u (x) v) for eigenvectors; u (x)
     v is vec(v u^T)."""
@@ -57,6 +60,7 @@ def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
     return result
 
 
+@by.general(4)
 def _defective() -> None:
     """Not every eigenvector is a product: with a defective A (eigenvalue 1/5 of a positive 3 x 3
     matrix) and H = J_2(-1/2) the eigenvalue 9/10 of M has multiplicity 4 and two eigenvectors, A
@@ -112,16 +116,19 @@ def _certify(effort: by.Effort) -> by.Settled:
 
 CLAIM = Claim(
     name="T1a",
-    statement="vec(X + A X W) = M vec(X) with M = I + H (x) A, H = W^T. For every square A and H "
-    "(positivity, row sums and diagonalisability are not needed) the eigenvalues of M are "
-    "1 + h_j a_i over all pairs, with algebraic multiplicity. If A v = a v and H u = h u then "
-    "u (x) v, that is X = v u^T, is an eigenvector for 1 + h a; where A or H is defective there "
-    "can be eigenvectors that are no products.",
+    clauses=(
+        "vec(X + A X W) = M vec(X) with M = I + H (x) A, H = W^T.",
+        "For every square A and H (positivity, row sums and diagonalisability are not needed) "
+        "the eigenvalues of M are 1 + h_j a_i over all pairs, with algebraic multiplicity.",
+        "If A v = a v and H u = h u then u (x) v, that is X = v u^T, is an eigenvector for 1 + h"
+        " a;",
+        "where A or H is defective there can be eigenvectors that are no products.",
+    ),
     latex=r"\det\bigl(xI - I - H\otimes A\bigr) = \prod_{i,j}\bigl(x - 1 - h_j a_i\bigr)",
     source="arXiv 2401.04301, Theorem 1, for diagonalisable matrices; here without that hypothesis",
     on_record=Status.WRITTEN,
-    hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
+        by.Formal("T1a_spectrum.spectrum_with_multiplicity", (2,)),
         by.written(
             "Schur forms",
             by.Step(
@@ -134,18 +141,13 @@ CLAIM = Claim(
                         symbolic.symbolic_matrix(3, 2, "x"),
                     )
                 ),
+                scope=by.Scope.SIZE,
+                covers=(1,),
             ),
             _mixed_product,
             _triangular,
             _eigenvector,
             _defective,
-        ),
-        by.Symbolic(
-            "n = d = 2 in symbols: the characteristic polynomial is the resultant over all pairs",
-            lambda: symbolic.characteristic_residual(
-                symbolic.symbolic_attention(2), symbolic.symbolic_matrix(2, 2, "h")
-            ),
-            complete=False,
         ),
         by.Certified("balls around the dense spectrum meet the pairs one to one", _certify),
         by.searched(

@@ -13,6 +13,7 @@ def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
     return sp.ones(n, 1) * c.T, c
 
 
+@by.fixed_size(1)
 def _restriction() -> sp.Matrix:
     """A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is mapped into
     itself, by I + H in the coordinate c."""
@@ -21,6 +22,7 @@ def _restriction() -> sp.Matrix:
     return X + A * X * H.T - sp.ones(3, 1) * (c + H * c).T
 
 
+@by.fixed_size(2)
 def _converse() -> list[sp.Expr]:
     """Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i and k differ by
     (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and the image lies in C only if all s_i
@@ -45,16 +47,19 @@ def _law(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 CLAIM = Claim(
     name="T1b",
-    statement="The consensus states C = {1 c^T} are invariant under the layer for every A with "
-    "A 1 = 1 (zeros in A are allowed), and there the layer is c -> (I + H) c. Conversely, if C is "
-    "invariant for one H other than 0, all row sums of A are equal.",
+    clauses=(
+        "The consensus states C = {1 c^T} are invariant under the layer for every A with A 1 = 1"
+        " (zeros in A are allowed), and there the layer is c -> (I + H) c.",
+        "Conversely, if C is invariant for one H other than 0, all row sums of A are equal.",
+    ),
     latex=r"A\mathbf 1 = \mathbf 1 \implies \mathbf 1c^\top + A\mathbf 1c^\top W = "
     r"\mathbf 1\bigl((I+H)c\bigr)^\top",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
+        by.Formal("T1_blocks.consensus_invariant", (1,)),
         by.written("one line each way", _restriction, _converse),
-        by.searched("one layer in fractions", _law, draw.exact_cases()),
+        by.searched("one layer in fractions", _law, draw.exact_cases(), at=lambda *case: case),
     ),
 )

@@ -12,6 +12,7 @@ from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
+@by.fixed_size(1)
 def _projected() -> sp.Matrix:
     """P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0."""
     A = symbolic.symbolic_attention(3)
@@ -19,6 +20,7 @@ def _projected() -> sp.Matrix:
     return (P * A - P * A * P).applyfunc(sp.expand)
 
 
+@by.fixed_size(2)
 def _orthonormal() -> list[sp.Expr]:
     """Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = Q^T A P X + Q^T A 1
     (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence Y' = Q^T X + Q^T A X W = Y + B Y W."""
@@ -32,6 +34,7 @@ def _orthonormal() -> list[sp.Expr]:
     return [sp.simplify(sp.expand(entry)) for entry in residual]
 
 
+@by.fixed_size(3)
 def _triangular_form() -> list[sp.Expr]:
     """S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n = e_1 and lower
     right block B: det(x - A) = (x - 1) det(x - B)."""
@@ -41,6 +44,7 @@ def _triangular_form() -> list[sp.Expr]:
     return [moved[0, 0] - 1, moved[1, 0], moved[2, 0], *(S.T * S - sp.eye(3))]
 
 
+@by.fixed_size(4)
 def _similar() -> sp.Matrix:
     """Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With R = [I; 0], X -
     R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with B' = D A R, whose entries are A_ij -
@@ -74,26 +78,30 @@ def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
 
 CLAIM = Claim(
     name="T1c",
-    statement="With P = I - 11^T/n: P A = P A P for every A with A 1 = 1, so P X is autonomous. In "
-    "an orthonormal basis Q of the vectors orthogonal to 1, Y = Q^T X obeys Y' = Y + B Y W with B "
-    "= Q^T A Q, and HFC = Q Y. spec(B) is spec(A) without one copy of 1. B is similar to B'_ij = "
-    "A_ij - A_nj, i, j < n, which belongs to the coordinates x_i - x_n and has no square roots.",
+    clauses=(
+        "With P = I - 11^T/n: P A = P A P for every A with A 1 = 1, so P X is autonomous.",
+        "In an orthonormal basis Q of the vectors orthogonal to 1, Y = Q^T X obeys Y' = Y + B Y "
+        "W with B = Q^T A Q, and HFC = Q Y.",
+        "spec(B) is spec(A) without one copy of 1.",
+        "B is similar to B'_ij = A_ij - A_nj, i, j < n, which belongs to the coordinates x_i - "
+        "x_n and has no square roots.",
+    ),
     latex=r"PA = PAP,\qquad Y' = Y + BYW,\qquad \det(x-A) = (x-1)\det(x-B) = (x-1)\det(x-B')",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
+        by.Formal("T1_blocks.quotient", (1,)),
+        by.Formal("T1_blocks.HFC_autonomous", (1,)),
+        by.Formal("T1_blocks.no_consensus_no_HFC", ()),
+        by.Formal("T1_blocks.char_poly_quotient", ()),
         by.written("block triangular form", _projected, _orthonormal, _triangular_form, _similar),
-        by.Symbolic(
-            "n = 3 in symbols: det(x - A) = (x - 1) det(x - B')",
-            _characteristic_residual,
-            complete=False,
-        ),
         by.searched(
             "trajectories of differences and characteristic polynomials in fractions",
             _law,
             draw.exact_cases(),
             st.integers(0, 4),
+            at=lambda case, depth: case,
         ),
     ),
 )

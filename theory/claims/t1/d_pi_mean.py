@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra, vanishes
 
 
+@by.instance(1)
 def _stationary_is_a_distribution() -> None:
     """The averages (1/N) sum_{k<N} A^k are row-stochastic, so a subsequence converges, to a
     row-stochastic R with R A = R: each row of R is a pi. Its support is a union of closed classes,
@@ -27,6 +28,7 @@ def _stationary_is_a_distribution() -> None:
     )
 
 
+@by.fixed_size(2)
 def _coupling() -> sp.Matrix:
     """(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c."""
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
@@ -58,6 +60,7 @@ def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
+@by.fixed_size(2)
 def _evolves() -> None:
     """c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. (Executed: two
     tokens in symbols, and seven layers of a 3 x 3 example.)"""
@@ -65,6 +68,7 @@ def _evolves() -> None:
     _law((A3, exact.matrix("-1/2 1; 1/3 -2"), exact.matrix("1 2; 2 -1; 4 0")), 7)
 
 
+@by.fixed_size(3, by=("T1c",))
 def _decoupled() -> list[sp.Expr]:
     """X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c."""
     X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
@@ -75,25 +79,31 @@ def _decoupled() -> list[sp.Expr]:
 
 CLAIM = Claim(
     name="T1d",
-    statement="Every row-stochastic A has a pi >= 0 with pi^T A = pi^T and pi^T 1 = 1 (a single "
-    "one iff A has one closed class; pi > 0 if A > 0). For each such pi, c = pi^T X obeys c' = c "
-    "(I + W), so c_L = c_0 (I + W)^L exactly, and the mean is m = c + (1/n - pi)^T HFC. So X is "
-    "two decoupled linear systems, Y and c, and one static coupling.",
+    clauses=(
+        "Every row-stochastic A has a pi >= 0 with pi^T A = pi^T and pi^T 1 = 1 (a single one "
+        "iff A has one closed class; pi > 0 if A > 0).",
+        "For each such pi, c = pi^T X obeys c' = c (I + W), so c_L = c_0 (I + W)^L exactly, and "
+        "the mean is m = c + (1/n - pi)^T HFC.",
+        "So X is two decoupled linear systems, Y and c, and one static coupling.",
+    ),
     latex=r"c' = c(I+W),\qquad c_L = c_0(I+W)^L,\qquad "
     r"m = c + \bigl(\tfrac{1}{n}\mathbf 1-\pi\bigr)^\top\mathrm{HFC}",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
+        by.Formal("T1_blocks.pi_mean_autonomous", (2,)),
+        by.Formal("T1_blocks.pi_mean_power", (2,)),
+        by.Formal("T1_blocks.coupling", (2,)),
         by.written(
             "the left Perron vector", _stationary_is_a_distribution, _evolves, _coupling, _decoupled
         ),
-        by.Symbolic("n = d = 2 in symbols: pi^T X' = pi^T X (I + W)", _autonomous, complete=False),
         by.searched(
             "trajectories in fractions: c_L = c_0 (I + W)^L and the coupling",
             _law,
             draw.exact_cases(),
             st.integers(0, 6),
+            at=lambda case, depth: case,
         ),
     ),
 )

@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 
 
+@by.fixed_size(1, by=("T1d",))
 def _coupled() -> sp.Expr:
     """m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each feature this is
     Cauchy-Schwarz, and the squares add up. Hence | ||m|| - ||c|| | <= delta ||HFC||."""
@@ -47,10 +48,11 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, [[100 + x / 1000 for x in row] for row in X] if near else X
 
 
+@by.instance(2)
 def _attained() -> None:
-    """Attained: for x = gamma + s (1/n - pi) (one feature) HFC = s (1/n - pi), m - c = s delta^2,
-    ||HFC|| = |s| delta. If c > 0, s > 0 gives the lower bound and small s < 0 the upper one, with
-    equality."""
+    """Attained. Doubly stochastic A: k = 0, and both bounds are t. Otherwise, for x = gamma + s
+    (1/n - pi) (one feature) HFC = s (1/n - pi), m - c = s delta^2, ||HFC|| = |s| delta. If c >
+    0, s > 0 gives the lower bound and small s < 0 the upper one, with equality."""
     pi = spectra.stationary(A3)
     delta = spectra.squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):
@@ -62,7 +64,7 @@ def _attained() -> None:
         assert lfc == 3 * (c + s * delta) ** 2
 
 
-@given.condition("c = pi^T X_0 is not 0")
+@given.condition("c = pi^T X_0 is not 0", given.case(), given.case(X0="1; -1"))
 def _given(instance: given.Instance) -> bool:
     if instance.X0 is None:
         return False
@@ -71,24 +73,36 @@ def _given(instance: given.Instance) -> bool:
 
 CLAIM = Claim(
     name="T1e",
-    statement="Let t = ||HFC||/(sqrt n ||c||) and k = sqrt n ||pi - 1/n||, for a state with "
-    "HFC != 0 and c != 0. Then 1/(k + 1/t) <= ||HFC||/||LFC||, and ||HFC||/||LFC|| <= 1/(1/t - k) "
-    "where 1/t > k. Both bounds are attained for every A. So along any sequence of states "
-    "HFC/LFC -> 0 iff t -> 0, and for doubly stochastic A they are equal.",
+    clauses=(
+        "Let t = ||HFC||/(sqrt n ||c||) and k = sqrt n ||pi - 1/n||, for a state with HFC != 0 "
+        "and c != 0. Then 1/(k + 1/t) <= ||HFC||/||LFC||, and ||HFC||/||LFC|| <= 1/(1/t - k) "
+        "where 1/t > k.",
+        "Both bounds are attained for every A with n >= 2, by every such state where A is doubly"
+        " stochastic.",
+        "So along any sequence of states HFC/LFC -> 0 iff t -> 0, and for doubly stochastic A "
+        "they are equal.",
+    ),
     latex=r"\frac{1}{k+1/t}\;\le\;\frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}\;\le\;\frac{1}{1/t-k}"
     r"\quad(1/t>k),\qquad k=\sqrt n\,\|\pi-\tfrac1n\mathbf 1\|",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.NOT_FLAT, _given),
     evidence=(
+        by.Formal("T1f_floor.mean_against_pi_mean", ()),
         by.written(
             "the triangle inequality",
             _coupled,
-            "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
-            "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
-            "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",
-            "If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k "
-            "from some point on and the upper bound tends to 0.",
+            by.words(
+                "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
+                "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
+                "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",
+                1,
+            ),
+            by.words(
+                "If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k "
+                "from some point on and the upper bound tends to 0. Where k = 0 both bounds are t.",
+                3,
+            ),
             _attained,
         ),
         # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m).
@@ -97,6 +111,7 @@ CLAIM = Claim(
             given="0 < s; 0 < u; 0 <= m; 0 <= c; 0 <= k; s*m <= s*c + k*u; s*m >= s*c - k*u",
             then="u*(k*u + s*c) >= u*s*m and Implies(s*c > k*u, m > 0 and u*(s*c - k*u) <= u*s*m)",
             at="s=2, u=1, m=1, c=1, k=1/2",
+            covers=(1,),
         )
         .unless(
             "without k below: HFC/LFC >= t", then="u*s*c >= u*s*m", at="s=1, u=1, m=2, c=1, k=1"
@@ -114,12 +129,16 @@ CLAIM = Claim(
                 "h3": "(0 - h1 - h2)",
                 "c": "(m + q1*h1 + q2*h2 + q3*h3)",
             },
-            complete=False,
         ).unless(
             "delta^2 a tenth smaller",
             then="(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
             at="m=0, q1=1, q2=0, h1=1, h2=0",
         ),
-        by.searched("the bounds in fractions, near consensus and far from it", _law, _cases()),
+        by.searched(
+            "the bounds in fractions, near consensus and far from it",
+            _law,
+            _cases(),
+            at=given.of_state,
+        ),
     ),
 )

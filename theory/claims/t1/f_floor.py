@@ -21,6 +21,7 @@ from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
+@by.instance(2)
 def _annihilated() -> None:
     """If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v, so pi^T v = 0.
     States E_a X with E_a a spectral projector of A, a != 1, have pi^T X = 0 in the same way."""
@@ -32,6 +33,7 @@ def _annihilated() -> None:
     assert shifted.rank() == 2 and from_flint(shifted * shifted) == [[16 * p for p in pi]] * 3
 
 
+@by.fixed_size(1)
 def _norm_of_pi() -> None:
     """delta^2 = |pi|^2 - 2/n + 1/n = |pi|^2 - 1/n, and |pi|^2 < (sum pi_i)^2 = 1 as pi > 0 and n >=
     2. So n delta^2 < n - 1."""
@@ -41,6 +43,7 @@ def _norm_of_pi() -> None:
     assert all(c > 0 for c in sp.Poly(mixed, *p).coeffs())
 
 
+@by.instance(3)
 def _sharp() -> None:
     """Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean 1, LFC = sqrt n
     and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 pi^T + a (I - 1 pi^T).)"""
@@ -52,6 +55,7 @@ def _sharp() -> None:
     assert 3 * delta * hfc == lfc == 3 and hfc * delta == 1
 
 
+@by.instance(5)
 def _limits() -> None:
     """One real simple dominant pair: X_L/mu^L -> v u^T (u != 0 for generic X_0), and HFC/LFC is
     continuous (with values in [0, infinity]) at v u^T, where it is ||P v||/(sqrt n |mean v|): u
@@ -65,6 +69,7 @@ def _limits() -> None:
     assert verdict(A=AA, H=matrix("-1/2"), X0=matrix("1; 2")).tends_to == "infinity"
 
 
+@by.instance(6, 7)
 def _observable() -> None:
     """Doubly stochastic: pi = 1/n, k = 0, HFC/LFC = t -> infinity. n = 2: v is a multiple of (pi_2,
     -pi_1), of mean 0 iff pi_1 = pi_2. n >= 3: if A v = a v and 1^T v = 0, the n rows 1^T A^k, k <
@@ -141,7 +146,7 @@ def _measure(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance)
 
 
-@given.condition("X_0 has no consensus part: pi^T X_0 = 0")
+@given.condition("X_0 has no consensus part: pi^T X_0 = 0", given.case(), given.case(X0="1; 2"))
 def _no_consensus(instance: given.Instance) -> bool:
     return instance.X0 is not None and not any(
         weighted_mean(spectra.stationary(instance.A), instance.X0)
@@ -150,32 +155,49 @@ def _no_consensus(instance: given.Instance) -> bool:
 
 CLAIM = Claim(
     name="T1f",
-    statement="Let A > 0, n >= 2, and X != 0 with pi^T X = 0: such is every mode without "
-    "consensus, real, complex or of a Jordan block. Then HFC/LFC >= 1/(sqrt n delta) > "
-    "1/sqrt(n-1), delta = ||pi - 1/n||, and it is infinite iff 1^T X = 0. The floor is attained "
-    "for every A that is not doubly stochastic. Hence for generic X_0 a NON_SMOOTHING layer has "
-    "liminf HFC/LFC >= 1/(sqrt n delta); with one real simple dominant mode v u^T the limit is "
-    "||P v||/(sqrt n |mean v|), finite iff 1^T v != 0. If A is doubly stochastic every mode has "
-    "1^T v = 0 and HFC/LFC -> infinity; for n >= 3, outside a null set of A, no eigenvector has "
-    "mean 0 (n = 2: exactly the doubly stochastic A have one).",
+    clauses=(
+        "Let A > 0, n >= 2, and X != 0 with pi^T X = 0. Then HFC/LFC >= 1/(sqrt n delta) > "
+        "1/sqrt(n-1), delta = ||pi - 1/n||.",
+        "Such is every mode without consensus, real, complex or of a Jordan block; and HFC/LFC "
+        "is infinite iff 1^T X = 0.",
+        "The floor is attained for every A that is not doubly stochastic.",
+        "Hence for generic X_0 a NON_SMOOTHING layer has liminf HFC/LFC >= 1/(sqrt n delta).",
+        "With one real simple dominant mode v u^T the limit is ||P v||/(sqrt n |mean v|), finite"
+        " iff 1^T v != 0.",
+        "If A is doubly stochastic every mode has 1^T v = 0 and HFC/LFC -> infinity.",
+        "For n >= 3, outside a null set of A, no eigenvector has mean 0 (n = 2: exactly the "
+        "doubly stochastic A have one).",
+    ),
     latex=r"\pi^\top X = 0 \implies \frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}\ge"
     r"\frac{1}{\sqrt n\,\|\pi-\frac1n\mathbf 1\|} > \frac{1}{\sqrt{n-1}}",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_FLAT, _no_consensus),
     evidence=(
+        by.Formal("T1f_floor.floor", (1,)),
+        by.Formal("T1f_floor.delta_bound", (1,)),
         by.written(
             "Cauchy-Schwarz against pi",
             _annihilated,
-            "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= delta "
-            "||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, for otherwise m "
-            "= c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = 0 iff 1^T X = 0.",
+            by.words(
+                "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= delta "
+                "||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, for "
+                "otherwise m = c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = 0 iff "
+                "1^T X = 0.",
+                1,
+                2,
+                by=("T1d",),
+            ),
             _norm_of_pi,
             _sharp,
-            "NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "
-            "eigenvector of T for an eigenvalue of modulus rho_Q, ||HFC_L|| = ||y_L|| >= "
-            "rho_Q^L |w^T y_0|/||w||, and w^T y_0 != 0 outside a null set; ||c_L|| <= "
-            "const L^d rho_C^L. So t -> infinity and T1e gives liminf HFC/LFC >= 1/k.",
+            by.words(
+                "NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "
+                "eigenvector of T for an eigenvalue of modulus rho_Q, ||HFC_L|| = ||y_L|| >= "
+                "rho_Q^L |w^T y_0|/||w||, and w^T y_0 != 0 outside a null set; ||c_L|| <= "
+                "const L^d rho_C^L. So t -> infinity and T1e gives liminf HFC/LFC >= 1/k.",
+                4,
+                by=("T1e",),
+            ),
             _limits,
             _observable,
         ),
@@ -189,7 +211,6 @@ CLAIM = Claim(
             ),
             then="2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
             at="p1=1/3, p2=1/3, p3=1/3, x1=1, x2=-1, x3=0",
-            complete=False,
         )
         .unless(
             "a floor of 1/sqrt(3/2 - 1) = sqrt 2 times larger",
@@ -212,7 +233,6 @@ CLAIM = Claim(
                 "h3": "(0 - h1 - h2)",
                 "m": "(0 - q1*h1 - q2*h2 - q3*h3)",
             },
-            complete=False,
         ).unless(
             "n - 1 in place of n",
             then="2*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
@@ -226,13 +246,12 @@ CLAIM = Claim(
             ),
             then="3*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
             at="p1=1, p2=1, p3=1, x1=1, x2=-1, x3=0, p4=1, x4=0",
-            complete=False,
         ).unless(
             "the floor of n = 3 for n = 4",
             then="2*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
             at="p1=30, p2=1, p3=1, p4=1, x1=-1/10, x2=1, x3=1, x4=1",
         ),
-        by.searched("the floor in fractions, pi^T X = 0", _law, _cases()),
+        by.searched("the floor in fractions, pi^T X = 0", _law, _cases(), at=given.of_state),
         by.Certified("balls around every mode of random positive A", _certify),
         by.Simulated("the limit of GT11 in balls", _measure),
     ),

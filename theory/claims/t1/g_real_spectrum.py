@@ -24,6 +24,7 @@ def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
     return S, list(sp.symbols(f"g1:{n + 1}", positive=True))
 
 
+@by.fixed_size(1, 2)
 def _symmetrised() -> sp.Matrix:
     """With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is symmetric. So spec(A)
     is real and A is diagonalisable."""
@@ -36,6 +37,7 @@ def _symmetrised() -> sp.Matrix:
     return (moved - goal).applyfunc(sp.simplify)
 
 
+@by.fixed_size(1, 2)
 def _stationary_residual() -> list[sp.Expr]:
     """sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the symmetry of S: pi_i
     is proportional to e^{f_i} D_i."""
@@ -48,6 +50,7 @@ def _stationary_residual() -> list[sp.Expr]:
     ]
 
 
+@by.fixed_size(2)
 def _bias() -> sp.Expr:
     """The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i alone, f_j = b
     W_K^T x_j^T. The last cancels in softmax over j. So A = D^-1 S F, S = exp(symmetric part)
@@ -61,16 +64,19 @@ def _bias() -> sp.Expr:
     return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
 
 
+@by.instance()
 def _not_semidefinite() -> None:
     """Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
     assert exact.characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
 
 
+@by.instance()
 def _needed() -> None:
     """Without symmetry the spectrum need not be real: the circulant (1/10, 4/5, 1/10)."""
     assert not spectra.is_real(C3)
 
 
+@by.instance(4)
 def _equal_tokens() -> None:
     """S is singular iff some c != 0 has sum_ij c_i c_j e^{<z_i, z_j>} = 0, z_i = M^{1/2} x_i. That
     sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i c_i <z_i, z>^k = 0 for all k and z,
@@ -157,13 +163,17 @@ def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
     return found
 
 
-@given.condition("A comes from symmetric logits and a column term")
+@given.condition(
+    "A comes from symmetric logits and a column term",
+    given.case("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"),
+)
 def _reversible(instance: given.Instance) -> bool:
     """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
     flow = exact.product(exact.diagonal(spectra.stationary(instance.A)), instance.A)
     return exact.transposed(flow) == flow
 
 
+@by.instance()
 def _kolmogorov() -> None:
     """Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then A = S diag(pi) with S_ij
     = A_ij/pi_j symmetric."""
@@ -175,13 +185,17 @@ def _kolmogorov() -> None:
 
 CLAIM = Claim(
     name="T1g",
-    statement="If W_Q W_K^T and the position term are symmetric, A = D^-1 K with K = exp(logits) "
-    "symmetric and D its row sums: A is similar to the symmetric D^-1/2 K D^-1/2, its spectrum is "
-    "real and pi is proportional to the row sums. Query and key biases add a row term, which "
-    "softmax cancels, and a column term f_j: the spectrum is still real, and pi_i is proportional "
-    "to e^{f_i} times row sum i of e^{logits}. If W_Q W_K^T = M and the position term are moreover "
-    "positive semidefinite, spec(A) lies in [0, 1], with column terms too; a_1 > 0 iff A is "
-    "nonsingular, which holds (no position term) iff all M^{1/2} x_i differ.",
+    clauses=(
+        "If W_Q W_K^T and the position term are symmetric, A = D^-1 K with K = exp(logits) "
+        "symmetric and D its row sums: A is similar to the symmetric D^-1/2 K D^-1/2, its "
+        "spectrum is real and pi is proportional to the row sums.",
+        "Query and key biases add a row term, which softmax cancels, and a column term f_j: the "
+        "spectrum is still real, and pi_i is proportional to e^{f_i} times row sum i of "
+        "e^{logits}.",
+        "If W_Q W_K^T = M and the position term are moreover positive semidefinite, spec(A) lies"
+        " in [0, 1], with column terms too;",
+        "a_1 > 0 iff A is nonsingular, which holds (no position term) iff all M^{1/2} x_i differ.",
+    ),
     latex=r"K=K^\top \implies A=D^{-1}K\sim D^{-1/2}KD^{-1/2},\quad \pi\propto D\mathbf 1;\qquad "
     r"\text{logits}\succeq 0 \implies \operatorname{spec}(A)\subset[0,1]",
     source="ours",
@@ -194,16 +208,22 @@ CLAIM = Claim(
             _symmetrised,
             _stationary_residual,
             _kolmogorov,
-            "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
-            "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "
-            "power (L^{(0)} = 11^T). R A R^-1 = G^T S G then is positive semidefinite, "
-            "and |a_i| <= 1 for every row-stochastic A: spec(A) in [0, 1].",
+            by.words(
+                "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
+                "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "
+                "power (L^{(0)} = 11^T). R A R^-1 = G^T S G then is positive semidefinite, "
+                "and |a_i| <= 1 for every row-stochastic A: spec(A) in [0, 1].",
+                3,
+            ),
             _equal_tokens,
             _not_semidefinite,
             _needed,
         ),
         by.searched(
-            "symmetric kernels with column terms: real roots, pi, exactly", _law, _kernels()
+            "symmetric kernels with column terms: real roots, pi, exactly",
+            _law,
+            _kernels(),
+            at=lambda S, g: given.of_attention(_normalised(S, g)),
         ),
         by.searched(
             "entrywise exponential series of Gram matrices are positive semidefinite, exactly",

@@ -33,6 +33,7 @@ def _diagonal(A: Matrix) -> Any:
     return result
 
 
+@by.instance(2)
 def _stationary() -> None:
     """e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple, and delta^2 =
     (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1."""
@@ -40,6 +41,7 @@ def _stationary() -> None:
     assert pi == [1, 0, 0] and spectra.squared_deviation(pi) == Fraction(2, 3)
 
 
+@by.instance(3, by=("T1f",))
 def _attained() -> None:
     """The proof of T1f up to the strict inequality uses only pi^T A = pi^T and pi^T 1 = 1: HFC/LFC
     >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = 0. v = (0, 1, ..., 1) attains it, and is
@@ -51,6 +53,7 @@ def _attained() -> None:
     assert hfc / lfc == Fraction(1, 2)
 
 
+@by.instance(3, by=("T1b", "T1c", "T1d", "T1e"))
 def _first_token() -> None:
     """c' = c (I + W) says that the first token sees only itself."""
     X = layer(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
@@ -100,6 +103,7 @@ def _certify(effort: by.Effort) -> by.Settled:
         yield finite and all(sum(row) == 1 for row in meets)
 
 
+@by.instance(1)
 def _read_off() -> None:
     """det(x - A) of a triangular A is the product of x - A_ii. A_11 = 1 as row 1 has one entry; for
     i > 1 0 < A_ii = 1 - sum_{j<i} A_ij < 1. So 1 is simple."""
@@ -112,11 +116,14 @@ def _read_off() -> None:
 
 CLAIM = Claim(
     name="T1h",
-    statement="For a causal mask (A lower triangular, A_ij > 0 for j <= i, A 1 = 1) the spectrum "
-    "is the diagonal: real, in (0, 1], A_11 = 1 and A_ii < 1 for i > 1. The eigenvalue 1 is "
-    "simple, pi = e_1 and delta = sqrt(1 - 1/n): the mean that evolves by itself is the first "
-    "token. T1b-T1e hold; the floor of T1f is 1/sqrt(n-1), with >= instead of >, and some causal "
-    "A have a mode that attains it. A > 0 fails: statements that use pi > 0 do not carry over.",
+    clauses=(
+        "For a causal mask (A lower triangular, A_ij > 0 for j <= i, A 1 = 1) the spectrum is "
+        "the diagonal: real, in (0, 1], A_11 = 1 and A_ii < 1 for i > 1.",
+        "The eigenvalue 1 is simple, pi = e_1 and delta = sqrt(1 - 1/n): the mean that evolves "
+        "by itself is the first token.",
+        "T1b-T1e hold; the floor of T1f is 1/sqrt(n-1), with >= instead of >, and some causal A "
+        "have a mode that attains it. A > 0 fails: statements that use pi > 0 do not carry over.",
+    ),
     latex=r"A_{ij}=0\ (j>i)\implies \operatorname{spec}(A)=\{A_{ii}\}\subset(0,1],\quad \pi=e_1,"
     r"\quad \delta=\sqrt{1-1/n}",
     source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
@@ -124,8 +131,10 @@ CLAIM = Claim(
     hypotheses=(given.CAUSAL_MASK, given.TWO_TOKENS),
     evidence=(
         by.written("triangular matrices", _read_off, _stationary, _first_token, _attained),
-        by.Symbolic("n = 4 in symbols: det(x - A)", _residual, complete=False),
-        by.searched("spectrum, pi, delta and the floor in fractions", _law, _causal()),
+        by.Symbolic("n = 4 in symbols: det(x - A)", _residual),
+        by.searched(
+            "spectrum, pi, delta and the floor in fractions", _law, _causal(), at=given.of_state
+        ),
         by.Certified("softmax of masked integer logits in balls", _certify),
     ),
 )

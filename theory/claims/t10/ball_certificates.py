@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
+@by.general(2)
 def _isolated() -> sp.Expr:
     """Replace H by H + e I, so h_j by h_j + e. |1 + h + e|^2 - |1 + (k + e) a|^2 is a polynomial
     in e with leading coefficient 1 - |a|^2 > 0, for every pair of a consensus mode h and a mode
@@ -23,6 +24,7 @@ def _isolated() -> sp.Expr:
     return sp.Poly(sp.expand(gap), e).coeff_monomial(e**2) - (1 - u**2 - v**2)
 
 
+@by.instance(3)
 def _rounded() -> None:
     """h = -4/3 ties for a = 1/2; the binary64 number next to -4/3 lies above it and is
     NON_SMOOTHING, and is certified to be."""
@@ -56,12 +58,16 @@ def _certify(effort: by.Effort) -> by.Settled:
 
 CLAIM = Claim(
     name="T10",
-    statement="Let R be enclosed in balls of positive radius and similar to B by a certified "
-    "inverse. The Gershgorin discs of R, radii rounded outwards, cover spec(B), and a connected "
-    "component of k discs holds k eigenvalues; so intervals for rho_C and rho_Q that do not meet "
-    "decide SMOOTHING or NON_SMOOTHING. No such certificate decides a TIE: for positive A, n >= 2, "
-    "every neighbourhood of a tie holds cases without one. Ties need exact input: h = -4/3, a = "
-    "1/2 is a TIE, and its nearest binary64 number is NON_SMOOTHING.",
+    clauses=(
+        "Let R be enclosed in balls of positive radius and similar to B by a certified inverse. "
+        "The Gershgorin discs of R, radii rounded outwards, cover spec(B), and a connected "
+        "component of k discs holds k eigenvalues; so intervals for rho_C and rho_Q that do not "
+        "meet decide SMOOTHING or NON_SMOOTHING.",
+        "No such certificate decides a TIE: for positive A, n >= 2, every neighbourhood of a tie"
+        " holds cases without one.",
+        "Ties need exact input: h = -4/3, a = 1/2 is a TIE, and its nearest binary64 number is "
+        "NON_SMOOTHING.",
+    ),
     latex=r"\operatorname{spec}(B)\subset\bigcup_i\overline D\Big(R_{ii},\sum_{j\ne i}|R_{ij}|"
     r"\Big),\qquad R=V^{-1}BV",
     source="ours; Gershgorin (1931) for the discs",
@@ -70,15 +76,24 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "what an enclosure can say",
-            "For an eigenvector x of R with largest entry x_i, (r - R_ii) x_i = sum_(j != i) R_ij "
-            "x_j: |r - R_ii| <= sum |R_ij|. Along R_t = diag + t (R - diag) the discs grow with t "
-            "and eigenvalues move continuously: a component keeps its k eigenvalues. Larger radii "
-            "only widen the discs; B and R are similar.",
-            "Each multiplier 1 + h a then lies in a known set, so rho_C and rho_Q lie in known "
-            "intervals; where these are disjoint, the order of the true numbers is decided.",
+            by.words(
+                "For an eigenvector x of R with largest entry x_i, (r - R_ii) x_i = sum_(j != i) "
+                "R_ij x_j: |r - R_ii| <= sum |R_ij|. Along R_t = diag + t (R - diag) the discs "
+                "grow with t and eigenvalues move continuously: a component keeps its k "
+                "eigenvalues. Larger radii only widen the discs; B and R are similar.",
+                1,
+            ),
+            by.words(
+                "Each multiplier 1 + h a then lies in a known set, so rho_C and rho_Q lie in known "
+                "intervals; where these are disjoint, the order of the true numbers is decided.",
+                1,
+            ),
             _isolated,
-            "A certificate from balls of positive radius around (A, H) holds for all of a "
-            "neighbourhood; by the last step it cannot say TIE.",
+            by.words(
+                "A certificate from balls of positive radius around (A, H) holds for all of a "
+                "neighbourhood; by the last step it cannot say TIE.",
+                2,
+            ),
             _rounded,
         ),
         by.Certified("certified verdicts against exact ones, in binary64", _certify),
@@ -87,6 +102,7 @@ CLAIM = Claim(
             _law,
             draw.two_token_attention(),
             draw.fractions(-1, 1).filter(bool),
+            at=lambda attention, e: (attention[0], [[e]]),
         ),
     ),
     further="The queries for all reals (Q1-Q18) stand in T1-T8, each with its false neighbours.",

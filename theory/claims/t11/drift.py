@@ -18,6 +18,7 @@ from oversmoothing.theory.support.arrays import Array
 _EPS = 2.0**-52
 
 
+@by.instance(1, by=("T1b", "T1f"))
 def _exact_saturation() -> None:
     """By the converse in T1b, C is not invariant and 1 is not an eigenvector of A~. Its Perron
     vector v > 0 has P v != 0 and mean v > 0. If the pair (v, h) is the only dominant one, X_L/mu^L
@@ -38,6 +39,7 @@ def _exact_saturation() -> None:
     assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
+@by.fixed_size(2)
 def _first_order() -> list[sp.Expr]:
     """A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order (the part of z
     along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it is (I - B) Q^T z = Q^T eta, and ||P
@@ -92,6 +94,7 @@ def _autonomous(effort: by.Effort) -> by.Measurements:
     return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", exact, found, tolerance)]
 
 
+@by.instance(3)
 def _no_leak() -> None:
     """In (Y, c) coordinates HFC = Q Y and Y' = Y + B Y W, with any rounding of B: errors are
     relative to Y, and nothing of c enters."""
@@ -104,12 +107,14 @@ def _no_leak() -> None:
 
 CLAIM = Claim(
     name="T11.9",
-    statement="Let A~ > 0 be an A rounded, with row sums that are not all equal. Then C is not "
-    "invariant, and where the Perron mode v of A~ dominates, HFC/LFC tends to "
-    "||P v||/(sqrt n |mean v|) > 0, whatever the true rate: to first order "
-    "||(I - B)^{-1} Q^T eta||/sqrt n with eta = A~ 1 - 1, independent of H. So iterating X "
-    "saturates near the rounding of the row sums (1e-7 in single, 1e-16 in double precision), and "
-    "(Y, c) or (Y, m) must be iterated: there HFC = Q Y never sees c.",
+    clauses=(
+        "Let A~ > 0 be an A rounded, with row sums that are not all equal. Then C is not "
+        "invariant, and where the Perron mode v of A~ dominates, HFC/LFC tends to ||P v||/(sqrt "
+        "n |mean v|) > 0, whatever the true rate:",
+        "to first order ||(I - B)^{-1} Q^T eta||/sqrt n with eta = A~ 1 - 1, independent of H.",
+        "So iterating X saturates near the rounding of the row sums (1e-7 in single, 1e-16 in "
+        "double precision), and (Y, c) or (Y, m) must be iterated: there HFC = Q Y never sees c.",
+    ),
     latex=r"\tilde A\mathbf 1 = \mathbf 1 + \eta:\quad \frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}\to"
     r"\frac{\|(I-B)^{-1}Q^\top\eta\|}{\sqrt n} + O(\|\eta\|^2)",
     source="ours",
@@ -119,7 +124,6 @@ CLAIM = Claim(
         by.written(
             "the Perron vector of the rounded matrix", _exact_saturation, _first_order, _no_leak
         ),
-        by.Symbolic("first order for three tokens in symbols", _first_order, complete=False),
         by.Simulated("saturation of x + A x/2 with A in single precision", _measure),
         by.Simulated("float64 in (Y, c) against balls", _autonomous),
     ),

@@ -23,6 +23,7 @@ def _softmax(logits: list[list[float]]) -> list[list[float]]:
     return rows
 
 
+@by.instance(1)
 def _masked() -> None:
     """Each row is shifted by its largest logit, which is finite if the row keeps an entry:
     exp(-infinity) = 0 exactly, and the sum is at least 1."""
@@ -32,17 +33,20 @@ def _masked() -> None:
     assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
 
 
+@by.instance(2)
 def _nothing_left() -> None:
     """All entries masked: -infinity + infinity, not a number."""
     A = _softmax([[-math.inf, -math.inf], [1.0, 2.0]])
+    refused = 0
     for bad in (A, [[0, 0], ["1/2", "1/2"]]):
         try:
             verdict(A=bad, H=[[1]])
         except InputError:
-            continue
-        raise AssertionError("a row without weights passed as attention")
+            refused += 1
+    assert refused == 2, "a row without weights passed as attention"
 
 
+@by.instance(3, by=("T1h", "T2b"))
 def _threshold() -> None:
     """Causal: eigenvalues A_ii in (0, 1], 1 simple (T1h). |1 + h a| is convex in a, so its maximum
     over i > 1 is at an end of [min A_ii, 1), and T2b applies to the smallest: where it does not win
@@ -52,6 +56,7 @@ def _threshold() -> None:
     assert list(names.values()) == ["SMOOTHING", "TIE", "NON_SMOOTHING", "TIE", "SMOOTHING"]
 
 
+@by.instance(4)
 def _two_groups() -> None:
     """Each closed class has its own stationary distribution, so the left eigenspace for 1 has
     dimension k; with k > 1 the pairs (h_j, 1) occur in the quotient too, so rho_Q >= rho_C."""
@@ -79,11 +84,15 @@ def _masks_law(A: Matrix) -> None:
 
 CLAIM = Claim(
     name="T11.10",
-    statement="A logit of -infinity is a weight of exactly 0, so masked attention is "
-    "row-stochastic and legal as long as every row keeps an entry; a row that is masked "
-    "completely is 0/0 and is refused. Causal rows: spec(A) is the diagonal (T1h), and for a "
-    "single real h consensus loses iff -2/(1 + min A_ii) < h < 0. If a mask splits the tokens "
-    "into k > 1 closed classes the eigenvalue 1 has multiplicity k and no layer is SMOOTHING.",
+    clauses=(
+        "A logit of -infinity is a weight of exactly 0, so masked attention is row-stochastic "
+        "and legal as long as every row keeps an entry;",
+        "a row that is masked completely is 0/0 and is refused.",
+        "Causal rows: spec(A) is the diagonal (T1h), and for a single real h consensus loses iff"
+        " -2/(1 + min A_ii) < h < 0.",
+        "If a mask splits the tokens into k > 1 closed classes the eigenvalue 1 has multiplicity"
+        " k and no layer is SMOOTHING.",
+    ),
     latex=r"e^{-\infty}=0;\qquad \text{causal: } |1+h|<\max_i|1+hA_{ii}| \iff "
     r"-\tfrac{2}{1+\min_i A_{ii}}<h<0",
     source="ours",
@@ -96,7 +105,10 @@ CLAIM = Claim(
             _law,
             draw.causal_attention(),
             draw.fractions(-4, 2),
+            at=lambda A, h: (A, [[h]]),
         ),
-        by.searched("random masks", _masks_law, draw.attention(1, 4, zeros=True)),
+        by.searched(
+            "random masks", _masks_law, draw.attention(1, 4, zeros=True), at=given.of_attention
+        ),
     ),
 )

@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.instances import A3, AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
+@by.instance(1, 2, by=("T1f",))
 def _doubly_stochastic() -> None:
     """So pi^T X_L = 0 for L >= 1: T1f applies at every layer. Doubly stochastic: delta = 0 and LFC
     = 0. Executed: X_0 = (3, 1) -> (1/2, -1/2)."""
@@ -22,6 +23,7 @@ def _doubly_stochastic() -> None:
     assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
 
 
+@by.instance(1)
 def _other() -> None:
     """A3 is not doubly stochastic: ratio^2 = 1819399/423200 at L = 3."""
     X = exact.layer(A3, exact.matrix("-1"), exact.matrix("1; 2; 4"), 3)
@@ -32,6 +34,7 @@ def _other() -> None:
     assert hfc / lfc >= 1 / (3 * spectra.squared_deviation(spectra.stationary(A3)))
 
 
+@by.instance(1, 3)
 def _consensus_dies() -> None:
     """c_1 = c_0 (I + W) = 0. Y_L = (I - B)^L Y_0, and I - B is invertible as 1 is a simple
     eigenvalue of A > 0: HFC_L != 0 if HFC_0 != 0; otherwise X_1 = 0."""
@@ -65,10 +68,13 @@ def _law(A: Matrix, X: Matrix, depth: int) -> None:
 
 CLAIM = Claim(
     name="T11.4",
-    statement="H = -I, A > 0, n >= 2, X_0 not at consensus: from layer 1 on c_L = 0 and HFC != 0, "
-    "so HFC/LFC >= 1/(sqrt n delta) at EVERY layer, and it is +infinity at every layer if A is "
-    "doubly stochastic: ||LFC|| = 0 is a value, not an error. A state at consensus becomes 0 in "
-    "one layer: UNDEFINED.",
+    clauses=(
+        "H = -I, A > 0, n >= 2, X_0 not at consensus: from layer 1 on c_L = 0 and HFC != 0, so "
+        "HFC/LFC >= 1/(sqrt n delta) at EVERY layer,",
+        "and it is +infinity at every layer if A is doubly stochastic: ||LFC|| = 0 is a value, "
+        "not an error.",
+        "A state at consensus becomes 0 in one layer: UNDEFINED.",
+    ),
     latex=r"H=-I:\quad c_L = 0\ (L\ge 1),\qquad \frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} \ge "
     r"\frac{1}{\sqrt n\,\delta}\in(0,\infty]",
     source="ours",
@@ -77,10 +83,17 @@ CLAIM = Claim(
         given.POSITIVE,
         given.TWO_TOKENS,
         given.NOT_FLAT,
-        given.Hypothesis("H = -I", lambda case: exact.identity(len(case.H), -1) == case.H),
+        given.Hypothesis(
+            "H = -I", lambda case: exact.identity(len(case.H), -1) == case.H, (given.case(),)
+        ),
     ),
     evidence=(
         by.written("c vanishes, Y does not", _consensus_dies, _doubly_stochastic, _other),
-        by.searched("the floor at every layer, in fractions", _law, _cases()),
+        by.searched(
+            "the floor at every layer, in fractions",
+            _law,
+            _cases(),
+            at=lambda A, X, depth: (A, exact.diagonal("-1 -1"), X),
+        ),
     ),
 )

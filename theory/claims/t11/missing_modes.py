@@ -11,6 +11,7 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exa
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
+@by.instance(2, 3)
 def _golden() -> None:
     """A block that starts at 0 stays 0, so the arguments on moduli apply to the others. GT14: the
     pairs present are (h, a) = (0, 1) and (-1, 1/2), with multipliers 1 and 1/2."""
@@ -22,6 +23,7 @@ def _golden() -> None:
         assert found.hfc_lfc[depth].squared == Fraction(1, 4**depth)
 
 
+@by.instance(3)
 def _opposite() -> None:
     """The other way round: 1^T X_0 = 0 for symmetric A and h > 0."""
     # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
@@ -30,6 +32,7 @@ def _opposite() -> None:
     assert found.tends_to == "infinity"
 
 
+@by.instance(1)
 def _blocks() -> None:
     """E_i (A X W) E_j^T = A (E_i X E_j^T) W, as E_i commutes with A and E_j with H: each block is
     invariant, and on it the layer is 1 + h_j a_i plus a nilpotent map. The projectors add up to the
@@ -52,9 +55,12 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Fraction, list[Fraction], list[int]
     return A, a, values, pick(entries), pick(entries)
 
 
+def _state(A: Matrix, c: list[int], y: list[int]) -> Matrix:
+    return [[x + v * z for x, z in zip(c, y, strict=True)] for v in (A[0][1], -A[1][0])]
+
+
 def _law(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[int]) -> None:
-    v = (A[0][1], -A[1][0])
-    X = [[x + side * z for x, z in zip(c, y, strict=True)] for side in v]
+    X = _state(A, c, y)
     consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
     quotient = [abs(1 + h * a) for h, z in zip(values, y, strict=True) if z]
     found = verdict(A=A, H=exact.diagonal(values), X0=X, depth=[6])
@@ -71,7 +77,7 @@ def _law(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[i
     assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 
-@given.condition("X_0 is given and lacks the dominant modes")
+@given.condition("X_0 is given and lacks the dominant modes", given.case(), given.case(X0="1; 3"))
 def _misses(instance: given.Instance) -> bool:
     X = instance.X0
     if X is None or not any(map(any, X)):
@@ -85,18 +91,26 @@ def _misses(instance: given.Instance) -> bool:
 
 CLAIM = Claim(
     name="T11.8",
-    statement="X_L is the sum over pairs of eigenvalues of blocks that start at E_i X_0 E_j^T (E "
-    "the spectral projectors) and never mix. So for a given X_0 every statement on dominance "
-    "holds with the spectrum replaced by the pairs with E_i X_0 E_j^T != 0, and the verdict for "
-    "that X_0 may differ from the generic one: all h in [-1, 0] and HFC/LFC = 2^-L, or h > 0 and "
-    "HFC/LFC = infinity.",
+    clauses=(
+        "X_L is the sum over pairs of eigenvalues of blocks that start at E_i X_0 E_j^T (E the "
+        "spectral projectors) and never mix.",
+        "So for a given X_0 every statement on dominance holds with the spectrum replaced by the"
+        " pairs with E_i X_0 E_j^T != 0,",
+        "and the verdict for that X_0 may differ from the generic one: all h in [-1, 0] and "
+        "HFC/LFC = 2^-L, or h > 0 and HFC/LFC = infinity.",
+    ),
     latex=r"X_L = \sum_{i,j} (1+h_ja_i+D)^L\,E_iX_0E_j^\top,\qquad D \text{ nilpotent}",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, _misses),
     evidence=(
         by.written("spectral projectors commute with the layer", _blocks, _golden, _opposite),
-        by.searched("verdict_x0 over the modes put into X_0, exactly", _law, _cases()),
+        by.searched(
+            "verdict_x0 over the modes put into X_0, exactly",
+            _law,
+            _cases(),
+            at=lambda A, a, values, c, y: (A, exact.diagonal(values), _state(A, c, y)),
+        ),
     ),
     further="In floating point rounding puts the missing mode back after about log(1/eps) over the "
     "gap of the logarithms of the radii (T4e): an observation, no theorem.",

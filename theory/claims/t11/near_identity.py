@@ -18,6 +18,7 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
     return (1 + h * (1 - share)) / (1 + h)
 
 
+@by.instance(1)
 def _spectrum() -> None:
     """A is (1-s) on the vectors orthogonal to 1 and 1 on 1; both spaces are orthogonal, so P X_L =
     (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the ratio is r^L times that of X_0."""
@@ -31,12 +32,14 @@ def _spectrum() -> None:
             assert abs(found.rate - rate) <= 3 * 2.0**-53 * rate
 
 
+@by.instance(4)
 def _dobrushin() -> None:
     """Rows i and k of A differ in two places by 1-s each: tau = (1-s)."""
     for n in (2, 3, 5):
         assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
 
 
+@by.instance(2, 3)
 def _depths() -> None:
     """x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are 1 <= 1/(1-x) <=
     1/(1-x)^2. The first L with r^L <= eps is ceil(log(1/eps)/-log(1-x)). Executed in balls for the
@@ -69,19 +72,30 @@ def _scalar(H: Matrix) -> bool:
 
 CLAIM = Claim(
     name="T11.2",
-    statement="A = (1-s) I + s 11^T/n, 0 < s <= 1, H = h I, h > 0: SMOOTHING with "
-    "HFC/LFC = r^L times its value at the start for EVERY X_0, r = (1 + h(1-s))/(1 + h) = 1 - x, "
-    "x = h s/(1 + h). The first depth with r^L <= eps lies between (1/x - 1) log(1/eps) and "
-    "log(1/eps)/x + 1: for h = 1/2, eps = 1/1000 it is 2069, 207230, 20723263 at s = 1e-2, 1e-4, "
-    "1e-6. Dobrushin's coefficient is tau = 1 - s: certificates that use it fade as s -> 0.",
+    clauses=(
+        "A = (1-s) I + s 11^T/n, 0 < s <= 1, H = h I, h > 0: SMOOTHING with HFC/LFC = r^L times "
+        "its value at the start for EVERY X_0, r = (1 + h(1-s))/(1 + h) = 1 - x, x = h s/(1 + "
+        "h).",
+        "The first depth with r^L <= eps lies between (1/x - 1) log(1/eps) and log(1/eps)/x + 1:",
+        "for h = 1/2, eps = 1/1000 it is 2069, 207230, 20723263 at s = 1e-2, 1e-4, 1e-6.",
+        "Dobrushin's coefficient is tau = 1 - s: certificates that use it fade as s -> 0.",
+    ),
     latex=r"r = \frac{1+h(1-s)}{1+h},\qquad "
     r"L(\varepsilon)\approx\frac{1+h}{hs}\log\frac1\varepsilon",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
         given.TWO_TOKENS,
-        given.Hypothesis("A = (1-s) I + s 11^T/n with 0 < s <= 1", lambda case: _mixes(case.A)),
-        given.Hypothesis("H = h I with h > 0", lambda case: _scalar(case.H)),
+        given.Hypothesis(
+            "A = (1-s) I + s 11^T/n with 0 < s <= 1",
+            lambda case: _mixes(case.A),
+            (given.case("1 0; 0 1"), given.case("1/2 1/2; 1/4 3/4")),
+        ),
+        given.Hypothesis(
+            "H = h I with h > 0",
+            lambda case: _scalar(case.H),
+            (given.case(H="-1"), given.case(H="1 0; 0 2")),
+        ),
     ),
     evidence=(
         by.written("one repeated eigenvalue", _spectrum, _depths, _dobrushin),
@@ -91,6 +105,7 @@ CLAIM = Claim(
             given="0 <= x; x < 1; y*(1 - x) == 1",
             then="1 <= y and y <= y**2",
             at="x=1/2, y=2",
+            covers=(2,),
         ).unless("without x < 1", without="x < 1", at="x=2, y=-1"),
         by.searched(
             "the ratio of every X_0 in fractions",
@@ -100,6 +115,7 @@ CLAIM = Claim(
             draw.fractions(Fraction(1, 12), 3),
             draw.lists(draw.lists(st.integers(-9, 9), 2), 4),
             st.integers(0, 6),
+            at=lambda n, share, h, *_: (exact.flat(1 - share, n), [[h]]),
         ),
     ),
 )

@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, giv
 _ONE = matrix("1")
 
 
+@by.instance(1, 2)
 def _trivial() -> None:
     """A row-stochastic 1 x 1 matrix is [1], and P = 1 - 1 = 0: HFC = 0, X_L = LFC = x_0 (I + W)^L.
     Executed: h = 1/2, x = 3 -> 9/2."""
@@ -19,6 +20,7 @@ def _trivial() -> None:
     assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, 0, 0]
 
 
+@by.instance(2)
 def _undefined() -> None:
     """If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 = 0."""
     found = verdict(A=_ONE, H=matrix("-1"), X0=matrix("3"), depth=[0, 1, 50])
@@ -38,13 +40,20 @@ def _law(value: tuple[Matrix, object], entries: list[int], depth: int) -> None:
 
 CLAIM = Claim(
     name="T11.1",
-    statement="For n = 1, A = [1], HFC = 0 at every layer and the verdict is TRIVIAL, not "
-    "SMOOTHING: there are no differences to lose. HFC/LFC is 0 while X_L != 0 and undefined (0/0) "
-    "once X_L = 0, which happens iff (I + H)^L x_0^T = 0: with h = -1 after one layer.",
+    clauses=(
+        "For n = 1, A = [1], HFC = 0 at every layer and the verdict is TRIVIAL, not SMOOTHING: "
+        "there are no differences to lose.",
+        "HFC/LFC is 0 while X_L != 0 and undefined (0/0) once X_L = 0, which happens iff (I + "
+        "H)^L x_0^T = 0: with h = -1 after one layer.",
+    ),
     latex=r"n=1:\quad A=(1),\quad \mathrm{HFC}_L = 0,\quad x_L^\top = (I+H)^L x_0^\top",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(given.Hypothesis("there is one token", lambda instance: len(instance.A) == 1),),
+    hypotheses=(
+        given.Hypothesis(
+            "there is one token", lambda instance: len(instance.A) == 1, (given.case(),)
+        ),
+    ),
     evidence=(
         by.written("one row", _trivial, _undefined),
         by.searched(
@@ -53,6 +62,7 @@ CLAIM = Claim(
             draw.value_projections(3),
             draw.lists(st.integers(-3, 3), 3),
             st.integers(0, 4),
+            at=lambda value, *_: (_ONE, value[0]),
         ),
     ),
 )

@@ -15,6 +15,7 @@ from oversmoothing.theory.spectra.algebraic import factors
 _A = flat("2/5", 4)
 
 
+@by.instance(1, 2, by=("T4c",))
 def _golden() -> None:
     """P A = a P for this A, so P X' = P X + a h P X = (1 + h a) P X. If |1 + h a| > |1 + h|, X_L/(1
     + h a)^L -> P X_0, of rank min(n-1, d) for generic X_0: the maximum matching of T4c between n-1
@@ -29,6 +30,7 @@ def _golden() -> None:
     assert verdict(A=_A, H=diagonal("1/2 1/2")).limit_rank == 1
 
 
+@by.instance(1)
 def _multiplicity() -> None:
     """Exactly, multiplicities come from factorising the characteristic polynomial, and Jordan sizes
     from ranks: no eigenvalue is ever separated from its copy."""
@@ -36,6 +38,7 @@ def _multiplicity() -> None:
     assert (one.multiplicity, other.multiplicity, other.jordan) == (1, 3, (1, 1, 1))
 
 
+@by.instance(3)
 def _balls_refuse() -> None:
     """Enclosures of simple eigenvalues are disjoint, so they cannot exist here."""
     # Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes.
@@ -68,19 +71,21 @@ def _law(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
         assert to_flint(centred(moved)).rank() == to_flint(centred(X)).rank()
 
 
-@given.condition("an eigenvalue of A or of H repeats")
+@given.condition("an eigenvalue of A or of H repeats", given.case())
 def _repeats(instance: given.Instance) -> bool:
     return any(f.multiplicity > 1 for M in (instance.A, instance.H) for f in factors(M))
 
 
 CLAIM = Claim(
     name="T11.3",
-    statement="Repeated semisimple eigenvalues need no special case: exact verdicts stay exact, "
-    "and the asymptotic rank is that of T4c with eigenvalues counted with multiplicity. For A = a "
-    "I + (1-a) 11^T/n and H = h I, P X_L = (1 + h a)^L P X_0: if NON_SMOOTHING the limit of X_L "
-    "has the rank of P X_0, min(n-1, d) for generic X_0. Ball arithmetic for simple eigenvalues "
-    "refuses such matrices; exact arithmetic, or balls that allow multiple eigenvalues, must be "
-    "asked.",
+    clauses=(
+        "Repeated semisimple eigenvalues need no special case: exact verdicts stay exact, and "
+        "the asymptotic rank is that of T4c with eigenvalues counted with multiplicity.",
+        "For A = a I + (1-a) 11^T/n and H = h I, P X_L = (1 + h a)^L P X_0: if NON_SMOOTHING the"
+        " limit of X_L has the rank of P X_0, min(n-1, d) for generic X_0.",
+        "Ball arithmetic for simple eigenvalues refuses such matrices; exact arithmetic, or "
+        "balls that allow multiple eigenvalues, must be asked.",
+    ),
     latex=r"A = aI + (1-a)\tfrac{1}{n}\mathbf 1\mathbf 1^\top,\; H = hI:\quad "
     r"PX_L = (1+ha)^L PX_0",
     source="ours",
@@ -88,6 +93,11 @@ CLAIM = Claim(
     hypotheses=(given.TWO_TOKENS, _repeats),
     evidence=(
         by.written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
-        by.searched("HFC of every X_0 in fractions", _law, _cases()),
+        by.searched(
+            "HFC of every X_0 in fractions",
+            _law,
+            _cases(),
+            at=lambda n, share, h, X, depth: (flat(1 - share, n), diagonal([h] * len(X[0])), X),
+        ),
     ),
 )

@@ -12,6 +12,7 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, is_zero
 
 
+@by.instance(1, by=("T11.5",))
 def _naive() -> None:
     """Scaling by powers of two is exact (T11.5). Executed: h = -1/2."""
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
@@ -24,6 +25,7 @@ def _naive() -> None:
     assert log is not None and abs(log - expected) <= 4 * 2.0**-52 * expected
 
 
+@by.instance(3)
 def _identity_is_the_exception() -> None:
     """A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all a_i = 1 means A
     = I, and M = I + H (x) I."""
@@ -33,6 +35,7 @@ def _identity_is_the_exception() -> None:
     assert not is_zero(M) and is_zero(exact.power(M, 2))
 
 
+@by.instance(2)
 def _special() -> None:
     """M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a = 1/2."""
     # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
@@ -60,10 +63,12 @@ def _measure(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T11.6",
-    statement="Where all |mu| < 1 the state underflows, and the same scaling keeps the ratio. For "
-    "A > 0 and n >= 2, M = I + H (x) A is never nilpotent, so X_L = 0 only for X_0 in a proper "
-    "subspace (Lebesgue-null). Among row-stochastic A with n >= 2 the only exception is A = I with "
-    "H + I nilpotent.",
+    clauses=(
+        "Where all |mu| < 1 the state underflows, and the same scaling keeps the ratio.",
+        "For A > 0 and n >= 2, M = I + H (x) A is never nilpotent, so X_L = 0 only for X_0 in a "
+        "proper subspace (Lebesgue-null).",
+        "Among row-stochastic A with n >= 2 the only exception is A = I with H + I nilpotent.",
+    ),
     latex=r"A>0,\ n\ge 2\implies (I+H\otimes A)^L\ne 0\quad\text{for all }L",
     source="ours",
     on_record=Status.WRITTEN,
@@ -71,9 +76,13 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "two multipliers cannot both vanish",
-            """M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, so h_j =
-            -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the eigenvalue 1 is simple,
-            which leaves n = 1.""",
+            by.words(
+                "M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, so "
+                "h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the "
+                "eigenvalue 1 is simple, which leaves n = 1.",
+                2,
+                by=("T1a",),
+            ),
             _identity_is_the_exception,
             _special,
             _naive,
@@ -83,8 +92,14 @@ CLAIM = Claim(
             given="1 + p == 0; q == 0; 1 + p*x - q*y == 0; p*y + q*x == 0",
             then="x == 1 and y == 0",
             at="p=-1, q=0, x=1, y=0",
+            covers=(2, 3),
         ).unless("without 1 + h = 0", without="1 + p == 0", at="p=-2, q=0, x=1/2, y=0"),
-        by.searched("M^{nd} != 0 in fractions, H with blocks at -1 and -2", _law, _cases()),
+        by.searched(
+            "M^{nd} != 0 in fractions, H with blocks at -1 and -2",
+            _law,
+            _cases(),
+            at=lambda *case: case,
+        ),
         by.Simulated("scaled iteration in float64", _measure),
     ),
 )

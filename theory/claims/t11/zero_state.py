@@ -11,6 +11,7 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
+@by.instance(1)
 def _zero() -> None:
     """The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio."""
     for A in (AA, matrix("1")):
@@ -20,6 +21,7 @@ def _zero() -> None:
         assert all(ratio.value is None for ratio in found.hfc_lfc.values())
 
 
+@by.instance(2)
 def _infinite() -> None:
     """||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a symmetric A such
     states stay free of LFC."""
@@ -28,6 +30,7 @@ def _infinite() -> None:
     assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
 
 
+@by.instance(3, 4)
 def _rows() -> None:
     """cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0 in general: (0, 4)
     -> (1, 7), (1, -7) -> (0, -12) for h = 1."""
@@ -62,10 +65,13 @@ def _has_zero(X: Matrix) -> bool:
 
 CLAIM = Claim(
     name="T11.7",
-    statement="X_0 = 0 stays 0: every metric is 0/0 and the verdict UNDEFINED, which is checked "
-    "first, before n = 1. If 1^T X = 0 and X != 0, then LFC = 0 < HFC and HFC/LFC = +infinity, a "
-    "value. A zero row has no direction, so its cosines are undefined and must be masked; rows can "
-    "become zero, and zero rows become non-zero, from one layer to the next.",
+    clauses=(
+        "X_0 = 0 stays 0: every metric is 0/0 and the verdict UNDEFINED, which is checked first,"
+        " before n = 1.",
+        "If 1^T X = 0 and X != 0, then LFC = 0 < HFC and HFC/LFC = +infinity, a value.",
+        "A zero row has no direction, so its cosines are undefined and must be masked;",
+        "rows can become zero, and zero rows become non-zero, from one layer to the next.",
+    ),
     latex=r"X=0:\ \tfrac00\ \text{undefined};\qquad \mathbf 1^\top X = 0\ne X:\ "
     r"\frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}=+\infty",
     source="ours",
@@ -75,10 +81,16 @@ CLAIM = Claim(
         given.Hypothesis(
             "X_0 is zero, has a zero row, or has mean zero",
             lambda case: case.X0 is not None and _has_zero(case.X0),
+            (given.case(), given.case(X0="1; 2")),
         ),
     ),
     evidence=(
         by.written("what vanishes", _zero, _infinite, _rows),
-        by.searched("value, infinity or nothing, as the exact norms say", _law, _cases()),
+        by.searched(
+            "value, infinity or nothing, as the exact norms say",
+            _law,
+            _cases(),
+            at=lambda *case: case,
+        ),
     ),
 )

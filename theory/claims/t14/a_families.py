@@ -44,6 +44,7 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     return pi, W
 
 
+@by.instance(2)
 def _families() -> None:
     """w_k(i), the probability that the walk from i ends in class k, is harmonic: A w_k = w_k. They
     add up to 1, and pi_k^T w_l = 1 if k = l, else 0: m independent eigenvectors on each side."""
@@ -54,6 +55,7 @@ def _families() -> None:
     equal(exact.product(pi, W), exact.identity(2))
 
 
+@by.instance(1)
 def _semisimple() -> None:
     """A v = v + w_k for no v: pi_k^T would give 0 = 1. So the eigenvalue 1 is semisimple. A token
     in no class leaves for good with positive probability within n steps, so that the block of these
@@ -78,11 +80,14 @@ def _law(A: Matrix) -> None:
 
 CLAIM = Claim(
     name="T14a",
-    statement="Let A be row-stochastic with m closed classes of tokens (groups that attend only "
-    "within), pi_k the stationary distribution of class k, and w_k(i) the probability that a walk "
-    "by A from token i ends in class k. The eigenvalue 1 of A has multiplicity m, is semisimple; "
-    "pi_1 ... pi_m are its left and w_1 ... w_m its right eigenvectors, pi_k^T w_l = 1 if k = l, "
-    "else 0, and w_1 + ... + w_m = 1.",
+    clauses=(
+        "Let A be row-stochastic with m closed classes of tokens (groups that attend only "
+        "within), pi_k the stationary distribution of class k, and w_k(i) the probability that a"
+        " walk by A from token i ends in class k. The eigenvalue 1 of A has multiplicity m, is "
+        "semisimple;",
+        "pi_1 ... pi_m are its left and w_1 ... w_m its right eigenvectors, pi_k^T w_l = 1 if k "
+        "= l, else 0, and w_1 + ... + w_m = 1.",
+    ),
     latex=r"A\,w_k=w_k,\quad \pi_k^\top A=\pi_k^\top,\quad \pi_k^\top w_l=\delta_{kl},\quad "
     r"\sum_k w_k=\mathbf 1",
     source="finite Markov chains (Kemeny, Snell); as used here ours",
@@ -90,6 +95,8 @@ CLAIM = Claim(
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("absorption and stationary vectors", _families, _semisimple),
-        by.searched("both families and the multiplicity, exactly", _law, reducible()),
+        by.searched(
+            "both families and the multiplicity, exactly", _law, reducible(), at=given.of_attention
+        ),
     ),
 )

@@ -5,6 +5,7 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
 
 
+@by.instance(1)
 def _means() -> None:
     """pi_k^T X' = pi_k^T X + pi_k^T A X W = (pi_k^T X)(I + W), as pi_k^T A = pi_k^T."""
     A, H, X = (
@@ -16,6 +17,7 @@ def _means() -> None:
     equal(exact.product(pi, exact.layer(A, H, X)), exact.scaled("3/2", exact.product(pi, X)))
 
 
+@by.instance(2, 3, by=("T14a",))
 def _rest() -> None:
     """X = sum_k w_k c_k^T + R with c_k = X^T pi_k has pi_k^T R = 0 for every k (T14a), and R' = R +
     A R W keeps it. R lives on the eigenvalues of A other than these 1's: its growth is the largest
@@ -46,10 +48,14 @@ def _law(A: Matrix, H: Matrix, seed: int) -> None:
 
 CLAIM = Claim(
     name="T14b",
-    statement="With several closed classes (T14a) each class mean c_k = pi_k^T X is autonomous, "
-    "c_k' = c_k (I + W), and X_L = sum_k w_k c_k(L) + R_L, where R_L has no class mean, obeys the "
-    "layer itself and grows by the eigenvalues of A other than the m copies of 1. Tokens agree in "
-    "the limit as far as the class means do: the deviations of sum_k w_k c_k come from c_k - c_l.",
+    clauses=(
+        "With several closed classes (T14a) each class mean c_k = pi_k^T X is autonomous, c_k' ="
+        " c_k (I + W),",
+        "and X_L = sum_k w_k c_k(L) + R_L, where R_L has no class mean, obeys the layer itself "
+        "and grows by the eigenvalues of A other than the m copies of 1.",
+        "Tokens agree in the limit as far as the class means do: the deviations of sum_k w_k c_k"
+        " come from c_k - c_l.",
+    ),
     latex=r"X_L=\sum_k w_k\,c_k^{(0)}(I+W)^L+R_L,\qquad \pi_k^\top R_L=0",
     source="ours",
     on_record=Status.WRITTEN,
@@ -62,6 +68,7 @@ CLAIM = Claim(
             reducible(),
             draw.with_jordan_blocks([(exact.matrix("1/2")[0][0], 2)]),
             draw.SEEDS,
+            at=lambda A, H, seed: (A, H),
         ),
     ),
 )

@@ -11,6 +11,7 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exa
 _HALF = exact.matrix("1/2")
 
 
+@by.instance(1, by=("T1c",))
 def _generic() -> None:
     """The quotient by consensus keeps m - 1 of the 1's, so |1 + h| stands on both sides and rho_Q
     >= rho_C: never SMOOTHING for generic X_0; TIE where no other |1 + h a| exceeds rho_C."""
@@ -19,6 +20,7 @@ def _generic() -> None:
     assert verdict(A=A, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
 
 
+@by.instance(2, 3, by=("T14b",))
 def _one_state() -> None:
     """For one X_0: if R_L (T14b) grows more slowly than the class means, HFC/LFC follows sum_k w_k
     c_k(L). It tends to 0 iff the differences c_k - c_l grow more slowly than the means themselves;
@@ -57,13 +59,17 @@ def _law(A: Matrix, h: Fraction, seed: int) -> None:
 
 CLAIM = Claim(
     name="T14c",
-    statement="With several closed classes the verdict for generic X_0 is never SMOOTHING: it is "
-    "TIE if no |1 + h a| over the other eigenvalues a exceeds rho_C = max |1 + h|, else "
-    "NON_SMOOTHING. For one X_0 the growth of P X_L is compared with that of the class means: "
-    "SMOOTHING where the differences between tokens grow more slowly, TIE where they grow alike, "
-    "else NON_SMOOTHING. Where the class means lead, all by one real simple h, HFC/LFC tends to "
-    "||P y||/(sqrt n |mean y|) with y = sum_k w_k c_k u, u the right eigenvector of W for h: as "
-    "long as the classes differ in it, they keep HFC/LFC from 0.",
+    clauses=(
+        "With several closed classes the verdict for generic X_0 is never SMOOTHING: it is TIE "
+        "if no |1 + h a| over the other eigenvalues a exceeds rho_C = max |1 + h|, else "
+        "NON_SMOOTHING.",
+        "For one X_0 the growth of P X_L is compared with that of the class means: SMOOTHING "
+        "where the differences between tokens grow more slowly, TIE where they grow alike, else "
+        "NON_SMOOTHING.",
+        "Where the class means lead, all by one real simple h, HFC/LFC tends to ||P y||/(sqrt n "
+        "|mean y|) with y = sum_k w_k c_k u, u the right eigenvector of W for h: as long as the "
+        "classes differ in it, they keep HFC/LFC from 0.",
+    ),
     latex=r"\frac{\|HFC_L\|}{\|LFC_L\|}\to\frac{\|Py\|}{\sqrt n\,|\overline y|},\qquad "
     r"y=\sum_k w_k\,(\pi_k^\top X_0)\cdot u",
     source="ours",
@@ -77,6 +83,7 @@ CLAIM = Claim(
             reducible(),
             draw.fractions(Fraction(1, 4), 3, 4),
             draw.SEEDS,
+            at=lambda A, h, seed: (A, [[h]]),
         ),
     ),
 )

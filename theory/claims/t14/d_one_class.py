@@ -8,6 +8,7 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exa
 _CYCLE = exact.matrix("0 1 0; 0 0 1; 1 0 0")
 
 
+@by.instance(1, 2, 3, by=("T14a",))
 def _off_one() -> None:
     """One closed class: 1 is a simple eigenvalue (T14a), every other a has |a| <= 1 and a != 1,
     hence Re a < 1. Periodic attention has such a on the circle itself."""
@@ -28,10 +29,13 @@ def _law(A: Matrix, h: Fraction) -> None:
 
 CLAIM = Claim(
     name="T14d",
-    statement="Let A be row-stochastic with exactly one closed class, n >= 2 (causal, periodic and "
-    "saturated attention included), and every h real. All h in [-1, 0): NON_SMOOTHING. All h > 0: "
-    "SMOOTHING; likewise where the largest h is positive and exceeds |h_j| for every h_j <= 0, "
-    "however close another eigenvalue of A comes to 1 or to the unit circle.",
+    clauses=(
+        "Let A be row-stochastic with exactly one closed class, n >= 2 (causal, periodic and "
+        "saturated attention included), and every h real. All h in [-1, 0): NON_SMOOTHING.",
+        "All h > 0: SMOOTHING;",
+        "likewise where the largest h is positive and exceeds |h_j| for every h_j <= 0, however "
+        "close another eigenvalue of A comes to 1 or to the unit circle.",
+    ),
     latex=r"|a|\le 1,\ a\neq 1:\quad h>0\Rightarrow|1+ha|<1+h,\qquad "
     r"-1\le h<0\Rightarrow|1+ha|>1+h",
     source="ours",
@@ -39,7 +43,9 @@ CLAIM = Claim(
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,
-        given.Hypothesis("A has one closed class of tokens", given.simple_one),
+        given.Hypothesis(
+            "A has one closed class of tokens", given.simple_one, given.SIMPLE_ONE.violated
+        ),
         given.REAL_H,
     ),
     evidence=(
@@ -48,6 +54,7 @@ CLAIM = Claim(
             given="u*u + v*v <= 1; u < 1; h > 0",
             then="(1+h*u)**2 + (h*v)**2 < (1+h)**2",
             at="h=1, u=-1, v=0",
+            covers=(2, 3),
         )
         .unless("a = 1 too", without="u < 1", at="h=1, u=1, v=0")
         .unless("h >= 0", without="h > 0", given="h >= 0", at="h=0, u=0, v=0"),
@@ -56,6 +63,7 @@ CLAIM = Claim(
             given="u*u + v*v <= 1; u < 1; -1 <= h; h < 0",
             then="(1+h*u)**2 + (h*v)**2 > (1+h)**2",
             at="h=-1, u=0, v=1",
+            covers=(1,),
         )
         .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, u=0, v=0")
         .unless("[-3/2, 0)", without="-1 <= h", given="-3/2 <= h", at="h=-3/2, u=1/2, v=0"),
@@ -64,10 +72,15 @@ CLAIM = Claim(
             given="u*u + v*v <= 1; g*g < h*h; h > 0",
             then="(1+g*u)**2 + (g*v)**2 < (1+h)**2",
             at="h=2, g=-1, u=0, v=0",
+            covers=(3,),
         ).unless("g = -h", without="g*g < h*h", given="g*g <= h*h", at="h=1, g=-1, u=-1, v=0"),
         by.written("eigenvalues off 1", _off_one),
         by.searched(
-            "causal attention, exactly", _law, draw.causal_attention(4), draw.fractions(-2, 2, 8)
+            "causal attention, exactly",
+            _law,
+            draw.causal_attention(4),
+            draw.fractions(-2, 2, 8),
+            at=lambda A, h: (A, [[h]]),
         ),
     ),
 )

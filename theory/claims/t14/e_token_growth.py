@@ -12,6 +12,7 @@ from oversmoothing.theory.verdict.tokens import TokenGrowth
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
 
 
+@by.instance(1, 2, 3)
 def _own_terms() -> None:
     """For L >= n d, X_L = sum over mu != 0 and k of C(L, k) mu^(L-k) G_mu,k. Row i has the rows
     e_i^T G_mu,k: a term that the others have may be 0 in it. Among its terms that are not 0 those
@@ -28,6 +29,7 @@ def _own_terms() -> None:
     )
 
 
+@by.instance(1)
 def _upper_limit() -> None:
     """y_i does not tend to 0: the mean of |y_i(L)|^2 over the depths is the sum of the |g_mu|^2, as
     different phases average to 0. So ||x_i(L)||/(L^p rho^L) is bounded, with a positive upper
@@ -79,12 +81,15 @@ def _largest(
 
 CLAIM = Claim(
     name="T14e",
-    statement="For every A, H and X_0 a token x_i(L) is exactly 0 from depth n d on, or "
-    "||x_i(L)|| / (L^p rho^L) is bounded with a positive upper limit for one rho > 0 and one "
-    "integer p >= 0: rho is the largest |mu| of the terms C(L, k) mu^(L-k) that the token itself "
-    "has, p the largest k among them. Then x_i(L) = C(L, p) rho^(L-p) (y_i(L) + O(1/L)) with "
-    "y_i(L) the sum of (mu/rho)^(L-p) g_mu over these mu. Different tokens of one X_0 can have "
-    "different (rho, p).",
+    clauses=(
+        "For every A, H and X_0 a token x_i(L) is exactly 0 from depth n d on, or ||x_i(L)|| / "
+        "(L^p rho^L) is bounded with a positive upper limit for one rho > 0 and one integer p >="
+        " 0: rho is the largest |mu| of the terms C(L, k) mu^(L-k) that the token itself has, p "
+        "the largest k among them.",
+        "Then x_i(L) = C(L, p) rho^(L-p) (y_i(L) + O(1/L)) with y_i(L) the sum of (mu/rho)^(L-p)"
+        " g_mu over these mu.",
+        "Different tokens of one X_0 can have different (rho, p).",
+    ),
     latex=r"x_i(L)=\binom{L}{p_i}\rho_i^{L-p_i}\Bigl(\sum_\mu(\mu/\rho_i)^{L-p_i}g_{i,\mu}+O(1/L)"
     r"\Bigr),\qquad \limsup_L\frac{\|x_i(L)\|}{L^{p_i}\rho_i^L}\in(0,\infty)",
     source="linear recurrences; as used here ours",
@@ -98,6 +103,7 @@ CLAIM = Claim(
             reducible().filter(lambda A: len(A) <= 5),
             draw.with_jordan_blocks([(exact.matrix("-1/2")[0][0], 2)]),
             draw.SEEDS,
+            at=lambda A, H, seed: (A, H),
         ),
     ),
 )

@@ -16,6 +16,7 @@ def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
     return int(A[i][i] == a) + max(beyond, default=0)
 
 
+@by.instance(1, by=("T6a",))
 def _upper_bound() -> None:
     """A = D + N, D its diagonal: (z - A)^-1 = sum over m of (z - D)^-1 (N (z - D)^-1)^m, so entry
     (i, j) is the sum over paths of attention i -> ... -> j of the product of the A_kl along it over
@@ -30,6 +31,7 @@ def _upper_bound() -> None:
     assert [(g.rate, g.power) for g in found if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
 
 
+@by.instance(2)
 def _attained() -> None:
     """Let no token on a path from i to one of diagonal a > 0 have a larger diagonal. For the last
     token j of the longest chain the entries of A^L are sums of products of numbers >= 0, those that
@@ -44,6 +46,7 @@ def _attained() -> None:
     assert is_zero(exact.product(a, a, rest, one)[3])
 
 
+@by.general(3)
 def _not_always() -> None:
     """Past a token of larger diagonal two routes can cancel: 4 -> 2 and 4 -> 3 -> 2 with diagonals
     1/4, 3/4, 1/4 have A_42 = A_43 A_32 / (3/4 - 1/4), and the chain of two gives p = 0."""
@@ -61,6 +64,7 @@ _CAUSAL = given.Hypothesis(
     lambda case: (
         given.is_stochastic(case.A) and not any(any(row[i + 1 :]) for i, row in enumerate(case.A))
     ),
+    (given.case(),),
 )
 
 
@@ -96,13 +100,15 @@ def _law(A: Matrix, block: int, seed: int) -> None:
 
 CLAIM = Claim(
     name="T14f",
-    statement="Let A be causal and c_i(a) the largest number of tokens k with A_kk = a on one "
-    "path of attention that starts at token i. For every X_0 token i has the multiplier 1 + h a, "
-    "a h != 0, with multiplicity c_i(a) + t(h) - 1 at most, t(h) the largest Jordan block of h: "
-    "its p is at most that less 1, over its leading pairs. For generic X_0 this is attained where "
-    "a > 0 and no token on a path from i to a token of diagonal a has a larger diagonal; else "
-    "contributions of two paths can cancel. With classes for tokens and the index of a within "
-    "each class for 1, the bound holds for every reducible A.",
+    clauses=(
+        "Let A be causal and c_i(a) the largest number of tokens k with A_kk = a on one path of "
+        "attention that starts at token i. For every X_0 token i has the multiplier 1 + h a, a h"
+        " != 0, with multiplicity c_i(a) + t(h) - 1 at most, t(h) the largest Jordan block of h:"
+        " its p is at most that less 1, over its leading pairs.",
+        "For generic X_0 this is attained where a > 0 and no token on a path from i to a token "
+        "of diagonal a has a larger diagonal;",
+        "else contributions of two paths can cancel.",
+    ),
     latex=r"p_i+1\le c_i(a)+t(h)-1,\qquad c_i(a)=\max_{\text{paths }i\to\cdots}\#\{k:A_{kk}=a\}",
     source="ours; for the largest eigenvalue after Rothblum (1975)",
     on_record=Status.WRITTEN,
@@ -115,6 +121,9 @@ CLAIM = Claim(
             chained(),
             st.integers(1, 2),
             draw.SEEDS,
+            at=lambda A, *_: given.of_attention(A),
         ),
     ),
+    further="With classes for tokens, and the index of a within each class for 1, the bound should "
+    "hold for every reducible A: not written out.",
 )

@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
 
+@by.instance(1, 2, by=("T14e",))
 def _directions() -> None:
     """A single leading multiplier is real, its conjugate being none: x_i(L) = C(L, p) mu^(L-p) (g_i
     + O(1/L)) with g_i != 0 (T14e). So cos(x_i, x_j) = sgn(mu)^(L-p) sgn(nu)^(L-q) (cos(g_i, g_j) +
@@ -31,6 +32,7 @@ def _directions() -> None:
         assert value is not None and abs(_cosine(x, y) - value) < 1e-12
 
 
+@by.instance(1)
 def _defective() -> None:
     """mu < 0 and p + q odd: the limit is -cos(g_i, g_j)."""
     # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
@@ -64,24 +66,39 @@ def _law(A: Matrix, H: Matrix, seed: int) -> None:
 
 CLAIM = Claim(
     name="T14g",
-    statement="Let one multiplier alone lead each of two tokens (T14e), mu with C(L, p) and "
-    "direction g_i, nu with C(L, q) and g_j; both are real. If mu and nu have one sign s, "
-    "cos(x_i, x_j) tends to s^(p+q) cos(g_i, g_j), in [-1, 1]; if they have two, it alternates "
-    "between two limits c and -c by the parity of L, and has a limit only if c = 0. If a token is "
-    "exactly 0 from some depth on it is undefined. Where all pairs are so, cos_min and cos_mean "
-    "over the tokens that are not 0 tend to the smallest and to the mean of these limits.",
+    clauses=(
+        "Let one multiplier alone lead each of two tokens (T14e), mu with C(L, p) and direction "
+        "g_i, nu with C(L, q) and g_j; both are real. If mu and nu have one sign s, cos(x_i, "
+        "x_j) tends to s^(p+q) cos(g_i, g_j), in [-1, 1];",
+        "if they have two, it alternates between two limits c and -c by the parity of L, and has"
+        " a limit only if c = 0.",
+        "If a token is exactly 0 from some depth on it is undefined.",
+        "Where all pairs are so, cos_min and cos_mean over the tokens that are not 0 tend to the"
+        " smallest and to the mean of these limits.",
+    ),
     latex=r"\cos(x_i,x_j)\to s^{p_i+p_j}\,\frac{g_i\cdot g_j}{\|g_i\|\,\|g_j\|}",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        by.written("directions and signs", _directions, _defective),
+        by.written(
+            "directions and signs",
+            _directions,
+            _defective,
+            by.words(
+                "A token that is 0 has no direction, so no cosine. The smallest and the mean of "
+                "finitely many cosines are continuous in them: they tend to those of the limits.",
+                3,
+                4,
+            ),
+        ),
         by.searched(
             "600 layers of causal attention and a Jordan block, exactly",
             _law,
             chained(),
             draw.with_jordan_blocks([(Fraction(-1, 2), 2)]),
             draw.SEEDS,
+            at=lambda A, H, seed: (A, H),
         ),
     ),
 )

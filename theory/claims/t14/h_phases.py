@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
 
 
+@by.instance(1)
 def _residues() -> None:
     """If x^N > 0 for every leading x of both tokens, y(L + N) = y(L): along L = r mod N the cosine
     tends to that of y_i(r) and y_j(r), where neither is 0. Where one is 0, x_i(N k + r) is a
@@ -33,6 +34,7 @@ def _residues() -> None:
     assert turning[0, 1].values == (1.0, 1.0, -1.0, -1.0, -1.0, -1.0)
 
 
+@by.instance(2)
 def _recurrence() -> None:
     """All phases come back together: for every depth L0 and every distance there are depths L
     beyond any bound with y(L) as near y(L0), by Dirichlet. So the cosine of y_i(L0) and y_j(L0),
@@ -45,6 +47,7 @@ def _recurrence() -> None:
     assert found[0, 1].tends_to == "oscillates"
 
 
+@by.instance(3)
 def _constant() -> None:
     """Independent directions g_x keep |sum of e^(i phi_x) g_x| away from 0, over all phases. Then
     the cosine has a limit where y_i = c y_j: with one real simple a that leads both tokens, row i
@@ -92,14 +95,17 @@ def _law(A: Matrix, x: Fraction, y: Fraction, seed: int) -> None:
 
 CLAIM = Claim(
     name="T14h",
-    statement="Let several multipliers lead a token (T14e), with leading sums y_i(L), y_j(L). If "
-    "x^N > 0 for all of both tokens, each residue of L modulo N has a limit of its own: "
-    "cos(y_i(r), y_j(r)) where neither is 0, else that of what grows more slowly, or none where a "
-    "token is 0 at all these depths from some on. Else every value cos(y_i(L), y_j(L)), neither "
-    "0, is a limit point: two different values are no limit, and the limit points are a closed "
-    "set in [-1, 1]. There is a limit where the directions of each token's leading multipliers "
-    "are independent and y_i = c y_j (one real simple a leads both), or one pair of conjugates "
-    "leads both with g_i . g_i = g_i . g_j = g_j . g_j = 0.",
+    clauses=(
+        "Let several multipliers lead a token (T14e), with leading sums y_i(L), y_j(L). If x^N >"
+        " 0 for all of both tokens, each residue of L modulo N has a limit of its own: "
+        "cos(y_i(r), y_j(r)) where neither is 0, else that of what grows more slowly, or none "
+        "where a token is 0 at all these depths from some on.",
+        "Else every value cos(y_i(L), y_j(L)), neither 0, is a limit point: two different values"
+        " are no limit, and the limit points are a closed set in [-1, 1].",
+        "There is a limit where the directions of each token's leading multipliers are "
+        "independent and y_i = c y_j (one real simple a leads both), or one pair of conjugates "
+        "leads both with g_i . g_i = g_i . g_j = g_j . g_j = 0.",
+    ),
     latex=r"\{\cos(y_i(L),y_j(L)):L\ge0\}\subseteq\text{limit points of }\cos(x_i,x_j)",
     source="almost periodic sums; as used here ours",
     on_record=Status.WRITTEN,
@@ -110,6 +116,7 @@ CLAIM = Claim(
             given="c*c + s*s == 1; a1*b2 - a2*b1 != 0",
             then="(c*a1 - s*b1)**2 + (c*a2 - s*b2)**2 > 0",
             at="c=1, s=0, a1=1, a2=0, b1=0, b2=1",
+            covers=(3,),
         ).unless(
             "a and b dependent", without="a1*b2 - a2*b1 != 0", at="c=0, s=1, a1=1, a2=0, b1=0, b2=0"
         ),
@@ -118,6 +125,7 @@ CLAIM = Claim(
             given="c*c + s*s == 1; aa == bb; ab == 0",
             then="c*c*aa - 2*c*s*ab + s*s*bb == aa",
             at="c=0, s=1, aa=1, bb=1, ab=0",
+            covers=(3,),
         )
         .unless("a . b != 0", without="ab == 0", at="c=3/5, s=4/5, aa=1, bb=1, ab=1")
         .unless("|a| != |b|", without="aa == bb", at="c=0, s=1, aa=1, bb=4, ab=0"),
@@ -129,6 +137,7 @@ CLAIM = Claim(
             draw.fractions(-2, 2, 2),
             st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(2)]),
             draw.SEEDS,
+            at=lambda A, x, y, seed: (A, [[x, -y], [y, x]]),
         ),
     ),
 )

@@ -31,9 +31,11 @@ def period(A: Matrix) -> int | None:
 _PERIODIC = given.Hypothesis(
     "A is row-stochastic, irreducible and periodic",
     lambda case: given.is_stochastic(case.A) and (period(case.A) or 1) > 1,
+    (given.case(), given.case("1 0; 0 1")),
 )
 
 
+@by.instance(1, by=("T1b", "T1d"))
 def _peripheral() -> None:
     """A sends group r of tokens to group r + 1 mod p. With w = exp(2 pi i/p), v_k(i) = w^(k r(i))
     has A v_k = w^k v_k: the w^k are eigenvalues, simple by Perron-Frobenius, and no others have
@@ -45,6 +47,7 @@ def _peripheral() -> None:
     equal(exact.product(A, v), exact.scaled(-1, v))
 
 
+@by.instance(2, 3, by=("T14d", "T2b", "T4a"))
 def _sides() -> None:
     """|1 + h w^k|^2 - |1 + h|^2 = 2 Re(h w^k - h) on the circle. h > 0: negative for every k != 0,
     and smaller |a| lose as well (T14d). Re h < 0: the mean over k of Re(h w^k) is 0, so that some k
@@ -58,6 +61,7 @@ def _sides() -> None:
     assert verdict(A=flat, H=exact.matrix("-3")).verdict == "SMOOTHING"
 
 
+@by.instance(4)
 def _even() -> None:
     """p even, h < 0 the one eigenvalue of H = [h]: |1 + h a| <= 1 + |h| |a|, equal only at a = -1.
     So 1 + |h| leads, simple and positive: x_i(L) ~ (1 + |h|)^L (-1)^r(i) g with g = sum over i of
@@ -71,6 +75,7 @@ def _even() -> None:
         assert limit is not None and limit.values == ((1.0,) if (i < 2) == (j < 2) else (-1.0,))
 
 
+@by.instance(5, by=("T14h",))
 def _odd() -> None:
     """p odd: of the w^k the pair with the least real part, k = (p - 1)/2 and (p + 1)/2, has the
     largest |1 + h w^k|, h < 0. Its phases turn with L: by T14h the cosines go by residues of L iff
@@ -132,15 +137,20 @@ def _law(A: Matrix, h: Fraction, seed: int) -> None:
 
 CLAIM = Claim(
     name="T14i",
-    statement="Let A be row-stochastic, irreducible and of period p > 1, r(i) the group of token "
-    "i: its eigenvalues of modulus 1 are w^k, w = exp(2 pi i/p), each simple, with v_k(i) = w^(k "
-    "r(i)); consensus is k = 0. An h with Re h < 0 has |1 + h w^k| > |1 + h| for some k: if all h "
-    "do, the verdict is NON_SMOOTHING, however large |h|. All h > 0: SMOOTHING, and for generic "
-    "X_0 all cosines tend to 1. For H = [h] (d = 1), h < 0, p even and generic X_0 the eigenvalue "
-    "-1 alone leads, by 1 + |h|: cosines tend to (-1)^(r(i)-r(j)), and HFC/LFC to sqrt(n^2 - "
-    "m^2)/m, m the difference of the numbers of tokens in even and odd groups (infinity for m = "
-    "0). For p odd and A the cycle of p tokens a pair of conjugates leads: the cosines go by the "
-    "residue of L iff a power of 1 + h w^((p-1)/2) is real, as at h = -1, and have no limit else.",
+    clauses=(
+        "Let A be row-stochastic, irreducible and of period p > 1, r(i) the group of token i: "
+        "its eigenvalues of modulus 1 are w^k, w = exp(2 pi i/p), each simple, with v_k(i) = "
+        "w^(k r(i)); consensus is k = 0.",
+        "An h with Re h < 0 has |1 + h w^k| > |1 + h| for some k: if all h do, the verdict is "
+        "NON_SMOOTHING, however large |h|.",
+        "All h > 0: SMOOTHING, and for generic X_0 all cosines tend to 1.",
+        "For H = [h] (d = 1), h < 0, p even and generic X_0 the eigenvalue -1 alone leads, by 1 "
+        "+ |h|: cosines tend to (-1)^(r(i)-r(j)), and HFC/LFC to sqrt(n^2 - m^2)/m, m the "
+        "difference of the numbers of tokens in even and odd groups (infinity for m = 0).",
+        "For p odd and A the cycle of p tokens a pair of conjugates leads: the cosines go by the"
+        " residue of L iff a power of 1 + h w^((p-1)/2) is real, as at h = -1, and have no limit"
+        " else.",
+    ),
     latex=r"|1+h\omega^k|^2-|1+h|^2=2\,\mathrm{Re}\,h(\omega^k-1),\qquad "
     r"\cos(x_i,x_j)\to(-1)^{r(i)-r(j)}",
     source="Perron and Frobenius; as used here ours",
@@ -152,6 +162,7 @@ CLAIM = Claim(
             given="u*u + v*v == 1; u < 1; h < 0",
             then="(1+h*u)**2 + (h*v)**2 > (1+h)**2",
             at="h=-3, u=-1, v=0",
+            covers=(2,),
         )
         .unless("h <= 0", without="h < 0", given="h <= 0", at="h=0, u=-1, v=0")
         .unless("|a| <= 1", without="u*u + v*v == 1", given="u*u + v*v <= 1", at="h=-4, u=0, v=0"),
@@ -160,6 +171,7 @@ CLAIM = Claim(
             given="u*u + v*v <= 1; u > -1; h < 0",
             then="(1+h*u)**2 + (h*v)**2 < (1-h)**2",
             at="h=-3, u=0, v=1",
+            covers=(4,),
         ).unless("a = -1 too", without="u > -1", at="h=-3, u=-1, v=0"),
         by.written("peripheral eigenvalues", _peripheral, _sides, _even, _odd),
         by.searched(
@@ -168,6 +180,7 @@ CLAIM = Claim(
             periodic(),
             draw.fractions(-4, 2, 2).filter(bool),
             draw.SEEDS,
+            at=lambda A, h, seed: (A, [[h]]),
         ),
     ),
 )

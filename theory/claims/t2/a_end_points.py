@@ -14,11 +14,13 @@ def _law(h: Fraction, ends: list[Fraction]) -> None:
 
 CLAIM = Claim(
     name="T2a",
-    statement="For real h and a <= b <= 1: |1+hb| <= max(|1+ha|, |1+h|), strictly if a < b < 1 and "
-    "h != 0. So for real spectra only the smallest eigenvalue of A and 1 can dominate.",
+    clauses=(
+        "For real h and a <= b <= 1: |1+hb| <= max(|1+ha|, |1+h|), strictly if a < b < 1 and h "
+        "!= 0. So for real spectra only the smallest eigenvalue of A and 1 can dominate.",
+    ),
     latex=r"a \le b \le 1 \implies |1+hb| \le \max(|1+ha|,\ |1+h|)",
     source="ours, sharpening the dominance statement of arXiv 2401.04301",
-    on_record=Status.PROVED,
+    on_record=Status.DECIDED,
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H),
     evidence=(
         # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
@@ -27,12 +29,14 @@ CLAIM = Claim(
             given="a <= b; b <= 1; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
             then="-M <= 1 + h*b <= M",
             at="h=-1, a=0, b=1/2, M=1",
+            covers=(1,),
         ).unless("b beyond 1", without="b <= 1"),
         by.for_all(
             "Q2s: |1 + hb| < max(|1 + ha|, |1 + h|) for a < b < 1, h != 0",
             given="a < b; b < 1; h != 0; -M <= 1 + h*a <= M; -M <= 1 + h <= M",
             then="-M < 1 + h*b < M",
             at="h=-1, a=0, b=1/2, M=1",
+            covers=(1,),
         )
         .unless("h = 0 admitted", without="h != 0")
         .unless("a = b admitted", without="a < b", given="a <= b"),

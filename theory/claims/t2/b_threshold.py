@@ -29,20 +29,31 @@ def _matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
 
 CLAIM = Claim(
     name="T2b",
-    statement="For a single real h and a = min spec(A) in (-1, 1): (1+h)^2 - (1+ha)^2 = "
-    "h (1-a) (2 + h(1+a)), so consensus wins strictly iff h > 0 or h < -2/(1+a), ties iff h = 0 or "
-    "h = -2/(1+a), and loses strictly iff -2/(1+a) < h < 0. The threshold -2/(1+a) is below -1: "
-    "-1 itself is safe for every A, and every h < -1 smooths for some A.",
+    clauses=(
+        "For a single real h and a = min spec(A) in (-1, 1): (1+h)^2 - (1+ha)^2 = h (1-a) (2 + "
+        "h(1+a)),",
+        "so consensus wins strictly iff h > 0 or h < -2/(1+a), ties iff h = 0 or h = -2/(1+a), "
+        "and loses strictly iff -2/(1+a) < h < 0.",
+        "The threshold -2/(1+a) is below -1: -1 itself is safe for every A,",
+        "and every h < -1 smooths for some A.",
+    ),
     latex=r"|1+h| < |1+ha| \iff -\tfrac{2}{1+a} < h < 0",
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
-    on_record=Status.PROVED,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.ONE_VALUE),
     evidence=(
-        by.Symbolic("the identity", _residual, complete=False),
+        by.Formal("T2_real.identity", (1,)),
+        by.Formal("T2_real.one_value_smooths", (2,)),
+        by.Formal("T2_real.one_value_ties", (2,)),
+        by.Formal("T2_real.one_value_keeps", (2,)),
+        by.Formal("T2_real.minus_one_is_safe", (3,)),
+        by.Formal("T2_real.two_tokens_attention", (4,)),
+        by.Formal("T2_real.below_minus_one_smooths", (4,)),
         by.for_all(
             "Q1: (1+h)^2 - (1+ha)^2 = h (1-a) (2 + h(1+a))",
             then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1+a))",
             at="h=1, a=0",
+            covers=(1,),
         ).unless(
             "1-a for 1+a in the last factor", then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))"
         ),
@@ -51,18 +62,21 @@ CLAIM = Claim(
             given=(by.EIGENVALUE, "h > 0"),
             then="(1+h*a)**2 < (1+h)**2",
             at="h=1, a=1/2",
+            covers=(2,),
         ).unless("h >= 0", without="h > 0", given="h >= 0"),
         by.for_all(
             "Q4: h < -2/(1+a) wins at consensus",
             given=(by.EIGENVALUE, "h*(1+a) < -2"),
             then="(1+h*a)**2 < (1+h)**2",
             at="h=-3/2, a=1/2",
+            covers=(2,),
         ).unless("h < -1", without="h*(1+a) < -2", given="h < -1"),
         by.for_all(
             "Q5: consensus loses strictly iff -2/(1+a) < h < 0",
             given=by.EIGENVALUE,
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",
             at="h=-1, a=1/2",
+            covers=(2,),
         ).unless(
             "the interval reaches to -2 for every a",
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h > -2)",
@@ -72,12 +86,14 @@ CLAIM = Claim(
             given=by.EIGENVALUE,
             then="Iff((1+h)**2 == (1+h*a)**2, h == 0 or h*(1+a) == -2)",
             at="h=0, a=0",
+            covers=(2,),
         ).unless("only h = 0 ties", then="Iff((1+h)**2 == (1+h*a)**2, h == 0)", at="h=-4/3, a=1/2"),
         by.for_all(
             "Q6: h in [-1, 0) loses at consensus for every a in (-1, 1)",
             given=(by.EIGENVALUE, "-1 <= h; h < 0"),
             then="(1+h)**2 < (1+h*a)**2",
             at="h=-1/2, a=0",
+            covers=(3,),
         )
         .unless("[-1, 0] closed", without="h < 0", given="h <= 0", at="h=0, a=1/2")
         .unless("[-3/2, 0)", without="-1 <= h", given="-3/2 <= h", at="h=-4/3, a=1/2"),
@@ -95,6 +111,7 @@ CLAIM = Claim(
             _matrix_law,
             draw.two_token_attention(),
             draw.fractions(-6, 3),
+            at=lambda attention, h: (attention[0], [[h]]),
         ),
     ),
 )

@@ -18,16 +18,25 @@ def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
 
 CLAIM = Claim(
     name="T2c",
-    statement="Real spectra, q = min h_j, p = max h_j, a = min spec(A). rho_C = max(|1+p|, |1+q|). "
-    "rho_Q compares with rho_C (larger, equal, smaller) exactly as max(|1+qa|, |1+pa|) does, and "
-    "equals it wherever rho_Q >= rho_C. The rate needs the second largest eigenvalue too: rho_Q is "
-    "the largest |1+hb| over h in {q, p} and b in {a_1, a_(n-1)}.",
+    clauses=(
+        "Real spectra, q = min h_j, p = max h_j, a = min spec(A). rho_C = max(|1+p|, |1+q|).",
+        "rho_Q compares with rho_C (larger, equal, smaller) exactly as max(|1+qa|, |1+pa|) does,",
+        "and equals it wherever rho_Q >= rho_C.",
+        "The rate needs the second largest eigenvalue too: rho_Q is the largest |1+hb| over h in"
+        " {q, p} and b in {a_1, a_(n-1)}.",
+    ),
     latex=r"\operatorname{sign}(\rho_Q-\rho_C)"
     r"=\operatorname{sign}\big(\max(|1+qa|,|1+pa|)-\max(|1+q|,|1+p|)\big)",
     source="ours",
-    on_record=Status.PROVED,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
+        by.Formal("T2_real.consensus_radius", (1,)),
+        by.Formal("T2_real.larger", (2,)),
+        by.Formal("T2_real.equal", (2,)),
+        by.Formal("T2_real.smaller", (2,)),
+        by.Formal("T2_real.at_least", (3,)),
+        by.Formal("T2_real.quotient_radius", (4,)),
         by.for_all(
             "Q7: on [q, p] x [a, z] the modulus |1 + hb| is at most its largest value at a corner",
             given=(
@@ -42,8 +51,6 @@ CLAIM = Claim(
             without="-M <= 1 + q*z <= M; -M <= 1 + p*z <= M",
         )
         .unless("without max h", without="-M <= 1 + p*a <= M; -M <= 1 + p*z <= M"),
-        # With M = rho_Q >= rho_C: were both corners at a below M, so were every pair (h, b),
-        # b < 1, although one attains M. So rho_Q >= rho_C gives rho_Q = max(|1+qa|, |1+pa|).
         by.for_all(
             "Q7b: where consensus is at most M and both corners at a are below M, every pair is",
             given=(

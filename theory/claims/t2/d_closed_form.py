@@ -6,17 +6,18 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
-from oversmoothing.theory.claims.t2.c_corners import CLAIM as T2C
 from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
 from oversmoothing.theory.numbers.rational import Matrix, to_float
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
-def _corners(case: str, then: str, name: str, at: str) -> by.ForAllReals:
+def _corners(
+    case: str, then: str, name: str, at: str, covers: tuple[int, ...] = ()
+) -> by.ForAllReals:
     """On q <= p and a; q < t for t = min(-2/(1+a), -2-ap) is multiplied out on both sides."""
     hypotheses = (by.EIGENVALUE, "q <= p", case)
-    return by.for_all(name, given=hypotheses, then=then, at=at, where=by.CORNERS)
+    return by.for_all(name, given=hypotheses, then=then, at=at, covers=covers, where=by.CORNERS)
 
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
@@ -77,33 +78,47 @@ def _certificate_law(
 
 CLAIM = Claim(
     name="T2d",
-    statement="Real spectra, q = min h_j, p = max h_j, a = min spec(A). "
-    "p > 0: SMOOTHING iff p > aq or q(1+a) < -2; TIE iff (q(1+a) >= -2 and p = aq) or "
-    "(q(1+a) = -2 and p <= aq); else NON_SMOOTHING. "
-    "p = 0: SMOOTHING iff q < -2 and q(1+a) < -2; NON_SMOOTHING iff a < 0, q < 0, q(1+a) > -2; "
-    "else TIE. "
-    "p < 0: with t = min(-2/(1+a), -2-ap), SMOOTHING iff q < t, TIE iff q = t, NON_SMOOTHING iff "
-    "q > t. So (i) all h in [-1, 0) is NON_SMOOTHING for every A, and (iii) some h > 0 smooths iff "
-    "p > aq or q(1+a) < -2, in particular if a >= 0 or all h >= 0, but not always.",
+    clauses=(
+        "Real spectra, q = min h_j, p = max h_j, a = min spec(A). p > 0: SMOOTHING iff p > aq or"
+        " q(1+a) < -2; TIE iff (q(1+a) >= -2 and p = aq) or (q(1+a) = -2 and p <= aq); else "
+        "NON_SMOOTHING.",
+        "p = 0: SMOOTHING iff q < -2 and q(1+a) < -2; NON_SMOOTHING iff a < 0, q < 0, q(1+a) > "
+        "-2; else TIE.",
+        "p < 0: with t = min(-2/(1+a), -2-ap), SMOOTHING iff q < t, TIE iff q = t, NON_SMOOTHING"
+        " iff q > t.",
+        "So (i) all h in [-1, 0) is NON_SMOOTHING for every A,",
+        "and (iii) some h > 0 smooths iff p > aq or q(1+a) < -2, in particular if a >= 0 or all "
+        "h >= 0, but not always.",
+    ),
     latex=r"p>0:\ \rho_C>\rho_Q \iff p>aq \ \lor\ q(1+a)<-2;\qquad "
     r"p<0:\ \rho_C>\rho_Q \iff q<\min\big(-\tfrac{2}{1+a},\,-2-ap\big)",
     source="ours, repairing Theorems 1-3 of arXiv 2401.04301",
-    on_record=Status.PROVED,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
-        # The reduction of all pairs to four corners.
-        *(evidence for evidence in T2C.evidence if evidence.complete),
+        by.Formal("T2_real.T2d", (1, 2, 3, 5)),
+        by.Formal("T2_real.T2d_universal", (4,)),
+        by.Formal("T2_real.T2d_some_positive", (5,)),
+        by.Formal("T2_real.T2d_not_always", (5,)),
+        by.written(
+            "four corners",
+            by.words(
+                "rho_C and rho_Q compare as their corners do (T2c).", 1, 2, 3, 4, 5, by=("T2c",)
+            ),
+        ),
         _corners(
             case="p > 0",
             then="Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
             name="Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
             at="q=-4, p=1, a=-3/4",
+            covers=(1,),
         ).unless("some h > 0 always smooths", then="SMOOTHING", at="q=-4, p=1, a=-3/4"),
         _corners(
             case="p > 0",
             then="Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
             name="Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
             at="q=-4, p=3, a=-3/4",
+            covers=(1,),
         ).unless(
             "q(1+a) = -2 alone ties",
             then="Iff(TIE, p == a*q or q*(1+a) == -2)",
@@ -114,12 +129,14 @@ CLAIM = Claim(
             then="Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
             name="Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
             at="q=-3, p=0, a=1/2",
+            covers=(2,),
         ).unless("q < -2 suffices", then="Iff(SMOOTHING, q < -2)", at="q=-3, p=0, a=-1/2"),
         _corners(
             case="p == 0",
             then="Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
             name="Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
             at="q=-1, p=0, a=-1/2",
+            covers=(2,),
         ).unless(
             "whatever the sign of a",
             then="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
@@ -130,6 +147,7 @@ CLAIM = Claim(
             then="Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
             name="Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
             at="q=-6/5, p=-1/2, a=1/2",
+            covers=(3,),
         ).unless(
             "iff q > -2/(1+a)", then="Iff(NON_SMOOTHING, q*(1+a) > -2)", at="q=-3/2, p=-1, a=3/8"
         ),
@@ -138,6 +156,7 @@ CLAIM = Claim(
             then="Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
             name="Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
             at="q=-3, p=-1, a=1/2",
+            covers=(3,),
         ).unless(
             "max for min",
             then="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)",
@@ -148,6 +167,7 @@ CLAIM = Claim(
             then="NON_SMOOTHING",
             name="Q11: all h in [-1, 0) is non-smoothing for every a",
             at="q=-1, p=-1/2, a=1/2",
+            covers=(4,),
         )
         .unless("[-1, 0] closed", without="p < 0", given="p <= 0", at="q=-1, p=0, a=1/2")
         .unless("[-3/2, 0)", without="-1 <= q", given="-3/2 <= q", at="q=-4/3, p=-4/3, a=1/2"),
@@ -162,6 +182,7 @@ CLAIM = Claim(
             then="SMOOTHING",
             name="Q12: some h > 0 smooths if a >= 0 or all h >= 0",
             at="q=-4, p=1, a=0",
+            covers=(5,),
         ).unless(
             "a > -1/2 suffices",
             without="a >= 0 or q >= 0",
@@ -183,12 +204,14 @@ CLAIM = Claim(
             _matrix_law,
             draw.walsh_attention(),
             draw.value_projections(3),
+            at=lambda attention, value: (attention[0], value[0]),
         ),
         by.searched(
             "the float64 certificate against the closed form",
             _certificate_law,
             _dyadic_attention(),
             _dyadic_value(),
+            at=lambda attention, value: (attention[0], value[0]),
         ),
         by.Certified("n = 197, d = 64 and a head of width 768", closed_form_at_real_size),
     ),

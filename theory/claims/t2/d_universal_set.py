@@ -5,12 +5,12 @@ from fractions import Fraction
 from itertools import count
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.claims.t3.c_universal_disc import LOSES, in_universal_disc_exact
-from oversmoothing.theory.numbers.exact_matrix import flat, matrix, uniform
+from oversmoothing.theory.claims.t3.c_universal_disc import in_universal_disc_exact
+from oversmoothing.theory.numbers.exact_matrix import flat, matrix
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
+@by.instance(1)
 def _flat() -> None:
     """Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, a, ...,
     a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
@@ -22,6 +22,7 @@ def _flat() -> None:
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
 
 
+@by.instance()
 def _wide_example() -> None:
     """The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing for every
     positive A."""
@@ -64,43 +65,50 @@ def _real_law(h_values: list[Fraction]) -> None:
         assert spectra.by_moduli(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
 
 
-@given.condition("some maximiser of |1+h_j| lies in the punctured disc")
-def _maximiser_in_disc(instance: given.Instance) -> bool:
-    maximisers = exact_dominance(uniform(2), instance.H).consensus
-    return any(spectra.value_in_disc(instance.H, mode.value) for mode in maximisers)
-
-
 _PROOF = by.written(
     "the exact set",
-    "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
-    "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
-    "on the disc (T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the "
-    "quotient: rho_Q > rho_C.",
+    by.words(
+        "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
+        "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
+        "on the disc (T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the "
+        "quotient: rho_Q > rho_C.",
+        1,
+        by=("T3c",),
+    ),
     _flat,
-    "Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, "
-    "and |1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to "
-    "2(|h|^2 + Re h) > 0: it loses to consensus for a close to 1. h = 0 only ties. Every "
-    "other h_j has |1+h_j| < rho_C and so |1+h_j a| < rho_C for a close to 1. There are "
-    "finitely many: for some a, rho_Q <= rho_C, and A_a is not NON_SMOOTHING.",
-    "For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max "
-    "h_j (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless "
-    "p < 0 and p + q < -2; then a close to 1 is (the two queries).",
+    by.words(
+        "Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, "
+        "and |1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to "
+        "2(|h|^2 + Re h) > 0: it loses to consensus for a close to 1. h = 0 only ties. Every "
+        "other h_j has |1+h_j| < rho_C and so |1+h_j a| < rho_C for a close to 1. There are "
+        "finitely many: for some a, rho_Q <= rho_C, and A_a is not NON_SMOOTHING.",
+        1,
+    ),
+    by.words(
+        "For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max "
+        "h_j (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless "
+        "p < 0 and p + q < -2; then a close to 1 is (the two queries).",
+        2,
+        3,
+    ),
     _wide_example,
 )
 
 CLAIM = Claim(
     name="T2d-ii",
-    statement="For every n >= 2: W is NON_SMOOTHING for every positive A with n tokens iff some "
-    "maximiser of |1+h_j| lies in {|h + 1/2| <= 1/2, h != 0}; for real spectra, in [-1, 0). For a "
-    "single real h this set is exactly [-1, 0).",
+    clauses=(
+        "For every n >= 2: W is NON_SMOOTHING for every positive A with n tokens iff some "
+        "maximiser of |1+h_j| lies in {|h + 1/2| <= 1/2, h != 0};",
+        "for real spectra, in [-1, 0).",
+        "For a single real h this set is exactly [-1, 0).",
+    ),
     latex=r"\Big(\forall A>0:\ \rho_Q>\rho_C\Big)\iff"
     r"\exists\, h\in\arg\max_j|1+h_j|:\ |h+\tfrac12|\le\tfrac12,\ h\ne0",
     source="ours, sharpening the control statement of arXiv 2401.04301 v3",
     on_record=Status.WRITTEN,
-    hypotheses=(given.TWO_TOKENS, _maximiser_in_disc),
+    hypotheses=(given.TWO_TOKENS,),
     evidence=(
         _PROOF,
-        LOSES,
         # p is a maximiser of |1+h| iff p + q >= -2, and q iff p + q <= -2.
         by.for_all(
             "no maximiser in [-1, 0): some a in [0, 1) is not non-smoothing",
@@ -112,6 +120,7 @@ CLAIM = Claim(
             then="not (NON_SMOOTHING)",
             at="q=-3, p=-1/2, a=3/4",
             where=by.CORNERS,
+            covers=(2,),
         )
         .unless(
             "a maximiser in [-1, 0) admitted",
@@ -133,6 +142,7 @@ CLAIM = Claim(
             ),
             then="q*(2 - e) < -2 and q < -2 - (1 - e)*p and q < -1",
             at="q=-3, p=-1/2, e=1/10",
+            covers=(2,),
         ).unless("whatever e in (0, 1)", without="e*q > 2*(q + 1); e*p > 2 + p + q", given="e < 1"),
         by.searched(
             "complex spectra in fractions",

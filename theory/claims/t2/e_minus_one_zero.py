@@ -5,7 +5,6 @@ from fractions import Fraction
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.claims.t3.d_real_interval import EVERY_MODE
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.proofs.instances import A3
@@ -16,6 +15,7 @@ SKEW_H = exact.matrix("0 1; 0 -1/2")
 SKEW_PROJECTOR = exact.matrix("1 2; 0 0")
 
 
+@by.instance(1, by=("T3d",))
 def _dominant_mode() -> None:
     """All h in [-1, 0), spec(A) real or complex: rho_Q > rho_C by the query on every mode. Take a
     dominant (a, h) of the quotient, mu = 1 + ha, with left eigenvectors w^T A = a w^T and z^T H = h
@@ -36,6 +36,7 @@ def _dominant_mode() -> None:
         assert squared_norms(X)[0] * sum(x * x for x in w) >= measured**2
 
 
+@by.instance(2)
 def _fixed_part() -> None:
     """Some h = 0, semisimple, the others in [-1, 0). E_0 the spectral projector of H at 0, Pi_0 =
     E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it changes: X_L Pi_0 =
@@ -50,6 +51,7 @@ def _fixed_part() -> None:
         assert exact.product(exact.layer(A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
 
 
+@by.instance(3)
 def _projector_limit() -> None:
     """If moreover |a_i - 1| < 1 for all i (for real spectra: a_1 > 0), then |1+ha| = |1 - |h| +
     |h|(1-a)| <= 1 - |h| + |h||1-a| < 1 for h in [-1, 0) and every a of A with a != 1, and |1+h| <
@@ -65,6 +67,7 @@ def _projector_limit() -> None:
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
 
 
+@by.instance(3)
 def _complex_limit() -> None:
     """The same for complex a_i with |a_i - 1| < 1."""
     # The circulant of order 3 with weights 7/10, 1/5, 1/10 has complex a_i, |a_i - 1| < 1.
@@ -77,6 +80,7 @@ def _complex_limit() -> None:
     assert abs(squared_ratio(exact.layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
+@by.instance()
 def _zero_eigenvalue() -> None:
     """a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an LFC term (1/n
     - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
@@ -92,6 +96,7 @@ def _zero_eigenvalue() -> None:
     assert sum(row[1] for row in skew) == Fraction(-3, 2), "an LFC term"
 
 
+@by.instance(by=("T2d",))
 def _negative_eigenvalue() -> None:
     """a_1 < 0 and some h < 0: 1 + h a_1 > 1, NON_SMOOTHING (T2d with p = 0)."""
     assert verdict(A=exact.matrix("1/4 3/4; 3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
@@ -141,6 +146,7 @@ def _generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
+@by.instance(4)
 def _gt12() -> None:
     """Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has all lambda_H =
     0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0."""
@@ -157,6 +163,7 @@ def _gt12() -> None:
     ]
 
 
+@by.instance(4)
 def _gt14() -> None:
     """So is X_0 outside the null set: GT14, H = diag(0, -1), A = [[3/4, 1/4], [1/4, 3/4]], X_0 =
     [[1, 1], [1, -1]] has P X_0 Pi_0 = 0 and HFC/LFC = 2^-L."""
@@ -167,14 +174,17 @@ def _gt14() -> None:
         assert squared_ratio(X) == Fraction(1, 4**depth)
 
 
+@by.instance()
 def _trivial() -> None:
     """n = 1 or P X_0 = 0: HFC = 0 in every layer."""
     X = exact.layer([[Fraction(1)]], [[Fraction(-1, 2)]], [[Fraction(3)]], 4)
     assert squared_norms(X)[0] == 0
     X = exact.layer(A3, SKEW_H, exact.matrix("1 2; 1 2; 1 2"), 4)
-    assert squared_norms(X)[0] == 0 and verdict(A=A3, H=SKEW_H, X0=exact.matrix("1 2; 1 2; 1 2"))
+    found = verdict(A=A3, H=SKEW_H, X0=exact.matrix("1 2; 1 2; 1 2"))
+    assert squared_norms(X)[0] == 0 and found.verdict_x0 == "TRIVIAL"
 
 
+@by.instance(5)
 def _identity_layer() -> None:
     """h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths."""
     X0 = exact.matrix("1 2; 3 5; -1 4")
@@ -185,13 +195,21 @@ def _identity_layer() -> None:
 _PROOF = by.written(
     "every case of the closed interval",
     _dominant_mode,
-    "By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + "
-    "1/t) (T1e). So liminf HFC/LFC >= 1/(sqrt n delta) > 0: no oversmoothing.",
+    by.words(
+        "By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + "
+        "1/t) (T1e). So liminf HFC/LFC >= 1/(sqrt n delta) > 0: no oversmoothing.",
+        1,
+        by=("T1e",),
+    ),
     _fixed_part,
-    "Hence ||HFC_L|| >= ||P X_0 Pi_0||/||Pi_0||_2 for every L. And c_L = c_0 Pi_0 + c_0 (I "
-    "- Pi_0)(I+W)^L is bounded, since the other |1+h| < 1. So t is bounded below, and "
-    "HFC/LFC has a positive floor for every L, for every X_0 with P X_0 Pi_0 != 0, every "
-    "positive A, real spectrum or not: no oversmoothing.",
+    by.words(
+        "Hence ||HFC_L|| >= ||P X_0 Pi_0||/||Pi_0||_2 for every L. And c_L = c_0 Pi_0 + c_0 (I "
+        "- Pi_0)(I+W)^L is bounded, since the other |1+h| < 1. So t is bounded below, and "
+        "HFC/LFC has a positive floor for every L, for every X_0 with P X_0 Pi_0 != 0, every "
+        "positive A, real spectrum or not: no oversmoothing. (rho_Q >= 1 = rho_C: h = 0 has "
+        "the multiplier 1 on both sides.)",
+        2,
+    ),
     _projector_limit,
     _complex_limit,
     _zero_eigenvalue,
@@ -203,14 +221,18 @@ _PROOF = by.written(
 )
 
 
-@given.condition("the eigenvalue 0 of H is semisimple")
+@given.condition("the eigenvalue 0 of H is semisimple", given.case(H="0 1; 0 0"))
 def _semisimple_at_zero(instance: given.Instance) -> bool:
     return all(
         max(value.factor.jordan) == 1 for value in spectra.spectrum(instance.H) if value.is_zero
     )
 
 
-@given.condition("P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)")
+@given.condition(
+    "P X_0 Pi_0 != 0 (P X_0 != 0 where 0 is no eigenvalue)",
+    given.case(H="-1/2", X0="2; 2"),
+    given.case(H="0 0; 0 -1", X0="1 1; 1 -1"),
+)
 def _not_all_consensus(instance: given.Instance) -> bool:
     if instance.X0 is None:
         return True
@@ -225,13 +247,18 @@ def _not_all_consensus(instance: given.Instance) -> bool:
 
 CLAIM = Claim(
     name="T2e",
-    statement="A and W the same in every layer, n >= 2, every eigenvalue of H real and in [-1, 0], "
-    "0 semisimple if it occurs. All h in [-1, 0): liminf HFC/LFC >= 1/(sqrt n delta) for generic "
-    "X_0, whatever the spectrum of A. Some h = 0: never strict smoothing, and a positive floor for "
-    "every L and every X_0 with P X_0 Pi_0 != 0; if |a_i - 1| < 1 for all i (real: a_1 > 0) then "
-    "HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 Pi_0/n||, with Pi_0 the transposed spectral projector of "
-    "H at 0. Neither condition can be dropped: a defective 0 smooths like 1/L for generic X_0 "
-    "(GT12), a special X_0 smooths like 2^-L (GT14). h = 0 alone never smooths.",
+    clauses=(
+        "A and W the same in every layer, n >= 2, every eigenvalue of H real and in [-1, 0], 0 "
+        "semisimple if it occurs. All h in [-1, 0): liminf HFC/LFC >= 1/(sqrt n delta) for "
+        "generic X_0, whatever the spectrum of A.",
+        "Some h = 0: never strict smoothing, and a positive floor for every L and every X_0 with"
+        " P X_0 Pi_0 != 0;",
+        "if |a_i - 1| < 1 for all i (real: a_1 > 0) then HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 "
+        "Pi_0/n||, with Pi_0 the transposed spectral projector of H at 0.",
+        "Neither condition can be dropped: a defective 0 smooths like 1/L for generic X_0 "
+        "(GT12), a special X_0 smooths like 2^-L (GT14).",
+        "h = 0 alone never smooths.",
+    ),
     latex=r"\lambda_H\in[-1,0],\ 0\ \text{semisimple},\ PX_0\Pi_0\ne0 \implies "
     r"\inf_L \frac{\|HFC_L\|}{\|LFC_L\|}>0",
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
@@ -239,27 +266,33 @@ CLAIM = Claim(
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,
-        given.MINUS_ONE_TO_ZERO,
+        given.CLOSED,
         _semisimple_at_zero,
         _not_all_consensus,
     ),
     evidence=(
         _PROOF,
-        EVERY_MODE,
-        by.for_all(
-            "Q11b: all h in [-1, 0] never smooths strictly",
-            given=(by.EIGENVALUE, "q <= p; -1 <= q; p <= 0"),
-            then="not (SMOOTHING)",
-            at="q=-1, p=0, a=1/2",
-            where=by.CORNERS,
-        ).unless("never a tie either", then="NON_SMOOTHING", at="q=-1, p=0, a=1/2"),
-        by.searched("the floor in fractions, whatever A", _floor_law, _with_kernel()),
+        by.searched(
+            "the floor in fractions, whatever A",
+            _floor_law,
+            _with_kernel(),
+            at=lambda A, values, S, inverse, X0: (
+                A,
+                exact.product(S, exact.diagonal(values), inverse),
+                X0,
+            ),
+        ),
         by.searched(
             "all h in [-1, 0) in fractions",
             _generic_law,
             draw.attention(2, 3),
             draw.lists(draw.fractions(-1, 0, 6).filter(bool), 1, 2),
             draw.states(3, 2),
+            at=lambda A, values, X0: (
+                A,
+                exact.diagonal(values),
+                [row[: len(values)] for row in X0[: len(A)]],
+            ),
         ),
     ),
     further="With a real eigenbasis of H and tau(A) < 1 the certificate T7b-certificate gives a "

@@ -44,6 +44,7 @@ def _law(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]
     assert mixed < max(values) or inside in points
 
 
+@by.instance(1)
 def _real_line() -> None:
     """|1 + ha| = |h| |a + 1/h| since 1 + ha = h (a + 1/h)."""
     # For h = -3/2 and the real a = 1/2, 1: z = 2/3 is nearer to 1/2, so consensus wins (T2b).
@@ -52,41 +53,55 @@ def _real_line() -> None:
     assert _distance(h, (Fraction(1, 2), zero)) == Fraction(1, 16)
 
 
-@given.condition("every eigenvalue of H considered is non-zero")
+@given.condition("every eigenvalue of H considered is non-zero", given.case(H="0"))
 def _nonsingular(instance: given.Instance) -> bool:
     return not any(value.is_zero for value in spectra.spectrum(instance.H))
 
 
 CLAIM = Claim(
     name="T3a",
-    statement="For h != 0 and z = -1/h: |1+ha| = |h| |a - z|. So the dominant eigenvalue of A for "
-    "this h is the point of spec(A) farthest from -1/h, every dominant one is a vertex of the "
-    "convex hull of spec(A), and consensus wins iff -1/h lies in the farthest-point Voronoi cell "
-    "of 1.",
+    clauses=(
+        "For h != 0 and z = -1/h: |1+ha| = |h| |a - z|.",
+        "So the dominant eigenvalue of A for this h is the point of spec(A) farthest from -1/h, "
+        "every dominant one is a vertex of the convex hull of spec(A),",
+        "and consensus wins iff -1/h lies in the farthest-point Voronoi cell of 1.",
+    ),
     latex=r"|1+ha| = |h|\,\big|a-(-\tfrac1h)\big|",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(_nonsingular,),
     evidence=(
-        by.Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest),
-        by.Symbolic("strict convexity of the squared distance", _convexity),
+        by.Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest, covers=(1,), scope=by.Scope.GENERAL),
+        by.Symbolic(
+            "strict convexity of the squared distance",
+            _convexity,
+            covers=(2,),
+            scope=by.Scope.GENERAL,
+        ),
         # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2, and the identity before.
         by.for_all(
             "a point strictly between a != b is strictly closer to z than one of them",
             given="0 < r; r < 1; D > 0",
             then="r*A + (1-r)*B - r*(1-r)*D < A or r*A + (1-r)*B - r*(1-r)*D < B",
             at="A=1, B=0, D=1, r=1/2",
+            covers=(2,),
         ).unless("a = b admitted", without="D > 0", given="D >= 0"),
         by.written(
             "from distances to hulls",
             _real_line,
-            "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
-            "If that point a were no vertex of the hull K, it would lie strictly between "
-            "two different points of K; |. - z| is convex, so on K it is at most its "
-            "maximum R over spec(A), and by the query a would be at distance < R.",
-            "|1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
-            "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
-            "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
+            by.words(
+                "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
+                "If that point a were no vertex of the hull K, it would lie strictly between "
+                "two different points of K; |. - z| is convex, so on K it is at most its "
+                "maximum R over spec(A), and by the query a would be at distance < R.",
+                2,
+            ),
+            by.words(
+                "|1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
+                "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
+                "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
+                3,
+            ),
         ),
         by.searched(
             "in fractions",

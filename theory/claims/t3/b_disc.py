@@ -36,21 +36,27 @@ def _matrix_law(
 
 CLAIM = Claim(
     name="T3b",
-    statement="For |a| < 1: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0 iff h lies in "
-    "the open disc D(a) of centre -(1 - conj a)/(1-|a|^2) and radius |1-a|/(1-|a|^2), with 0 on "
-    "its boundary; equality holds exactly on the circle. D(a) is the interval (-2/(1+a), 0) for "
-    "real a and h, and (-2(1-Re a)/(1-|a|^2), 0) for real h. Consensus loses for h iff h lies in "
-    "the union of D(a_i), i < n; the verdict compares rho_C and rho_Q over all n d pairs.",
+    clauses=(
+        "For |a| < 1: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0 iff h lies in the "
+        "open disc D(a) of centre -(1 - conj a)/(1-|a|^2) and radius |1-a|/(1-|a|^2), with 0 on "
+        "its boundary; equality holds exactly on the circle.",
+        "D(a) is the interval (-2/(1+a), 0) for real a and h, and (-2(1-Re a)/(1-|a|^2), 0) for "
+        "real h.",
+        "Consensus loses for h iff h lies in the union of D(a_i), i < n; the verdict compares "
+        "rho_C and rho_Q over all n d pairs.",
+    ),
     latex=r"|1+h|<|1+ha| \iff "
     r"\Big|h+\tfrac{1-\bar a}{1-|a|^2}\Big| < \tfrac{|1-a|}{1-|a|^2}",
     source="ours",
-    on_record=Status.PROVED,
+    on_record=Status.DECIDED,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
+        by.Formal("T3c_disc.disc_of_a", ()),
         by.for_all(
             "|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
             then=f"{_CONSENSUS} - ({_MODE}) == {_FORM}",
             at="x=0, y=0, u=0, v=0",
+            covers=(1,),
         ).unless(
             "conj a for a", then=f"{_CONSENSUS} - ({_MODE}) == {_FORM.replace('+ y*v', '- y*v')}"
         ),
@@ -59,6 +65,7 @@ CLAIM = Claim(
             given="u*u + v*v < 1",
             then=f"Iff({_CONSENSUS} < {_MODE}, {_FORM} < 0)",
             at="x=0, y=0, u=0, v=0",
+            covers=(1,),
         ).unless(
             "by Re h alone", then=f"Iff({_CONSENSUS} < {_MODE}, x < 0)", at="x=-1/2, y=-1, u=0, v=0"
         ),
@@ -70,6 +77,7 @@ CLAIM = Claim(
             "v**2) and Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) == 0, (g*x+1-u)**2 + (g*y+v)**2 == "
             "(1-u)**2 + v**2)",
             at="x=0, y=0, u=0, v=0, g=1",
+            covers=(1, 3),
         ).unless(
             "centre -(1-a)/g",
             then="Iff(g*(x*x+y*y) + 2*(x*(1-u)+y*v) < 0, (g*x+1-u)**2 + (g*y-v)**2 < (1-u)**2 + "
@@ -81,6 +89,7 @@ CLAIM = Claim(
             given="u*u + v*v < 1",
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1-u*u-v*v) > -2*(1-u))",
             at="h=-1, u=0, v=1/2",
+            covers=(2,),
         ).unless(
             "by the real part of a alone",
             then="Iff((1+h)**2 < (1+h*u)**2 + (h*v)**2, h < 0 and h*(1+u) > -2)",
@@ -93,6 +102,7 @@ CLAIM = Claim(
             draw.circulant_attention(),
             draw.gaussian_points(3),
             st.integers(-2, 2).map(Fraction),
+            at=lambda attention, h, s: given.of_attention(attention[0]),
         ),
     ),
 )

@@ -18,6 +18,7 @@ LOSES = (
         given="u*u + v*v < 1; x*x + y*y + x <= 0; x < 0; y >= 0; v >= 0",
         then="(x*x+y*y)*(1-u*u-v*v) + 2*x*(1-u) - 2*y*v < 0",
         at="x=-1/2, y=1/2, u=0, v=1/2",
+        covers=(1,),
     )
     .unless(
         "radius .55 about -1/2 (even on the real line)",
@@ -63,6 +64,7 @@ def _inverse_residual() -> object:
             - sp.Rational(1, 4) - size - x]  # fmt: skip
 
 
+@by.instance(5)
 def _contraction_example() -> None:
     """If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that is |h + 1/2|
     <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1 is in spec
@@ -76,6 +78,7 @@ def _contraction_example() -> None:
             assert given.is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
+@by.instance(5)
 def _needed() -> None:
     """Neither condition can be dropped."""
     # 1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc.
@@ -122,11 +125,15 @@ _INSIDE = draw.gaussian_points(1).filter(lambda h: in_universal_disc_exact(*h))
 
 CLAIM = Claim(
     name="T3c",
-    statement="A non-consensus mode beats consensus for every {a, conj a} in the open unit disc "
-    "iff |h + 1/2| <= 1/2 and h != 0, equivalently Re(1/h) <= -1: the disc with diameter [-1, 0], "
-    "which is [-1, 0) for real h. Outside, the real a = max(0, Re(-1/h)) loses. So if all h_j lie "
-    "in that disc, every positive A is NON_SMOOTHING. Sufficient, without eigenvalues: "
-    "||2H + I||_2 <= 1 and H nonsingular, that is H = -(I-K)/2 with ||K||_2 <= 1, 1 not in spec K.",
+    clauses=(
+        "A non-consensus mode beats consensus for every {a, conj a} in the open unit disc iff |h"
+        " + 1/2| <= 1/2 and h != 0,",
+        "equivalently Re(1/h) <= -1: the disc with diameter [-1, 0], which is [-1, 0) for real h.",
+        "Outside, the real a = max(0, Re(-1/h)) loses.",
+        "So if all h_j lie in that disc, every positive A is NON_SMOOTHING.",
+        "Sufficient, without eigenvalues: ||2H + I||_2 <= 1 and H nonsingular, that is H = "
+        "-(I-K)/2 with ||K||_2 <= 1, 1 not in spec K.",
+    ),
     latex=r"\big(\forall |a|<1:\ \max(|1+ha|,|1+h\bar a|)>|1+h|\big)\iff"
     r"|h+\tfrac12|\le\tfrac12,\ h\ne0",
     source="ours, extending the control statement of arXiv 2401.04301 v3 to complex spectra",
@@ -135,21 +142,34 @@ CLAIM = Claim(
         given.POSITIVE,
         given.TWO_TOKENS,
         given.Hypothesis(
-            "every eigenvalue of H has |h + 1/2| <= 1/2 and h != 0", lambda i: spectra.in_disc(i.H)
+            "every eigenvalue of H has |h + 1/2| <= 1/2 and h != 0",
+            lambda i: spectra.in_disc(i.H),
+            (given.case(H="0"), given.case(), given.case(H="-1/2 -1; 1 -1/2")),
         ),
     ),
     evidence=(
+        by.Formal("T3c_disc.disc_sufficient", (1,)),
+        by.Formal("T3c_disc.disc_necessary", (1,)),
         LOSES,
         by.Symbolic(
-            "the form of the query, and its symmetry under conjugation", _conjugate_residual
+            "the form of the query, and its symmetry under conjugation",
+            _conjugate_residual,
+            covers=(1,),
+            scope=by.Scope.GENERAL,
         ),
-        by.Symbolic("|h + 1/2| <= 1/2 iff Re(1/h) <= -1", _inverse_residual),
-        by.Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, complete=False),
+        by.Symbolic(
+            "|h + 1/2| <= 1/2 iff Re(1/h) <= -1",
+            _inverse_residual,
+            covers=(2,),
+            scope=by.Scope.GENERAL,
+        ),
+        by.Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, scope=by.Scope.GENERAL),
         by.for_all(
             "Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
             given="x <= 0; x*x + y*y + x > 0; a*(x*x + y*y) == -x",
             then="0 <= a < 1 and (1+x)**2 + y**2 > (1+x*a)**2 + (y*a)**2",
             at="x=-1, y=1, a=1/2",
+            covers=(1, 3),
         ).unless(
             "on the circle",
             without="x <= 0; x*x + y*y + x > 0",
@@ -161,19 +181,33 @@ CLAIM = Claim(
             given="x > 0",
             then="(1+x)**2 + y**2 > 1",
             at="x=1, y=0",
+            covers=(1, 3),
         ).unless("Re h >= 0", without="x > 0", given="x >= 0"),
         by.written(
             "from one pair to matrices",
-            "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
-            "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
-            "every h in the punctured disc and every |a| < 1.",
-            "By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv "
-            "< 0, since x < 0 and a != 1.",
-            "A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
-            "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some "
-            "pair a_i, conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
-            "Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
-            "every n >= 2; h = 0 ties with every a.",
+            by.words(
+                "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
+                "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
+                "every h in the punctured disc and every |a| < 1.",
+                1,
+            ),
+            by.words(
+                "By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv < "
+                "0, since x < 0 and a != 1.",
+                1,
+            ),
+            by.words(
+                "A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
+                "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some "
+                "pair a_i, conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
+                4,
+            ),
+            by.words(
+                "Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
+                "every n >= 2; h = 0 ties with every a.",
+                1,
+                3,
+            ),
             _contraction_example,
             _needed,
         ),
@@ -184,6 +218,10 @@ CLAIM = Claim(
             _matrix_law,
             draw.circulant_attention(),
             draw.lists(_INSIDE, 1, 2),
+            at=lambda attention, points: (
+                attention[0],
+                [[points[0][0], -points[0][1]], [points[0][1], points[0][0]]],
+            ),
         ),
     ),
 )

@@ -17,6 +17,7 @@ C4 = scaled("1/20", matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 _C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
 
 
+@by.general(1)
 def _negative_real_part() -> None:
     """GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient has a = 0 and
     modulus 1."""
@@ -26,6 +27,7 @@ def _negative_real_part() -> None:
     assert verdict(A=uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
+@by.general(1)
 def _mildest() -> None:
     """Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
     x, y = Fraction(-1, 2), Fraction(9, 16)
@@ -33,6 +35,7 @@ def _mildest() -> None:
     assert verdict(A=flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
 
 
+@by.general(2)
 def _positive_real_part() -> None:
     """C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h = 1/5 + 3i/2 and
     the conjugate a: |1+ha|^2 > |1+h|^2."""
@@ -52,6 +55,7 @@ def _positive_real_part() -> None:
     assert verdict(A=C3, H=matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
 
 
+@by.general(3)
 def _not_the_smallest() -> None:
     """C4 = circ(3/10, 9/20, 1/5, 1/20) has the eigenvalues 1, 0, 1/10 +- 2i/5. h = -21/10: |1+0|^2
     = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000."""
@@ -74,12 +78,15 @@ def _hull_law(first: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian)
 
 CLAIM = Claim(
     name="T3e",
-    statement="For complex spectra: Re h in [-1, 0] does not exclude smoothing (h = -1/2 +- 2i, A "
-    "= 11^T/2: rho_C^2 = 17/4 > rho_Q^2 = 1). Re h > 0 does not force smoothing (h = 1/5 +- 3i/2 "
-    "and a positive circulant of order 3: rho_C^2 = 369/100 < rho_Q^2 = 19821/10000 + 21 sqrt3/20 "
-    "= 3.800753...). The eigenvalue of A with the smallest real part is not the competitor of "
-    "consensus: for h = -21/10 and a circulant of order 4 it would give SMOOTHING, the vertex 1/10 "
-    "+- 2i/5 of the hull gives NON_SMOOTHING.",
+    clauses=(
+        "For complex spectra: Re h in [-1, 0] does not exclude smoothing (h = -1/2 +- 2i, A = "
+        "11^T/2: rho_C^2 = 17/4 > rho_Q^2 = 1).",
+        "Re h > 0 does not force smoothing (h = 1/5 +- 3i/2 and a positive circulant of order 3:"
+        " rho_C^2 = 369/100 < rho_Q^2 = 19821/10000 + 21 sqrt3/20 = 3.800753...).",
+        "The eigenvalue of A with the smallest real part is not the competitor of consensus: for"
+        " h = -21/10 and a circulant of order 4 it would give SMOOTHING, the vertex 1/10 +- 2i/5"
+        " of the hull gives NON_SMOOTHING.",
+    ),
     latex=r"\operatorname{Re}h\in[-1,0]\not\Rightarrow\rho_Q\ge\rho_C,\qquad "
     r"\operatorname{Re}h>0\not\Rightarrow\rho_C\ge\rho_Q",
     source="ours",

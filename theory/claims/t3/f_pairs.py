@@ -78,6 +78,7 @@ def _skew_attention() -> Matrix:
     return [[Fraction(int(A[i, j].p), int(A[i, j].q)) for j in range(3)] for i in range(3)]
 
 
+@by.instance(3)
 def _rank_two_profiles() -> None:
     """Quantitatively (sigma_1 sigma_2)^2 of Re(s v w^T) is det Gram(p, q) det Gram(r, t) = |s|^4
     (|v|^4 - |v^T v|^2)(|w|^4 - |w^T w|^2)/16: the same for every L."""
@@ -100,6 +101,7 @@ def _rank_two_profiles() -> None:
     assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
 
 
+@by.instance(4)
 def _normal_is_constant() -> None:
     """sigma_1^2 + sigma_2^2 = (|s|^2 |v|^2 |w|^2 + Re(s^2 v^T v w^T w))/2. So for generic g
     sigma_2/sigma_1 and the effective rank of Z_L are constant in L iff v^T v = 0 or w^T w = 0 or mu
@@ -112,6 +114,7 @@ def _normal_is_constant() -> None:
     assert len({frobenius(X) ** 2 / second_symmetric(X) for X in states.values()}) == 1
 
 
+@by.instance(3)
 def _generic_start() -> None:
     """Both not real. sv = p + iq, w = r + it: Re(s v w^T) = p r^T - q t^T = [p, -q][r, t]^T has
     rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails for every L."""
@@ -131,6 +134,7 @@ def _generic_start() -> None:
     assert second_symmetric(X) / frobenius(X) ** 2 > Fraction(1, 100)
 
 
+@by.instance(2, by=("T1f",))
 def _real_feature() -> None:
     """h real, a not: Z_L = 2 Re(s v) w^T has rank 1 and never vanishes (2). pi^T v = 0, so by T1f
     HFC/LFC -> [1/(sqrt n delta), inf] along the oscillation ||P Re(sv)||/(sqrt n |Re(s mean v)|).
@@ -148,6 +152,7 @@ def _real_feature() -> None:
     assert True in rises and False in rises
 
 
+@by.instance(2)
 def _real_token() -> None:
     """h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction rotates; a = 1 has
     v = 1, so HFC/LFC -> 0 and all cosines tend to 1."""
@@ -161,6 +166,7 @@ def _real_token() -> None:
     assert turn**2 * 100 > frobenius(first) * frobenius(second)
 
 
+@by.instance(2)
 def _negative_multiplier() -> None:
     """h and a real: Z_L has rank 1. 1 + ha < 0: it alternates."""
     states = exact_state(AM, matrix("3"), matrix("1; -1"), [1, 2, 3])
@@ -186,7 +192,9 @@ def _winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
         assert a * h < 0
 
 
-@given.condition("one dominant pair up to conjugation, of simple eigenvalues")
+@given.condition(
+    "one dominant pair up to conjugation, of simple eigenvalues", given.case(H="-1/2 0; 0 -1/2")
+)
 def _one_pair(instance: given.Instance) -> bool:
     modes = exact_dominance(instance.A, instance.H).dominant()
     factors = [value.factor for m in modes for value in (m.value, m.attention) if value is not None]
@@ -196,47 +204,66 @@ def _one_pair(instance: given.Instance) -> bool:
 
 _PROOF = by.written(
     "rank and cosines of the limit",
-    "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
-    "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
-    "= hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate "
-    "(once, if all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL "
-    "arg mu), so Z_L = 2 Re(s v w^T), or s v w^T.",
-    "A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
-    "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
+    by.words(
+        "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
+        "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
+        "= hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate "
+        "(once, if all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL "
+        "arg mu), so Z_L = 2 Re(s v w^T), or s v w^T.",
+        2,
+        3,
+        4,
+    ),
+    by.words(
+        "A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
+        "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
+        2,
+        3,
+    ),
     _negative_multiplier,
     _real_feature,
     _real_token,
     _generic_start,
     _rank_two_profiles,
     _normal_is_constant,
-    "Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their "
-    "determinant in the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then "
-    "|cos| of the pair stays below 1 uniformly (s ranges over a circle). Such a pair "
-    "exists, else v would be a multiple of a real vector.",
+    by.words(
+        "Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their "
+        "determinant in the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then "
+        "|cos| of the pair stays below 1 uniformly (s ranges over a circle). Such a pair "
+        "exists, else v would be a multiple of a real vector.",
+        3,
+    ),
 )
 
 CLAIM = Claim(
     name="T3f",
-    statement="(h, a) and (conj h, conj a) tie; |1+ha|^2 - |1+h conj a|^2 = -4 Im h Im a, so "
-    "of the other two the dominant one has Im h Im a < 0. With one dominant pair up to "
-    "conjugation, of simple eigenvalues, and generic X_0: h or a real gives a limit of rank 1 "
-    "(rotating token pattern if a is not real, with HFC/LFC oscillating in [1/(sqrt n delta), "
-    "inf]; rotating feature if h is not real; a = 1 smooths with cos -> 1). h and a both not real: "
-    "rank exactly 2 for every L, sigma_1 sigma_2/rho^(2L) tends to a constant, and |cos| of the "
-    "tokens k, l with Im(conj v_k v_l) != 0 stays below 1. The effective rank is then constant iff "
-    "v^T v = 0 or w^T w = 0 (A or H normal) or 1 + ha is real; otherwise it oscillates.",
+    clauses=(
+        "(h, a) and (conj h, conj a) tie; |1+ha|^2 - |1+h conj a|^2 = -4 Im h Im a, so of the "
+        "other two the dominant one has Im h Im a < 0.",
+        "With one dominant pair up to conjugation, of simple eigenvalues, and generic X_0: h or "
+        "a real gives a limit of rank 1 (rotating token pattern if a is not real, with HFC/LFC "
+        "oscillating in [1/(sqrt n delta), inf]; rotating feature if h is not real; a = 1 "
+        "smooths with cos -> 1).",
+        "h and a both not real: rank exactly 2 for every L, sigma_1 sigma_2/rho^(2L) tends to a "
+        "constant, and |cos| of the tokens k, l with Im(conj v_k v_l) != 0 stays below 1.",
+        "The effective rank is then constant iff v^T v = 0 or w^T w = 0 (A or H normal) or 1 + "
+        "ha is real; otherwise it oscillates.",
+    ),
     latex=r"|1+ha|^2-|1+h\bar a|^2=-4\,\operatorname{Im}h\operatorname{Im}a,\qquad "
     r"h,a\notin\mathbb R\implies \operatorname{rank}\lim=2",
     source="ours, limiting the rank-collapse statement of arXiv 2401.04301",
     on_record=Status.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_pair),
     evidence=(
-        by.Symbolic("the moduli of the four pairs", _conjugate_pairs),
+        by.Symbolic(
+            "the moduli of the four pairs", _conjugate_pairs, covers=(1,), scope=by.Scope.GENERAL
+        ),
         by.for_all(
             "(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
             then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) "
             "and Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
             at="x=0, y=0, u=0, v=0",
+            covers=(1,),
         ).unless(
             "with the opposite sign",
             then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v > 0)",
@@ -247,6 +274,7 @@ CLAIM = Claim(
             given="s*s + t*t == 1",
             then="(s*a - t*b)*(s*d + t*c) - (s*c - t*d)*(s*b + t*a) == a*d - b*c",
             at="a=1, b=0, c=0, d=1, s=1, t=0",
+            covers=(3,),
         ).unless("for every s", without="s*s + t*t == 1", at="a=1, b=0, c=0, d=1, s=2, t=0"),
         by.Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
         by.Symbolic("the norm of Re(v w^T)", _norm_residual),
@@ -255,7 +283,11 @@ CLAIM = Claim(
             "the moduli in fractions", _law, draw.gaussian_points(), draw.gaussian_points()
         ),
         by.searched(
-            "the exact dominant pairs", _winner_law, draw.attention(3, 4), draw.with_complex_pair()
+            "the exact dominant pairs",
+            _winner_law,
+            draw.attention(3, 4),
+            draw.with_complex_pair(),
+            at=lambda A, value: (A, value[0]),
         ),
     ),
     further="Several dominant pairs are the matching problem of T4c.",

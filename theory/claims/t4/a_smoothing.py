@@ -29,6 +29,7 @@ from oversmoothing.theory.proofs.kit import (
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
+@by.fixed_size(1, by=("T1c", "T1d"))
 def _autonomous() -> None:
     """T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L evolve apart;
     x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||."""
@@ -39,6 +40,7 @@ def _autonomous() -> None:
     vanishes(consensus_residual(A, H, X))
 
 
+@by.instance(1, 2)
 def _left_vector() -> None:
     """Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so ||c_L|| >=
     rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not."""
@@ -50,6 +52,7 @@ def _left_vector() -> None:
         assert moved[1] == Fraction(3, 2) ** depth * weighted_mean(pi, X0)[1]
 
 
+@by.general(1)
 def _double_angle() -> None:
     """Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is within an angle
     asin(t) of c (the query below; a plane through c and x_k suffices), so two tokens are within 2
@@ -91,9 +94,11 @@ def _certify(effort: by.Effort) -> by.Settled:
 
 CLAIM = Claim(
     name="T4a",
-    statement="SMOOTHING: outside the proper subspace z^T X_0^T pi = 0 (z a left eigenvector of H "
-    "for a dominant h), HFC/LFC -> 0, every pairwise cosine -> 1 and erank -> 1. The dominant h "
-    "may be complex, repeated or defective.",
+    clauses=(
+        "SMOOTHING: outside the proper subspace z^T X_0^T pi = 0 (z a left eigenvector of H for "
+        "a dominant h), HFC/LFC -> 0, every pairwise cosine -> 1 and erank -> 1.",
+        "The dominant h may be complex, repeated or defective.",
+    ),
     latex=r"\rho_C>\rho_Q \;\Rightarrow\; \frac{\|HFC\|}{\|LFC\|}\to0,\quad "
     r"\cos(x_i,x_k)\to1,\quad \mathrm{erank}\to1",
     source="ours; the three notions are those of arXiv 2401.04301",
@@ -104,16 +109,27 @@ CLAIM = Claim(
             "decoupling, a left eigenvector, and Weyl",
             _autonomous,
             _left_vector,
-            """The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are not
-            0), a null set; outside it the constant in step 2 is positive. No other genericity is
-            used.""",
-            """||HFC_L|| <= C (1+L)^m rho_Q^L ||HFC_0||, the powers of a matrix with spectral radius
-            rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = rho_Q/rho_C < 1;
-            and HFC/LFC -> 0 by T1e.""",
+            by.words(
+                "The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are "
+                "not 0), a null set; outside it the constant in step 2 is positive. No other "
+                "genericity is used.",
+                1,
+            ),
+            by.words(
+                "||HFC_L|| <= C (1+L)^m rho_Q^L ||HFC_0||, the powers of a matrix with spectral "
+                "radius rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = "
+                "rho_Q/rho_C < 1; and HFC/LFC -> 0 by T1e.",
+                1,
+                by=("T1e",),
+            ),
             _double_angle,
-            """Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - ||U||,
-            sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = exp(entropy of
-            sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at (1, 0, ..., 0).""",
+            by.words(
+                "Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - "
+                "||U||, sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = "
+                "exp(entropy of sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at "
+                "(1, 0, ..., 0).",
+                1,
+            ),
         ),
         # A token at c = (1, 0) plus an error (p, q) no longer than t: cos^2 of its angle to c.
         by.for_all(
@@ -121,6 +137,7 @@ CLAIM = Claim(
             given="0 <= t; t < 1; p**2 + q**2 <= t**2",
             then="1 + p > 0 and (1+p)**2 >= (1-t**2)*((1+p)**2 + q**2)",
             at="p=1/10, q=1/10, t=1/2",
+            covers=(1,),
         )
         .unless("t may reach 2", without="t < 1", given="t <= 2", at="p=-3/2, q=0, t=3/2")
         .unless(
@@ -129,7 +146,12 @@ CLAIM = Claim(
             at="p=-9/25, q=12/25, t=3/5",
         ),
         by.Certified("simple, negative, complex, defective, repeated h", _certify),
-        by.searched("far states of generic smoothing cases", _law, draw.exact_cases(3, 2)),
+        by.searched(
+            "far states of generic smoothing cases",
+            _law,
+            draw.exact_cases(3, 2),
+            at=lambda *case: case,
+        ),
     ),
     further="the speed is T5; the exceptional subspace is followed in T4e",
 )

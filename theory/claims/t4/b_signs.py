@@ -37,6 +37,7 @@ def _one_negative() -> sp.Expr:
     return sp.together(((n - 2) ** 2 - n) / (n * (n - 1)) - (n - 4) / n)
 
 
+@by.instance(4)
 def _counts() -> None:
     """Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)), sum s = n_+ -
     n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n."""
@@ -47,6 +48,7 @@ def _counts() -> None:
         assert mean_cosine(plus, minus) == Fraction(off, n * (n - 1))
 
 
+@by.instance(3, 5)
 def _orthogonal() -> None:
     """(1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0."""
     # (1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5.
@@ -56,10 +58,12 @@ def _orthogonal() -> None:
     ) == [0]
 
 
+@by.instance(5)
 def _converse() -> None:
-    """Converse (A row-stochastic, 1 simple): if pi_k = 0 for some k, the set T of transient tokens
-    is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0 has a Perron vector
-    v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is exactly what step 5 needs."""
+    """Converse (A row-stochastic, 1 simple, reducible): if pi_k = 0 for some k, the set T of
+    transient tokens is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0
+    has a Perron vector v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is
+    exactly what step 5 needs."""
     _causal()
 
 
@@ -70,6 +74,7 @@ def _causal() -> None:
         assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)
 
 
+@by.instance()
 def _causal_collapse() -> None:
     """H = diag(-1/2, -1/4), 600 layers in balls"""
     # h = -1/4: 1 - 1/12 dominates along (0, 0, 1); no cosine tends to -1.
@@ -118,19 +123,23 @@ _INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
 
 CLAIM = Claim(
     name="T4b",
-    statement="NON_SMOOTHING with one simple dominant pair (a, h), X_0 outside a hyperplane: both "
-    "are real, mu = 1 + ha > 0, X_L/mu^L tends to a rank-1 matrix v u^T, erank -> 1, cos(x_k, "
-    "x_l) -> sign(v_k v_l) where v_k v_l != 0; v has entries of both signs, so some cosine tends "
-    "to -1. The mean off-diagonal cosine tends to ((n+ - n-)^2 - n)/(n(n-1)) where no v_k is 0: "
-    "(n-4)/n with one negative token, so a mean near 1 does not certify convergence. Both signs "
-    "occur in every real eigenvector off consensus exactly if pi > 0: not under a causal mask.",
+    clauses=(
+        "NON_SMOOTHING with one simple dominant pair (a, h), X_0 outside a hyperplane: both are "
+        "real, mu = 1 + ha > 0, X_L/mu^L tends to a rank-1 matrix v u^T, erank -> 1,",
+        "cos(x_k, x_l) -> sign(v_k v_l) where v_k v_l != 0;",
+        "v has entries of both signs, so some cosine tends to -1.",
+        "The mean off-diagonal cosine tends to ((n+ - n-)^2 - n)/(n(n-1)) where no v_k is 0: "
+        "(n-4)/n with one negative token, so a mean near 1 does not certify convergence.",
+        "Both signs occur in every real eigenvector off consensus exactly if pi > 0: not under a"
+        " causal mask.",
+    ),
     latex=r"X_L/\mu^L\to c\,vu^\top,\quad \cos(x_k,x_l)\to\operatorname{sign}(v_kv_l),\quad "
     r"\pi^\top v=0",
     source="ours, on the angle convergence of arXiv 2401.04301; positivity of mu and the converse "
     "for pi sharpen it",
     on_record=Status.WRITTEN,
     hypotheses=(
-        given.POSITIVE,
+        given.IRREDUCIBLE,
         given.TWO_TOKENS,
         given.NON_SMOOTHING,
         given.ONE_REAL_PAIR,
@@ -139,29 +148,48 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "projectors, and pi^T v = 0",
-            """The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same
-            modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by
-            consensus (query).""",
-            """Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real,
-            simple). Every other block has a smaller modulus, nilpotent parts included: X_L/mu^L =
-            (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, outside a hyperplane.
-            Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.""",
-            """Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is continuous
-            there and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0:
-            nothing follows.)""",
+            by.words(
+                "The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same "
+                "modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten "
+                "by consensus (query).",
+                1,
+            ),
+            by.words(
+                "Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real,"
+                " simple). Every other block has a smaller modulus, nilpotent parts included: "
+                "X_L/mu^L = (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, "
+                "outside a hyperplane. Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.",
+                1,
+            ),
+            by.words(
+                "Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is "
+                "continuous there and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k "
+                "v_l). (v_k = 0: nothing follows.)",
+                2,
+            ),
             _orthogonal,
-            """pi > 0 (A > 0) and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has
-            both a positive and a negative one (n = 3 is the query). So some pair has cos -> -1.""",
+            by.words(
+                "pi > 0 and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
+                "both a positive and a negative one (n = 3 is the query). So some pair has cos ->"
+                " -1.",
+                3,
+                5,
+            ),
             _counts,
             _converse,
         ),
-        by.Symbolic("the mean cosine by counting pairs", _mean, complete=False),
-        by.Symbolic("one negative token: (n - 4)/n", _one_negative, complete=False),
+        by.Symbolic(
+            "the mean cosine by counting pairs", _mean, covers=(4,), scope=by.Scope.GENERAL
+        ),
+        by.Symbolic(
+            "one negative token: (n - 4)/n", _one_negative, covers=(4,), scope=by.Scope.GENERAL
+        ),
         by.for_all(
             "a real multiplier 1 + ha <= 0 is always beaten by consensus",
-            given=(by.EIGENVALUE, "1 + h*a <= 0"),
+            given="-1 <= a; a < 1; 1 + h*a <= 0",
             then="(1+h)**2 > (1+h*a)**2",
             at="h=-4, a=1/2",
+            covers=(1,),
         )
         .unless("a = 1 allowed", without="a < 1", given="a <= 1")
         .unless("mu up to 1/2", without="1 + h*a <= 0", given="1 + h*a <= 1/2"),
@@ -170,7 +198,6 @@ CLAIM = Claim(
             given="p > 0; q > 0; s > 0; p*u + q*v + s*w == 0; u >= 0; v >= 0; w >= 0",
             then="u == 0 and v == 0 and w == 0",
             at="p=1, q=1, s=1, u=0, v=0, w=0",
-            complete=False,
         ).unless("pi >= 0", without="q > 0; s > 0", given="q >= 0; s >= 0"),
         by.Certified("A3 at 2000 layers", _certify),
         by.searched(
@@ -179,12 +206,12 @@ CLAIM = Claim(
             draw.attention(2, 4),
             draw.with_spectrum(_INSIDE, 1, 3),
             draw.SEEDS,
+            at=lambda A, value, seed: (A, value[0]),
         ),
         by.written(
             "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
             by.Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
             _causal_collapse,
-            complete=False,
         ),
     ),
     further="tokens with v_k = 0 follow their own next mode; rates are T5b",

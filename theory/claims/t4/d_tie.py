@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs.instances import AA, AQ, ROTATING
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
+@by.instance(5)
 def _collapse() -> None:
     """All dominant pairs on one simple real h: S_L = g_L u^T, g_L = sum of c_i e^(i L theta_i) v_i
     over independent v_i, so ||g_L|| is bounded below, sigma_2/sigma_1 -> 0, and |cos| -> 1 between
@@ -26,6 +27,7 @@ def _collapse() -> None:
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
+@by.instance(2, 3)
 def _depends_on_start() -> None:
     """If all dominant multipliers have one phase, S_L = e^(i L theta) S_0 and the ratio tends to
     ||PS_0||/(sqrt n ||1^T S_0/n||), positive and finite and dependent on X_0. All h and a real:
@@ -40,6 +42,7 @@ def _depends_on_start() -> None:
             assert hfc / lfc == Fraction(x - y, x + y) ** 2
 
 
+@by.instance(4)
 def _unbounded() -> None:
     """With complex a the oscillation can be unbounded: the ratio then has limsup infinity."""
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
@@ -86,12 +89,16 @@ def _law(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
 
 CLAIM = Claim(
     name="T4d",
-    statement="TIE with semisimple dominant eigenvalues, generic X_0: HFC/LFC tends neither to 0 "
-    "nor to infinity; it is positive on a relatively dense set of depths and finite on another. "
-    "With one phase among the dominant multipliers it tends to a positive constant that depends "
-    "on X_0; with real spectra it has at most period 2; with a complex a it can oscillate with "
-    "limsup infinity. If all dominant pairs share one simple real h, X_L is asymptotically rank "
-    "1; all cosines may tend to +1: a TIE does not exclude angle collapse.",
+    clauses=(
+        "TIE with semisimple dominant eigenvalues, generic X_0: HFC/LFC tends neither to 0 nor "
+        "to infinity; it is positive on a relatively dense set of depths and finite on another.",
+        "With one phase among the dominant multipliers it tends to a positive constant that "
+        "depends on X_0;",
+        "with real spectra it has at most period 2;",
+        "with a complex a it can oscillate with limsup infinity.",
+        "If all dominant pairs share one simple real h, X_L is asymptotically rank 1; all "
+        "cosines may tend to +1: a TIE does not exclude angle collapse.",
+    ),
     latex=r"\rho_C=\rho_Q:\quad \limsup \tfrac{\|HFC\|}{\|LFC\|}>0,\quad "
     r"\liminf \tfrac{\|HFC\|}{\|LFC\|}<\infty",
     source="ours; the possible unboundedness corrects an earlier 'finite or oscillates'",
@@ -100,15 +107,28 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the leading trigonometric polynomial",
-            """Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L E_a
-            X_0 E_h^T over the dominant (a, h), a trigonometric polynomial in L, bounded. It has
-            terms with a = 1 and with a != 1.""",
-            """PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != 1, Pv !=
-            0) and X_0 = 1 u^T witness it. So both are non-zero outside two proper subspaces.""",
-            """A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a
-            relatively dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC being
-            bounded by const rho^L; and likewise LFC/HFC >= const > 0. So the ratio tends neither to
-            0 nor to infinity.""",
+            by.words(
+                "Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L"
+                " E_a X_0 E_h^T over the dominant (a, h), a trigonometric polynomial in L, "
+                "bounded. It has terms with a = 1 and with a != 1.",
+                1,
+                2,
+                3,
+            ),
+            by.words(
+                "PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != 1, "
+                "Pv != 0) and X_0 = 1 u^T witness it. So both are non-zero outside two proper "
+                "subspaces.",
+                1,
+                2,
+            ),
+            by.words(
+                "A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a "
+                "relatively dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC"
+                " being bounded by const rho^L; and likewise LFC/HFC >= const > 0. So the ratio "
+                "tends neither to 0 nor to infinity.",
+                1,
+            ),
             _depends_on_start,
             _collapse,
             _unbounded,
@@ -118,6 +138,7 @@ CLAIM = Claim(
             given=(by.EIGENVALUE, "1 + h*a <= 0; (1+h)**2 <= rho**2"),
             then="(1+h*a)**2 < rho**2",
             at="h=-3, a=1/2, rho=3",
+            covers=(3,),
         )
         .unless("mu up to 1/3", without="1 + h*a <= 0", given="1 + h*a <= 1/3")
         .unless("a = 1 allowed", without="a < 1", given="a <= 1"),
@@ -127,6 +148,7 @@ CLAIM = Claim(
             draw.two_token_attention().flatmap(
                 lambda drawn: draw.states(2, 1).map(lambda X0: (drawn, X0))
             ),
+            at=lambda attention, X0: (attention[0], [[-2 / (1 + attention[1])]], X0),
         ),
     ),
     further="defective ties are T6b",

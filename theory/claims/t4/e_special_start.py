@@ -16,6 +16,7 @@ from oversmoothing.theory.proofs.instances import A3, AA, J2
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, is_zero, spectra
 
 
+@by.fixed_size(1)
 def _blocks_are_invariant() -> None:
     """A acts on the left, W on the right, and both commute with their projectors: each block X_ij =
     E_i X E_j^T evolves alone, by 1 + h_j a_i plus a nilpotent D. A block that is 0 at L = 0 stays
@@ -34,6 +35,7 @@ def _blocks_are_invariant() -> None:
             assert is_zero(residual)
 
 
+@by.instance()
 def _spectrum_in_minus_one_zero() -> None:
     """A spectrum in [-1, 0] can therefore smooth from a special X_0."""
     # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
@@ -44,6 +46,7 @@ def _spectrum_in_minus_one_zero() -> None:
         assert hfc / lfc == Fraction(1, 4) ** depth
 
 
+@by.instance(2, by=("T4c",))
 def _rank_is_only_bounded() -> None:
     """Rank: the matching of the present dominant pairs bounds the asymptotic rank from above (step
     2 of T4c uses no genericity), but need not be attained."""
@@ -54,6 +57,7 @@ def _rank_is_only_bounded() -> None:
     assert to_flint(exact.layer(A, H, X, 2)).rank() == 1
 
 
+@by.instance(1, by=("T1e", "T4a", "T6b"))
 def _defective_content() -> None:
     """With rho_C(X_0), rho_Q(X_0) the largest |mu| present on each side, T1e gives: rho_C(X_0) >
     rho_Q(X_0) => HFC/LFC -> 0; < => liminf HFC/LFC >= 1/(sqrt n delta). The verdicts of T4a and the
@@ -140,38 +144,59 @@ def _reinjection(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T4e",
-    statement="For EVERY X_0 the pairs with E_i X_0 E_j^T != 0 decide: with rho_C(X_0), rho_Q(X_0) "
-    "the largest moduli present, HFC/LFC -> 0 if rho_C(X_0) > rho_Q(X_0), liminf HFC/LFC >= "
-    "1/(sqrt n delta) if <. The matching of the present dominant pairs bounds the asymptotic rank "
-    "from above only: a rank-1 X_0 with all pairs present keeps rank 1. In floating point, "
-    "rounding brings an absent dominant mode back after about log(1/eps)/log(rho/rho') layers, "
-    "except where a symmetry of the rounded operations forbids it.",
+    clauses=(
+        "For EVERY X_0 the pairs with E_i X_0 E_j^T != 0 decide: with rho_C(X_0), rho_Q(X_0) the"
+        " largest moduli present, HFC/LFC -> 0 if rho_C(X_0) > rho_Q(X_0), liminf HFC/LFC >= "
+        "1/(sqrt n delta) if <.",
+        "The matching of the present dominant pairs bounds the asymptotic rank from above only: "
+        "a rank-1 X_0 with all pairs present keeps rank 1.",
+        "An absent dominant mode that is put back with a share eta catches up after "
+        "log(1/eta)/log(rho/rho') layers and a constant; rounding does that with eta of the "
+        "order of the unit roundoff (observed), except where a symmetry of the rounded "
+        "operations forbids it.",
+    ),
     latex=r"S(X_0)=\{(i,j):E_iX_0E_j^\top\ne0\}:\quad \rho_C(X_0)>\rho_Q(X_0)\Rightarrow "
     r"\tfrac{\|HFC\|}{\|LFC\|}\to0",
     source="ours; that the rank law becomes an inequality corrects an earlier wording",
     on_record=Status.WRITTEN,
     hypotheses=(
         given.ROW_STOCHASTIC,
-        given.Hypothesis("the eigenvalue 1 of A is simple", given.simple_one),
-        given.Hypothesis("X_0 is not 0", lambda case: case.X0 is None or not is_zero(case.X0)),
+        given.SIMPLE_ONE,
+        given.Hypothesis(
+            "X_0 is not 0",
+            lambda case: case.X0 is None or not is_zero(case.X0),
+            (given.case(X0="0; 0"),),
+        ),
     ),
     evidence=(
         by.written(
             "blocks evolve alone",
             _blocks_are_invariant,
-            """Blocks lie in independent subspaces, so norms of sums of blocks are comparable with
-            the sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of the largest
-            present consensus block (a = 1), and ||HFC_L|| of the largest present other one (P is
-            injective on the sum of those, as 1 is a simple eigenvalue).""",
+            by.words(
+                "Blocks lie in independent subspaces, so norms of sums of blocks are comparable "
+                "with the sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of"
+                " the largest present consensus block (a = 1), and ||HFC_L|| of the largest "
+                "present other one (P is injective on the sum of those, as 1 is a simple "
+                "eigenvalue).",
+                1,
+            ),
             _defective_content,
             _spectrum_in_minus_one_zero,
             _rank_is_only_bounded,
-            """Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the dominant
-            mode in G like e rho^L, rho > rho': they are equal at L = log(g/(eta e))/log(rho/rho').
-            In floating point eta is of the order of the unit roundoff, where rounding feeds the
-            mode at all.""",
+            by.words(
+                "Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the "
+                "dominant mode in G like e rho^L, rho > rho': they are equal at L = log(g/(eta "
+                "e))/log(rho/rho'). In floating point eta is of the order of the unit roundoff, "
+                "where rounding feeds the mode at all.",
+                3,
+            ),
         ),
-        by.searched("two tokens, blocks of X_0 switched on and off", _law, _special()),
+        by.searched(
+            "two tokens, blocks of X_0 switched on and off",
+            _law,
+            _special(),
+            at=lambda A, a, H, *_: (A, H),
+        ),
         by.Simulated("re-injection by rounding, and its absence", _reinjection),
     ),
     further="the re-injection depth is an estimate: a theorem about a rounding model would settle "

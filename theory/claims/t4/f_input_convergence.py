@@ -35,21 +35,25 @@ def _differs(A: Matrix, h: str, difference: Fraction, ratio: Fraction) -> None:
         X = Z
 
 
+@by.instance(2)
 def _vanishing_ratio() -> None:
     """Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4."""
     _differs(AA, "1/2", Fraction(5, 4), Fraction(5, 6))
 
 
+@by.instance(2)
 def _vanishing_difference() -> None:
     """Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2."""
     _differs(AA, "-1/2", Fraction(3, 4), Fraction(3, 2))
 
 
+@by.instance(2)
 def _both() -> None:
     """Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does."""
     _differs(AA, "-3/2", Fraction(1, 4), Fraction(1, 2))
 
 
+@by.instance(2)
 def _neither() -> None:
     """the last case executed: differences grow by 4, the ratio by 4/3."""
     # |1 + 3| = 4 > |1 - 4| = 3.
@@ -68,9 +72,11 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
 
 CLAIM = Claim(
     name="T4f",
-    statement="Input convergence (x_i - x_k -> 0 for all pairs) holds for every X_0 if rho_Q < 1 "
-    "and for no generic X_0 (off a proper subspace) otherwise. HFC/LFC -> 0 neither implies it "
-    "nor follows from it: all four combinations occur.",
+    clauses=(
+        "Input convergence (x_i - x_k -> 0 for all pairs) holds for every X_0 if rho_Q < 1 and "
+        "for no generic X_0 (off a proper subspace) otherwise.",
+        "HFC/LFC -> 0 neither implies it nor follows from it: all four combinations occur.",
+    ),
     latex=r"\forall i,k:\;x_i-x_k\to0 \iff \rho_Q<1",
     source="ours, on the input convergence of arXiv 2401.04301; an earlier 'stricter than "
     "HFC/LFC -> 0' was wrong: Aa, h = -1/2, X_0 = (1, 2)",
@@ -79,31 +85,45 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the quotient alone decides",
-            """All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n
-            ||HFC||^2.""",
-            """HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q
-            (T1c). rho_Q < 1: T^L -> 0, so every X_0 converges.""",
-            """rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for a
-            repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does not
-            tend to 0 unless w^T X_0 z = 0, a proper subspace.""",
+            by.words(
+                "All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n "
+                "||HFC||^2.",
+                1,
+            ),
+            by.words(
+                "HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q"
+                " (T1c). rho_Q < 1: T^L -> 0, so every X_0 converges.",
+                1,
+                by=("T1c",),
+            ),
+            by.words(
+                "rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for "
+                "a repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| "
+                "does not tend to 0 unless w^T X_0 z = 0, a proper subspace.",
+                1,
+            ),
             _vanishing_ratio,
             _vanishing_difference,
             _both,
             _neither,
         ),
-        by.Symbolic("differences and HFC", _pairs_and_hfc, complete=False),
+        by.Symbolic("differences and HFC", _pairs_and_hfc),
         by.for_all(
             "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",
             given="0 <= a; a < 1",
             then="Iff((1+h*a)**2 < (1+h)**2 and (1+h*a)**2 < 1, "
             "h*a < 0 and h*a > -2 and h*(1+a) < -2)",
             at="h=-3/2, a=1/2",
-            complete=False,
         )
         .unless(
             "input convergence alone suffices", given="(1+h*a)**2 < 1", then="(1+h*a)**2 < (1+h)**2"
         )
         .unless("smoothing alone suffices", given="(1+h*a)**2 < (1+h)**2", then="(1+h*a)**2 < 1"),
-        by.searched("growth of differences against rho_Q", _law, draw.exact_cases(3, 2)),
+        by.searched(
+            "growth of differences against rho_Q",
+            _law,
+            draw.exact_cases(3, 2),
+            at=lambda *case: case,
+        ),
     ),
 )

@@ -30,8 +30,9 @@ def _entropy(values: list[sp.Expr]) -> sp.Expr:
     return -sum(x / total * sp.log(x / total) for x in values)
 
 
+@by.fixed_size(1)
 def _grouping() -> object:
-    """(i) The p_i = sigma_i/sum sigma of X are p = p_1 and (1-p) times those of X': the entropy is
+    """The p_i = sigma_i/sum sigma of X are p = p_1 and (1-p) times those of X': the entropy is
     eta(p) + (1-p) times that of X' (grouping), so erank(X) = e^eta(p) erank(X')^(1-p)."""
     a, b, c = sp.symbols("a b c", positive=True)
     p = a / (a + b + c)
@@ -40,6 +41,7 @@ def _grouping() -> object:
     return sp.simplify(sp.expand_log(sp.expand(found), force=True))
 
 
+@by.fixed_size(3)
 def _triangular() -> object:
     """In bases whose first vectors are u and v, X_s = [s + alpha, b^T; c, C], C = (I-uu^T) Z
     (I-vv^T) without its zero row and column. X_s = L diag(s + alpha, C - c b^T/(s + alpha)) R with
@@ -54,6 +56,7 @@ def _triangular() -> object:
     return (X - L * D * R).applyfunc(sp.simplify)
 
 
+@by.fixed_size(3)
 def _ratio() -> object:
     """X_s/s -> u v^T, of which LFC^2 = (1^T u)^2/n = q and HFC^2 = 1 - q: the ratio tends to
     sqrt(1/q - 1); q = 1/n for u = e_k gives sqrt(n-1). At q = 0 LFC is that of Z at every s and HFC
@@ -101,14 +104,18 @@ def _measure(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T4g",
-    statement="X_s = Z + s u v^T with |u| = |v| = 1, min(n, d) >= 2, q = (1^T u)^2/n; X' is X "
-    "without its largest direction, X - sigma_1 u_1 v_1^T. (i) For X of rank 2 or more and p = "
-    "sigma_1/sum sigma: erank(X) = e^eta(p) erank(X')^(1-p) exactly, eta(p) = -p log p - (1-p) "
-    "log(1-p). (ii) For every s, sigma_(i+2)(Z) <= sigma_i(X_s') = sigma_(i+1)(X_s) <= "
-    "sigma_i(Z), and no X_s - R with rank R <= 1 has a smaller sigma_i than X_s'. (iii) For s -> "
-    "infinity, whatever Z: sigma_i(X_s') -> sigma_i((I-uu^T) Z (I-vv^T)), erank(X_s) -> 1 and "
-    "HFC/LFC -> sqrt(1/q - 1), which is infinite at q = 0; for one token, u = e_k, it is "
-    "sqrt(n-1), while the cosines of all pairs without k do not depend on s.",
+    clauses=(
+        "X_s = Z + s u v^T with |u| = |v| = 1, min(n, d) >= 2, q = (1^T u)^2/n; X' is X without "
+        "its largest direction, X - sigma_1 u_1 v_1^T. For X of rank 2 or more and p = "
+        "sigma_1/sum sigma: erank(X) = e^eta(p) erank(X')^(1-p) exactly, eta(p) = -p log p - "
+        "(1-p) log(1-p).",
+        "For every s, sigma_(i+2)(Z) <= sigma_i(X_s') = sigma_(i+1)(X_s) <= sigma_i(Z), and no "
+        "X_s - R with rank R <= 1 has a smaller sigma_i than X_s'.",
+        "For s -> infinity, whatever Z: sigma_i(X_s') -> sigma_i((I-uu^T) Z (I-vv^T)), "
+        "erank(X_s) -> 1 and HFC/LFC -> sqrt(1/q - 1), which is infinite at q = 0; for one "
+        "token, u = e_k, it is sqrt(n-1), while the cosines of all pairs without k do not depend"
+        " on s.",
+    ),
     latex=r"\mathrm{erank}(X)=e^{\eta(p)}\,\mathrm{erank}(X')^{1-p},\qquad "
     r"\sigma_{i+2}(Z)\le\sigma_i(X_s')\le\sigma_i(Z),\qquad "
     r"\frac{\mathrm{HFC}}{\mathrm{LFC}}\to\sqrt{1/q-1}",
@@ -119,21 +126,29 @@ CLAIM = Claim(
         by.written(
             "grouping, interlacing and the Schur complement",
             _grouping,
-            """(ii) Weyl: sigma_(i+1)(P + R) <= sigma_i(P) + sigma_2(R), and sigma_2(R) = 0 for rank
-            R <= 1. P = Z, R = s u v^T: sigma_(i+1)(X_s) <= sigma_i(Z); P = X_s, R = -s u v^T:
-            sigma_(i+1)(Z) <= sigma_i(X_s), at i + 1: sigma_(i+2)(Z) <= sigma_(i+1)(X_s). The
-            singular values of X_s' are sigma_2, sigma_3, ... of X_s, and P = X_s - R: sigma_(i+1)
-            (X_s) <= sigma_i(X_s - R).""",
+            by.words(
+                "Weyl: sigma_(i+1)(P + R) <= sigma_i(P) + sigma_2(R), and sigma_2(R) = 0 for rank"
+                " R <= 1. P = Z, R = s u v^T: sigma_(i+1)(X_s) <= sigma_i(Z); P = X_s, R = -s u "
+                "v^T: sigma_(i+1)(Z) <= sigma_i(X_s), at i + 1: sigma_(i+2)(Z) <= "
+                "sigma_(i+1)(X_s). The singular values of X_s' are sigma_2, sigma_3, ... of X_s, "
+                "and P = X_s - R: sigma_(i+1) (X_s) <= sigma_i(X_s - R).",
+                2,
+            ),
             _triangular,
-            """sigma_i(L D R) lies between sigma_i(D)/(||L^-1|| ||R^-1||) and sigma_i(D) ||L||
-            ||R||, and both bounds tend to sigma_i(D): sigma_1(X_s)/(s + alpha) -> 1 and
-            sigma_(i+1)(X_s) -> sigma_i(C). The others are bounded while sigma_1 grows, so all of
-            their shares tend to 0 and erank(X_s) -> 1.""",
+            by.words(
+                "sigma_i(L D R) lies between sigma_i(D)/(||L^-1|| ||R^-1||) and sigma_i(D) ||L|| "
+                "||R||, and both bounds tend to sigma_i(D): sigma_1(X_s)/(s + alpha) -> 1 and "
+                "sigma_(i+1)(X_s) -> sigma_i(C). The others are bounded while sigma_1 grows, so "
+                "all of their shares tend to 0 and erank(X_s) -> 1.",
+                3,
+            ),
             _ratio,
-            """u = e_k changes token k alone: the other tokens, hence the cosines of their pairs,
-            are those of Z.""",
+            by.words(
+                "u = e_k changes token k alone: the other tokens, hence the cosines of their "
+                "pairs, are those of Z.",
+                3,
+            ),
         ),
-        by.Symbolic("grouping of the entropy of three", _grouping),
         by.searched(
             "the singular values of Z and Z + s u v^T interlace",
             _law,

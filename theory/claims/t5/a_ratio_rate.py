@@ -35,6 +35,7 @@ _SPIRAL = matrix("-1/2 -1; 1/4 -1/2")
 _START = matrix("1 2; 3 5; -2 1")
 
 
+@by.instance(6)
 def _repeated_real_a_oscillates() -> None:
     """A repeated real a with a complex pair of h is covered by neither: there the ratio may
     oscillate."""
@@ -48,6 +49,7 @@ def _repeated_real_a_oscillates() -> None:
     assert max(present) - min(present) > 0.1
 
 
+@by.instance(5)
 def _one_real_a_does_not() -> None:
     """NON_SMOOTHING, all dominant pairs on one simple real a (h real or complex, semisimple):
     X_L/rho^L = v g_L^T + o(1) with ||g_L|| bounded below, so the ratio tends to ||Pv||/(sqrt n
@@ -118,36 +120,63 @@ def _rate_at_real_size(effort: by.Effort) -> by.Settled:
 
 CLAIM = Claim(
     name="T5a",
-    statement="Generic X_0: t = ||HFC||/(sqrt n ||c||) has t_L^(1/L) -> r = rho_Q/rho_C. "
-    "SMOOTHING: (HFC/LFC)^(1/L) -> r. Doubly stochastic A: the same in every verdict. "
-    "NON_SMOOTHING: liminf HFC/LFC >= 1/(sqrt n delta); the ratio converges if all dominant pairs "
-    "are real, or share one simple real a (then to ||Pv||/(sqrt n |mean v|), whatever X_0). It "
-    "may oscillate for complex a, and for a repeated real a with a complex pair of h.",
+    clauses=(
+        "Generic X_0: t = ||HFC||/(sqrt n ||c||) has t_L^(1/L) -> r = rho_Q/rho_C.",
+        "SMOOTHING: (HFC/LFC)^(1/L) -> r.",
+        "Doubly stochastic A: the same in every verdict.",
+        "NON_SMOOTHING: liminf HFC/LFC >= 1/(sqrt n delta);",
+        "the ratio converges if all dominant pairs are real and semisimple, or semisimple on one"
+        " simple real a (then to ||Pv||/(sqrt n |mean v|), whatever X_0).",
+        "It may oscillate for complex a, and for a repeated real a with a complex pair of h.",
+    ),
     latex=r"\lim_{L\to\infty}\left(\tfrac{\|HFC_L\|}{\|LFC_L\|}\right)^{1/L}=r=\rho_Q/\rho_C",
     source="ours; the case of a repeated real a corrects an earlier 'dominant a real: constant'",
     on_record=Status.WRITTEN,
-    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.GENERIC),
     evidence=(
         by.written(
             "two-sided bounds and L-th roots",
-            """Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0
-            z|/(||w|| ||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C (T4a
-            step 2). L-th roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So t_L^(1/L) ->
-            r, whichever verdict.""",
-            """SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)] ->
-            1: HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some layer on.""",
-            """Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict (> 1
-            if NON_SMOOTHING; infinite from some layer on if rho_C = 0).""",
-            """NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt n
-            delta).""",
+            by.words(
+                "Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0 "
+                "z|/(||w|| ||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C "
+                "(T4a step 2). L-th roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So "
+                "t_L^(1/L) -> r, whichever verdict.",
+                1,
+                by=("T4a",),
+            ),
+            by.words(
+                "SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)]"
+                " -> 1: HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some "
+                "layer on.",
+                2,
+                by=("T1e",),
+            ),
+            by.words(
+                "Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict "
+                "(> 1 if NON_SMOOTHING; infinite from some layer on if rho_C = 0).",
+                3,
+            ),
+            by.words(
+                "NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt"
+                " n delta).",
+                4,
+                by=("T1e",),
+            ),
             _one_real_a_does_not,
-            """NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive (T4b),
-            X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).""",
+            by.words(
+                "NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive "
+                "(T4b), X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).",
+                5,
+                by=("T4b",),
+            ),
             _repeated_real_a_oscillates,
         ),
-        by.Symbolic("the two-sided bound times t", _two_sided, complete=False),
+        by.Symbolic("the two-sided bound times t", _two_sided, scope=by.Scope.GENERAL),
         by.searched(
-            f"log ratio per layer at {_FAR} layers, in balls", _law, draw.exact_cases(3, 2)
+            f"log ratio per layer at {_FAR} layers, in balls",
+            _law,
+            draw.exact_cases(3, 2),
+            at=lambda *case: case,
         ),
         by.Simulated("slopes between 600 and 1200 layers", _measure),
         by.Certified("the floor under a rotating mode", _floor),

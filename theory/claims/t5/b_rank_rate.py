@@ -19,6 +19,7 @@ def from_eigenvectors(values: str, vectors: str) -> Matrix:
     return exact.product(exact.transposed(V), exact.diagonal(sizes), V)
 
 
+@by.fixed_size(1)
 def _minor_coefficient() -> None:
     """Let lambda = mu_ij mu_kl attain the maximum. The monomial c_ij c_kl has in that minor the
     coefficient lambda^L and nothing else (the couplings cannot produce it), so the polynomial that
@@ -37,6 +38,7 @@ def _minor_coefficient() -> None:
     assert is_zero(found - m[0] * m[3])
 
 
+@by.fixed_size(3)
 def _wedge() -> None:
     """1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of the squared minors
     of rows k, l; over all pairs of tokens these are all of X ^ X."""
@@ -75,6 +77,7 @@ _PAIRWISE = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
 _ZERO_ENTRIES = from_eigenvectors("1 -1/4 -1/8 1/2", "1 1 1 1; 1 -1 0 0; 0 0 1 -1; 1 1 -1 -1")
 
 
+@by.instance()
 def _exceptions() -> None:
     """the exceptional cases"""
     # Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second.
@@ -140,40 +143,63 @@ def _measure(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T5b",
-    statement="Generic X_0: limsup (sigma_2/sigma_1)^(1/L) = r_sigma = max over i != k, j != l of "
-    "|mu_ij mu_kl|/rho^2 (multiplicity counted; no diagonalisability, no uniqueness), and with "
-    "(I, J) any dominant pair it is max{max |mu_ij|/rho over i != I, j != J; max |mu_Ij| over j "
-    "!= J times max |mu_iJ| over i != I, over rho^2}. If all dominant pairs share one simple real "
-    "a whose eigenvector has no zero entry, always so in SMOOTHING, the largest 1 - |cos| has "
-    "rate r_sigma^2; a single pair may be faster. d = 1 or n = 1: r_sigma = 0.",
+    clauses=(
+        "Generic X_0: limsup (sigma_2/sigma_1)^(1/L) = r_sigma = max over i != k, j != l of "
+        "|mu_ij mu_kl|/rho^2 (multiplicity counted; no diagonalisability, no uniqueness),",
+        "and with (I, J) any dominant pair it is max{max |mu_ij|/rho over i != I, j != J; max "
+        "|mu_Ij| over j != J times max |mu_iJ| over i != I, over rho^2}.",
+        "If all dominant pairs share one simple real a whose eigenvector has no zero entry, "
+        "always so in SMOOTHING, the largest 1 - |cos| has rate r_sigma^2;",
+        "a single pair may be faster.",
+        "d = 1 or n = 1: r_sigma = 0.",
+    ),
     latex=r"\limsup_L(\sigma_2/\sigma_1)^{1/L}=r_\sigma,\qquad "
     r"\limsup_L\big(\max_{k,l}1-|\cos_{kl}|\big)^{1/L}=r_\sigma^2",
     source="ours; that all v_k != 0 is needed corrects an earlier 'over pairs with v_k v_l != 0'",
     on_record=Status.WRITTEN,
-    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
+    hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.NOT_ALL_ZERO, given.GENERIC),
     evidence=(
         by.written(
             "minors as exponential polynomials",
-            """Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L is
-            mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, exponential
-            polynomials in L of the same base mu_ij.""",
-            """sigma_1 sigma_2 = ||X_L ^ X_L|| is, up to constants, the largest |2 x 2 minor| of
-            C_L: (i, k), i != k, against (j, l), j != l. Each minor is an exponential polynomial
-            whose bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 r_sigma. So sigma_1
-            sigma_2 <= C L^m (rho^2 r_sigma)^L.""",
+            by.words(
+                "Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L "
+                "is mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, "
+                "exponential polynomials in L of the same base mu_ij.",
+                1,
+            ),
+            by.words(
+                "sigma_1 sigma_2 = ||X_L ^ X_L|| is, up to constants, the largest |2 x 2 minor| "
+                "of C_L: (i, k), i != k, against (j, l), j != l. Each minor is an exponential "
+                "polynomial whose bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 "
+                "r_sigma. So sigma_1 sigma_2 <= C L^m (rho^2 r_sigma)^L. For n = 1 or d = 1 there"
+                " is no minor.",
+                1,
+                5,
+            ),
             _minor_coefficient,
-            """sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it below). So
-            limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads. No
-            diagonalisability, no uniqueness is needed.""",
-            """Closed form, (I, J) any pair of largest modulus: let (i, j), (k, l) differ in both
-            indices. If one of them differs from (I, J) in both, the product is at most its modulus
-            times rho, attained with (I, J) itself. Otherwise each shares an index with (I, J) (or
-            is it), and they cannot share the same one: they are (I, l) and (k, J).""",
+            by.words(
+                "sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it "
+                "below). So limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads."
+                " No diagonalisability, no uniqueness is needed.",
+                1,
+            ),
+            by.words(
+                "Closed form, (I, J) any pair of largest modulus: let (i, j), (k, l) differ in "
+                "both indices. If one of them differs from (I, J) in both, the product is at most"
+                " its modulus times rho, attained with (I, J) itself. Otherwise each shares an "
+                "index with (I, J) (or is it), and they cannot share the same one: they are (I, "
+                "l) and (k, J).",
+                2,
+            ),
             _wedge,
-            """If all dominant pairs share one simple real a with v_k != 0 for every k (SMOOTHING: a
-            = 1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. Then max (1 - |cos|) is
-            (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is r_sigma^2. A single
-            pair of tokens may be faster.""",
+            by.words(
+                "If all dominant pairs share one simple real a with v_k != 0 for every k "
+                "(SMOOTHING: a = 1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. "
+                "Then max (1 - |cos|) is (sigma_2/sigma_1)^2 up to such factors: limsup of its "
+                "L-th root is r_sigma^2. A single pair of tokens may be faster.",
+                3,
+                4,
+            ),
         ),
         by.searched(
             "closed form against all pairs of pairs",
@@ -187,8 +213,9 @@ CLAIM = Claim(
             draw.attention(2, 3),
             draw.with_spectrum(draw.fractions(-2, 2, 4), 2, 3),
             draw.SEEDS,
+            at=lambda A, value, seed: (A, value[0]),
         ),
-        by.written("v_k = 0 breaks r_sigma^2", _exceptions, complete=False),
+        by.written("v_k = 0 breaks r_sigma^2", _exceptions),
         by.Simulated("slopes between 400 and 800 layers", _measure),
     ),
     further="lim instead of limsup for complex leading products: needs a lower bound for linear "

@@ -38,6 +38,7 @@ def _second_order() -> sp.Expr:
     return sp.expand(series - 1 - eps * (1 + ell) - eps**2 * ell**2 / 2)
 
 
+@by.general(2)
 def _third_order() -> None:
     """One eps = sigma_2/sigma_1: E = eps log(1/eps), S = eps; E^2/(2(1+S)) = E^2/2 - O(eps E^2), so
     erank - 1 = eps (1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 eps)."""
@@ -48,6 +49,7 @@ def _third_order() -> None:
     assert sp.expand(term - (ell**3 / 6 - ell**2 / 2)) == 0
 
 
+@by.fixed_size(1)
 def _exponential_series() -> None:
     """With y = E/(1+S) >= 0 (all s_i <= 1): erank - 1 = S + E + (1+S)(e^y - 1 - y), a series with
     positive terms E^k/(k! (1+S)^(k-1)), k >= 2."""
@@ -57,6 +59,7 @@ def _exponential_series() -> None:
     assert is_zero(sp.together((1 + S) * series - expected))
 
 
+@by.instance(3)
 def _third_value_matters() -> None:
     """Several: the same with S and E; sum over i >= 3 of s_i (1 + log 1/s_i) = o(eps^2 log^2 eps)
     is exactly what makes the formula in eps alone second-order correct."""
@@ -117,12 +120,16 @@ def _coefficient(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T5c",
-    statement="With s_i = sigma_i/sigma_1 (i >= 2), S = sum s_i, E = sum s_i log(1/s_i): erank = "
-    "(1+S) e^(E/(1+S)) exactly, and S + E + E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2)e^E. For "
-    "two singular values erank - 1 = eps(1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 "
-    "eps); the same to o(eps^2 log^2 eps) if sum_{i>=3} s_i log(1/s_i) = o(eps^2 log^2 eps), not "
-    "if sigma_3 = eps^(3/2). erank - 1 is of order L log(1/r_sigma) r_sigma^L where "
-    "sigma_2/sigma_1 is of order r_sigma^L.",
+    clauses=(
+        "With s_i = sigma_i/sigma_1 (i >= 2), S = sum s_i, E = sum s_i log(1/s_i): erank = (1+S)"
+        " e^(E/(1+S)) exactly, and S + E + E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2)e^E.",
+        "For two singular values erank - 1 = eps(1 + log 1/eps) + (1/2) eps^2 log^2 eps + "
+        "O(eps^3 log^3 eps);",
+        "the same to o(eps^2 log^2 eps) if sum_{i>=3} s_i log(1/s_i) = o(eps^2 log^2 eps), not "
+        "if sigma_3 = eps^(3/2).",
+        "erank - 1 is of order L log(1/r_sigma) r_sigma^L where sigma_2/sigma_1 is of order "
+        "r_sigma^L.",
+    ),
     latex=r"\mathrm{erank}-1=\varepsilon\big(1+\log\tfrac1\varepsilon\big)"
     r"+\tfrac12\varepsilon^2\log^2\varepsilon+O(\varepsilon^3\log^3\tfrac1\varepsilon)",
     source="ours, for the effective rank of Roy and Vetterli (2007); the bounds and the error term "
@@ -131,20 +138,29 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the entropy in closed form",
-            """p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): the
-            entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for any number of
-            values.""",
+            by.words(
+                "p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): "
+                "the entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for "
+                "any number of values.",
+                1,
+            ),
             _exponential_series,
-            """y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence S + E +
-            E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.""",
+            by.words(
+                "y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence S + E + "
+                "E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.",
+                1,
+            ),
             _third_order,
             _third_value_matters,
-            """eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps <= 1
-            (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C r_sigma^L,
-            erank - 1 is of order L log(1/r_sigma) r_sigma^L.""",
+            by.words(
+                "eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps "
+                "<= 1 (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C "
+                "r_sigma^L, erank - 1 is of order L log(1/r_sigma) r_sigma^L.",
+                4,
+            ),
         ),
         by.Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
-        by.Symbolic("second order for one eps", _second_order),
+        by.Symbolic("second order for one eps", _second_order, covers=(2,), scope=by.Scope.GENERAL),
         by.searched(
             "both bounds for up to five singular values",
             _law,

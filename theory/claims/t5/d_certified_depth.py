@@ -18,9 +18,11 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, is_z
 _DIAGONALISABLE = given.Hypothesis(
     "A and H are diagonalisable",
     lambda case: spectra.diagonalisable(case.A) and spectra.diagonalisable(case.H),
+    (given.case(H="0 1; 0 0"), *given.EIGENBASIS_A.violated),
 )
 
 
+@by.fixed_size(2)
 def _left_eigenvector_bound() -> None:
     """Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z = mu_ij^L w^T X_0
     z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||."""
@@ -36,6 +38,7 @@ def _left_eigenvector_bound() -> None:
     assert is_zero(sp.ones(1, 2).T - S[:, 0])
 
 
+@by.fixed_size(1)
 def _kappa_multiplies() -> None:
     """vec(Y_L) = (I + H (x) B)^L vec(Y_0) and the eigenvector matrix is V_H (x) V_B, of condition
     number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B) rho_Q^L
@@ -113,12 +116,15 @@ def _defective(effort: by.Effort) -> by.Settled:
 
 CLAIM = Claim(
     name="T5d",
-    statement="A, H diagonalisable, SMOOTHING, z^T c_0^T != 0 for a left eigenvector z of H at a "
-    "dominant h (or at any h with |1+h| > rho_Q, r = rho_Q/|1+h| then): HFC/LFC <= eps for ALL L "
-    ">= L* = ceil(log(K(1 + k eps)/eps)/log(1/r)), K = kappa(V_H) kappa(V_B) ||HFC_0|| "
-    "||z||/(sqrt n |z^T c_0^T|), k = sqrt n delta, B = Q^T A Q with orthonormal Q; L* = 1 if r = "
-    "0, never below 0. In either verdict ||HFC_L|| >= |mu_ij|^L |w_i^T X_0 z_j|/(||w_i|| "
-    "||z_j||). Defective A or H: the same with powers of I + H (x) B in place of the kappas.",
+    clauses=(
+        "A, H diagonalisable, SMOOTHING, z^T c_0^T != 0 for a left eigenvector z of H at a "
+        "dominant h (or at any h with |1+h| > rho_Q, r = rho_Q/|1+h| then): HFC/LFC <= eps for "
+        "ALL L >= L* = ceil(log(K(1 + k eps)/eps)/log(1/r)), K = kappa(V_H) kappa(V_B) ||HFC_0||"
+        " ||z||/(sqrt n |z^T c_0^T|), k = sqrt n delta, B = Q^T A Q with orthonormal Q; L* = 1 "
+        "if r = 0, never below 0.",
+        "In either verdict ||HFC_L|| >= |mu_ij|^L |w_i^T X_0 z_j|/(||w_i|| ||z_j||).",
+        "Defective A or H: the same with powers of I + H (x) B in place of the kappas.",
+    ),
     latex=r"L^*(\varepsilon)=\left\lceil\frac{\log\big(K(1+k\varepsilon)/\varepsilon\big)}"
     r"{\log(1/r)}\right\rceil\;\Rightarrow\;\frac{\|HFC_L\|}{\|LFC_L\|}\le\varepsilon\;\;"
     r"\forall L\ge L^*",
@@ -134,20 +140,35 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "left eigenvectors below, condition numbers above",
-            """||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a),
-            diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is
-            taken.""",
+            by.words(
+                "||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a), "
+                "diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is "
+                "taken.",
+                1,
+                by=("T4a",),
+            ),
             _kappa_multiplies,
-            """So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T c_0^T|).
-            By T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) (query): K r^L (1
-            + k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and then for all larger L. r =
-            0: T = 0 (diagonalisable), so one layer suffices.""",
+            by.words(
+                "So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T "
+                "c_0^T|). By T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) "
+                "(query): K r^L (1 + k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and "
+                "then for all larger L. r = 0: T = 0 (diagonalisable), so one layer suffices.",
+                1,
+                by=("T1e",),
+            ),
             _left_eigenvector_bound,
-            """||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left side
-            gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.""",
-            """Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K'
-            s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for the
-            kappas.""",
+            by.words(
+                "||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left "
+                "side gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.",
+                2,
+                by=("T1e",),
+            ),
+            by.words(
+                "Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K'"
+                " s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for "
+                "the kappas.",
+                3,
+            ),
         ),
         by.for_all(
             "t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through "
@@ -158,10 +179,16 @@ CLAIM = Claim(
             ),
             then="ratio <= eps",
             at="t=1/10, k=1, eps=1/2, ratio=1/10",
+            covers=(1,),
         )
         .unless("the factor 1 + k eps dropped", without="t*(1 + k*eps) <= eps", given="t <= eps")
         .unless("1 - k eps instead", without="t*(1 + k*eps) <= eps", given="t*(1 - k*eps) <= eps"),
-        by.searched("L* in balls against ratios in balls", _law, _drawn()),
+        by.searched(
+            "L* in balls against ratios in balls",
+            _law,
+            _drawn(),
+            at=lambda A, H, X0, eps: (A, H, X0),
+        ),
         by.searched("floors at every depth", _floor_law, _drawn()),
         by.Certified("twelve seeded systems, in balls, float64 and by powers", _certify),
         by.Certified("a defective H", _defective),

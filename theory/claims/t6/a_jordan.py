@@ -32,6 +32,7 @@ def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
     return sorted(sizes, reverse=True)
 
 
+@by.general(1)
 def _character() -> None:
     """Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is, in a suitable
     basis, the raising operator of the irreducible V_p). By complete reducibility V_p (x) V_q is a
@@ -44,6 +45,7 @@ def _character() -> None:
     assert sp.simplify(sp.together(left - right)) == 0
 
 
+@by.fixed_size(1)
 def _exponential() -> None:
     """h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one nilpotent block of
     size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z = N' (x) I + I (x)
@@ -61,6 +63,7 @@ def _exponential() -> None:
     assert (series - target).applyfunc(sp.simplify) == sp.zeros(6, 6)
 
 
+@by.general(1)
 def _nilpotent_ranks() -> None:
     """h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks of size at
     least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q)."""
@@ -69,6 +72,7 @@ def _nilpotent_ranks() -> None:
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
 
 
+@by.instance()
 def _sizes_add_up() -> None:
     """The sizes add up to p q in all cases."""
     for p, q in pairs(range(1, 9), range(1, 9)):
@@ -76,6 +80,7 @@ def _sizes_add_up() -> None:
             assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
 
 
+@by.instance(2)
 def _growth() -> None:
     """J_s(mu)^L has entries C(L, k) mu^(L-k), k < s: norm of order L^(s-1) |mu|^L for mu != 0. So
     ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho > 0; blocks at
@@ -115,23 +120,31 @@ _DEFECTIVE = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
 
 CLAIM = Claim(
     name="T6a",
-    statement="J_p(h) (x) J_q(a) has Jordan blocks p+q-1, p+q-3, ..., |p-q|+1 if h, a != 0; p "
-    "copies of size q if a = 0 != h; q copies of size p if h = 0 != a; |p-q|+1 of size min(p, q) "
-    "and 2 of each smaller size if h = a = 0. ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s "
-    "the largest block at modulus rho > 0.",
+    clauses=(
+        "J_p(h) (x) J_q(a) has Jordan blocks p+q-1, p+q-3, ..., |p-q|+1 if h, a != 0; p copies "
+        "of size q if a = 0 != h; q copies of size p if h = 0 != a; |p-q|+1 of size min(p, q) "
+        "and 2 of each smaller size if h = a = 0.",
+        "||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho > 0.",
+    ),
     latex=r"J_p(h)\otimes J_q(a)\sim\bigoplus_{k=0}^{\min(p,q)-1}J_{p+q-1-2k}(ha)\quad(ha\ne0)",
     source="classical (Aitken, Roth, Littlewood; Clebsch-Gordan); its use here is ours",
     on_record=Status.WRITTEN,
     evidence=(
         by.written(
             "sl_2 characters, and ranks of powers",
-            """In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) J_q(a),
-            and I + H (x) A shifts each by 1: blocks of all pairs are united, those with equal 1 + h
-            a at one eigenvalue.""",
+            by.words(
+                "In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) "
+                "J_q(a), and I + H (x) A shifts each by 1: blocks of all pairs are united, those "
+                "with equal 1 + h a at one eigenvalue.",
+                1,
+            ),
             _exponential,
             _character,
-            """a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p blocks of
-            size q. h = 0, a != 0: q blocks of size p.""",
+            by.words(
+                "a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p "
+                "blocks of size q. h = 0, a != 0: q blocks of size p.",
+                1,
+            ),
             _nilpotent_ranks,
             _sizes_add_up,
             _growth,

@@ -32,6 +32,7 @@ def _law(layers: list[Heads], X: Matrix) -> None:
     assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
 
 
+@by.instance(2)
 def _second_moments() -> None:
     """E x x^T = I for x = vec X_0, so E ||M x||^2 = trace(M M^T) = ||M||_F^2 for every M that does
     not depend on X_0: E ||HFC_L||^2 = ||T_L||_F^2, and as LFC_0 and HFC_0 are independent, E
@@ -44,14 +45,18 @@ def _second_moments() -> None:
 
 CLAIM = Claim(
     name="T7a",
-    statement="X' = X + sum_h A_(l,h) X W_(l,h) with row-stochastic A_(l,h), which may differ by "
-    "layer and follow X. In the basis [1/sqrt n, Q] the product of L layers is [[C_L, D_L], [0, "
-    "T_L]], C_L = prod (I + sum_h W^T), T_L = prod (I + sum_h W^T (x) Q^T A Q), and HFC_L = T_L "
-    "HFC_0. For matrices fixed independently of X_0 with entries iid N(0, 1): E ||HFC_L||^2 = "
-    "||T_L||_F^2, E ||LFC_L||^2 = ||C_L||_F^2 + ||D_L||_F^2. For stationary ergodic layers with E "
-    "log+ finite and finite top exponents gamma_C, gamma_Q of C_L, T_L, almost surely for X_0 "
-    "outside a proper subspace: gamma_Q < gamma_C gives (1/L) log HFC/LFC -> gamma_Q - gamma_C; "
-    "gamma_Q > gamma_C gives liminf (1/L) log HFC/LFC >= 0, so no exponential smoothing.",
+    clauses=(
+        "X' = X + sum_h A_(l,h) X W_(l,h) with row-stochastic A_(l,h), which may differ by layer"
+        " and follow X. In the basis [1/sqrt n, Q] the product of L layers is [[C_L, D_L], [0, "
+        "T_L]], C_L = prod (I + sum_h W^T), T_L = prod (I + sum_h W^T (x) Q^T A Q), and HFC_L = "
+        "T_L HFC_0.",
+        "For matrices fixed independently of X_0 with entries iid N(0, 1): E ||HFC_L||^2 = "
+        "||T_L||_F^2, E ||LFC_L||^2 = ||C_L||_F^2 + ||D_L||_F^2.",
+        "For stationary ergodic layers with E log+ finite and finite top exponents gamma_C, "
+        "gamma_Q of C_L, T_L, almost surely for X_0 outside a proper subspace: gamma_Q < gamma_C"
+        " gives (1/L) log HFC/LFC -> gamma_Q - gamma_C;",
+        "gamma_Q > gamma_C gives liminf (1/L) log HFC/LFC >= 0, so no exponential smoothing.",
+    ),
     latex=r"\mathrm{HFC}_L=T_L\,\mathrm{HFC}_0,\qquad "
     r"\gamma_Q<\gamma_C\implies\tfrac1L\log\frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|}"
     r"\to\gamma_Q-\gamma_C",
@@ -61,22 +66,41 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "block triangular products",
-            "A 1 = 1 for every head gives Q^T A = Q^T A Q Q^T (T1c), also where A is computed from "
-            "X. With Y = Q^T X: Y' = Y + sum_h Q^T A Q Y W, so vec Y_L = T_L vec Y_0; and the "
-            "mean receives W from itself and D from Y. Products of block triangular matrices "
-            "are block triangular, with the products of the diagonal blocks.",
+            by.words(
+                "A 1 = 1 for every head gives Q^T A = Q^T A Q Q^T (T1c), also where A is computed"
+                " from X. With Y = Q^T X: Y' = Y + sum_h Q^T A Q Y W, so vec Y_L = T_L vec Y_0; "
+                "and the mean receives W from itself and D from Y. Products of block triangular "
+                "matrices are block triangular, with the products of the diagonal blocks.",
+                1,
+                by=("T1c",),
+            ),
             _second_moments,
-            "Oseledets: outside a proper subspace (1/L) log ||T_L y|| -> gamma_Q and (1/L) log "
-            "||X_L|| -> gamma, the top exponent of the whole product. The exponents of a block "
-            "triangular product are those of its diagonal blocks, so gamma = max(gamma_C, "
-            "gamma_Q).",
-            "gamma_Q < gamma_C: ||X_L||^2 = ||HFC_L||^2 + ||LFC_L||^2, whose left side has the "
-            "exponent gamma_C and HFC the exponent gamma_Q; so LFC has the exponent gamma_C, and "
-            "the logarithm of the quotient the difference.",
-            "gamma_Q > gamma_C: HFC has the exponent gamma_Q, and limsup (1/L) log ||LFC_L|| <= "
-            "gamma = gamma_Q: liminf (1/L) log HFC/LFC >= 0.",
+            by.words(
+                "Oseledets: outside a proper subspace (1/L) log ||T_L y|| -> gamma_Q and (1/L) log "
+                "||X_L|| -> gamma, the top exponent of the whole product. The exponents of a block "
+                "triangular product are those of its diagonal blocks, so gamma = max(gamma_C, "
+                "gamma_Q).",
+                3,
+                4,
+            ),
+            by.words(
+                "gamma_Q < gamma_C: ||X_L||^2 = ||HFC_L||^2 + ||LFC_L||^2, whose left side has "
+                "the exponent gamma_C and HFC the exponent gamma_Q; so LFC has the exponent "
+                "gamma_C, and the logarithm of the quotient the difference.",
+                3,
+            ),
+            by.words(
+                "gamma_Q > gamma_C: HFC has the exponent gamma_Q, and limsup (1/L) log ||LFC_L|| "
+                "<= gamma = gamma_Q: liminf (1/L) log HFC/LFC >= 0.",
+                4,
+            ),
         ),
-        by.searched("the differences of changing layers with two heads, exactly", _law, _layers()),
+        by.searched(
+            "the differences of changing layers with two heads, exactly",
+            _law,
+            _layers(),
+            at=lambda layers, X: given.of_attention(layers[0][0][0]),
+        ),
     ),
     further="Whether gamma_Q > gamma_C excludes smoothing slower than any exponential is open. "
     "For attention computed from X the exponents are of that trajectory, without an ergodic claim.",

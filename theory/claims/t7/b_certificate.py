@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, give
 from oversmoothing.theory.spectra.algebraic import factors
 
 
+@by.instance(3)
 def _skew_basis() -> None:
     """Several features, W_l = V diag(h_l) V^-1: Y = XV has Y' = Y + A Y diag(h_l), feature by
     feature. A feature with osc = 0 and m = 0 stays 0. With K = max(u_0 over the features,
@@ -32,6 +33,7 @@ def _skew_basis() -> None:
         adversarial.hfc_floor(X, bound, 3, Fraction(7))
 
 
+@by.instance(4)
 def _convex_tau() -> None:
     """Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1: sum_h h_(h,j)
     A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j) <= tau as tau
@@ -42,6 +44,7 @@ def _convex_tau() -> None:
         assert dobrushin(mixed) <= w * dobrushin(A) + (1 - w) * dobrushin(B)
 
 
+@by.instance(5)
 def _sharp_in_p() -> None:
     """One head, W symmetric, spec in [-q, -p], 0 < p <= q: r = max(1-p, |1-q|), w = q. r + tau q <
     1 iff p > tau q and q(1+tau) < 2. For q <= 1 the bound is q k/(p - tau q). p > tau q is sharp
@@ -55,6 +58,7 @@ def _sharp_in_p() -> None:
             assert squared_ratio(X) == ((1 - tau * q) / (1 - p)) ** (2 * depth)
 
 
+@by.instance(2, by=("T2b",))
 def _sharp_in_q() -> None:
     """Beyond -1: for h in [-s, 0], 1 <= s < 2/(1+tau), the same with K = max(u_0, k s/(2 -
     s(1+tau))). At s = 2/(1+tau) it must end: h = -2/(1+a) ties and below it smooths, for a = tau
@@ -67,6 +71,7 @@ def _sharp_in_q() -> None:
     assert Fraction(5, 4) * (1 + Fraction(1, 2)) < 2
 
 
+@by.instance(1, 2)
 def _attained() -> None:
     """The mean row w of A is a probability vector at total variation at most k = 1 - 1/n from the
     uniform one (for a set S of tokens w(S) - |S|/n <= 1 - 1/n), so |mean(Ax) - m| <= k osc(x), and
@@ -80,6 +85,7 @@ def _attained() -> None:
         assert abs(mean(y)) == (1 - Fraction(1, n)) * oscillation(y)
 
 
+@by.instance(6)
 def _logits_attained() -> None:
     """tau from logits: in a row within a factor R = e^(2B), p(S) <= sR/(sR + 1-s) and q(S) >= s/(s
     + R(1-s)) for |S| = sn, and the query gives tau <= (R-1)/(R+1) = tanh B, attained for n = 2."""
@@ -89,6 +95,7 @@ def _logits_attained() -> None:
         assert dobrushin(A) == (R - 1) / (R + 1)
 
 
+@by.instance(6)
 def _causal() -> None:
     """Causal: every row has A_i1 >= 1/(1 + (n-1)R) >= 1/(nR), and TV(p, q) = 1 - sum_j min(p_j,
     q_j) <= 1 - 1/(1 + (n-1)R) <= 1 - e^(-2B)/n; the former is attained."""
@@ -105,31 +112,44 @@ def _causal() -> None:
 
 _PROOF = by.written(
     "certificate",
-    "For rows p, q of A: p - q = TV (alpha - beta) with probability vectors alpha, beta "
-    "and TV <= tau(A). So |(p - q) x| <= tau osc(x), and for rows x_j in any norm ||(p - "
-    "q) X|| <= tau diam(X).",
+    by.words(
+        "For rows p, q of A: p - q = TV (alpha - beta) with probability vectors alpha, beta "
+        "and TV <= tau(A). So |(p - q) x| <= tau osc(x), and for rows x_j in any norm ||(p - "
+        "q) X|| <= tau diam(X).",
+        1,
+        5,
+    ),
     _attained,
-    "One feature, x' = x + hAx, h in [-1, 0]: osc(x') >= osc(x) - |h| osc(Ax) >= (1 - "
-    "|h| tau) osc(x) > 0, and m' = (1+h) m + h (mean(Ax) - m) gives |m'| <= |1+h||m| + "
-    "|h| k osc(x). With u = |m|/osc: u' <= (|1+h| u + |h| k)/(1 - |h| tau).",
-    "By Q17 u <= K implies u' <= K if K >= k/(1-tau): u_L <= K = max(u_0, k/(1-tau)) "
-    "for all L, whatever the A_l, also computed from X_l. As osc(x) <= sqrt 2 ||x - m||, "
-    "HFC/LFC = ||x - m||/(sqrt n |m|) >= 1/(sqrt(2n) K).",
+    by.words(
+        "One feature, x' = x + hAx, h in [-1, 0]: osc(x') >= osc(x) - |h| osc(Ax) >= (1 - "
+        "|h| tau) osc(x) > 0, and m' = (1+h) m + h (mean(Ax) - m) gives |m'| <= |1+h||m| + "
+        "|h| k osc(x). With u = |m|/osc: u' <= (|1+h| u + |h| k)/(1 - |h| tau).",
+        1,
+    ),
+    by.words(
+        "By Q17 u <= K implies u' <= K if K >= k/(1-tau): u_L <= K = max(u_0, k/(1-tau)) "
+        "for all L, whatever the A_l, also computed from X_l. As osc(x) <= sqrt 2 ||x - m||, "
+        "HFC/LFC = ||x - m||/(sqrt n |m|) >= 1/(sqrt(2n) K).",
+        1,
+    ),
     _sharp_in_q,
     _skew_basis,
     _convex_tau,
-    "Matrix form, X' = X + sum_h A_h X W_h, S = sum W_h, w = sum ||W_h||, r = ||I+S||: on "
-    "the pair of rows that attains diam(X) step 1 gives diam(X') >= (1 - tau w) diam(X), "
-    "and m' = m(I+S) + sum (mean(A_h X) - m) W_h gives ||m'|| <= r ||m|| + k w diam(X). If "
-    "r + tau w < 1 in every layer, Q17b: u = ||m||/diam obeys u_L <= max(u_0, k w/(1 - tau "
-    "w - r)), for any W_h, symmetric or not. diam <= sqrt 2 ||X - 1m||_2 gives the floor.",
+    by.words(
+        "Matrix form, X' = X + sum_h A_h X W_h, S = sum W_h, w = sum ||W_h||, r = ||I+S||: on "
+        "the pair of rows that attains diam(X) step 1 gives diam(X') >= (1 - tau w) diam(X), "
+        "and m' = m(I+S) + sum (mean(A_h X) - m) W_h gives ||m'|| <= r ||m|| + k w diam(X). If "
+        "r + tau w < 1 in every layer, Q17b: u = ||m||/diam obeys u_L <= max(u_0, k w/(1 - tau "
+        "w - r)), for any W_h, symmetric or not. diam <= sqrt 2 ||X - 1m||_2 gives the floor.",
+        5,
+    ),
     _sharp_in_p,
     _logits_attained,
     _causal,
 )
 
 
-@given.condition("no eigenfeature of X_0 is constant and non-zero")
+@given.condition("no eigenfeature of X_0 is constant and non-zero", given.case(H="-1/2", X0="2; 2"))
 def _moving_features(instance: given.Instance) -> bool:
     """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
     if instance.X0 is None:
@@ -146,28 +166,39 @@ def _moving_features(instance: given.Instance) -> bool:
 
 CLAIM = Claim(
     name="T7b-certificate",
-    statement="X' = X + A_l X W_l with any row-stochastic A_l, tau(A_l) <= tau < 1, even computed "
-    "from X_l. One feature, h_l in [-1, 0], osc(x_0) > 0: u = |m|/osc obeys u_L <= K = max(u_0, "
-    "(1-1/n)/(1-tau)) for every L, hence HFC/LFC >= 1/(K sqrt(2n)) >= min(1-tau, 1/u_0)/sqrt(2n). "
-    "It holds for h_l in [-s, 0], 1 <= s < 2/(1+tau), with K = max(u_0, (1-1/n)s/(2-s(1+tau))). "
-    "Several features: W_l = V diag(h_l) V^-1 with a common real V, feature by feature (osc > 0 "
-    "where m != 0), at the price kappa(V). Several heads with that basis: all h <= 0, sum |h| <= 1 "
-    "per feature. Any weights: ||I + sum W_h|| <= r, sum ||W_h|| <= w, r + tau w < 1 gives u_L = "
-    "||m||/diam <= max(u_0, (1-1/n) w/(1-tau w-r)), which for one symmetric head with spec in [-q, "
-    "-p] asks for p > tau q and q(1+tau) < 2. tau <= tanh B for logits with row spread 2B, and tau "
-    "<= 1 - e^(-2B)/n if causal. No genericity.",
+    clauses=(
+        "X' = X + A_l X W_l with any row-stochastic A_l, tau(A_l) <= tau < 1, even computed from"
+        " X_l. One feature, h_l in [-1, 0], osc(x_0) > 0: u = |m|/osc obeys u_L <= K = max(u_0, "
+        "(1-1/n)/(1-tau)) for every L, hence HFC/LFC >= 1/(K sqrt(2n)) >= min(1-tau, "
+        "1/u_0)/sqrt(2n).",
+        "It holds for h_l in [-s, 0], 1 <= s < 2/(1+tau), with K = max(u_0, "
+        "(1-1/n)s/(2-s(1+tau))).",
+        "Several features: W_l = V diag(h_l) V^-1 with a common real V, feature by feature (osc "
+        "> 0 where m != 0), at the price kappa(V).",
+        "Several heads with that basis: all h <= 0, sum |h| <= 1 per feature.",
+        "Any weights: ||I + sum W_h|| <= r, sum ||W_h|| <= w, r + tau w < 1 gives u_L = "
+        "||m||/diam <= max(u_0, (1-1/n) w/(1-tau w-r)), which for one symmetric head with spec "
+        "in [-q, -p] asks for p > tau q and q(1+tau) < 2.",
+        "tau <= tanh B for logits with row spread 2B, and tau <= 1 - e^(-2B)/n if causal. No "
+        "genericity.",
+    ),
     latex=r"\frac{\|HFC_L\|}{\|LFC_L\|}\ \ge\ \frac{1}{\sqrt{2n}}"
     r"\min\Big(\frac{1-\tau}{1-1/n},\ \frac1{u_0}\Big)\quad\text{for every }L",
     source="ours; Dobrushin 1956 and Birkhoff 1957 for tau",
     on_record=Status.WRITTEN,
     hypotheses=(
+        given.ROW_STOCHASTIC,
         given.TWO_TOKENS,
-        given.Hypothesis("tau(A) < 1", lambda case: dobrushin(case.A) < 1),
-        given.MINUS_ONE_TO_ZERO,
+        given.Hypothesis(
+            "tau(A) < 1", lambda case: dobrushin(case.A) < 1, (given.case("1 0; 0 1"),)
+        ),
+        given.CLOSED,
         given.EIGENBASIS_H,
         _moving_features,
     ),
     evidence=(
+        by.Formal("T7b_certificate.certificate", (1,)),
+        by.Formal("T7b_certificate.floor", (1,)),
         _PROOF,
         # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
         # in total variation between the mean row of A and the uniform one.
@@ -176,6 +207,7 @@ CLAIM = Claim(
             given="0 <= h; h <= 1; 0 <= t; t < 1; 0 <= u; u <= K; K*(1-t) >= k; 0 <= k",
             then="(1-h)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
             at="u=1, K=2, h=1/2, t=1/2, k=1",
+            covers=(1, 3, 4),
         )
         .unless("without 1/(1-tau)", without="K*(1-t) >= k", given="K >= k")
         .unless("h in [-4/3, 0]", without="h <= 1", given="h <= 4/3"),
@@ -188,6 +220,7 @@ CLAIM = Claim(
             ),
             then="(1-h)*u + h*k <= K*(1-h*t) and (h-1)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
             at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
+            covers=(2,),
         ).unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k"),
         # r = ||I + S||, w = sum ||W_h||.
         by.for_all(
@@ -199,12 +232,14 @@ CLAIM = Claim(
             ),
             then="r*u + k*w <= K*(1-t*w) and 1 - t*w > 0",
             at="u=0, K=8, r=1/4, w=1, t=1/2, k=1",
+            covers=(5,),
         ).unless("r <= 1 in place of r + tau w < 1", without="r + t*w < 1", given="r <= 1"),
         by.for_all(
             "spec(W) in [-q, -p], p > tau q, q (1+tau) < 2: ||I+W|| + tau ||W|| < 1",
             given="0 < p; p <= s; s <= q; 0 <= t; t < 1; p > t*q; q*(1+t) < 2",
             then="1 - s + t*q < 1 and s - 1 + t*q < 1",
             at="p=3/4, q=1, s=1, t=1/2",
+            covers=(5,),
         )
         .unless("without q (1+tau) < 2", without="q*(1+t) < 2", at="p=3/2, q=3/2, s=3/2, t=1/2")
         .unless("without p > tau q", without="p > t*q"),
@@ -214,6 +249,7 @@ CLAIM = Claim(
             given="0 < s; s < 1; R >= 1",
             then="(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
             at="s=1/2, R=4",
+            covers=(6,),
         ).unless(
             "half as much",
             then="2*(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",

@@ -40,6 +40,7 @@ def frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
     return exact.product(exact.diagonal(1 + a * value for value in values), R)
 
 
+@by.instance(1)
 def _each_layer() -> None:
     """Every layer alone does not smooth."""
     # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
@@ -48,6 +49,7 @@ def _each_layer() -> None:
             assert exact.transposed(W) == W and verdict(A=AA, W=W).verdict == expected
 
 
+@by.general(2)
 def _first_ratios() -> None:
     """The first two ratios, in fractions."""
     found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
@@ -56,6 +58,7 @@ def _first_ratios() -> None:
     assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
 
 
+@by.instance(1)
 def _frame_identity() -> None:
     """A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, x' = x (I +
     aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, as R^-l W_l R^l = W_0."""
@@ -74,6 +77,7 @@ def _frame_identity() -> None:
             assert next_total == exact.product(total, frame(values, Fraction(1)))
 
 
+@by.instance(1)
 def _consensus_exactly() -> None:
     """Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so ||c_L|| = |c_02|
     (1-p)^L cos^(L-1) exactly."""
@@ -84,6 +88,7 @@ def _consensus_exactly() -> None:
             assert squared_norms(X)[1] == expected
 
 
+@by.general(1)
 def _mode_quadratic() -> None:
     """The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D = (1-a)(1-ap),
     and conserves a positive definite form up to D: N Q N^T = D Q. D < ((1-p) 4/5)^2."""
@@ -113,6 +118,7 @@ def conserved(N: Matrix) -> Matrix:
     return [[Fraction(int(values[i, j].p), int(values[i, j].q)) for j in (0, 1)] for i in (0, 1)]
 
 
+@by.instance(1)
 def _deep_bound() -> None:
     """So HFC_L^2 <= K D^L for every L, and HFC/LFC <= K' (sqrt D/((1-p) 4/5))^L -> 0 whenever c_02
     != 0."""
@@ -127,6 +133,7 @@ def _deep_bound() -> None:
             assert squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
 
 
+@by.general(3)
 def _general_residual() -> None:
     """Any angle, q = 1, mode a: consensus has radius k(1-p), k = |cos|, the mode has trace
     k(2-a-ap) and determinant (1-a)(1-ap)."""
@@ -193,20 +200,28 @@ def _logarithms(low: Fraction, depth: int) -> dict[int, Any]:
 
 CLAIM = Claim(
     name="T7b-rotation",
-    statement="Eigenvalues in [-1, 0] layer by layer do not exclude smoothing: with one fixed A = "
-    "[[3/4, 1/4], [1/4, 3/4]] (tau = 1/2) and W_l = R^l diag(-1, -p) R^-l, R the rotation with "
-    "cosine 4/5, every layer alone is TIE (p = 0) or NON_SMOOTHING (p = 1/20), yet HFC/LFC -> 0 "
-    "for every X_0 whose mean has a non-zero second entry: geometrically at sqrt(1/2)/(4/5) = "
-    ".8839 per layer, and at sqrt(.4875)/.76 = .9187. From X_0 = [[1, 2], [3, 5]] and p = 0, "
-    "(HFC/LFC)^2 = 10/49, 493/3136 at L = 1, 2. In this family with q = 1 and a mode "
-    "0 < a < 1, some angle smooths iff p < a/(2-a).",
+    clauses=(
+        "Eigenvalues in [-1, 0] layer by layer do not exclude smoothing: with one fixed A = "
+        "[[3/4, 1/4], [1/4, 3/4]] (tau = 1/2) and W_l = R^l diag(-1, -p) R^-l, R the rotation "
+        "with cosine 4/5, every layer alone is TIE (p = 0) or NON_SMOOTHING (p = 1/20), yet "
+        "HFC/LFC -> 0 for every X_0 whose mean has a non-zero second entry: geometrically at "
+        "sqrt(1/2)/(4/5) = .8839 per layer, and at sqrt(.4875)/.76 = .9187.",
+        "From X_0 = [[1, 2], [3, 5]] and p = 0, (HFC/LFC)^2 = 10/49, 493/3136 at L = 1, 2.",
+        "In this family with q = 1 and a mode 0 < a < 1, some angle smooths iff p < a/(2-a).",
+    ),
     latex=r"W_l=-R^l\operatorname{diag}(1,p)R^{-l}:\quad \frac{\|HFC_L\|}{\|LFC_L\|}\le "
     r"K\Big(\frac{\sqrt{(1-a)(1-ap)}}{(1-p)\cos\theta}\Big)^{L}\to0",
     source="ours; limits the clip of arXiv 2401.04301 v3 to tied weights",
     on_record=Status.WRITTEN,
     hypotheses=(
-        given.Hypothesis("every layer has a symmetric W", lambda i: exact.transposed(i.H) == i.H),
-        given.Hypothesis("every layer has spec(W) in [-1, 0]", given.MINUS_ONE_TO_ZERO.holds),
+        given.Hypothesis(
+            "every layer has a symmetric W",
+            lambda i: exact.transposed(i.H) == i.H,
+            (given.case(H="0 1; 0 0"),),
+        ),
+        given.Hypothesis(
+            "every layer has spec(W) in [-1, 0]", given.CLOSED.holds, given.CLOSED.violated
+        ),
     ),
     evidence=(
         by.written(
@@ -218,9 +233,12 @@ CLAIM = Claim(
             _mode_quadratic,
             _deep_bound,
             _general_residual,
-            "Its radius is at least half its trace, so smoothing needs k(1-p) > "
-            "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
-            "eigenvalues coincide smooths, since its radius is half the trace (queries).",
+            by.words(
+                "Its radius is at least half its trace, so smoothing needs k(1-p) > "
+                "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
+                "eigenvalues coincide smooths, since its radius is half the trace (queries).",
+                3,
+            ),
         ),
         # k: the cosine of the angle; T, D: trace and determinant of the rotating frame of mode a.
         by.for_all(
@@ -228,6 +246,7 @@ CLAIM = Claim(
             given="0 < a; a < 1; 0 <= p; p < 1; 0 < k; k <= 1; p*(2-a) >= a",
             then="k*(1-p) <= k*(2-a-a*p)/2",
             at="a=1/2, p=1/2, k=1",
+            covers=(3,),
         ).unless("p >= a/2 suffices", without="p*(2-a) >= a", given="2*p >= a"),
         by.for_all(
             "p < a/(2-a): at k^2 (2-a-ap)^2 = 4(1-a)(1-ap), k <= 1 and consensus beats the mode",
@@ -237,6 +256,7 @@ CLAIM = Claim(
             ),
             then="k <= 1 and k*(1-p) > k*(2-a-a*p)/2",
             at="a=3/4, p=0, k=4/5",
+            covers=(3,),
         ).unless("p < a", without="p*(2-a) < a", given="p < a", at="a=1/2, p=7/16, k=40/41"),
         by.for_all(
             "the radius of the mode is at least half its trace",
@@ -246,6 +266,7 @@ CLAIM = Claim(
             ),
             then="2*m >= T",
             at="T=2, D=1, m=1",
+            covers=(3,),
         ).unless(
             "the smaller root",
             without="(T*T >= 4*D and m*m - T*m + D == 0 and 2*m >= T) or (T*T < 4*D and m*m == D)",

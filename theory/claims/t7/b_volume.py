@@ -59,6 +59,7 @@ def _rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Ma
     assert volume >= bound ** (len(A) - 1)
 
 
+@by.instance(3)
 def _interval() -> None:
     """At p = tau q the condition reads 1 - tau q < 1 - tau^2 q (third query), strict, so some p <
     tau q satisfies it; it is monotone in p by the second query. For tau = 1/2, q = 1, d = 2 it is p
@@ -77,6 +78,7 @@ def _interval() -> None:
     assert not excluded(Fraction(2, 5), 3) and excluded(Fraction(21, 50), 3)
 
 
+@by.instance(2, by=("T1e",))
 def _gaussian() -> None:
     """With a common pi, c_L = c_0 prod (I+W_l), ||c_L|| <= ||c_0|| prod ||I+W_l||. So
     ||HFC_L||/||c_L|| >= L^-2 g^L/||c_0|| -> infinity, and T1e gives HFC/LFC >= 1/(sqrt n delta +
@@ -90,43 +92,63 @@ def _gaussian() -> None:
 
 CLAIM = Claim(
     name="T7b-volume",
-    statement="Single head, any row-stochastic A_l. If every W_l has a real spectrum in [-1, 0], "
-    "then |det T_L|^(1/((n-1)d)) >= |det C_L|^(1/d) with T_L, C_L the products on the quotient and "
-    "on consensus: gamma_Q is at least the mean of the d consensus exponents. If moreover the A_l "
-    "and W_l are prescribed, W_l is symmetric with spectrum in [-q, -p], 0 <= p <= q <= 1, "
-    "tau(A_l) <= tau, all A_l share one Perron vector pi > 0, and (1-p)^d < (1 - tau p)(1 - tau "
-    "q)^(d-1), then for almost every X_0 ||HFC||/||c|| -> infinity geometrically and liminf "
-    "HFC/LFC >= 1/(sqrt n delta). The condition holds for p >= tau q, and for every d already "
-    "for some p < tau q.",
+    clauses=(
+        "Single head, any row-stochastic A_l. If every W_l has a real spectrum in [-1, 0], then "
+        "|det T_L|^(1/((n-1)d)) >= |det C_L|^(1/d) with T_L, C_L the products on the quotient "
+        "and on consensus: gamma_Q is at least the mean of the d consensus exponents.",
+        "If moreover the A_l and W_l are prescribed, W_l is symmetric with spectrum in [-q, -p],"
+        " 0 <= p <= q <= 1, tau(A_l) <= tau, all A_l share one Perron vector pi > 0, and (1-p)^d"
+        " < (1 - tau p)(1 - tau q)^(d-1), then for almost every X_0 ||HFC||/||c|| -> infinity "
+        "geometrically and liminf HFC/LFC >= 1/(sqrt n delta).",
+        "The condition holds for p >= tau q, and for every d already for some p < tau q.",
+    ),
     latex=r"(1-p)^d<(1-\tau p)(1-\tau q)^{d-1} \implies "
     r"\liminf_L\frac{\|HFC_L\|}{\|LFC_L\|}\ge\frac1{\sqrt n\,\delta}\quad\text{for a.e. }X_0",
     source="ours",
     on_record=Status.WRITTEN,
     hypotheses=(
-        given.POSITIVE,
+        given.ROW_STOCHASTIC,
         given.TWO_TOKENS,
         given.Hypothesis(
-            "every eigenvalue of every W_l is real and in [-1, 0]", given.MINUS_ONE_TO_ZERO.holds
+            "every eigenvalue of every W_l is real and in [-1, 0]",
+            given.CLOSED.holds,
+            given.CLOSED.violated,
         ),
     ),
     evidence=(
         by.written(
             "volume",
-            "On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of "
-            "A but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| "
-            "<= tau(A) <= 1: B contracts the oscillation of vectors modulo 1 by tau.",
-            "By the first query every factor is at least 1 - tau |h_j| >= |1 + h_j|: |det "
-            "T| >= prod_j (1 - tau |h_j|)^(n-1) >= |det(I+W)|^(n-1). Products multiply; "
-            "the largest exponent is at least the mean of all, (1/N) log |det|.",
-            "Symmetric W, eigenvalues -s_j, p <= s_1 <= ... <= s_d <= q <= 1: ||I+W||_2 = "
-            "1 - s_1, and |det T|^(1/(n-1)) >= (1 - tau s_1)(1 - tau q)^(d-1). By the "
-            "second query (1 - tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, "
-            "|det T|^(1/N) >= g ||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 "
-            "(if s_1 = 1 then consensus is 0 from there on).",
-            "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 Gaussian "
-            "and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, Y_0>|, and P(|<v, "
-            "Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost surely ||HFC_L|| >= L^-2 "
-            "g^L prod ||I+W_l|| for all large L. The Gaussian and Lebesgue null sets agree.",
+            by.words(
+                "On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of A "
+                "but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| <= "
+                "tau(A) <= 1: for complex v too, the rows p, q of A have (p - q) v = TV (alpha - "
+                "beta) v with alpha v and beta v in the convex hull of the entries of v, whose "
+                "diameter is osc(v) = max |v_i - v_k|. So osc(A v) <= tau osc(v), and osc(v) > 0 "
+                "for v not along 1.",
+                1,
+            ),
+            by.words(
+                "By the first query every factor is at least 1 - tau |h_j| >= |1 + h_j|: |det "
+                "T| >= prod_j (1 - tau |h_j|)^(n-1) >= |det(I+W)|^(n-1). Products multiply; "
+                "the largest exponent is at least the mean of all, (1/N) log |det|.",
+                1,
+            ),
+            by.words(
+                "Symmetric W, eigenvalues -s_j, p <= s_1 <= ... <= s_d <= q <= 1: ||I+W||_2 = "
+                "1 - s_1, and |det T|^(1/(n-1)) >= (1 - tau s_1)(1 - tau q)^(d-1). By the "
+                "second query (1 - tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, "
+                "|det T|^(1/N) >= g ||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 "
+                "(if s_1 = 1 then consensus is 0 from there on).",
+                2,
+            ),
+            by.words(
+                "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 "
+                "Gaussian and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, "
+                "Y_0>|, and P(|<v, Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost "
+                "surely ||HFC_L|| >= L^-2 g^L prod ||I+W_l|| for all large L. The Gaussian and "
+                "Lebesgue null sets agree.",
+                2,
+            ),
             _gaussian,
             _interval,
         ),
@@ -135,21 +157,29 @@ CLAIM = Claim(
             given="-1 <= h; h <= 0; 0 <= t; t <= 1; u*u + v*v <= t*t",
             then="(1+h*u)**2 + (h*v)**2 >= (1+t*h)**2 and 1 + t*h >= 1 + h",
             at="h=-1, u=0, v=1/2, t=1/2",
+            covers=(1,),
         ).unless("h in [-2, 0]", without="-1 <= h", given="-2 <= h", at="h=-2, u=1/2, v=0, t=1"),
         by.for_all(
             "(1 - tau s)/(1 - s) grows with s in [p, 1)",
             given="0 <= p; p <= s; s < 1; 0 <= t; t < 1",
             then="(1-t*s)*(1-p) >= (1-t*p)*(1-s)",
             at="s=1/2, p=1/4, t=1/2",
+            covers=(2, 3),
         ).unless("tau > 1", without="t < 1", given="t < 2"),
         by.for_all(
             "at p = tau q the condition (1-p)^d < (1 - tau p)(1 - tau q)^(d-1) holds for every d",
             given="0 < t; t < 1; 0 < q; q <= 1",
             then="1 - t*q < 1 - t*t*q",
             at="t=1/2, q=1",
+            covers=(3,),
         ).unless("tau = 1", without="t < 1", given="t <= 1"),
-        by.searched("volumes in fractions", _volume_law, _layers()),
-        by.searched("one symmetric layer in fractions", _rate_law, _symmetric()),
+        by.searched("volumes in fractions", _volume_law, _layers(), at=lambda layers: layers[0]),
+        by.searched(
+            "one symmetric layer in fractions",
+            _rate_law,
+            _symmetric(),
+            at=lambda A, q, p, values, V: (A, exact.diagonal(-s for s in values)),
+        ),
     ),
     further="For q = 1 and d = 2 the gap between a/(2-a) and this threshold is open; for larger d "
     "the threshold tends to tau q.",

@@ -45,6 +45,7 @@ def _law(layers: list[Heads]) -> None:
     assert exact.characteristic(whole) == expected
 
 
+@by.instance(3, by=("T2b",))
 def _threshold() -> None:
     """Fixed weights: G_i = (I + A_ii H)^L, so token i grows like max_j |1 + h_j A_ii|; a_1 = min
     A_ii > 0 is the smallest eigenvalue of A, and for one h the threshold of T2b is -2/(1 + min
@@ -56,11 +57,15 @@ def _threshold() -> None:
 
 CLAIM = Claim(
     name="T7e",
-    statement="If every A_(l,h) is lower triangular, the product of the layers X' = X + sum_h "
-    "A_(l,h) X W_(l,h) is block triangular over the tokens, with the diagonal blocks G_i = prod_l "
-    "(I + sum_h A^(l,h)_ii W_(l,h)^T): its spectrum is the union of theirs, at a cost of O(L n "
-    "d^3) for n tokens. The block of token 1 is consensus. For fixed weights token i is decided by "
-    "1 + h_j A_ii; a_1 = min A_ii > 0, and a single h smooths below -2/(1 + min A_ii).",
+    clauses=(
+        "If every A_(l,h) is lower triangular, the product of the layers X' = X + sum_h A_(l,h) "
+        "X W_(l,h) is block triangular over the tokens, with the diagonal blocks G_i = prod_l (I"
+        " + sum_h A^(l,h)_ii W_(l,h)^T): its spectrum is the union of theirs, at a cost of O(L n"
+        " d^3) for n tokens.",
+        "The block of token 1 is consensus.",
+        "For fixed weights token i is decided by 1 + h_j A_ii; a_1 = min A_ii > 0, and a single "
+        "h smooths below -2/(1 + min A_ii).",
+    ),
     latex=r"A_{ij}=0\ (j>i)\implies\operatorname{spec}\Big(\prod_l M_l\Big)=\bigcup_i"
     r"\operatorname{spec}\prod_l\Big(I+\sum_h A^{(l,h)}_{ii}W_{l,h}^\top\Big)",
     source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
@@ -69,13 +74,26 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "token by token",
-            "Row i of A X W is sum_(j <= i) A_ij x_j W: token i hears no later token. Ordered by "
-            "tokens a layer is block lower triangular with diagonal blocks I + sum_h A_ii W^T; "
-            "products multiply them, and the characteristic polynomial is the product of theirs.",
-            "A_11 = 1 in every head: the block of the first token is prod (I + sum_h W^T), which "
-            "is consensus (T1h).",
+            by.words(
+                "Row i of A X W is sum_(j <= i) A_ij x_j W: token i hears no later token. Ordered"
+                " by tokens a layer is block lower triangular with diagonal blocks I + sum_h A_ii"
+                " W^T; products multiply them, and the characteristic polynomial is the product "
+                "of theirs.",
+                1,
+            ),
+            by.words(
+                "A_11 = 1 in every head: the block of the first token is prod (I + sum_h W^T), "
+                "which is consensus (T1h).",
+                2,
+                by=("T1h",),
+            ),
             _threshold,
         ),
-        by.searched("characteristic polynomials of products, exactly", _law, _layers()),
+        by.searched(
+            "characteristic polynomials of products, exactly",
+            _law,
+            _layers(),
+            at=lambda layers: given.of_attention(layers[0][0][0]),
+        ),
     ),
 )

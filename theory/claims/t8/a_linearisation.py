@@ -19,6 +19,7 @@ def _residual() -> sp.Matrix:
     return derivative(lambda Z: Z + attention(Z, M, bias) * Z * W, X, D) - D - frozen * D * W
 
 
+@by.instance(4, by=("T1h",))
 def _causal() -> None:
     """A causal mask without bias: row i of A_b is uniform over i tokens, so a_i = 1/i, i = 1, ...,
     n (T1h)."""
@@ -30,12 +31,16 @@ def _causal() -> None:
 
 CLAIM = Claim(
     name="T8a",
-    statement="F(X) = X + A(X) X W with differentiable A(X), A(X) 1 = 1: at X = 1 c^T the "
-    "derivative is DF[D] = D + A_b D W, A_b = A(1 c^T). So T1-T6 with A = A_b are exactly the "
-    "linearisation at consensus: transverse I + a_i W^T, longitudinal I + W^T. Logits from content "
-    "alone give A_b = 11^T/n: transverse multiplier 1, so to linear order the relative size of HFC "
-    "falls exponentially iff ||(I+H)^L c|| grows so. Under a causal mask the a_i are 1, 1/2, ..., "
-    "1/n; position biases b give A_b = softmax(b).",
+    clauses=(
+        "F(X) = X + A(X) X W with differentiable A(X), A(X) 1 = 1: at X = 1 c^T the derivative "
+        "is DF[D] = D + A_b D W, A_b = A(1 c^T).",
+        "So T1-T6 with A = A_b are exactly the linearisation at consensus: transverse I + a_i "
+        "W^T, longitudinal I + W^T.",
+        "Logits from content alone give A_b = 11^T/n: transverse multiplier 1, so to linear "
+        "order the relative size of HFC falls exponentially iff ||(I+H)^L c|| grows so.",
+        "Under a causal mask the a_i are 1, 1/2, ..., 1/n; position biases b give A_b = "
+        "softmax(b).",
+    ),
     latex=r"DF_{\mathbf 1c^\top}[D]=D+A_b\,D\,W,\qquad A_b=A(\mathbf 1c^\top)",
     source="ours",
     on_record=Status.WRITTEN,
@@ -43,11 +48,20 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the derivative of attention is blind at consensus",
-            "A(X) 1 = 1 for every X: differentiate, DA[D] 1 = 0.",
-            "DF[D] = D + DA[D] 1 c^T W + A_b D W, and the middle term is (DA[D] 1) c^T W = 0.",
-            "On D = 1 d^T this is 1 ((I + H) d)^T; on the quotient it is T1c with A = A_b. Logits "
-            "<x_i, M x_j> at x_i = c are all equal: A_b = 11^T/n, whose eigenvalues other than 1 "
-            "are 0. A bias b_ij is all that is left in the logits otherwise.",
+            by.words("A(X) 1 = 1 for every X: differentiate, DA[D] 1 = 0.", 1),
+            by.words(
+                "DF[D] = D + DA[D] 1 c^T W + A_b D W, and the middle term is (DA[D] 1) c^T W = 0.",
+                1,
+            ),
+            by.words(
+                "On D = 1 d^T this is 1 ((I + H) d)^T; on the quotient it is T1c with A = A_b. "
+                "Logits <x_i, M x_j> at x_i = c are all equal: A_b = 11^T/n, whose eigenvalues "
+                "other than 1 are 0. A bias b_ij is all that is left in the logits otherwise.",
+                2,
+                3,
+                4,
+                by=("T1c",),
+            ),
             _causal,
         ),
         by.Symbolic("two tokens, d = 2: softmax with content and position, in symbols", _residual),

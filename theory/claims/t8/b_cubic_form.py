@@ -71,31 +71,40 @@ def _law(c: Matrix, E: Matrix, M: Matrix) -> None:
 
 CLAIM = Claim(
     name="T8b",
-    statement="Logits x_i M x_j^T/sqrt k, no position. With the mean c and E = HFC, a = softmax "
-    "over j of c M e_j^T/sqrt k and Sig_a the covariance of the rows e_j under a: E' = E + E M "
-    "Sig_a W/sqrt k + R with ||R|| <= C ||M||^2 ||W|| ||E||^5/k, C depending on n alone. So near "
-    "consensus the differences move at third order, whatever c.",
+    clauses=(
+        "Logits x_i M x_j^T/sqrt k, no position. With the mean c and E = HFC, a = softmax over j"
+        " of c M e_j^T/sqrt k and Sig_a the covariance of the rows e_j under a: E' = E + E M "
+        "Sig_a W/sqrt k + R with ||R|| <= C ||M||^2 ||W|| ||E||^5/k, C depending on n alone. So "
+        "near consensus the differences move at third order, whatever c.",
+    ),
     latex=r"E'=E+\tfrac1{\sqrt k}\,E\,M\,\Sigma_a\,W+O(\|E\|^5),\qquad "
     r"a=\operatorname{softmax}\big(cME^\top/\sqrt k\big)",
     source="ours",
     on_record=Status.WRITTEN,
-    hypotheses=(
-        given.TWO_TOKENS,
-        given.Hypothesis("A = softmax(X M X^T/sqrt k), computed from X", lambda case: True),
-    ),
+    hypotheses=(given.TWO_TOKENS,),
+    setting="A = softmax(X M X^T/sqrt k), computed from X",
     evidence=(
         by.written(
             "tilting a softmax",
-            "x_i M x_j = (c + e_i) M c + c M e_j + e_i M e_j, and softmax over j drops what does "
-            "not depend on j: row i of A has weights a_j exp(theta_i e_j)/norm, theta_i = e_i "
-            "M/sqrt k, a tilt of a.",
-            "The mean of e_j under the tilt is mu + theta Sig_a + r(theta): its derivatives in "
-            "theta are the cumulants, the first at theta = 0 is Sig_a, and the second is bounded "
-            "by 8 max ||e_j||^3 at every theta. So ||r_i|| <= 4 ||theta_i||^2 max ||e_j||^3 <= 4 "
-            "||M||^2 ||E||^5/k.",
-            "A X = 1 c + A E has rows c + mu + theta_i Sig_a + r_i; P removes c + mu and leaves "
-            "E M Sig_a/sqrt k, whose columns sum to 0 as those of E do: E' = E + E M Sig_a "
-            "W/sqrt k + (P r) W. Sig_a is of second order in E.",
+            by.words(
+                "x_i M x_j = (c + e_i) M c + c M e_j + e_i M e_j, and softmax over j drops what "
+                "does not depend on j: row i of A has weights a_j exp(theta_i e_j)/norm, theta_i "
+                "= e_i M/sqrt k, a tilt of a.",
+                1,
+            ),
+            by.words(
+                "The mean of e_j under the tilt is mu + theta Sig_a + r(theta): its derivatives "
+                "in theta are the cumulants, the first at theta = 0 is Sig_a, and the second is "
+                "bounded by 8 max ||e_j||^3 at every theta. So ||r_i|| <= 4 ||theta_i||^2 max "
+                "||e_j||^3 <= 4 ||M||^2 ||E||^5/k.",
+                1,
+            ),
+            by.words(
+                "A X = 1 c + A E has rows c + mu + theta_i Sig_a + r_i; P removes c + mu and "
+                "leaves E M Sig_a/sqrt k, whose columns sum to 0 as those of E do: E' = E + E M "
+                "Sig_a W/sqrt k + (P r) W. Sig_a is of second order in E.",
+                1,
+            ),
         ),
         by.searched("power series in fractions: all terms up to the fourth power", _law, _cases()),
     ),

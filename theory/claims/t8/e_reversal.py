@@ -60,6 +60,7 @@ def _matrix_law(attention: tuple[Matrix, list[spectra.Gaussian]], h: Fraction) -
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
 
 
+@by.instance(5, by=("T2d",))
 def _symmetric_spectrum() -> None:
     """A spectrum with q = -p: T2d depends on p and q only."""
     for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
@@ -67,6 +68,7 @@ def _symmetric_spectrum() -> None:
         assert verdict(A=AM, H=H).verdict == verdict(A=AM, H=opposite).verdict
 
 
+@by.instance(2)
 def _examples() -> None:
     """The multiplier 1 + 0 a = 1 belongs to consensus and to the quotient alike, so with C: rho_C =
     max(|1+h|, 1), rho_Q = max(|1+h a_i|, 1)."""
@@ -77,7 +79,11 @@ def _examples() -> None:
     assert verdict(A=A, H=[[-h, h], [Fraction(0), Fraction(0)]]).verdict == "TIE"
 
 
-@given.condition("H has exactly one non-zero eigenvalue, and it is real")
+@given.condition(
+    "H has exactly one non-zero eigenvalue, and it is real",
+    given.case(H="0"),
+    given.case(H="1 0; 0 2"),
+)
 def _one_real_value(instance: given.Instance) -> bool:
     values = [value for value in spectra.spectrum(instance.H) if not value.is_zero]
     return len(values) == 1 and values[0].is_real
@@ -85,17 +91,21 @@ def _one_real_value(instance: given.Instance) -> bool:
 
 CLAIM = Claim(
     name="T8e-reversal",
-    statement="Pre-LN with frozen A and one scale s: H_eff = W^T diag(gamma) C/s, C = I - 11^T/d, "
-    "and gamma -> -gamma turns H_eff into -H_eff. Let h be its one non-zero eigenvalue, real, and "
-    "s_A = max over i < n of 2(1 - Re a_i)/(1-|a_i|^2), which is 2/(1+a_1) for real spec(A). "
-    "Without C (a bare h) the verdicts of h and -h differ iff 0 < |h| <= s_A; with C, which adds "
-    "the eigenvalue 0, iff 0 < |h| <= max(2, s_A). The side |h| smooths, and beyond "
-    "these ranges both do; with C, real spec(A), a_1 >= 0 and |h| <= 2, the side -|h| is a TIE. A "
-    "spectrum with p = -q (real) never turns.",
+    clauses=(
+        "Pre-LN with frozen A and one scale s: H_eff = W^T diag(gamma) C/s, C = I - 11^T/d, and "
+        "gamma -> -gamma turns H_eff into -H_eff.",
+        "Let h be its one non-zero eigenvalue, real, and s_A = max over i < n of 2(1 - Re "
+        "a_i)/(1-|a_i|^2), which is 2/(1+a_1) for real spec(A). Without C (a bare h) the "
+        "verdicts of h and -h differ iff 0 < |h| <= s_A; with C, which adds the eigenvalue 0, "
+        "iff 0 < |h| <= max(2, s_A).",
+        "The side |h| smooths, and beyond these ranges both do;",
+        "with C, real spec(A), a_1 >= 0 and |h| <= 2, the side -|h| is a TIE.",
+        "A spectrum with p = -q (real) never turns.",
+    ),
     latex=r"\mathrm{verdict}(h)\ne\mathrm{verdict}(-h)\iff "
     r"0<|h|\le\max\Big(2,\tfrac{2}{1+a_1}\Big)",
     source="ours",
-    on_record=Status.PROVED,
+    on_record=Status.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_real_value),
     evidence=(
         by.for_all(
@@ -103,6 +113,7 @@ CLAIM = Claim(
             given=(by.EIGENVALUE, "h > 0"),
             then="(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
             at="h=1, a=1/2",
+            covers=(2, 3),
         )
         .unless(
             "up to h = 2 for every a", then="Iff((1-h)**2 <= (1-h*a)**2, h <= 2)", at="h=3/2, a=1/2"
@@ -117,6 +128,7 @@ CLAIM = Claim(
             then="(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= (1-h*a)**2 or "
             "(1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
             at="h=1, a=1/2",
+            covers=(2, 3),
         ).unless(
             "as without C",
             then="Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h*(1+a) <= 2)",
@@ -127,12 +139,14 @@ CLAIM = Claim(
             given=(by.EIGENVALUE, "h > 0; a >= 0; h <= 2"),
             then="(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
             at="h=1, a=1/2",
+            covers=(4,),
         ).unless("a >= -1/2", without="a >= 0", given="a >= -1/2"),
         by.for_all(
             "with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
             given=(by.EIGENVALUE, "h > 0"),
             then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
             at="h=1, a=-1/2",
+            covers=(2,),
         ).unless(
             "whatever the sign of a",
             then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
@@ -144,19 +158,23 @@ CLAIM = Claim(
             then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
             "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
             at="h=1, u=0, v=1/2",
+            covers=(2, 3),
         ).unless(
             "by the real part of a alone",
             then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
             at="h=9/4, u=0, v=1/2",
         ),
-        by.Symbolic("C gives H_eff the eigenvalue 0", _centring_residual, complete=False),
+        by.Symbolic("C gives H_eff the eigenvalue 0", _centring_residual),
         by.written(
             "from pairs to layers",
+            by.words("H_eff is linear in gamma; C 1 = 0 gives it the eigenvalue 0.", 1),
             _examples,
-            "max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real "
-            "a that bound is 2/(1+a), largest at a_1.",
+            by.words(
+                "max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real "
+                "a that bound is 2/(1+a), largest at a_1.",
+                2,
+            ),
             _symmetric_spectrum,
-            complete=False,
         ),
         by.searched(
             "real spectra in fractions", _real_law, draw.fractions(0, 8), draw.attention_spectra()
@@ -173,6 +191,7 @@ CLAIM = Claim(
             _matrix_law,
             draw.circulant_attention(),
             draw.fractions(-6, 6),
+            at=lambda attention, h: (attention[0], [[h, -h], [Fraction(0), Fraction(0)]]),
         ),
     ),
     further="Several non-zero eigenvalues: compare the two verdicts by T2d or T3.",

@@ -18,6 +18,7 @@ def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
 
 
+@by.instance(1, by=("T1c", "T1d"))
 def _decoupled() -> None:
     """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
     powers of H (x) B on vec Y_0 and of H on c_0^T."""
@@ -31,6 +32,7 @@ def _decoupled() -> None:
     )
 
 
+@by.instance(2)
 def _special_state() -> None:
     """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
     HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
@@ -40,6 +42,7 @@ def _special_state() -> None:
         assert hfc / lfc == 4**depth
 
 
+@by.instance()
 def _nilpotent() -> None:
     """For a nilpotent H, X_L = 0 from L = d on: nothing is defined."""
     assert _bare_layers(AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2) == exact.matrix(
@@ -67,10 +70,12 @@ def _measure(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T9a",
-    statement="Without a residual connection, X' = A X W with A > 0, n >= 2 and H not nilpotent: "
-    "for generic X_0, (HFC/LFC)^{1/L} -> |lambda_2|, the largest |a_i| other than a = 1, whatever "
-    "H is (complex, repeated or defective; A too). So consensus always dominates. Generic is "
-    "needed: for X_0 whose pi-mean misses the largest h the ratio can even diverge.",
+    clauses=(
+        "Without a residual connection, X' = A X W with A > 0, n >= 2 and H not nilpotent: for "
+        "generic X_0, (HFC/LFC)^{1/L} -> |lambda_2|, the largest |a_i| other than a = 1, "
+        "whatever H is (complex, repeated or defective; A too). So consensus always dominates.",
+        "Generic is needed: for X_0 whose pi-mean misses the largest h the ratio can even diverge.",
+    ),
     latex=r"X_L = A^LX_0W^L:\qquad \lim_{L\to\infty}\Bigl(\frac{\|\mathrm{HFC}_L\|}"
     r"{\|\mathrm{LFC}_L\|}\Bigr)^{1/L} = |\lambda_2(A)|",
     source="ours; cf. arXiv 2103.03404, where attention without skip connections loses rank",
@@ -80,14 +85,24 @@ CLAIM = Claim(
         by.written(
             "two spectral radii",
             _decoupled,
-            """Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho
-            (Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, and w^T v
-            != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.""",
-            """rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> rho(H)
-            |lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If lambda_2 = 0, B
-            is nilpotent and HFC_L = 0 from L = n - 1 on.""",
-            """|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is t (1 + O(t)): the
-            same rate.""",
+            by.words(
+                "Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
+                "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, "
+                "and w^T v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
+                1,
+            ),
+            by.words(
+                "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> rho(H) "
+                "|lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If lambda_2"
+                " = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
+                1,
+            ),
+            by.words(
+                "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is t (1 + O(t)):"
+                " the same rate.",
+                1,
+                by=("T1e",),
+            ),
             _special_state,
             _nilpotent,
         ),
@@ -98,6 +113,7 @@ CLAIM = Claim(
             draw.fractions(-2, 2),
             draw.states(2, 2),
             st.integers(0, 6),
+            at=lambda attention, h, X, depth: (attention[0], exact.diagonal([h, h]), X),
         ),
         by.Simulated(
             f"slope of log HFC/LFC from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure

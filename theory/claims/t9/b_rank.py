@@ -27,6 +27,7 @@ def compound(M: sp.Matrix) -> sp.Matrix:
     return sp.Matrix([[M.extract(r, c).det() for c in columns] for r in rows])
 
 
+@by.fixed_size(1)
 def _cauchy_binet() -> object:
     """C_2(X), the matrix of 2 x 2 minors, has largest singular value sigma_1 sigma_2, and C_2(A X
     W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L."""
@@ -35,6 +36,7 @@ def _cauchy_binet() -> object:
     return (compound(A * X * W) - compound(A) * compound(X) * compound(W)).applyfunc(sp.expand)
 
 
+@by.fixed_size(1)
 def _triangular_compound() -> None:
     """By Schur forms the eigenvalues of C_2(A) are the products a_i a_k, i < k, of largest modulus
     |lambda_2| (with a = 1), and those of C_2(W) are h_j h_m, of largest modulus |h_1 h_2|."""
@@ -45,6 +47,7 @@ def _triangular_compound() -> None:
     assert [C[k, k] for k in range(3)] == [T[0, 0] * T[1, 1], T[0, 0] * T[2, 2], T[1, 1] * T[2, 2]]
 
 
+@by.fixed_size(1)
 def _wedge() -> list[sp.Expr]:
     """Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant left plane of 1
     and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the invariant plane of W for h_1, h_2: left
@@ -64,6 +67,7 @@ def _sigma_residual() -> list[sp.Expr]:
     return [sp.expand(sum(m * m for m in compound(X)) - (X.T * X).det())]
 
 
+@by.instance()
 def _special_state() -> None:
     """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
     sigma_2/sigma_1 = 2^-L, not 8^-L."""
@@ -104,10 +108,12 @@ def _measure(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T9b",
-    statement="X' = A X W with A > 0, n, d >= 2, H not nilpotent, |h_1| >= |h_2| >= ... its "
-    "eigenvalues with multiplicity: for generic X_0 (sigma_2/sigma_1)^{1/L} -> |lambda_2| "
-    "|h_2/h_1|. No diagonalisability and no gap is assumed; if |h_1| = |h_2| the rate is "
-    "|lambda_2|. Jordan blocks at h_1 add powers of L.",
+    clauses=(
+        "X' = A X W with A > 0, n, d >= 2, H not nilpotent, |h_1| >= |h_2| >= ... its "
+        "eigenvalues with multiplicity: for generic X_0 (sigma_2/sigma_1)^{1/L} -> |lambda_2| "
+        "|h_2/h_1|. No diagonalisability and no gap is assumed; if |h_1| = |h_2| the rate is "
+        "|lambda_2|.",
+    ),
     latex=r"\lim_{L\to\infty}\Bigl(\frac{\sigma_2(X_L)}{\sigma_1(X_L)}\Bigr)^{1/L} = "
     r"|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}",
     source="ours",
@@ -118,17 +124,23 @@ CLAIM = Claim(
             "second compound matrices",
             _cauchy_binet,
             _triangular_compound,
-            """Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If lambda_2
-            h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.""",
+            by.words(
+                "Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If "
+                "lambda_2 h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.",
+                1,
+            ),
             _wedge,
-            """sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so sigma_2/sigma_1 =
-            sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.""",
+            by.words(
+                "sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so "
+                "sigma_2/sigma_1 = sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.",
+                1,
+                by=("T9a",),
+            ),
             _special_state,
         ),
         by.Symbolic(
             "three tokens, two features: the squared minors add up to sigma_1^2 sigma_2^2",
             _sigma_residual,
-            complete=False,
         ),
         by.searched(
             "n = d = 2: det X_L = (lambda_2 h_1 h_2)^L det X_0 in fractions, H defective too",
@@ -137,11 +149,13 @@ CLAIM = Claim(
             _two_features(),
             draw.states(2, 2),
             st.integers(0, 6),
+            at=lambda attention, value, X, depth: (attention[0], value[0], X),
         ),
         by.Simulated(
             f"slope of log sigma_2/sigma_1 from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
         ),
     ),
-    further="When |h_2/h_1| is near 1 the limit sets in slowly, like (|h_2|/|h_1|)^{2L} or worse: "
+    further="Jordan blocks at h_1 add powers of L (measured). "
+    "When |h_2/h_1| is near 1 the limit sets in slowly, like (|h_2|/|h_1|)^{2L} or worse: "
     "a near-tie needs a warning wherever rates are measured.",
 )

@@ -21,6 +21,7 @@ from oversmoothing.theory.proofs.instances import C3
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
+@by.fixed_size(1)
 def _lagrange() -> sp.Expr:
     """|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two rows. Summed
     over pairs it is ||C_2(X_L)||_F^2."""
@@ -48,6 +49,7 @@ def _measure(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
+@by.fixed_size()
 def _parallel() -> list[sp.Expr]:
     """Why the square: what x_k has along x_i leaves the minors, hence the angle, as they are; the
     sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2."""
@@ -59,10 +61,13 @@ def _parallel() -> list[sp.Expr]:
 
 CLAIM = Claim(
     name="T9c",
-    statement="X' = A X W as in T9b: for generic X_0 the maximum over pairs of tokens of 1 - |cos| "
-    "has the rate (|lambda_2| |h_2/h_1|)^2, the square of that of sigma_2/sigma_1, and every "
-    "cosine tends to +1. No gap and no diagonalisability is assumed; if |h_1| = |h_2| the rate is "
-    "|lambda_2|^2. For d = 1 every |cos| is 1.",
+    clauses=(
+        "X' = A X W as in T9b: for generic X_0 the maximum over pairs of tokens of 1 - |cos| has"
+        " the rate (|lambda_2| |h_2/h_1|)^2, the square of that of sigma_2/sigma_1, and every "
+        "cosine tends to +1. No gap and no diagonalisability is assumed; if |h_1| = |h_2| the "
+        "rate is |lambda_2|^2.",
+        "For d = 1 every |cos| is 1.",
+    ),
     latex=r"\lim_{L\to\infty}\Bigl(\max_{i\ne k}\,1-|\cos(x_i,x_k)|\Bigr)^{1/L} = "
     r"\Bigl(|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}\Bigr)^2",
     source="ours",
@@ -72,12 +77,21 @@ CLAIM = Claim(
         by.written(
             "minors of two rows",
             _lagrange,
-            """t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms are
-            ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = (1 - cos^2)/(1 + cos) = (1 -
-            cos^2)(1/2 + o(1)).""",
-            """So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a maximum
-            over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the rate |lambda_2 h_1
-            h_2| for generic X_0 and ||c_L|| has |h_1|.""",
+            by.words(
+                "t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms are"
+                " ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = (1 - cos^2)/(1 + cos) "
+                "= (1 - cos^2)(1/2 + o(1)). (d = 1: there is one direction.)",
+                1,
+                2,
+                by=("T9a",),
+            ),
+            by.words(
+                "So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
+                "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the "
+                "rate |lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
+                1,
+                by=("T9b",),
+            ),
             _parallel,
         ),
         by.for_all(
@@ -85,6 +99,7 @@ CLAIM = Claim(
             given="0 <= k; k <= 1",
             then="(1 - k**2)/2 <= 1 - k and 1 - k <= 1 - k**2",
             at="k=1/2",
+            covers=(1,),
         ).unless("1 - k <= (1 - k^2)/2", then="1 - k <= (1 - k**2)/2", at="k=1/2"),
         by.searched(
             "rows and minors in fractions: the maximum over pairs against C_2",

@@ -10,6 +10,7 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.support.arrays import Array
 
 
+@by.fixed_size(2)
 def _leading_orders() -> None:
     """C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D E<v_i, e - g>^2 <=
     D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and summed over rows ||R - E M
@@ -21,6 +22,7 @@ def _leading_orders() -> None:
         assert found == expected, (n, d)
 
 
+@by.fixed_size(1)
 def _two_tokens_closed() -> list[sp.Expr]:
     """||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each direction), and D^2 <= 2
     ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W||
@@ -42,6 +44,7 @@ def _two_tokens_closed() -> list[sp.Expr]:
     return [residual, sp.simplify(slope)]
 
 
+@by.instance(4)
 def _antisymmetric() -> None:
     """M antisymmetric, X = 1 c + s u^T: e_i M e_j^T = s_i s_j u M u^T = 0, all rows of A are equal,
     and X' is a consensus state: E' = 0."""
@@ -53,6 +56,7 @@ def _antisymmetric() -> None:
     assert rows[0] == rows[1] == rows[2] and X.row(0) != X.row(1)
 
 
+@by.fixed_size(3)
 def _definite() -> list[sp.Expr]:
     """If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the entry (1, 1) of U^T
     (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= mu s_1^3 >= mu r^{-3/2} ||E||^3, r =
@@ -172,14 +176,18 @@ def _remainder(effort: by.Effort) -> by.Measurements:
 
 CLAIM = Claim(
     name="T9d",
-    statement="X' = A X W with A = softmax(X M X^T/sqrt k) by rows, E = HFC. For EVERY X: "
-    "||E'||_F <= q ||E||_F^3, q = ||M||_2 ||W||_2/(2 sqrt k); so sqrt(q) ||E_L|| <= (sqrt(q) "
-    "||E_0||)^{3^L}, doubly exponential once sqrt(q) ||E|| < 1. To leading order E' = E M Sigma_a "
-    "W/sqrt k, Sigma_a the covariance of the rows of E under a = softmax(m M E^T/sqrt k), m the "
-    "mean; the remainder is at most (sqrt 2/k) ||W|| ||M||^2 ||E||^5. If M + M^T is definite, W "
-    "nonsingular and E_0 != 0 small enough (for the given m_0), log||E_{L+1}||/log||E_L|| -> 3. "
-    "Without definiteness HFC may fall faster: for antisymmetric M and E_0 of rank 1 it is 0 "
-    "after one layer.",
+    clauses=(
+        "X' = A X W with A = softmax(X M X^T/sqrt k) by rows, E = HFC. For EVERY X: ||E'||_F <= "
+        "q ||E||_F^3, q = ||M||_2 ||W||_2/(2 sqrt k); so sqrt(q) ||E_L|| <= (sqrt(q) "
+        "||E_0||)^{3^L}, doubly exponential once sqrt(q) ||E|| < 1.",
+        "To leading order E' = E M Sigma_a W/sqrt k, Sigma_a the covariance of the rows of E "
+        "under a = softmax(m M E^T/sqrt k), m the mean; the remainder is at most (sqrt 2/k) "
+        "||W|| ||M||^2 ||E||^5.",
+        "If M + M^T is definite, W nonsingular and E_0 != 0 small enough (for the given m_0), "
+        "log||E_{L+1}||/log||E_L|| -> 3.",
+        "Without definiteness HFC may fall faster: for antisymmetric M and E_0 of rank 1 it is 0"
+        " after one layer.",
+    ),
     latex=r"\|E'\|_F \le \frac{\|M\|\,\|W\|}{2\sqrt k}\,\|E\|_F^3,\qquad "
     r"E' = \frac{1}{\sqrt k}EM\Sigma_aW + O(\|E\|^5)",
     source="ours, sharpening the doubly exponential bound of arXiv 2103.03404",
@@ -187,20 +195,30 @@ CLAIM = Claim(
     hypotheses=(
         given.TWO_TOKENS,
         given.Hypothesis(
-            "X_0 is given: attention is computed from it", lambda case: case.X0 is not None
+            "X_0 is given: attention is computed from it",
+            lambda case: case.X0 is not None,
+            (given.case(),),
         ),
     ),
     evidence=(
         by.written(
             "exponential tilting",
-            """Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does not
-            depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt k): the weights
-            a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all rows.""",
-            """Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows e_j. g'
-            = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over [0, 1] of C(s) v_i
-            ds. m + g(0) is common to all rows: E' = P R W.""",
+            by.words(
+                "Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does not "
+                "depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt k): the"
+                " weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all rows.",
+                1,
+                2,
+            ),
+            by.words(
+                "Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows "
+                "e_j. g' = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over [0, "
+                "1] of C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
+                1,
+                2,
+            ),
             _two_tokens_closed,
-            "By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}.",
+            by.words("By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}.", 1),
             _leading_orders,
             _definite,
             _antisymmetric,
@@ -211,7 +229,6 @@ CLAIM = Claim(
             given="0 <= a; 0 <= b; a + b <= 1; 0 <= x; x <= D",
             then="4*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
             at="a=1/2, b=1/4, x=1/3, D=1",
-            complete=False,
         ).unless(
             "variance <= D^2/5",
             then="5*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
@@ -221,14 +238,10 @@ CLAIM = Claim(
             "|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
             then="(x1 - y1)**2 + (x2 - y2)**2 <= 2*(x1**2 + x2**2 + y1**2 + y2**2)",
             at="x1=1, x2=0, y1=0, y2=1",
-            complete=False,
         ).unless(
             "3/2 for 2",
             then="(x1 - y1)**2 + (x2 - y2)**2 <= 3/2*(x1**2 + x2**2 + y1**2 + y2**2)",
             at="x1=1, x2=0, y1=-1, y2=0",
-        ),
-        by.Symbolic(
-            "two tokens, one feature: the layer in closed form", _two_tokens_closed, complete=False
         ),
         by.searched(
             "the cubic bound on random layers in float64",

@@ -10,7 +10,9 @@ from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.instances import A3, C3
 from oversmoothing.theory.proofs.kit import Matrix, given
 
-TWO_FEATURES = given.Hypothesis("there are at least two features", lambda case: len(case.H) >= 2)
+TWO_FEATURES = given.Hypothesis(
+    "there are at least two features", lambda case: len(case.H) >= 2, (given.case(),)
+)
 # Further modes die like 1e-23 or faster by the first depth; what is left is rounding to float.
 ROUNDING = 1e-14
 # (1/4)|c_1/c_2|/L is the relative correction of a Jordan block: 0.19/L for the pi-mean of START and

@@ -1,0 +1,427 @@
+"""Errors planted in copies of claims: each changes the status, or the committed text of the ledger.
+
+A planted error is a function from a claim of the ledger to a wrong copy of it. Evidence that it
+leaves alone counts as holding, so that only what was planted can be noticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.proofs import by, hypotheses as given
+from oversmoothing.theory.proofs.claim import (
+    Claim,
+    Effort,
+    Finding,
+    Instance,
+    Kind,
+    Outcome,
+    Scope,
+    Status,
+)
+from oversmoothing.theory.proofs.evidence import (
+    Certified,
+    Counterexample,
+    Measurement,
+    Simulated,
+    Step,
+    Symbolic,
+    Written,
+)
+from oversmoothing.theory.proofs.fingerprint import PATH, THEORY, digest, fingerprint
+from oversmoothing.theory.proofs.for_all import ForAllReals
+from oversmoothing.theory.proofs.formal import SOURCES, Formal, coq_version, statement
+from oversmoothing.theory.proofs.ledger import Ledger, claims, run_claim
+from oversmoothing.theory.proofs.search import Searched
+from oversmoothing.theory.proofs.standing import standing
+from oversmoothing.theory.support.errors import InputError
+
+LEDGER = claims()
+QUICK = Effort(examples=40, second_opinion=False)
+Change = Callable[[Claim], Claim]
+
+
+def status_of(original: Claim, wrong: Claim, cited: dict[str, Status]) -> Status:
+    """The status of a copy whose unchanged evidence holds."""
+    findings = []
+    for k, evidence in enumerate(wrong.evidence):
+        if any(evidence is one for one in original.evidence):
+            outcome = Outcome(True, "as before", "x" * (evidence.kind is Kind.COUNTEREXAMPLE))
+        else:
+            (found,) = run_claim(dataclasses.replace(wrong, evidence=(evidence,)), QUICK).findings
+            outcome = found.outcome
+        findings.append(Finding(k, evidence, outcome, 0.0))
+    standings = {name: LEDGER[name].on_record for name in wrong.cites if name in LEDGER}
+    return standing(wrong, findings, standings | cited).status
+
+
+# ---------------------------------------------------------------------------- how to plant
+
+
+def swapped(kind: type[Any], change: Callable[[Any], Any], index: int = 0) -> Change:
+    """The index-th evidence of this class, changed."""
+
+    def apply(claim: Claim) -> Claim:
+        places = [k for k, e in enumerate(claim.evidence) if isinstance(e, kind)]
+        at = places[index]
+        found = list(claim.evidence)
+        found[at] = change(found[at])
+        return dataclasses.replace(claim, evidence=tuple(found))
+
+    return apply
+
+
+def without(keep: Callable[[Any], bool]) -> Change:
+    """The claim without some of its evidence."""
+    return lambda claim: dataclasses.replace(claim, evidence=tuple(filter(keep, claim.evidence)))
+
+
+def added(evidence: Any) -> Change:
+    return lambda claim: dataclasses.replace(claim, evidence=(*claim.evidence, evidence))
+
+
+def field(**values: Any) -> Callable[[Any], Any]:
+    return lambda found: dataclasses.replace(found, **values)
+
+
+def stepwise(change: Callable[[tuple[Step, ...]], tuple[Step, ...]], index: int = 0) -> Change:
+    """The steps of the index-th written proof, changed."""
+    return swapped(Written, lambda proof: field(steps=change(proof.steps))(proof), index)
+
+
+def one_step(k: int, **values: Any) -> Change:
+    """Step k (from 1) of the first written proof, changed."""
+    return stepwise(
+        lambda steps: (*steps[: k - 1], dataclasses.replace(steps[k - 1], **values), *steps[k:])
+    )
+
+
+def deleted_step(k: int) -> Change:
+    return stepwise(lambda steps: (*steps[: k - 1], *steps[k:]))
+
+
+def query(**values: Any) -> Change:
+    """The first query, changed."""
+    return swapped(ForAllReals, lambda e: field(query=field(**values)(e.query))(e))
+
+
+def clause(k: int, old: str, new: str) -> Change:
+    def apply(claim: Claim) -> Claim:
+        assert old in claim.clauses[k - 1]
+        found = list(claim.clauses)
+        found[k - 1] = found[k - 1].replace(old, new)
+        return dataclasses.replace(claim, clauses=tuple(found))
+
+    return apply
+
+
+def predicate(k: int, **values: Any) -> Change:
+    def apply(claim: Claim) -> Claim:
+        found = list(claim.hypotheses)
+        found[k] = dataclasses.replace(found[k], **values)
+        return dataclasses.replace(claim, hypotheses=tuple(found))
+
+    return apply
+
+
+def asserts(condition: bool) -> None:
+    assert condition
+
+
+def over_nothing() -> None:
+    for entry in ():
+        assert entry == 0
+
+
+def filtered(*drawn: object) -> None:
+    assume(False)
+
+
+def silent(*drawn: object) -> None:
+    """A law that asserts nothing."""
+
+
+# --------------------------------------------------- what changes the status, as (claim, error)
+
+NEVER = Instance([[Fraction(1)]], [[Fraction(0)]])
+STATUS: dict[str, tuple[str, Change]] = {
+    "a hypothesis whose predicate is True": ("T1c", predicate(0, holds=lambda case: True)),
+    "the predicate of an own hypothesis is True": ("T5d", predicate(4, holds=lambda case: True)),
+    "a hypothesis that no instance violates": ("T2a", predicate(1, violated=())),
+    "an open interval closed in a predicate": ("T3d", predicate(2, holds=given.CLOSED.holds)),
+    "a search whose law filters everything": ("T1b", swapped(Searched, field(law=filtered))),
+    "a search whose law asserts nothing": ("T1b", swapped(Searched, field(law=silent))),
+    "a search on instances outside the hypotheses": (
+        "T1h",
+        swapped(Searched, field(at=lambda *_: ([[Fraction(2)]], [[Fraction(1)]]))),
+    ),
+    "a search that draws nothing": ("T1b", swapped(Searched, field(draws=st.nothing()))),
+    "a law that a drawn example violates": (
+        "T2a",
+        swapped(Searched, field(law=lambda h, a: asserts(h < 1))),
+    ),
+    "0 of 12 instances certified": (
+        "T1a",
+        swapped(Certified, field(certify=lambda effort: iter([False] * 12))),
+    ),
+    "no instance to certify": ("T1a", swapped(Certified, field(certify=lambda effort: iter([])))),
+    "a certified instance that contradicts": (
+        "T1a",
+        swapped(Certified, field(certify=lambda effort: iter([True, "A = 1"]))),
+    ),
+    "an empty list of residuals": ("T3a", swapped(Symbolic, field(residual=list))),
+    "a residual of None": ("T3a", swapped(Symbolic, field(residual=lambda: None))),
+    "a wrong sign in an identity": (
+        "T3a",
+        swapped(Symbolic, field(residual=lambda: sp.Symbol("x"))),
+    ),
+    "a step that checks nothing": ("T2e", one_step(1, check=lambda: None)),
+    "a step that returns an empty list": ("T2e", one_step(1, check=list)),
+    "a step that asserts over nothing": ("T2e", one_step(1, check=over_nothing)),
+    "a step that returns a residual that is not 0": (
+        "T1b",
+        one_step(1, check=lambda: sp.Integer(1)),
+    ),
+    "a step that fails": ("T1b", one_step(1, check=lambda: asserts(False))),
+    "a proof without steps": ("T1b", stepwise(lambda steps: ())),
+    "the only step of a clause deleted": ("T14h", deleted_step(2)),
+    "a step that covers its clause no more": ("T14f", one_step(3, covers=())),
+    "all queries of a claim deleted": ("T3b", without(lambda e: not isinstance(e, ForAllReals))),
+    "all theorems and queries of T2d deleted": (
+        "T2d",
+        without(lambda e: not isinstance(e, ForAllReals | Formal | Written)),
+    ),
+    "a query that covers its clause no more": ("T3b", swapped(ForAllReals, field(covers=()), 3)),
+    "a clause added that nothing covers": (
+        "T1b",
+        lambda claim: dataclasses.replace(claim, clauses=(*claim.clauses, "And more.")),
+    ),
+    "a wrong query": ("T2a", query(conclusion="-M < 1 + h*b < 0")),
+    "a hypothesis left out of a query": ("T2a", query(hypotheses=("a <= b",))),
+    "a query whose hypotheses nothing satisfies": ("T2a", query(hypotheses=("a < a", "b <= 1"))),
+    "a query without false neighbours": ("T2a", swapped(ForAllReals, field(mutations=()))),
+    "a false neighbour that is true": (
+        "T2a",
+        swapped(ForAllReals, lambda e: field(mutations=(field(query=e.query)(e.mutations[0]),))(e)),
+    ),
+    "a witness that is none": (
+        "T2a",
+        swapped(
+            ForAllReals, lambda e: field(mutations=(field(witness=e.example)(e.mutations[0]),))(e)
+        ),
+    ),
+    "a theorem that is not there": ("T2b", swapped(Formal, field(theorem="T2_real.nothing"))),
+    "nothing measured": ("T11.2", added(Simulated("x", lambda effort: []))),
+    "a rate measured differently": (
+        "T11.2",
+        added(Simulated("x", lambda effort: [Measurement("r", 0.5, 0.6, 1e-3)])),
+    ),
+    "a measurement that is no number": (
+        "T11.2",
+        added(Simulated("x", lambda effort: [Measurement("r", 0.5, float("nan"), 1e-3)])),
+    ),
+    "a counterexample that does not come out": (
+        "P-2401.04301v1-psi",
+        swapped(
+            Counterexample,
+            lambda e: field(steps=(*e.steps, Step("1 is 2", lambda: asserts(1 == 2))))(e),
+        ),
+    ),
+    "a counterexample without an instance": (
+        "P-2401.04301v1-psi",
+        swapped(Counterexample, field(cases=())),
+    ),
+    "a counterexample whose steps check nothing": (
+        "P-2401.04301v1-psi",
+        swapped(Counterexample, lambda e: field(steps=(Step("so it is", lambda: None),))(e)),
+    ),
+    "a refutation with a hypothesis that excludes nothing": (
+        "P-2401.04301v1-psi",
+        predicate(2, holds=lambda case: True),
+    ),
+    "a counterexample to a claim that is on record as proved": (
+        "T2a",
+        added(Counterexample("no", (NEVER,), (Step("1 is 1", lambda: asserts(1 == 1)),))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATUS)
+def test_a_planted_error_changes_the_status(name: str) -> None:
+    of, change = STATUS[name]
+    claim = LEDGER[of]
+    assert status_of(claim, claim, {}) is claim.on_record, "the claim itself"
+    assert status_of(claim, change(claim), {}) is not claim.on_record
+
+
+@pytest.mark.skipif(coq_version() is None, reason="Coq is not installed")
+def test_a_refutation_whose_theorem_coq_refuses_is_undecided() -> None:
+    claim = LEDGER["P-2401.04301v1-psi"]
+    wrong = swapped(Formal, field(theorem="T2_real.nothing"))(claim)
+    assert status_of(claim, wrong, {}) is Status.UNDECIDED
+
+
+@pytest.mark.parametrize("status", [Status.REFUTED, Status.REFUTED_READING, Status.UNDECIDED])
+def test_a_claim_that_rests_on_what_is_not_proved_is_undecided(status: Status) -> None:
+    claim = LEDGER["T6b"]
+    assert "T1e" in claim.cites
+    assert status_of(claim, claim, {"T1e": status}) is Status.UNDECIDED
+
+
+def test_a_claim_that_rests_on_what_did_not_run_is_undecided() -> None:
+    claim = LEDGER["T6b"]
+    held = [Finding(k, e, Outcome(True, ""), 0.0) for k, e in enumerate(claim.evidence)]
+    found = standing(claim, held)
+    assert found.status is Status.UNDECIDED and "T1e" in " ".join(found.reasons)
+
+
+def test_a_claim_is_no_stronger_than_the_weakest_of_its_clauses() -> None:
+    proof = Written("words", (by.words("So it is.", 2),))
+    query = by.for_all("q", then="x == x", at="x=1", covers=(1,)).unless("no", then="x > x")
+    claim = Claim("X", ("one", "two"), "x", "ours", Status.WRITTEN, (query, proof))
+    found = run_claim(claim, QUICK).standing
+    assert found.clauses == (Status.DECIDED, Status.WRITTEN) and found.status is Status.WRITTEN
+
+
+@pytest.mark.parametrize(("cites", "said"), [(("T1e",), "circle"), (("T99",), "no claim")])
+def test_a_circle_of_proofs_and_an_unknown_name_are_refused(
+    cites: tuple[str, ...], said: str
+) -> None:
+    circle = one_step(1, by=cites)(LEDGER["T1d"])
+    with pytest.raises(InputError, match=said):
+        Ledger(LEDGER | {"T1d": circle})
+
+
+def test_evidence_for_a_clause_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="no clause 7"):
+        one_step(1, covers=(7,))(LEDGER["T1b"])
+
+
+@pytest.mark.parametrize("scope", [Scope.SIZE, Scope.INSTANCE])
+def test_a_residual_at_a_fixed_size_covers_no_clause(scope: Scope) -> None:
+    with pytest.raises(ValueError, match="covers no clause"):
+        Symbolic("n = 3", lambda: sp.Integer(0), (1,), scope)
+
+
+# ------------------------------------------------ what changes the text of the ledger, the same
+
+TEXT: dict[str, tuple[str, Change]] = {
+    "a query narrowed to Re a >= 0": (
+        "T3d",
+        swapped(
+            ForAllReals,
+            lambda e: field(query=field(hypotheses=(*e.query.hypotheses, "u >= 0"))(e.query))(e),
+        ),
+    ),
+    "the crux of T4c, almost periodicity, deleted": ("T4c", deleted_step(4)),
+    "all of T2d's own queries deleted": ("T2d", without(lambda e: not isinstance(e, ForAllReals))),
+    "a constant changed in a statement": ("T2d", clause(1, "< -2", "< -3")),
+    "a strict inequality made weak": ("T3b", clause(1, "|a| < 1", "|a| <= 1")),
+    "a hypothesis dropped": (
+        "T2a",
+        lambda claim: dataclasses.replace(claim, hypotheses=claim.hypotheses[1:]),
+    ),
+    "a hypothesis exchanged": (
+        "T2a",
+        lambda claim: dataclasses.replace(
+            claim, hypotheses=(given.ROW_STOCHASTIC, *claim.hypotheses[1:])
+        ),
+    ),
+    "a hypothesis reworded": ("T2a", predicate(0, words="A is non-negative")),
+    "a clause dropped": (
+        "T2a",
+        lambda claim: dataclasses.replace(claim, clauses=(claim.clauses[0][:60],)),
+    ),
+    "other numbers in a counterexample": (
+        "P-2401.04301v1-psi",
+        swapped(Counterexample, lambda e: field(cases=(given.case("1/2 1/2; 1/2 1/2", "-9"),))(e)),
+    ),
+    "the paper's own words for our reading": (
+        "P-2401.04301v1-control",
+        lambda claim: dataclasses.replace(claim, on_record=Status.REFUTED_WORDS),
+    ),
+    "an illustration said to verify": ("T2e", one_step(1, scope=Scope.GENERAL)),
+    "a citation dropped": ("T6b", one_step(4, by=())),
+    "the words of a step changed": ("T6b", one_step(3, words="It is clear.")),
+    "a false neighbour dropped": (
+        "T2d",
+        swapped(ForAllReals, lambda e: field(mutations=e.mutations[1:])(e), 7),
+    ),
+    "a search dropped": ("T2b", without(lambda e: not isinstance(e, Searched))),
+    "the setting dropped": ("T8c", lambda claim: dataclasses.replace(claim, setting="")),
+    "another claim said to hold instead": (
+        "P-2401.04301v1-psi",
+        lambda claim: dataclasses.replace(claim, repaired_by="T2d"),
+    ),
+    "another status on record": (
+        "T1b",
+        lambda claim: dataclasses.replace(claim, on_record=Status.DECIDED),
+    ),
+    "a weaker theorem of Coq": ("T1b", swapped(Formal, field(theorem="T1_blocks.quotient"))),
+}
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_a_planted_error_shows_in_the_text_of_the_ledger(name: str) -> None:
+    of, change = TEXT[name]
+    claim = LEDGER[of]
+    assert fingerprint({of: change(claim)}) != fingerprint({of: claim})
+
+
+SOURCE = {
+    "an assertion removed from a law": (
+        "claims/t1/b_consensus.py",
+        "    assert all(row == expected for row in moved)\n",
+        "    pass\n",
+    ),
+    "a tolerance loosened": ("claims/t9/systems.py", "ROUNDING = 1e-14", "ROUNDING = 1e-1"),
+    "a strategy narrowed": (
+        "claims/t2/b_threshold.py",
+        "draw.fractions(-6, 3)",
+        "draw.fractions(0, 3)",
+    ),
+    "a shared predicate that asks less": (
+        "proofs/hypotheses.py",
+        "is_stochastic(A) and all(min(row) > 0 for row in A)",
+        "is_stochastic(A)",
+    ),
+    "nothing counts as empty": ("proofs/evidence.py", "if tried == 0:", "if tried < 0:"),
+}
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_an_error_planted_in_code_changes_its_digest(name: str) -> None:
+    path, old, new = SOURCE[name]
+    text = (THEORY / path).read_text("utf-8")
+    assert old in text
+    assert digest(text.replace(old, new)) != digest(text)
+
+
+def test_comments_and_layout_do_not_change_a_digest() -> None:
+    text = "def f(x):\n    return x + 1  # why\n"
+    assert digest(text) == digest("def f(x):\n    # because\n    return  x + 1\n")
+    assert digest(text) != digest(text.replace("1", "2"))
+
+
+def test_a_theorem_weakened_in_its_file_shows(tmp_path: Any) -> None:
+    text = (SOURCES / "Control.v").read_text()
+    assert "-1 <= h -> h < 0" in text
+    (tmp_path / "Control.v").write_text(text.replace("-1 <= h -> h < 0", "-1 < h -> h < 0"))
+    assert statement("Control.beats", tmp_path) != statement("Control.beats")
+
+
+def test_the_ledger_is_the_one_on_record() -> None:
+    found, kept = fingerprint(claims()), PATH.read_text("utf-8")
+    new = sorted(set(found.splitlines()) - set(kept.splitlines()))
+    assert found == kept, f"not on record (see theory/proofs/fingerprint.py): {new[:10]}"
+
+
+def test_forty_errors_are_planted() -> None:
+    assert len(STATUS) + len(TEXT) + len(SOURCE) >= 60
