@@ -392,7 +392,7 @@ SOURCE = {
         "is_stochastic(A) and all(min(row) > 0 for row in A)",
         "is_stochastic(A)",
     ),
-    "nothing counts as empty": ("proofs/evidence.py", "if tried == 0:", "if tried < 0:"),
+    "nothing counts as empty": ("proofs/search.py", "if tried == 0:", "if tried < 0:"),
 }
 
 
