@@ -17,12 +17,11 @@ from oversmoothing.paper_figures.figure_base import (
     PALETTE,
     VERDICT_COLOUR,
     Context,
-    decade_axis,
     label_panels,
     new_figure,
-    plot_log,
 )
 from oversmoothing.paper_figures.regimes import TOKENS, cases, cosine_limit
+from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.split_state import join

@@ -14,7 +14,8 @@ from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
-from oversmoothing.paper_figures.figure_base import Context, decade_axis, label_panels, new_figure
+from oversmoothing.paper_figures.figure_base import Context, label_panels, new_figure
+from oversmoothing.simulations.drawing.decades import decade_axis
 
 NAME = "observed_smoothing"
 TITLE = "Smoothing observed along the layers of trained models"

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures.figure_base import Context
-from oversmoothing.simulations.drawing import phase_diagram as diagram
+from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import Config, example, make_config
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table

@@ -38,6 +38,7 @@ def heads(
     no_residual: Annotated[bool, Option("--no-residual", help="X' = sum_h A_h X W_h.")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
+    plot: opt.Plot = False,
     dtype: opt.Precision = "float64",
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
@@ -45,11 +46,12 @@ def heads(
 ) -> None:
     """Run many heads and changing layers beside what the theory says.
 
-    Writes heads.csv and heads.json.
+    Writes heads.csv and heads.json; with --plot the picture beside them.
     """
     from oversmoothing.commands.tables import write_run
     from oversmoothing.simulations.against_theory.simulate_heads import (
         HeadsConfiguration,
+        predicted_rate,
         simulate_heads,
     )
     from oversmoothing.simulations.engine.inputs import choose_device
@@ -62,4 +64,13 @@ def heads(
     folder = output_folder(out)
     chosen = str(choose_device(device))
     table, words, theory = simulate_heads(configuration, device=device, progress=True)
-    write_run(folder / "heads", asdict(configuration), chosen, table, {"theory": theory}, words)
+    write_run(
+        folder / "heads",
+        asdict(configuration),
+        chosen,
+        table,
+        {"theory": theory},
+        words,
+        plot=plot,
+        log_rate=predicted_rate(theory),
+    )

@@ -43,6 +43,9 @@ Points = Annotated[
     int,
     Option(metavar="N", min=2, max=sizes.POINTS, help="How many log-spaced layers are measured."),
 ]
+Plot = Annotated[
+    bool, Option("--plot", help="Draw HFC/LFC and the cosines too (PNG, PDF), with a caption.")
+]
 Temperature = Annotated[
     float,
     Option(

@@ -34,12 +34,13 @@ def simulate(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     points: opt.Points = 60,
+    plot: opt.Plot = False,
     out: opt.Out = opt.RESULTS,
     **options: Any,
 ) -> None:
     """Run one drawn case to any depth and hold it against the closed form.
 
-    Writes simulate.csv and simulate.json.
+    Writes simulate.csv and simulate.json; with --plot the picture beside them.
     """
     from oversmoothing.commands.tables import write_run
     from oversmoothing.simulations.against_theory import simulate as runs
@@ -70,7 +71,16 @@ def simulate(
         "closed_form_note": result.closed_form_note,
     }
     fields = configuration.to_json_object()
-    write_run(folder / "simulate", fields, chosen, result.table, theory, runs.words(result))
+    write_run(
+        folder / "simulate",
+        fields,
+        chosen,
+        result.table,
+        theory,
+        runs.words(result),
+        plot=plot,
+        log_rate=result.table["log_rate"].iloc[0],
+    )
 
 
 # ----------------------------------------------------------------- what the generators declare

@@ -71,7 +71,7 @@ def sweep(
     if csv:
         print(f"wrote {write_atomically(path.with_suffix('.csv'), table.to_csv(index=False))}")
     if figure:
-        from oversmoothing.simulations.drawing import phase_diagram as diagram
+        from oversmoothing.simulations.sweep import phase_diagram as diagram
 
         found = diagram.cells(table, *figure)
         for file in diagram.write(found, folder, "phase_diagram", chosen.title or "Phase diagram"):

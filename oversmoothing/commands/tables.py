@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,17 +47,35 @@ def write_run(
     table: pd.DataFrame,
     found: dict[str, Any],
     words: str,
+    *,
+    plot: bool = False,
+    log_rate: float | None = None,
 ) -> None:
-    """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words."""
-    from oversmoothing.simulations.against_theory.simulate import short_table
+    """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words.
+
+    plot: the picture as STEM.png and STEM.pdf too, with its caption STEM.txt; log_rate: the slope
+    of log HFC/LFC that is predicted.
+    """
+    from oversmoothing.simulations.drawing.notebook import columns_of_run, few
     from oversmoothing.theory.support.files import to_json, write_together
     from oversmoothing.theory.support.provenance import provenance
 
     record = {"schema_version": 1, "configuration": configuration, "device": device}
-    csv, json = write_together(
-        {
-            stem.with_suffix(".csv"): table.to_csv(index=False),
-            stem.with_suffix(".json"): to_json(record | found | provenance()),
-        }
-    )
-    print(f"{table_text(short_table(table), '{:.6g}'.format)}\n\n{words}\nwrote {csv} and {json}")
+    contents: dict[str | os.PathLike[str], str | bytes] = {
+        stem.with_suffix(".csv"): table.to_csv(index=False),
+        stem.with_suffix(".json"): to_json(record | found | provenance()),
+    }
+    if plot:
+        from oversmoothing.simulations.drawing.depth_plot import caption, draw_run
+        from oversmoothing.simulations.drawing.picture import figure_contents
+
+        n, d = configuration["n"], configuration["d"]
+        title = f"{stem.name}: {n} token{'s' * (n != 1)}, {d} feature{'s' * (d != 1)}"
+        of = f"{title}, seed {configuration['seed']}"
+        figure = draw_run(table, title, log_rate)
+        said = caption(table, of, words, log_rate)
+        contents |= figure_contents(figure, table, said, stem, title)
+    csv, *more = write_together(contents)
+    rows = columns_of_run(table).iloc[few(len(table))]
+    print(f"{table_text(rows, '{:.6g}'.format)}\n\n{words}")
+    print(f"wrote {csv} and {', '.join(str(path) for path in more)}")

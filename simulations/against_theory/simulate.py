@@ -17,8 +17,6 @@ from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
 
-# Layers in the table that is shown.
-_ROWS = 9
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -140,21 +138,6 @@ def simulate(
     table["log_rate"] = math.nan if rate is None else math.log(rate) if rate else -math.inf
     table["predicted_limit"] = math.nan if found.limit is None else found.limit
     return Simulation(table, found, note)
-
-
-def short_table(table: pd.DataFrame) -> pd.DataFrame:
-    """At most nine of the layers measured, the first and the last among them."""
-    step = max(1, math.ceil((len(table) - 1) / (_ROWS - 1)))
-    rows = sorted({*range(0, len(table), step), len(table) - 1})
-    columns = {"layer": table["depth"], "log10 HFC/LFC": table["log_hfc_lfc"] / math.log(10.0)}
-    if "predicted_log_hfc_lfc" in table:
-        columns["predicted"] = table["predicted_log_hfc_lfc"] / math.log(10.0)
-    columns |= {
-        "cos mean": table["cos_mean"],
-        "cos min": table["cos_min"],
-        "eff. rank": table["effective_rank"],
-    }
-    return pd.DataFrame(columns).iloc[rows]
 
 
 def words(result: Simulation) -> str:

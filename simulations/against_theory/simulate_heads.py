@@ -147,3 +147,13 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[str, dict[str
         "gap_error": json_number(error),
         "layers": exponents.layers,
     }
+
+
+def predicted_rate(theory: dict[str, Any]) -> float | None:
+    """The slope of log HFC/LFC per layer that the theory of `simulate_heads` tells, if any."""
+    if theory["kind"] == "exponents":
+        gap, error = theory["gap"], theory["gap_error"]
+        told = isinstance(gap, float) and abs(gap) > 3 * error
+        return gap if told else None
+    rate = theory.get("rate")
+    return math.log(rate) if isinstance(rate, float) and rate > 0 else None

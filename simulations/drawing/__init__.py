@@ -1,1 +1,1 @@
-"""How the project draws: one style, and the phase diagram of a sweep."""
+"""How the project draws and shows: one style, runs against depth, short tables."""

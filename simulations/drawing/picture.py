@@ -1,6 +1,7 @@
 """How every picture of the project looks: colours that all eyes tell apart, one style, no LaTeX."""
 
 import io
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,23 +112,31 @@ class FigureFiles(NamedTuple):
 def write_figure(
     figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str
 ) -> FigureFiles:
+    """The files of `figure_contents`, written together: a failure leaves the earlier four."""
+    return FigureFiles(*write_together(figure_contents(figure, table, caption, stem, title)))
+
+
+def figure_contents(
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str
+) -> dict[str | os.PathLike[str], str | bytes]:
     """The picture as STEM.pdf and STEM.png, its table as STEM.csv, its caption as STEM.txt.
 
-    All four are written together: a failure leaves the earlier four.
     No date enters a file: the same input gives the same bytes.
     """
-    with style():
-        pdf = _render(figure, "pdf", {"Title": title, "CreationDate": None, "ModDate": None})
-        png = _render(figure, "png", {"Title": title, "Software": None})
     files = FigureFiles(*(stem.with_suffix(f".{kind}") for kind in FigureFiles._fields))
-    text = caption.strip() + "\n"
-    write_together(
-        {files.csv: table.to_csv(index=False), files.txt: text, files.png: png, files.pdf: pdf}
-    )
-    return files
+    return {
+        files.csv: table.to_csv(index=False),
+        files.txt: caption.strip() + "\n",
+        files.png: rendered(figure, "png", {"Title": title, "Software": None}),
+        files.pdf: rendered(figure, "pdf", {"Title": title, "CreationDate": None, "ModDate": None}),
+    }
 
 
-def _render(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
+def rendered(
+    figure: Figure, kind: str, metadata: dict[str, str | None], dpi: int = PNG_DPI
+) -> bytes:
+    """The bytes of a picture in the house style."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=PNG_DPI, metadata=metadata)
+    with style():
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
     return buffer.getvalue()

@@ -1,20 +1,30 @@
 """The states that `evolve` kept, from which every metric is read (T1c, T1d)."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float64, Int64
+from numpy.typing import NDArray
 from torch import Tensor
 
+from oversmoothing.simulations.drawing.notebook import as_html, columns_of_run, few
 from oversmoothing.simulations.engine.kept_states import States
 from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_states
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.scaled import UNUSED, scale
 from oversmoothing.simulations.states.split_state import SplitState
 from oversmoothing.theory.support.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -118,14 +128,39 @@ class Trajectory:
         Batched input adds the column batch, the index into the flattened batch.
         """
         step = max(1, TOGETHER // max(1, self.states[0].numel()))
+        places = range(len(self.depths))
+        return self._table([places[first : first + step] for first in places[::step]])
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> NDArray[np.object_]:
+        """Draw HFC/LFC (from its logarithm) and the cosines against depth; returns the two Axes.
+
+        axes: two of your own; else those of a new figure, `axes[0].figure`. Of a batch: medians,
+        with bands from the least to the largest. matplotlib loads when it is drawn. Raises
+        `InputError` for another number of axes.
+        """
+        from oversmoothing.simulations.drawing.depth_plot import draw_metrics
+
+        return draw_metrics(self.metrics(), axes)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the line, and some of the depths, of a batch its first element."""
+        table = self._table([range(k, k + 1) for k in few(len(self.depths))])
+        of = " Element 0 of the batch:" if self.batch else ""
+        first = table[table["batch"] == 0] if self.batch else table
+        return as_html(f"{self!r}{of}", columns_of_run(first))
+
+    def _table(self, places: Iterable[range]) -> pd.DataFrame:
+        """The metrics at ranges of the kept depths, each of which is read at once."""
+        depths: list[int] = []
         parts = []
-        for first in range(0, len(self.depths), step):
-            values = metrics(self._split(first, first + step))
+        for each in places:
+            values = metrics(self._split(each.start, each.stop))
             parts.append({name: value.flatten().cpu() for name, value in values.items()})
+            depths += self.depths[each.start : each.stop]
         number = math.prod(self.batch)
-        table: dict[str, object] = {"depth": [L for L in self.depths for _ in range(number)]}
+        table: dict[str, object] = {"depth": [L for L in depths for _ in range(number)]}
         if self.batch:
-            table["batch"] = list(range(number)) * len(self.depths)
+            table["batch"] = list(range(number)) * len(depths)
         for name in parts[0] if parts else ():
             table[name] = torch.cat([part[name] for part in parts]).numpy()
         return pd.DataFrame(table)

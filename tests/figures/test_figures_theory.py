@@ -12,13 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures import lambda_plane, metrics_against_depth
-from oversmoothing.paper_figures.figure_base import (
-    Context,
-    decade_axis,
-    make_figure,
-    new_figure,
-    plot_log,
-)
+from oversmoothing.paper_figures.figure_base import Context, make_figure, new_figure
+from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
 from oversmoothing.theory.support.errors import InputError
 
 MODULES = {m.NAME: m for m in (metrics_against_depth, lambda_plane)}

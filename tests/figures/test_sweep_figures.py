@@ -12,7 +12,7 @@ from oversmoothing import main
 from oversmoothing.experiments.bench import scaling as bench
 from oversmoothing.paper_figures import FIGURES, phase_diagram, scaling
 from oversmoothing.paper_figures.figure_base import Context, make_figure
-from oversmoothing.simulations.drawing import phase_diagram as diagram
+from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import Config, make_config
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import run_sweep

@@ -1,0 +1,180 @@
+"""HFC/LFC and the cosines of a run against depth, from its table alone.
+
+The ratio is drawn from its logarithm, so that 1e-4000 still has its place; 0, infinite and
+undefined values leave a gap and are never clipped to a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure, style
+from oversmoothing.theory.support.errors import InputError
+
+COSINES = {"cos_mean": ("mean of the pairs", "blue"), "cos_min": ("least of them", "vermillion")}
+CLOSED_FORM = "closed form"
+# From this depth on the axis may be logarithmic.
+GREAT = 100
+# Up to so many depths each has a marker.
+_MARKED = 80
+# The least span of the axis of the cosines: rounding is not drawn as movement.
+_SPAN = 0.1
+
+
+def draw_metrics(table: pd.DataFrame, axes: Sequence[Axes] | None = None) -> NDArray[np.object_]:
+    """Two panels, HFC/LFC and the cosines, in the axes given or in a new figure; returns them.
+
+    table: depth, log_hfc_lfc, cos_mean, cos_min, and batch where there are several runs: then the
+    lines are medians, and bands reach from the least to the largest. Raises `InputError` for
+    another number of axes.
+    """
+    with style():
+        panels = np.asarray(new_figure(1, 2)[1] if axes is None else axes, dtype=object).ravel()
+        if len(panels) != 2:
+            raise InputError(f"{len(panels)} axes were given: give two, for HFC/LFC and cosines")
+        ratio, cosine = panels
+        _ratio(ratio, table)
+        _cosines(cosine, table)
+        for panel in panels:
+            _layers(panel, table["depth"])
+    return panels
+
+
+def draw_run(table: pd.DataFrame, title: str, log_rate: float | None = None) -> Figure:
+    """`draw_metrics` with what is predicted of the run beside it (`predictions`)."""
+    ratio, cosine = draw_metrics(table)
+    with style():
+        for label, values in predictions(table, log_rate).items():
+            line, colour = ("--", "orange") if label == CLOSED_FORM else (":", "grey")
+            plot_log(
+                ratio, table["depth"], values, color=PALETTE[colour], linestyle=line, label=label
+            )
+            ratio.lines[0].set_label("simulation")
+            ratio.legend()
+        cosine.figure.suptitle(title)
+    figure: Figure = cosine.figure
+    return figure
+
+
+def predictions(table: pd.DataFrame, log_rate: float | None = None) -> dict[str, pd.Series]:
+    """What is predicted of log HFC/LFC at the depths of a table, by its name in the legend.
+
+    The closed form where the table has it; its limit, or else the slope log_rate per layer where
+    that is negative, through the last measured ratio.
+    """
+    depth, measured = table["depth"], table["log_hfc_lfc"]
+    found = {}
+    if "predicted_log_hfc_lfc" in table and np.isfinite(table["predicted_log_hfc_lfc"]).any():
+        found[CLOSED_FORM] = table["predicted_log_hfc_lfc"]
+    limit = table["predicted_limit"].iloc[0] if "predicted_limit" in table else np.nan
+    known = np.isfinite(measured)
+    if np.isfinite(limit) and limit > 0:
+        found["predicted limit"] = pd.Series(np.log(limit), index=table.index)
+    elif log_rate is not None and -np.inf < log_rate < 0 and known.any():
+        last = table[known].iloc[-1]
+        found["predicted rate, through the last"] = last["log_hfc_lfc"] + log_rate * (
+            depth - last["depth"]
+        )
+    return found
+
+
+def great(depths: Sequence[int] | pd.Series) -> bool:
+    """Whether a linear axis would crowd these depths: few of them lie in its second half."""
+    given = np.asarray(depths, dtype=float)
+    return bool(given.max() >= GREAT and np.mean(given >= given.max() / 2) < 0.4)
+
+
+def _ratio(axis: Axes, table: pd.DataFrame) -> None:
+    axis.set_ylabel("HFC/LFC (Frobenius)")
+    if not np.isfinite(table["log_hfc_lfc"]).any():
+        _nothing(axis, "0, infinite or undefined\nat every depth")
+        return
+    low, middle, high = _spread(table, "log_hfc_lfc")
+    plot_log(axis, middle.index, middle, color=PALETTE["blue"], **_marks(middle))
+    if "batch" in table:
+        scale = 1 / np.log(10.0)
+        _band(axis, low * scale, high * scale, "blue")
+        axis.legend([axis.lines[0]], [_runs(table)])
+    decade_axis(axis)
+
+
+def _cosines(axis: Axes, table: pd.DataFrame) -> None:
+    axis.set_ylabel("cosine of token pairs (signed)")
+    values = table[list(COSINES)].to_numpy()
+    if np.isnan(values).all():
+        _nothing(axis, "undefined at every depth:\nfewer than two tokens that are not 0")
+        return
+    for name, (label, colour) in COSINES.items():
+        low, middle, high = _spread(table, name)
+        axis.plot(middle.index, middle, color=PALETTE[colour], label=label, **_marks(middle))
+        if "batch" in table:
+            _band(axis, low, high, colour)
+    least, most = float(np.nanmin(values)), float(np.nanmax(values))
+    span = max(_SPAN, most - least)
+    # Around what there is, and no further than cosines go.
+    bottom = min(max((least + most - span) / 2, -1.0), 1.0 - span)
+    axis.set_ylim(bottom - 0.06 * span, bottom + 1.06 * span)
+    axis.legend()
+
+
+def _spread(table: pd.DataFrame, name: str) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """The least, the median and the largest at each depth, over the finite values of the runs."""
+    finite = table[name].where(np.isfinite(table[name]))
+    by = finite.groupby(table["depth"])
+    return by.min(), by.median(), by.max()
+
+
+def _band(axis: Axes, low: pd.Series, high: pd.Series, colour: str) -> None:
+    axis.fill_between(low.index, low, high, color=PALETTE[colour], alpha=0.15, linewidth=0)
+
+
+def _marks(values: pd.Series) -> dict[str, Any]:
+    return {"marker": "o"} if len(values) <= _MARKED else {}
+
+
+def _runs(table: pd.DataFrame) -> str:
+    return f"median of {table['batch'].nunique()} runs, least to largest"
+
+
+def _layers(axis: Axes, depths: pd.Series) -> None:
+    axis.set_xlabel("layer")
+    if great(depths):
+        # Linear up to layer 1, so that layer 0 has a place.
+        decades = math.log10(depths.max())
+        axis.set_xscale("symlog", linthresh=1.0, linscale=max(0.4, 0.12 * decades))
+        axis.set_xlim(-0.05, float(depths.max()) ** 1.03)
+    else:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _nothing(axis: Axes, why: str) -> None:
+    axis.text(0.5, 0.5, why, ha="center", va="center", transform=axis.transAxes)
+    axis.set_yticks([])
+
+
+def caption(table: pd.DataFrame, of: str, found: str, log_rate: float | None = None) -> str:
+    """What `draw_run` shows, in which convention; of: the run, found: what is said of it."""
+    drawn = int(np.isfinite(table["log_hfc_lfc"]).sum())
+    axes = [
+        name for name, log in (("the ratio", drawn), ("the layer", great(table["depth"]))) if log
+    ]
+    shown = (
+        f"{of}: HFC/LFC (ratio of Frobenius norms) and signed cosines over pairs of distinct "
+        f"tokens, against the layer{'; logarithmic: ' * bool(axes)}{' and '.join(axes)}"
+    )
+    if drawn < len(table):
+        shown += f"; {len(table) - drawn} of {len(table)} ratios are 0, infinite or undefined"
+    names = list(predictions(table, log_rate))
+    if names:
+        shown += f"; beside the simulation: {' and '.join(names)}"
+    return f"{shown}.\n{found}"
