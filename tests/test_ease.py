@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,14 +60,26 @@ def test_what_is_printed_is_short():
     )
     assert "2 layers" in repr(described)
     verdict = oversmoothing.verdict(A=[[1.0]], H=[[2.0]])
-    for each in (report, oversmoothing.compare(report, report), verdict):
+    for each in (*objects, verdict):
         page = each._repr_html_()
         assert page.startswith("<p>") and "<script" not in page
 
 
 def test_names_in_a_notebook_are_text_and_no_markup():
     report = oversmoothing.inspect(tiny_model(), random_pixels(2), spectra=0, name="<b>x</b>")
-    assert "&lt;b&gt;x" in report._repr_html_()
+    for each in (report, oversmoothing.open_model(tiny("vit")).renamed("<b>x</b>")):
+        assert "&lt;b&gt;x" in each._repr_html_() and "<b>x" not in each._repr_html_()
+
+
+def test_a_model_in_a_notebook_is_a_row_for_each_kind_of_layer():
+    model = oversmoothing.open_model(tiny("llama"))
+    assert model._repr_html_().count("<tr") == 2 and "<td>1 to 2</td>" in model._repr_html_()
+    first, second = model.layers
+    mixed = replace(model, layers=(first, first, first, replace(second, ffn=None), first))
+    shown = mixed._repr_html_()
+    assert [f"<td>{x}</td>" in shown for x in ("1 to 3", "4", "5")] == [True] * 3
+    assert shown.count("<td>no</td>") == 1 and "pre: rms" in shown
+    assert "Note: it was read" in model.noted("it was read so")._repr_html_()
 
 
 @pytest.mark.parametrize("depth", [1e3, np.float64(1000), [0.0, 1e3]])
@@ -119,3 +132,19 @@ def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
 def test_inspecting_a_model_of_another_make_names_describe():
     with pytest.raises(InputError, match="describe"):
         oversmoothing.inspect(Stack(), pixels())
+
+
+@pytest.mark.parametrize(
+    "words, flag",
+    [
+        (["bench", "--list", "--report", "FILE"], "--report"),
+        (["bench", "--list", "--json"], "--json"),
+        (["prove", "--list", "--report", "FILE"], "--report"),
+        (["prove", "--list", "--json"], "--json"),
+        (["prove", "--thorough", "--report", "FILE"], "--report"),
+    ],
+)
+def test_a_report_that_would_not_be_written_is_refused(words, flag, tmp_path, capsys):
+    file = tmp_path / "report"
+    assert oversmoothing.main([str(file) if word == "FILE" else word for word in words]) == 2
+    assert f"leave {flag} out" in capsys.readouterr().err and not file.exists()

@@ -1,7 +1,9 @@
-"""The answer of a report for programs: one JSON object."""
+"""What a report says, for programs: its answer as one JSON object, its tables as lists of them."""
 
 from collections.abc import Sequence
 from typing import Any
+
+import pandas as pd
 
 from oversmoothing.experiments.inspection.advice import Advice
 from oversmoothing.experiments.inspection.answer import Answer
@@ -32,3 +34,14 @@ def answer_object(found: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
             for each in tried
         ],
     }
+
+
+def row_objects(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """One JSON object a row: whole numbers stay whole, unknown is null, infinite "inf", "-inf"."""
+    return [
+        {
+            str(name): value if isinstance(value, int) else json_number(value)
+            for name, value in row.items()
+        }
+        for row in table.to_dict("records")
+    ]

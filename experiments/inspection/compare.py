@@ -7,9 +7,7 @@ inputs (Student's t), so that what inputs have in common cancels.
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -18,8 +16,10 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.inspection.answer import MILD
+from oversmoothing.experiments.inspection.answer_object import row_objects
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
@@ -71,8 +71,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentence and the table."""
-        table = self.short_table().to_html(index=False, float_format="{:.3f}".format, na_rep="-")
-        return f"<p>{escape(self.summary())}</p>{table}"
+        return as_html(self.summary(), self.short_table())
 
     def to_frame(self) -> pd.DataFrame:
         """One row a layer; the columns of `CONVENTIONS`, each with _low and _high."""
@@ -162,13 +161,6 @@ class Comparison:
 
     def to_json_object(self) -> dict[str, Any]:
         """{schema_version, first, second, inputs, outcome, change, layers, summary, ...}."""
-        layers = [
-            {
-                str(key): int(value) if key == "layer" else json_number(value)
-                for key, value in record.items()
-            }
-            for record in self.table.to_dict("records")
-        ]
         names = ("change", "low", "high")
         return {
             "schema_version": SCHEMA_VERSION,
@@ -179,7 +171,7 @@ class Comparison:
             "outcome": self.outcome,
             **dict(zip(names, map(json_number, self.interval), strict=True)),
             "conventions": CONVENTIONS,
-            "layers": layers,
+            "layers": row_objects(self.table),
             "summary": self.summary(),
         }
 
@@ -195,12 +187,13 @@ class Comparison:
 
         Raises `InputError` where the folder cannot be written.
         """
-        place, picture = output_folder(folder), io.BytesIO()
-        self.plot().savefig(picture, format="png", dpi=130, metadata={"Software": None})
+        from oversmoothing.simulations.drawing.picture import png
+
+        place = output_folder(folder)
         contents: dict[str, str | bytes] = {
             "json": to_json(self.to_json_object() | {"provenance": provenance()}),
             "csv": self.table.to_csv(index=False),
-            "png": picture.getvalue(),
+            "png": png(self.plot()),
         }
         paths = {kind: place / f"compare.{kind}" for kind in contents}
         write_together({paths[kind]: content for kind, content in contents.items()})

@@ -7,10 +7,8 @@ spectra of attention and H say in the paper's linear model, which knows neither 
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -22,10 +20,11 @@ from numpy.typing import NDArray
 from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.advice import Advice, advice
 from oversmoothing.experiments.inspection.answer import Answer, answer
-from oversmoothing.experiments.inspection.answer_object import answer_object
+from oversmoothing.experiments.inspection.answer_object import answer_object, row_objects
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
 from oversmoothing.experiments.inspection.report_page import page
 from oversmoothing.experiments.inspection.token_clusters import merged_words
+from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 
@@ -81,8 +80,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary and the short table."""
-        table = self.short_table().to_html(index=False, float_format="{:.3f}".format, na_rep="-")
-        return f"<p>{escape(self.summary())}</p>{table}"
+        return as_html(self.summary(), self.short_table())
 
     def to_frame(self) -> pd.DataFrame:
         """One row a layer, from layer 0 (the input); the columns of `CONVENTIONS`."""
@@ -189,13 +187,7 @@ class Report:
         `layers` has one object a layer; `input` holds the metrics in front of the first. Unknown
         is null, infinite is "inf" or "-inf".
         """
-        first, *layers = (
-            {
-                str(key): int(value) if key == "layer" else json_number(value)
-                for key, value in record.items()
-            }
-            for record in self.table.to_dict("records")
-        )
+        first, *layers = row_objects(self.table)
         plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
         return {
             "schema_version": SCHEMA_VERSION,
@@ -206,10 +198,7 @@ class Report:
             "conventions": CONVENTIONS,
             "input": {name: value for name, value in first.items() if name.startswith(NAMES)},
             "layers": layers,
-            "heads": [
-                {str(key): json_number(value) for key, value in record.items()}
-                for record in self.heads.to_dict("records")
-            ],
+            "heads": row_objects(self.heads),
             "merged": self.merged.to_dict("records"),
             "answer": answer_object(self.answer, self.advice),
             "summary": self.summary(),
@@ -249,7 +238,9 @@ class Report:
         were looked at closely, and report_words.csv where tokens with words came together. Returns
         their paths by kind. Raises `InputError` where the folder cannot be written.
         """
-        place, picture, tokens = output_folder(folder), _png(self.plot()), self.plot_tokens()
+        from oversmoothing.simulations.drawing.picture import png
+
+        place, picture, tokens = output_folder(folder), png(self.plot()), self.plot_tokens()
         names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
         contents: dict[str, str | bytes] = {
             "html": "",
@@ -263,7 +254,7 @@ class Report:
             contents |= {
                 "heads": self.heads.to_csv(index=False),
                 "clusters": self.tokens_together.to_csv(index=False),
-                "tokens": _png(tokens),
+                "tokens": png(tokens),
             }
         if not self.merged.empty:
             names["words"], contents["words"] = "report_words.csv", self.merged.to_csv(index=False)
@@ -271,10 +262,3 @@ class Report:
         paths = {kind: place / names[kind] for kind in contents}
         write_together({paths[kind]: content for kind, content in contents.items()})
         return paths
-
-
-def _png(figure: Figure) -> bytes:
-    """Without a date or a version in it."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=130, metadata={"Software": None})
-    return picture.getvalue()

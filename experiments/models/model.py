@@ -13,6 +13,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.models.layer_table import layer_table
+from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.theory.support.errors import InputError
 
 Placement = Literal["pre", "post", "parallel"]
@@ -224,6 +226,11 @@ class Model:
         return (
             f"Model('{self.name}', {self.depth} layers, width {self.width}, {heads} heads, {kind})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the line, what was remarked on the reading, and the layers."""
+        notes = "".join(f" Note: {note}." for note in self.run_notes)
+        return as_html(f"{self!r}{notes}", layer_table(self.layers))
 
     @torch.no_grad()
     def logits(self, batch: Any) -> Tensor:

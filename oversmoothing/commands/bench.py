@@ -32,6 +32,7 @@ def bench(
 
     chosen = running.select(running.measurements(), only)
     if names:
+        opt.only_named(report, as_json)
         for each in chosen:
             print(f"{each.name:44s} {each.summary}")
         return

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
 
 RESULTS = Path("results")
 Out = Annotated[Path, Option(metavar="DIR", help="The folder that results go to.")]
@@ -119,3 +120,10 @@ def beside(folder: Path) -> Path:
         number += 1
         found = folder.with_name(f"{folder.name}-{number}")
     return found
+
+
+def only_named(report: Path | None, as_json: bool) -> None:
+    """Raises `InputError` where --list, which runs nothing, is asked for a result."""
+    for flag, given in (("--report", report is not None), ("--json", as_json)):
+        if given:
+            raise InputError(f"--list names what there is and runs nothing: leave {flag} out")

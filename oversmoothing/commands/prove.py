@@ -65,12 +65,15 @@ def prove(
     ledger = whole_ledger()
     chosen = ledger.select(claim or [])
     if names:
+        opt.only_named(report, as_json)
         for each in chosen:
             print(f"{each.name:28s} {each.on_record!s:31s} {each.statement}")
         return 0
     if limit <= 0:
         raise InputError(f"--limit is {limit}: it must be positive")
     if thorough:
+        if report is not None:
+            raise InputError("--thorough writes thorough.json and no page: leave --report out")
         return _thorough(chosen, max(examples, _THOROUGH_EXAMPLES), jobs, minutes, out, as_json)
     effort = Effort(examples=examples, seed=seed, solver_limit=limit)
     kinds = frozenset(kind) if kind else None

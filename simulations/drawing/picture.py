@@ -140,3 +140,8 @@ def rendered(
     with style():
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
     return buffer.getvalue()
+
+
+def png(figure: Figure, dpi: int = 130) -> bytes:
+    """A picture for a page, without a date or a version in it."""
+    return rendered(figure, "png", {"Software": None}, dpi)

@@ -211,7 +211,7 @@ def _wrong(run: Run, folder: Path, status: Any, out: io.StringIO, said: str, sec
         return "a failure, and not a word"
     if seconds > SECONDS:
         return f"{seconds:.0f} s"
-    if "--report" in run.words and status == 0 and "--list" not in run.words:
+    if "--report" in run.words and status == 0:
         path = folder / run.words[len(run.words) - 1 - run.words[::-1].index("--report") + 1]
         if not path.is_file():
             return "a report that is not there"
