@@ -11,8 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.inspection.answer import MILD, STRONG, Grade, grades
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.inspection.sentences import DOES, NAMED
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import Context, label_panels, new_figure
 from oversmoothing.simulations.drawing.decades import decade_axis
@@ -91,15 +93,31 @@ def caption(table: pd.DataFrame) -> str:
         f"CLS, {images} validation images of the digits. Lines: mean over images (of the "
         "logarithm for HFC/LFC, ratio of Frobenius norms); bands: 5th to 95th percentile of the "
         "images. Cosines are signed, over pairs of distinct tokens. "
-        f"Verdict, by the change of the natural log HFC/LFC from input to output: {said}."
+        "Graded by the change of the natural log HFC/LFC from input to output, held against the "
+        f"mean cosine at the end (mild from {MILD:.2f}, strong from {STRONG:.2f} on): {said}."
     )
 
 
 def _sentence(name: str, part: pd.DataFrame) -> str:
-    mean, low, high = (float(part[f"total_change{s}"].iloc[0]) for s in ("", "_low", "_high"))
-    verb = "smooths" if high < 0 else "sharpens" if low > 0 else "is undecided"
+    """The graded answer of one model: what it does, and whether the images tell."""
+    first, last = part.iloc[0], part.iloc[-1]
+
+    def ends(column: str, row: pd.Series) -> tuple[float, float, float]:
+        return float(row[column]), float(row[f"{column}_low"]), float(row[f"{column}_high"])
+
+    change, cosine, ratio = (
+        ends(*each) for each in (("total_change", first), ("cos_mean", last), ("log_hfc_lfc", last))
+    )
+    here, least, most = grades(change, cosine, ratio)
+    does = "cannot be graded (HFC/LFC is undefined)" if here is None else DOES[here]
+    if least is not None and most is not None and least < most:
+        others = [NAMED[Grade(k)] for k in range(most, least - 1, -1) if k != here]
+        does += f", which leaves {' or '.join(others)} open"
+        if least < 0 < most:
+            does = f"cannot be told to smooth or sharpen ({NAMED[least]} to {NAMED[most]})"
     attention, ffn = part["log_change_attention"].sum(), part["log_change_ffn"].sum()
     return (
-        f"{LABEL[name]} {verb} ({mean:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}; attention "
-        f"sublayers {attention:+.2f}, FFN {ffn:+.2f})"
+        f"{LABEL[name]} {does} (ln HFC/LFC {change[0]:+.2f}, 95 % interval {change[1]:+.2f} to "
+        f"{change[2]:+.2f}; attention sublayers {attention:+.2f}, FFN {ffn:+.2f}; mean cosine "
+        f"{float(first['cos_mean']):.2f} to {cosine[0]:.2f})"
     )

@@ -71,6 +71,26 @@ def test_names_in_a_notebook_are_text_and_no_markup():
         assert "&lt;b&gt;x" in each._repr_html_() and "<b>x" not in each._repr_html_()
 
 
+def test_the_page_shows_six_columns_and_the_rest_when_asked(tmp_path):
+    report = oversmoothing.inspect(tiny_model(), random_pixels(3), spectra=1)
+    page = report.save(tmp_path)["html"].read_text("utf-8")
+    narrow, wide = page.split("<details>")[0], page.split("<details>")[1].split("</details>")[0]
+    assert narrow.count("<th>") == 6 < wide.count("<th>") == len(report.short_table(wide=True).T)
+    assert f"All {wide.count('<th>')} columns" in wide
+    for table in (narrow, wide):
+        assert table.count("<tr>") == 1 + len(report.table)
+    assert "@media (max-width" in page
+
+
+def test_every_panel_has_a_title_in_words():
+    report = oversmoothing.inspect(tiny_model(), random_pixels(3), spectra=1)
+    for figure in (report.plot(), oversmoothing.compare(report, report).plot()):
+        panels = [axis.get_title(loc="left") for axis in figure.axes]
+        named = [title for title in panels if title]  # a colour bar has none
+        assert len(named) in (3, 10) and all(len(title.split()) >= 3 for title in named)
+        assert [title[0] for title in named] == list("abcdefghij"[: len(named)])
+
+
 def test_a_model_in_a_notebook_is_a_row_for_each_kind_of_layer():
     model = oversmoothing.open_model(tiny("llama"))
     assert model._repr_html_().count("<tr") == 2 and "<td>1 to 2</td>" in model._repr_html_()

@@ -67,6 +67,29 @@ def grade(change: float, cosine: float, log_ratio: float) -> Grade:
     return Grade.NONE
 
 
+Ends = tuple[float, float, float]
+
+
+def grades(
+    change: Ends, cosine: Ends, log_ratio: Ends
+) -> tuple[Grade | None, Grade | None, Grade | None]:
+    """The grade of three means, and those at the ends of their intervals, least first.
+
+    Each (mean, low, high), as of `grade`. None where a mean, or an end of an interval, is unknown.
+    """
+    (mean, low, high), (cosine_mean, cosine_low, cosine_high), (end, end_low, end_high) = (
+        change,
+        cosine,
+        log_ratio,
+    )
+    if math.isnan(mean) or math.isnan(cosine_mean):
+        return None, None, None
+    here = grade(mean, cosine_mean, end)
+    if not np.isfinite([*change, *cosine, *log_ratio]).all():
+        return here, None, None
+    return here, grade(low, cosine_high, end_low), grade(high, cosine_low, end_high)
+
+
 def is_collapsed(cosine: float, log_ratio: float) -> bool:
     """Whether tokens of this mean cosine and ln HFC/LFC count as one."""
     return cosine >= COLLAPSED_COSINE and log_ratio <= math.log(COLLAPSED_RATIO)
@@ -142,17 +165,12 @@ def answer(
     the account by name, each [layers, accounted inputs], or empty; placement of the norms."""
     change = logs[-1] - logs[0]
     found = tuple(map(mean_interval, (change, cosines[-1], logs[-1])))
-    (mean, low, high), (cosine, cosine_low, cosine_high), (end, end_low, end_high) = found
-    known = not (math.isnan(mean) or math.isnan(cosine))
-    here = grade(mean, cosine, end) if known else None
-    least = most = None
-    if here is not None and len(change) > 1:
-        if np.isfinite([*found[0], *found[1], *found[2]]).all():
-            least = grade(low, cosine_high, end_low)
-            most = grade(high, cosine_low, end_high)
-        else:  # tokens all equal, or of mean 0: there is no interval, only the inputs themselves
-            each = [grade(*three) for three in zip(change, cosines[-1], logs[-1], strict=True)]
-            least, most = min(each), max(each)
+    mean, low, high = found[0]
+    here, least, most = grades(*found)
+    if here is not None and len(change) > 1 and least is None:
+        # Tokens all equal, or of mean 0: there is no interval, only the inputs themselves.
+        each = [grade(*three) for three in zip(change, cosines[-1], logs[-1], strict=True)]
+        least, most = min(each), max(each)
     average, cosine_by_layer = logs.mean(axis=1), cosines.mean(axis=1)
     with np.errstate(invalid="ignore"):
         steps = np.diff(average)

@@ -44,8 +44,9 @@ def draw(table: pd.DataFrame, names: tuple[str, str], title: str) -> Figure:
                 ecolor=PALETTE["black"], elinewidth=0.7,
             )  # fmt: skip
         parts.set_ylabel("change of ln HFC/LFC,\nsecond less first")
-        for letter, panel in zip("abc", axes.ravel(), strict=True):
-            panel.set_title(letter, loc="left", fontweight="bold")
+        titles = ("a  Both by layer", "b  Difference so far", "c  Difference by sublayer")
+        for title_of_panel, panel in zip(titles, axes.ravel(), strict=True):
+            panel.set_title(title_of_panel, loc="left", fontweight="bold")
             panel.set_xlabel("layer (0: input)" if whole else "input, end")
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.legend(fontsize=6.5)

@@ -20,23 +20,29 @@ def page(report: Any, picture: bytes, tokens: str | bytes | None) -> str:
     """HTML of a `Report` with the verdict, the tables, the pictures (PNG) and the conventions."""
     source = resources.files("oversmoothing.experiments.inspection") / "report_page.html"
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    table, merged = report.short_table(wide=True), report.merged
+    merged = report.merged
     if not merged.empty:
         merged = merged[merged["cluster"] < LISTED]
     return environment.from_string(source.read_text("utf-8")).render(
         report=report,
         said=report.said(),
-        titles=list(table.columns),
-        rows=[
-            [_cell(str(title), value) for title, value in row.items()]
-            for row in table.to_dict("records")
-        ],
+        narrow=_cells(report.short_table()),
+        wide=_cells(report.short_table(wide=True)),
         picture=base64.b64encode(picture).decode("ascii"),
         tokens=base64.b64encode(tokens).decode("ascii") if isinstance(tokens, bytes) else "",
         merged=merged.to_dict("records"),
         conventions=CONVENTIONS,
         provenance=provenance(),
     )
+
+
+def _cells(table: pd.DataFrame) -> dict[str, Any]:
+    """The titles of the columns, and the rows as text."""
+    rows = table.to_dict("records")
+    return {
+        "titles": list(table.columns),
+        "rows": [[_cell(str(title), value) for title, value in row.items()] for row in rows],
+    }
 
 
 def _cell(title: str, value: float) -> str:

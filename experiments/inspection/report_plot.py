@@ -37,17 +37,18 @@ _WEIGHTS = {
     "negative_gains_attention": "negative gains, attention",
     "negative_gains_ffn": "negative gains, FFN",
 }
-_LABELS = (
-    "HFC/LFC (geometric mean)",
-    "cosine between tokens (signed)",
-    "effective rank",
-    "change of ln HFC/LFC",
-    "share of the eigenvalues of H",
-    "tilt (gain in mean |cos|)",
-    "attention, mean over heads",
-    "weights",
-    "head",
-    "share of the tokens",
+# Of each panel, in reading order: its title and the label of its y axis.
+_PANELS = (
+    ("Spread of the tokens over their mean", "HFC/LFC (geometric mean)"),
+    ("Angles between tokens", "cosine between tokens (signed)"),
+    ("Directions in use", "effective rank"),
+    ("What each part adds", "change of ln HFC/LFC"),
+    ("Where the eigenvalues of H lie", "share of the eigenvalues of H"),
+    ("Do tokens turn toward H's direction?", "tilt (gain in mean |cos|)"),
+    ("How attention mixes", "attention, mean over heads"),
+    ("What the weights look like", "weights"),
+    ("What each head does", "head"),
+    ("Which share of the tokens came together", "share of the tokens"),
 )
 
 
@@ -73,10 +74,11 @@ def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str, *, without_cls: b
         attention.set_ylim(0, 1.35 * attention.get_ylim()[1])  # the legend stands above the lines
         _lines(weights, inner, _WEIGHTS)
         weights.set_ylim(-0.02, 1.02)
-        for letter, label, panel in zip("abcdefghij", _LABELS, axes.ravel(), strict=True):
+        names = zip("abcdefghij", _PANELS, axes.ravel(), strict=True)
+        for letter, (title_of_panel, label), panel in names:
             panel.set_ylabel(label)
             panel.set_xlabel("layer (0: input)" if letter in "abcj" else "layer")
-            panel.set_title(letter, loc="left", fontweight="bold")
+            panel.set_title(f"{letter}  {title_of_panel}", loc="left", fontweight="bold")
             if panel.get_legend_handles_labels()[0]:
                 panel.legend(fontsize=6.5, ncols=2)
         figure.suptitle(title)

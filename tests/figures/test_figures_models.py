@@ -9,11 +9,14 @@ import pytest
 
 import oversmoothing.paper_figures.digits_models
 from oversmoothing.experiments.digits.config import VARIANTS
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.sentences import DOES
 from oversmoothing.paper_figures import dominance_table, observed_smoothing
 from oversmoothing.paper_figures.digits_models import LABEL
 from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.theory.support.errors import RequirementError
-from tests.support.tiny_models import tiny_config
+from tests.support.tiny_models import tiny_config, tiny_model
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +93,49 @@ def test_lines_show_the_means_of_the_table(tables: dict[str, pd.DataFrame]) -> N
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verb"),
-    [(-2.0, -1.0, "smooths"), (1.0, 2.0, "sharpens"), (-1.0, 1.0, "is undecided")],
+    ("change", "cosine", "said"),
+    [
+        ((-1.0, -1.2, -0.8), 0.6, "smooths its tokens strongly ("),
+        ((-1.0, -1.2, -0.8), 0.4, "smooths its tokens mildly ("),
+        ((-0.3, -0.35, -0.28), 0.6, "smooths its tokens mildly ("),
+        ((1.0, 0.8, 1.2), 0.2, "sharpens its tokens strongly ("),
+        ((0.1, 0.05, 0.15), 0.6, "neither smooths nor sharpens its tokens ("),
+        (
+            (-0.3, -1.0, -0.28),
+            0.6,
+            "smooths its tokens mildly, which leaves strong smoothing open (",
+        ),
+        (
+            (0.0, -1.0, 1.0),
+            0.6,
+            "cannot be told to smooth or sharpen (strong smoothing to mild sharpening) (",
+        ),
+        ((float("nan"),) * 3, 0.6, "cannot be graded ("),
+    ],
 )
-def test_the_verdict_on_smoothing_follows_the_interval(
-    tables: dict[str, pd.DataFrame], low: float, high: float, verb: str
+def test_the_caption_grades_as_the_report_of_inspect_does(
+    tables: dict[str, pd.DataFrame], change: tuple[float, ...], cosine: float, said: str
 ) -> None:
     table = tables["observed_smoothing"].copy()
     rows = table["model"] == "vit"
-    table.loc[rows, ["total_change_low", "total_change_high"]] = [low, high]
-    assert f"ViT {verb} (" in observed_smoothing.caption(table)
+    last = table[rows].index[-1]
+    for suffix, moved, turned, end in zip(
+        ("", "_low", "_high"), change, (0.0, -0.01, 0.01), (0.0, -0.1, 0.1), strict=True
+    ):
+        table.loc[rows, f"total_change{suffix}"] = moved
+        table.loc[last, f"cos_mean{suffix}"] = cosine + turned
+        table.loc[last, f"log_hfc_lfc{suffix}"] = end
+    assert f"ViT {said}" in observed_smoothing.caption(table)
+
+
+def test_the_caption_has_the_grade_that_inspect_gives(tables: dict[str, pd.DataFrame]) -> None:
+    pixels = digits().validation.pixels
+    found = inspect(tiny_model("vit-random"), pixels, spectra=0, account=0).answer
+    said = observed_smoothing.caption(tables["observed_smoothing"])
+    said = said.split(f"{LABEL['vit-random']} ")[1].split(";")[0]
+    assert found.grade is not None and said.startswith(DOES[found.grade])
+    assert ("open" in said) == (not found.sure)
+    assert f"(ln HFC/LFC {found.change:+.2f}, 95 % interval {found.low:+.2f}" in said
 
 
 @pytest.mark.parametrize("module", [dominance_table, observed_smoothing])
