@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.experiments.ladder.regression import Block, kernel_cost, kernel_ridge, ridge
+from oversmoothing.experiments.ladder.regression import (
+    RIDGE_PENALTIES,
+    Block,
+    kernel_cost,
+    kernel_ridge,
+    ridge,
+)
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.theory.support.errors import InputError
 
@@ -76,13 +82,19 @@ def test_bad_predictions_are_refused():
         score(y, np.full_like(y, np.nan), y.mean(0))
 
 
+@pytest.mark.parametrize("penalty", [min(RIDGE_PENALTIES), 1.0, max(RIDGE_PENALTIES)])
 @given(seeds)
-def test_ridge_finds_an_affine_law_exactly_when_there_is_no_noise(seed):
+def test_ridge_solves_the_penalised_normal_equations(penalty, seed):
+    """(ZᵀZ + penalty I) B = Zᵀ(Y - mean Y) of standardised Z, the mean itself not penalised."""
     random = np.random.default_rng(seed)
     X = random.standard_normal((40, 3))
-    B = random.standard_normal((3, 2))
-    found = ridge(X, X @ B + 5, penalties=(1e-12,))(X + 1)
-    np.testing.assert_allclose(found, (X + 1) @ B + 5, atol=1e-8)
+    Y = X @ random.standard_normal((3, 2)) + 5 + random.standard_normal((40, 2))
+    Z = (X - X.mean(0)) / X.std(0)
+    B = np.linalg.solve(Z.T @ Z + penalty * np.eye(3), Z.T @ (Y - Y.mean(0)))
+    found = ridge(X, Y, penalties=(penalty,))(X + X.std(0))
+    # scikit-learn before 1.9 divides by the penalty: a rounding of mean Y by 1e-16 counts 1e3 times
+    # in each of 40 sums of 40, at worst some 1e-9 together.
+    np.testing.assert_allclose(found, (Z + 1) @ B + Y.mean(0), atol=1e-8)
 
 
 @given(seeds)
