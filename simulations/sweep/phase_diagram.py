@@ -75,7 +75,8 @@ def _cell(part: pd.DataFrame) -> dict[str, Any]:
         "errors": int((part["status"] == "error").sum()),
         "share": counts["smoothing"] / decided if decided else np.nan,
         "slope": np.nan,
-        "predicted": float(part["predicted_log_rate"].replace(-np.inf, np.nan).median()),
+        # Where all are missing pandas 2 warns of the median of nothing, unless they are dropped.
+        "predicted": float(part["predicted_log_rate"].replace(-np.inf, np.nan).dropna().median()),
         "runs": 0,
         "agree": 0,
         "slow": 0,
@@ -88,7 +89,7 @@ def _cell(part: pd.DataFrame) -> dict[str, Any]:
         below = part["log_hfc_lfc"] < -0.5 * np.log((part["n"] - 1).clip(lower=1))
         slow = part["predicted_log_rate"].abs() * part["depth"] < SLOW
         found |= {
-            "slope": float(part["slope"].median()),
+            "slope": float(part["slope"].dropna().median()),
             "runs": int(runs.sum()),
             "agree": int((runs & (below == smooth)).sum()),
             "slow": int((runs & (below != smooth) & slow).sum()),
