@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.compare import Comparison, compare
     from oversmoothing.experiments.inspection.inspect import inspect
     from oversmoothing.experiments.inspection.report import Report
+    from oversmoothing.experiments.inspection.stages import Stages, inspect_stages
     from oversmoothing.experiments.ladder.climb import ladder
     from oversmoothing.experiments.models.describe import describe
     from oversmoothing.experiments.models.sources import open_model
@@ -64,6 +65,8 @@ _HOME = {
     "compare": "oversmoothing.experiments.inspection.compare",
     "describe": "oversmoothing.experiments.models.describe",
     "inspect": "oversmoothing.experiments.inspection.inspect",
+    "Stages": "oversmoothing.experiments.inspection.stages",
+    "inspect_stages": "oversmoothing.experiments.inspection.stages",
     "Watcher": "oversmoothing.experiments.watching.watcher",
     "Trajectory": "oversmoothing.simulations.engine.trajectory",
     "evolve": "oversmoothing.simulations.engine.evolve",
@@ -86,6 +89,7 @@ __all__ = [
     "InputError",
     "PerLayer",
     "Report",
+    "Stages",
     "Trajectory",
     "Verdict",
     "Watcher",
@@ -96,6 +100,7 @@ __all__ = [
     "golden_case",
     "heads_verdict",
     "inspect",
+    "inspect_stages",
     "ladder",
     "metrics",
     "open_model",

@@ -147,12 +147,23 @@ def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
             "attention cannot be read"
         )
     if len(found) > 1:
-        places = [name for name, _, _ in found]
-        raise InputError(
-            f"{type(module).__name__} holds {len(found)} stacks of Transformer blocks: give the "
-            f"one of interest alone, part={' or part='.join(map(repr, _parts(places)))}"
-        )
+        raise SeveralStacksError(type(module).__name__, _parts([name for name, _, _ in found]))
     return found[0][1:]
+
+
+class SeveralStacksError(InputError):
+    """A module with several stacks; parts: their names. stages: whether they are the children of
+    one list, and so follow one another (Swin)."""
+
+    def __init__(self, kind: str, parts: list[str]) -> None:
+        first = parts[0].rpartition(".")[0]
+        self.parts = parts
+        self.stages = parts == [f"{first}.{k}" for k in range(len(parts))]
+        super().__init__(
+            f"{kind} holds {len(parts)} stacks of Transformer blocks: give the one of interest "
+            f"alone, part={' or part='.join(map(repr, parts))}"
+            + (", or all of them to inspect_stages" if self.stages else "")
+        )
 
 
 def _parts(places: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from oversmoothing.experiments.models.adapters import from_module
+from oversmoothing.experiments.models.adapters import SeveralStacksError, from_module
 from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
 from oversmoothing.experiments.models.gguf_file import GGUF, read_gguf
 from oversmoothing.experiments.models.hub import folder_of
@@ -87,6 +87,19 @@ def open_model(
     placed, more = _placed(module, dtype, device)
     model = from_module(placed.eval(), str(source), **settings)
     return model.noted(*notes, *more)
+
+
+def open_stages(source: str | Path | nn.Module, **settings: Any) -> list[Model]:
+    """The stages of a model whose tokens grow fewer between them (Swin), each as a `Model`.
+
+    A model of one stack is its only stage. settings, and what is raised: see `open_model`.
+    """
+    try:
+        return [open_model(source, **settings)]
+    except SeveralStacksError as several:
+        if not several.stages:
+            raise
+        return [open_model(source, part=part, **settings) for part in several.parts]
 
 
 def _folder(

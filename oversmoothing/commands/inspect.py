@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -54,31 +54,45 @@ def inspect(
     Writes a page, tables and a picture into inspect/MODEL of the folder of results (MODEL-2 and so
     on beside an earlier one), where runs of
     the digits models are looked for too. With a second model (another one, a checkpoint, the same
-    after a remedy) both run on the same inputs, and their differences by layer are written.
+    after a remedy) both run on the same inputs, and their differences by layer are written. Of a
+    model in stages (Swin) every stage has its report, in a folder of its own.
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.inspection.compare import Comparison, compare
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.inspection.report import Report
+    from oversmoothing.experiments.inspection.stages import Stages, inspect_stages
+    from oversmoothing.experiments.models.adapters import SeveralStacksError
+    from oversmoothing.experiments.models.model import Model
     from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import output_folder, to_json
 
-    names = [model] if other is None else [model, other]
-    models = [
-        named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
-        for name in names
-    ]
+    def opened(name: str, part: str | None) -> Model:
+        return named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
+
+    staged = False
+    try:
+        models = [opened(name, part) for name in ([model] if other is None else [model, other])]
+    except SeveralStacksError as several:
+        staged = several.stages and other is None
+        if not staged:
+            raise
+        models = [opened(model, each) for each in several.parts]
     cut_texts(models, tokens)
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
-    name = ", ".join(Path(each.name).name for each in models)
+    name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
     folder = output_folder(opt.beside(out / "inspect" / name))
-    reports = [
-        ask(each, inputs, spectra=spectra, batch_size=batch_size, progress=not as_json)
-        for each in models
-    ]
-    found: Report | Comparison = reports[0] if other is None else compare(*reports)
+    how: dict[str, Any] = {
+        "spectra": spectra, "batch_size": batch_size, "progress": not as_json
+    }  # fmt: skip
+    found: Report | Comparison | Stages
+    if staged:
+        found = inspect_stages(models, inputs, **how)
+    else:
+        reports = [ask(each, inputs, **how) for each in models]
+        found = reports[0] if other is None else compare(*reports)
     files = found.save(folder)
     if as_json:
         print(to_json(found.to_json_object()), end="")
@@ -86,4 +100,5 @@ def inspect(
     width = get_terminal_size((100, 24)).columns
     print(f"{table_text(found.short_table(wide=wide), '{:.3f}'.format)}\n\n{found.words(width)}")
     first, *more = files.values()
-    print(f"wrote {first} (and {', '.join(path.name for path in more)} beside it)")
+    beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
+    print(f"wrote {first} (and {beside} beside it)")
