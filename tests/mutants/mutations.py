@@ -103,7 +103,7 @@ def mutants(source: str) -> list[Mutant]:
     visitor = _Visitor()
     wrapper.visit(visitor)
     tree = ast.parse(source)
-    lines, constants = _statement_lines(tree), _constants(tree)
+    lines, constants, unchanged = _statement_lines(tree), _constants(tree), ast.dump(tree)
     rows = source.splitlines(keepends=True)
     found: dict[str, Mutant] = {}
     for where, span, changed in visitor.found:
@@ -119,8 +119,11 @@ def mutants(source: str) -> list[Mutant]:
         if key in found:
             continue
         try:
-            ast.parse(text)
+            # 1e9 and 1e+9 are one number.
+            same = ast.dump(ast.parse(text)) == unchanged
         except SyntaxError:
+            continue
+        if same:
             continue
         before, after = (" ".join(part.split()) for part in (old, new))
         reached = lines.get(first + 1, range(0))

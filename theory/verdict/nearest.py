@@ -7,7 +7,7 @@ rho_C - rho_Q, which the left and right eigenvectors of the two dominant pairs g
 
 import numpy as np
 
-from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.layer.quotient import complement_basis, quotient
 from oversmoothing.theory.spectra.radii import largest_modulus
 from oversmoothing.theory.support.arrays import Array, Complex
 
@@ -27,7 +27,7 @@ def distance_to_tie(A: Array, H: Array) -> float | None:
     if len(A) == 1 or np.abs(H).max() > _LARGEST:
         return None
     Q = complement_basis(len(A))
-    a, right, left = _eigen(Q.T @ (A - A.mean(axis=0)) @ Q)
+    a, right, left = _eigen(quotient(A))
     h, value_right, value_left = _eigen(H)
     rho_c, _, j = largest_modulus(np.ones(1), h)
     rho_q, i, k = largest_modulus(a, h)

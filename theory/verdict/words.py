@@ -92,7 +92,7 @@ def token_words(tokens: TokenLimits) -> str:
     gone = [i for i, growth in enumerate(tokens.growth) if growth and not growth.rate]
     if len(set(known)) > 1 and len(known) == len(tokens.growth):
         each = ", ".join(map(_order, known[:_FEW])) + (", ..." if len(known) > _FEW else "")
-        words += f" Its tokens do not all grow alike: like {each}."
+        words = f" Its tokens do not all grow alike: like {each}."
     if gone and len(gone) < len(tokens.growth):
         words += f" Token {gone[0]} is exactly 0 from some depth on."
     no_limit = sum(x is not None and x.tends_to == "oscillates" for x in tokens.cosines.values())

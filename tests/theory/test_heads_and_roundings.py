@@ -1,0 +1,181 @@
+"""E3, T2b: many heads together, the nearest other verdict, and short floats, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from oversmoothing.theory.spectra.heads_operator import Radius
+from oversmoothing.theory.verdict import heads_verdict as of_heads, low_precision
+from oversmoothing.theory.verdict.heads_verdict import heads_verdict
+from oversmoothing.theory.verdict.nearest import distance_to_tie
+
+MIXING = np.array([[0.75, 0.25], [0.25, 0.75]])
+TURNED = np.array([[0.25, 0.75], [0.75, 0.25]])
+
+
+# --- many heads ---
+
+
+def test_E3_heads_add_up_at_consensus_and_on_differences():
+    """a = 1/2 and -1/2: consensus 1 + h + g, differences 1 + (h - g)/2."""
+    heads = np.array([MIXING, TURNED])
+    for h, g, outcome, radii in (
+        (0.5, 0.25, "SMOOTHING", (1.75, 1.125)),
+        (-1.0, 0.5, "UNDECIDED", (0.5, 0.25)),
+        (-0.5, -1.5, "NON_SMOOTHING", (1.0, 1.5)),
+    ):
+        found = heads_verdict(A=heads, W=np.array([[[h]], [[g]]]))
+        if outcome != "UNDECIDED":
+            assert found.verdict == outcome
+        assert found.rho_consensus == pytest.approx(radii[0], rel=1e-14)
+        assert found.rho_quotient == pytest.approx(radii[1], rel=1e-14)
+        assert found.status == "numerical"
+    found = heads_verdict(A=heads, W=np.array([[[0.5]], [[0.25]]]))
+    assert "the radius of I + sum_h H_h (2 heads) is 1.75" in found.reason
+    assert "that of the quotient 1.125 (dense)" in found.reason
+    found = heads_verdict(A=heads, W=np.array([[[-0.5]], [[-1.5]]]))
+    assert "the radius of the quotient is 1.5 (2 heads, dense), that of consensus 1" in found.reason
+
+
+def test_E3_without_the_residual_only_the_heads_count():
+    found = heads_verdict(A=MIXING, W=[[0.5]], residual=False)
+    assert (found.verdict, found.rho_consensus, found.rho_quotient) == (
+        "SMOOTHING", pytest.approx(0.5), pytest.approx(0.25)
+    )  # fmt: skip
+    assert "the radius of sum_h H_h (1 head) is 0.5" in found.reason
+
+
+def test_E3_both_radii_0_are_a_tie_and_one_token_is_trivial():
+    found = heads_verdict(A=MIXING, W=[[0.0]], residual=False)
+    assert (found.verdict, found.rho_consensus, found.rho_quotient) == ("TIE", 0, 0)
+    assert found.reason == "both radii are 0, exactly (1 head)."
+    alone = heads_verdict(A=[[1.0]], W=[[0.5]])
+    assert (alone.verdict, alone.rho_consensus, alone.rho_quotient) == ("TRIVIAL", 1.5, None)
+    assert alone.status == "numerical" and "one token only" in alone.reason
+
+
+@pytest.mark.parametrize(
+    ("consensus", "quotient", "outcome"),
+    [
+        ((2.0, 0.25), (1.5, 0.125), "SMOOTHING"),
+        ((2.0, 0.25), (1.5, 0.375), "UNDECIDED"),
+        ((2.0, 0.375), (1.5, 0.25), "UNDECIDED"),
+        ((1.5, 0.125), (2.0, 0.25), "NON_SMOOTHING"),
+        ((1.5, 0.375), (2.0, 0.25), "UNDECIDED"),
+        ((1.5, 0.25), (1.5, 0.0), "UNDECIDED"),
+    ],
+)
+def test_E3_radii_are_told_apart_where_both_errors_leave_room(
+    monkeypatch, consensus, quotient, outcome
+):
+    monkeypatch.setattr(of_heads, "dense_radius", lambda *_: Radius(*consensus, "dense"))
+    asked = []
+
+    def other(A, W, residual, dense_size, beside):
+        asked.append((residual, dense_size, beside.value))
+        return Radius(*quotient, "arnoldi")
+
+    monkeypatch.setattr(of_heads, "other_radius", other)
+    found = heads_verdict(A=MIXING, W=[[1.0]], dense_size=7)
+    assert asked == [(True, 7, consensus[0])]
+    assert (found.verdict, found.rho_consensus, found.rho_quotient) == (
+        outcome, consensus[0], quotient[0]
+    )  # fmt: skip
+    if outcome == "UNDECIDED":
+        assert f"rho_Q = {quotient[0]:.12g} +- {quotient[1]:.1e} overlap" in found.reason
+        assert f"rho_C = {consensus[0]:.12g} +- {consensus[1]:.1e}" in found.reason
+
+
+def test_E3_a_radius_that_is_not_known_leaves_the_verdict_open(monkeypatch):
+    unknown = Radius(None, math.inf, "arnoldi", "it did not converge")
+    monkeypatch.setattr(of_heads, "other_radius", lambda *_, **__: unknown)
+    found = heads_verdict(A=MIXING, W=[[1.0]])
+    assert (found.verdict, found.rho_consensus, found.rho_quotient) == ("UNDECIDED", 2.0, None)
+    assert "rho_Q is not known: it did not converge. A larger dense_size" in found.reason
+
+
+# --- the nearest other verdict ---
+
+
+def gap(A, H):
+    """rho_C - rho_Q: the moduli of 1 + h against those of 1 + h a, a besides one 1."""
+    a = np.linalg.eigvals(A)
+    rest = np.delete(a, np.argmin(abs(a - 1)))
+    h = np.linalg.eigvals(H)
+    return abs(1 + h).max() - abs(1 + np.multiply.outer(rest, h)).max()
+
+
+def steepest(A, H, step=1e-6):
+    """The slope of the gap over relative changes of A, rows kept, and of H, by differences."""
+    slopes = []
+    for M, other in ((A, lambda M: gap(M, H)), (H, lambda M: gap(A, M))):
+        slope = np.zeros_like(M)
+        for i, j in np.ndindex(*M.shape):
+            E = np.zeros_like(M)
+            E[i, j] = step
+            slope[i, j] = (other(M + E) - other(M - E)) / (2 * step)
+        if M is A:
+            slope -= slope.mean(axis=1, keepdims=True)
+        slopes.append(np.linalg.norm(slope) * np.linalg.norm(M))
+    return sum(slopes)
+
+
+A3 = np.array([[0.1, 0.7, 0.2], [0.3, 0.1, 0.6], [0.8, 0.1, 0.1]])
+B3 = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
+
+
+@pytest.mark.parametrize("A", [A3, B3], ids=["complex a", "real a"])
+@pytest.mark.parametrize(
+    "H",
+    [
+        [[0.5]],
+        [[-0.7]],
+        [[0.1, 0.3], [0.0, 0.5]],
+        [[0.2, 0.4], [0.3, -0.8]],
+        [[0.3, -0.7], [0.4, 0.2]],
+        [[-0.9, 0.2, 0.1], [0.3, -0.5, 0.4], [0.1, -0.6, 0.2]],
+    ],
+)
+def test_T2b_the_distance_to_a_tie_is_the_gap_over_its_steepest_slope(A, H):
+    H = np.array(H)
+    found = distance_to_tie(A, H)
+    assert found == pytest.approx(abs(gap(A, H)) / steepest(A, H), rel=1e-5)
+
+
+def test_T2b_consensus_that_dies_has_no_slope_of_its_own():
+    """h = -1, a = -1/2: rho_C = 0, rho_Q = 3/2 with d(rho_Q) = dh/2 + da."""
+    found = distance_to_tie(TURNED, np.array([[-1.0]]))
+    assert found == pytest.approx(1.5 / (0.5 + np.linalg.norm(TURNED)), rel=1e-12)
+
+
+def test_T2b_there_is_no_distance_without_a_gradient():
+    for H in ([[0.5, 1.0], [0.0, 0.5]], [[0.5, 1.0], [0.0, 0.5 + 1e-14]]):
+        assert distance_to_tie(MIXING, np.array(H)) is None
+    assert distance_to_tie(np.array([[1.0]]), np.array([[0.5]])) is None
+    assert distance_to_tie(MIXING, np.array([[0.0]])) is None
+    assert distance_to_tie(MIXING, np.array([[2e150]])) is None
+
+
+# --- short floats ---
+
+
+def test_the_rounding_of_a_type_is_the_distance_to_the_next_number():
+    import torch
+
+    for name, eps in low_precision.EPS.items():
+        assert eps == torch.finfo(getattr(torch, name)).eps
+
+
+@pytest.mark.parametrize(("name", "digits"), [("float32", 12), ("float16", 5), ("bfloat16", 4)])
+def test_numbers_of_half_the_digits_of_their_type_are_short(name, digits):
+    import torch
+
+    def short(x):
+        return low_precision._is_short(torch.tensor([[x]], dtype=getattr(torch, name)))
+
+    # An odd number of so many binary digits.
+    assert short(2.0**digits - 1) and short((2.0**digits - 1) * 2.0**-9)
+    assert not short(2.0 ** (digits + 1) - 1)

@@ -1,0 +1,142 @@
+"""T4e, T14e-T14h: the sentences of a verdict, and limits over several pairs of tokens, by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.verdict.cosine_limits import OSCILLATES, UNDEFINED, CosineLimit
+from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.token_limits import TokenLimits, mean, smallest
+from oversmoothing.theory.verdict.tokens import TokenGrowth
+from oversmoothing.theory.verdict.words import limit_words, number, shown, token_words
+
+
+def constant(value):
+    return CosineLimit("constant", (value,))
+
+
+def periodic(*values):
+    return CosineLimit("periodic", values)
+
+
+def words(growth, cosines=None, least=None, average=None):
+    table = {(0, 1): constant(1.0)} if cosines is None else cosines
+    return token_words(TokenLimits(growth, table, least, average))
+
+
+# --- numbers ---
+
+
+@pytest.mark.parametrize(
+    ("z", "text"),
+    [
+        (complex(1.5, 0), "1.5"),
+        (complex(-1, 2), "-1+2i"),
+        (complex(0.25, -0.5), "0.25-0.5i"),
+        # An imaginary part of rounding is not shown: 1e-15 of the number, or of 1.
+        (complex(1, 1e-15), "1"),
+        (complex(2, 1.5e-15), "2"),
+        (complex(0.125, 9e-16), "0.125"),
+        (complex(0.125, 1.5e-15), "0.125+1.5e-15i"),
+        (complex(1, 0.5), "1+0.5i"),
+    ],
+)
+def test_a_complex_number_is_shown_with_6_digits_and_real_where_it_is(z, text):
+    assert number(z) == text
+
+
+def test_T4e_from_ten_layers_on_the_horizon_is_worth_a_sentence():
+    assert shown(None) == shown(9.99) == ""
+    assert "from about 10 layers on" in shown(10.0) and "about 1.23e+04" in shown(12345.6)
+
+
+def test_T5a_the_limit_in_words():
+    assert limit_words(Limits(None, None, 3), True) == ""
+    assert limit_words(Limits("zero", 0.0, None), True) == " For this X_0 HFC/LFC tends to 0."
+    assert limit_words(Limits("oscillates", None, 2), False) == (
+        " For generic X_0 HFC/LFC oscillates, rank 2."
+    )
+    assert limit_words(Limits("constant", None, 1), False) == (
+        " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank 1."
+    )
+    assert limit_words(Limits("constant", 0.125, None), True).endswith("tends to 0.125.")
+
+
+# --- tokens ---
+
+
+def test_T14e_growth_is_named_where_it_differs_and_of_all_is_known():
+    one, two = TokenGrowth(2.0, 0), TokenGrowth(0.5, 1)
+    assert words((one, one)) == ""
+    assert words((one, two)) == " Its tokens do not all grow alike: like 2^L, L 0.5^L."
+    assert words((one, two, None)) == ""
+    assert token_words(TokenLimits(None, {(0, 1): constant(1.0)}, None, None)) == ""
+    assert token_words(TokenLimits((one, two), None, None, None)) == ""
+    assert token_words(TokenLimits((one,), {}, None, None)) == ""
+
+
+@pytest.mark.parametrize(("count", "end"), [(6, "L^5 3^L."), (7, "L^5 3^L, ...")])
+def test_T14e_six_tokens_are_named(count, end):
+    growth = tuple(TokenGrowth(3.0, k) for k in range(count))
+    said = words(growth)
+    assert said.startswith(" Its tokens do not all grow alike: like 3^L, L 3^L, L^2 3^L,")
+    assert end in said and "L^6" not in said and said.count("...") == (count == 7)
+
+
+def test_T14e_a_token_that_dies_is_named_after_the_growth_of_all():
+    gone, there = TokenGrowth(0.0, 0), TokenGrowth(2.0, 0)
+    assert words((there, gone)) == (
+        " Its tokens do not all grow alike: like 2^L, 0. Token 1 is exactly 0 from some depth on."
+    )
+    assert words((gone, gone)) == ""
+
+
+def test_T14h_pairs_that_oscillate_are_counted_after_what_the_tokens_do():
+    growth = (TokenGrowth(2.0, 0), TokenGrowth(3.0, 0))
+    said = words(growth, {(0, 1): OSCILLATES, (0, 2): None, (1, 2): UNDEFINED})
+    assert said.startswith(" Its tokens do not") and said.endswith(
+        " The cosines of 1 of 3 pairs of tokens oscillate."
+    )
+
+
+def test_T14h_cosines_by_residue_are_listed_up_to_six():
+    growth = (TokenGrowth(2.0, 0),) * 2
+    said = words(growth, least=constant(0.5), average=periodic(0.5, None))
+    assert said == (
+        " The smallest cosine between tokens tends to 0.5."
+        " The mean cosine tends to 0.5, none by the residue of L modulo 2."
+    )
+    for count in (6, 7):
+        said = words(growth, average=periodic(*[k / 8 for k in range(count)]))
+        listed = "0, 0.125, 0.25, 0.375, 0.5, 0.625" + (", ..." if count == 7 else "")
+        assert said == f" The mean cosine tends to {listed} by the residue of L modulo {count}."
+    assert words(growth, least=UNDEFINED, average=OSCILLATES) == ""
+
+
+# --- over pairs ---
+
+
+def test_T14h_residues_are_joined_up_to_the_longest_period():
+    short, long = periodic(*[0.5] * 16), periodic(*[0.25] * 15)
+    assert len(mean([short, long], 2).values) == 240
+    assert mean([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], 2) is None
+    assert mean([periodic(*[0.5] * 241)], 2) is None
+
+
+def test_T14h_a_residue_at_which_no_pair_has_a_cosine_stays_open():
+    turning = [periodic(1.0, None), periodic(0.5, None)]
+    assert smallest(turning, 2) == periodic(0.5, None) and mean(turning, 2) == periodic(0.75, None)
+
+
+def test_T14g_of_several_features_a_pair_at_minus_1_does_not_decide_alone():
+    assert smallest([constant(-1.0), OSCILLATES], 2) is None
+    assert smallest([constant(-1.0), OSCILLATES], 1) == constant(-1.0)
+
+
+def test_T14e_a_start_of_zeros_has_whole_powers_of_L():
+    table = verdict(A=[["1/2", "1/2"]] * 2, H=[["1"]], X0=[[0], [0]]).to_json_object()
+    text = '{"rate": 0.0, "power": 0}'
+    assert json.dumps(table["token_growth"]) == f"[{text}, {text}]"
