@@ -199,10 +199,11 @@ def _of_pair(modes: Modes, top: list[Mode]) -> Limits:
     rank = 2 if _is_complex(w) and _is_complex(u) else None
     mean, spread = _parts(w)
     # Phases of a quarter turn make e^(2 i L phase) real; of real mu there is nothing that turns.
-    if mean.contains(0) or mode.multiplier.real.contains(0) or mode.multiplier.imag.contains(0):
+    if mode.multiplier.real.contains(0) or mode.multiplier.imag.contains(0):
         return Limits(None, None, rank)
     around = sum((x * x for x in spread), flint.acb(0)) / _norm(spread) ** 2
     gap = (around - mean * mean / abs(mean) ** 2) * sum((x * x for x in u), flint.acb(0))
+    # Not finite where the mean or the spread may be 0.
     turns = gap.is_finite() and not gap.contains(0)
     return Limits("oscillates" if turns else None, None, rank)
 

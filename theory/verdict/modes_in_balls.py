@@ -29,17 +29,13 @@ class Side:
 @dataclass(frozen=True)
 class Mode:
     """A pair of blocks. sure: some part of it is there; full: if it is, with every eigenvalue h of
-    its block.
-
-    difference: not the class means, but how they differ from one another.
-    """
+    its block."""
 
     attention: Side
     value: Block
     multiplier: flint.acb
     sure: bool
     full: bool
-    difference: bool = False
 
     @property
     def modulus(self) -> flint.arb:
@@ -68,8 +64,6 @@ def _difference(first: Mode, second: Mode) -> flint.arb:
     """|1 + h a|^2 - |1 + h b|^2 over one h, up to a positive factor."""
     h, s, t = first.value.value, first.attention.s, second.attention.s
     size = h.real * h.real + h.imag * h.imag
-    if s.imag == 0 and t.imag == 0:
-        return (t.real - s.real) * (2 * (h.real + size) - size * (s.real + t.real))
     gap = t - s
     other = second.multiplier.conjugate() * h * gap
     return 2 * other.real + size * (gap.real * gap.real + gap.imag * gap.imag)
@@ -118,7 +112,7 @@ class Modes:
             else:
                 states = self.fixed_states(fixed, value)
                 rows = [[x - y for x, y in zip(row, states[0], strict=True)] for row in states[1:]]
-            mode = self._mode(fixed[0], value, rows, True)
+            mode = self._mode(fixed[0], value, rows)
             if mode is not None:
                 found.append(mode)
         return found
@@ -136,7 +130,7 @@ class Modes:
                     ]
         return total
 
-    def _mode(self, side: Side, value: Block, rows: Balls, difference: bool = False) -> Mode | None:
+    def _mode(self, side: Side, value: Block, rows: Balls) -> Mode | None:
         entries = [x for row in rows for x in row]
         if all(x == 0 for x in entries):
             return None
@@ -144,7 +138,7 @@ class Modes:
         full = self.coefficients is None or len(value) == 1
         if sure and not full and (len(side.block) == 1 or side.consensus):
             full = any(_spans(value.T, row) for row in rows)
-        return Mode(side, value, _multiplier(side, value.value), sure, full, difference)
+        return Mode(side, value, _multiplier(side, value.value), sure, full)
 
     def outcome(self) -> Outcome:
         """rho_C against rho_Q over what is there (T4e), UNDECIDED where the cell does not agree."""
@@ -193,10 +187,7 @@ def _spans(T: Balls, row: Sequence[flint.acb]) -> bool:
 
 
 def _multiplier(side: Side, h: flint.acb) -> flint.acb:
-    if h == 0 or side.a == 0:
-        return flint.acb(1)
-    if side.consensus:
-        return 1 + h
+    """1 + h a, the narrower of two ways; exact where h or a is 0."""
     ways = 1 + h * side.a, (1 + h) - h * side.s
     return min(ways, key=lambda z: float(z.real.rad()) + float(z.imag.rad()))
 
