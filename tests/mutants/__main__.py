@@ -157,10 +157,11 @@ class Bench:
             tests = self._meeting(base, file, mutant)
             # Those that killed before, and quick ones, come first: the outcome is the same.
             tests.sort(key=lambda t: (t != killer, base.seconds[t] / (1 + self.kills[t])))
-            found = trial(file, mutant.source, tests, examples, base)
-            if found.status != "survived":
-                self.kills[found.by] += 1
-                break
+            for some in _first_files(tests):
+                found = trial(file, mutant.source, some, examples, base)
+                if found.status != "survived":
+                    self.kills[found.by] += 1
+                    return found
         return found
 
     def _meeting(self, base: Baseline, file: str, mutant: Mutant) -> list[str]:
@@ -180,6 +181,15 @@ class Bench:
             if lines:
                 reached.update(base.reaching(path, lines))
         return [test for test in found if test in reached]
+
+
+def _first_files(tests: list[str]) -> list[list[str]]:
+    """The tests of the two files that come first, which kill most, and the others: to read all
+    files takes longer than most tests do."""
+    files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+    first = [test for test in tests if test.split("::")[0] in files[:2]]
+    rest = [test for test in tests if test.split("::")[0] not in files[:2]]
+    return [first, rest] if rest else [first]
 
 
 def _chosen(source: str, sample: int | None) -> list[Mutant]:

@@ -147,3 +147,9 @@ def test_a_run_of_all_mutants_of_a_module_is_on_record(tmp_path, monkeypatch):
     assert "not run" in three
     assert folder.startswith("a ") and together.split()[1:] == folder.split()[1:]
     assert "20 mutants:   17 killed,  1 timed out,   2 survived,   1 of them neutral" in together
+
+
+def test_the_tests_of_two_files_come_first_and_none_is_left_out():
+    tests = ["a::1", "b::1", "c::1", "a::2", "d::1"]
+    assert run._first_files(tests) == [["a::1", "b::1", "a::2"], ["c::1", "d::1"]]
+    assert run._first_files(tests[:2]) == [tests[:2]] and run._first_files([]) == [[]]
