@@ -79,8 +79,10 @@ class _View:
     def _contraction(self) -> bool:
         for i in range(DOUBLINGS):
             size = two_norm(self._power(i))
-            if not size.is_finite() or size < 1:
-                return bool(size < 1)
+            if size < 1:
+                return True
+            if not size.is_finite():
+                return False
             self._excess.append((self._excess[-1] * size.max(flint.arb(1))).upper())
         return False
 

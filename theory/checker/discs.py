@@ -73,16 +73,10 @@ def _merged(U: Any, similar: list[list[Any]]) -> Discs:
         row, column = _off_diagonal(moduli, i)
         spread = flint.arb(0, row.max(column).upper())
         boxes.append(similar[i][i] + flint.acb(spread, spread))
-    centres = np.array([complex(box.mid()) for box in boxes])
-    widths = np.array([float(box.real.rad()) + float(box.imag.rad()) for box in boxes])
     group = np.arange(len(boxes))
-    for i in range(len(boxes)):
-        # Floats choose candidates, with room for their own rounding; where they overflow, NaN, all.
-        with np.errstate(invalid="ignore", over="ignore"):
-            room = 2 * (widths + widths[i]) + 1e-12 * np.abs(centres[i]) + 1e-300
-            near = ~(np.abs(centres - centres[i]) > room)
-        for j in np.flatnonzero(near):
-            if boxes[i].overlaps(boxes[int(j)]):
+    for i, box in enumerate(boxes):
+        for j, other in enumerate(boxes[:i]):
+            if box.overlaps(other):
                 group[group == group[j]] = group[i]
     hulls = []
     for i in range(len(boxes)):
