@@ -291,6 +291,9 @@ def test_T4e_what_holds_modulo_a_bad_prime_alone_is_no_relation(monkeypatch):
 
 # --- moduli ---
 
+# x^3 - 3 x + 1, of three real roots.
+CUBIC = [[0, 0, -1], [1, 0, 3], [0, 1, 0]]
+
 
 def test_T6b_modes_of_h_0_or_a_0_are_1_by_their_form():
     flat = matrix([["1/2", "1/2"]] * 2)
@@ -325,8 +328,11 @@ def test_T6b_roots_know_their_places_and_those_of_their_conjugates():
         assert mirrored.overlaps(pair.h.ball.conjugate())
 
 
-def test_T6b_modes_at_another_precision_are_those_chosen_and_no_others():
-    modes = Modes(matrix(A3), matrix([["1/2", 0, 0], [0, -1, 0], [0, 0, "1/3"]]))
+@pytest.mark.parametrize("H", [[["1/2", 0, 0], [0, -1, 0], [0, 0, "1/3"]], CUBIC])
+@pytest.mark.parametrize("A", [A3, [["1/10", "4/5", "1/10"], ["1/5", 0, "4/5"], ["3/5", "2/5", 0]]])
+def test_T6b_modes_at_another_precision_are_those_chosen_and_no_others(A, H):
+    """Of A3 and a diagonal H each polynomial has one root, of the others several."""
+    modes = Modes(matrix(A), matrix(H))
     sides = modes.pairs(64)
     for side in (0, 1):
         for pair in sides[side]:
@@ -344,7 +350,7 @@ def test_T6b_the_bits_of_a_tie_count_conjugates_and_leading_coefficients():
     found = equality_bits(sides[0][0], sides[1][0])
     assert found == pytest.approx(q + (2 - 1) * (q + size) + 2, abs=1e-3)
     # x^3 - 3 x + 1, two of its three real roots: 3 * 2 ways to choose others.
-    sides = Modes(matrix(A2), matrix([[0, 0, -1], [1, 0, 3], [0, 1, 0]])).pairs(64)
+    sides = Modes(matrix(A2), matrix(CUBIC)).pairs(64)
     first = sides[0][0]
     second = next(pair for pair in sides[1] if pair.h.index != first.h.index)
     largest = max(abs(2 * math.cos(2 * math.pi * k / 9)) for k in (1, 2, 4))

@@ -75,9 +75,9 @@ def _merged(U: Any, similar: list[list[Any]]) -> Discs:
         boxes.append(similar[i][i] + flint.acb(spread, spread))
     group = np.arange(len(boxes))
     for i, box in enumerate(boxes):
-        for j, other in enumerate(boxes[:i]):
-            if box.overlaps(other):
-                group[group == group[j]] = group[i]
+        for k, before in enumerate(boxes[:i]):
+            if box.overlaps(before):
+                group[group == group[k]] = group[i]
     hulls = []
     for i in range(len(boxes)):
         hull = boxes[i]
