@@ -102,6 +102,67 @@ def test_a_model_in_a_notebook_is_a_row_for_each_kind_of_layer():
     assert "Note: it was read" in model.noted("it was read so")._repr_html_()
 
 
+STACK = {"q": "mix.q", "k": "mix.k", "v": "mix.v", "out": "mix.out"}
+OF_ANOTHER_KIND = {
+    "a verdict on a batch": (
+        lambda: oversmoothing.verdict(A=np.full((2, 3, 3), 1 / 3), H=np.eye(2)),
+        "a verdict is on one matrix",
+    ),
+    "a state by no number": (lambda: run_of().X("last"), "'last': give a whole number"),
+    "a state by half a number": (lambda: run_of().state(0.5), "0.5: give a whole number"),
+    "no inputs": (lambda: oversmoothing.inspect(tiny_model(), None), "the inputs are NoneType"),
+    "a number as inputs": (lambda: oversmoothing.inspect(tiny_model(), 42), "the inputs are int"),
+    "one text": (
+        lambda: oversmoothing.inspect(tiny("gpt2"), "a text"),
+        "the inputs are a single text: give a list",
+    ),
+    "spectra by name": (
+        lambda: oversmoothing.inspect(tiny_model(), random_pixels(2), spectra="all"),
+        "spectra is 'all': give a whole number",
+    ),
+    "half a batch": (
+        lambda: oversmoothing.inspect(tiny_model(), random_pixels(2), batch_size=0.5),
+        "batch_size is 0.5: give a whole number",
+    ),
+    "two numbers compared": (lambda: oversmoothing.compare(1, 2), "int is no report"),
+    "a dtype by name": (
+        lambda: oversmoothing.open_model(tiny("vit"), dtype="float32"),
+        r"give one of torch, torch.float32",
+    ),
+    "a device that is none": (
+        lambda: oversmoothing.open_model(tiny("vit"), device="abacus"),
+        "the device 'abacus' is not available here",
+    ),
+    "no name": (lambda: oversmoothing.open_model(""), "no model is named"),
+    "heads by name": (
+        lambda: oversmoothing.describe(Stack(), blocks="blocks", heads="three", **STACK),
+        "heads is 'three': give a whole number",
+    ),
+    "blocks by number": (
+        lambda: oversmoothing.describe(Stack(), blocks=3, heads=3, **STACK),
+        "there are no blocks in 3",
+    ),
+    "watched now and then": (
+        lambda: oversmoothing.Watcher(tiny("vit"), every="often"),
+        "every is 'often': give a whole number",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_ANOTHER_KIND)
+def test_input_of_another_kind_is_answered_in_a_sentence(what):
+    ask, said = OF_ANOTHER_KIND[what]
+    with pytest.raises(InputError, match=said):
+        ask()
+
+
+def test_arrays_that_cannot_be_written_are_read_without_a_warning(recwarn):
+    X = np.random.default_rng(0).standard_normal((4, 3))
+    X.flags.writeable = False
+    assert oversmoothing.metrics(X)["cos_mean"].shape == ()
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("depth", [1e3, np.float64(1000), [0.0, 1e3]])
 def test_depths_may_be_written_as_floats(depth):
     assert run_of(depth).depths == (0, 1000)

@@ -203,8 +203,11 @@ class Comparison:
 def compare(first: Report, second: Report) -> Comparison:
     """Compare two reports on the same inputs, in the same order.
 
-    Raises `InputError` where their inputs differ in kind or number.
+    Raises `InputError` where their inputs differ in kind or number, and for what is no report.
     """
+    for each in (first, second):
+        if not isinstance(each, Report):
+            raise InputError(f"{type(each).__name__} is no report: give two that inspect returned")
     if (first.modality, first.images) != (second.modality, second.images):
         raise InputError(
             f"{first.model} was inspected on {first.inputs}, {second.model} on {second.inputs}: "

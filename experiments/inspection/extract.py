@@ -26,7 +26,7 @@ from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.model import Extraction, Heads, Model
 from oversmoothing.experiments.models.pictures import Pictures
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16
 
@@ -67,8 +67,8 @@ def stream(
     dictionary of tensors, whose first dimension counts. Raises `InputError` as `extract` does, and
     for no inputs at all.
     """
-    if batch_size < 1:
-        raise InputError(f"batch_size is {batch_size}: it must be at least 1")
+    batch_size = whole_number("batch_size", batch_size, 1)
+    check_inputs(inputs)
     with _ready(model) as weights:
         quiet = None if progress else True
         checked = Checked()
@@ -82,6 +82,13 @@ def stream(
                 del found  # or two batches would be held at a time
         if not checked.batches:
             raise InputError("there are no inputs: give at least one image or text")
+
+
+def check_inputs(inputs: Any) -> None:
+    """Raises `InputError` for what holds no inputs, and for a single text."""
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        kind = "a single text" if isinstance(inputs, str | bytes) else type(inputs).__name__
+        raise InputError(f"the inputs are {kind}: give a list of images or texts, or a tensor")
 
 
 def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
 from oversmoothing.experiments.inspection.closer import Closer
-from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.extract import check_inputs, stream
 from oversmoothing.experiments.inspection.float32_pass import without_autocast
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.linearity import Linearity
@@ -29,7 +29,7 @@ from oversmoothing.experiments.models.model import Extraction, Layer, Model, Tra
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 32
 # Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes
@@ -86,8 +86,9 @@ def _inspected(
     progress: bool,
 ) -> Report:
     for word, number in (("spectra", spectra), ("account", account), ("closer", closer)):
-        if number is not None and number < 0:
+        if number is not None and whole_number(word, number) < 0:
             raise InputError(f"{word} is {number}: give 0 for none, or a number of inputs")
+    check_inputs(inputs)
     if spectra and any(layer.sinks is not None for layer in described.layers):
         raise InputError(
             f"the attention of '{described.name}' has sinks: its rows sum to less than 1, and the "

@@ -18,7 +18,7 @@ Whether the description is right is not believed: `extract` compares attention t
 what the module itself computes, and the sublayers with the block.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
@@ -41,6 +41,7 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.weights import (
     check_finite,
+    check_heads,
     columns,
     fused_parts,
     head_weights,
@@ -130,11 +131,7 @@ def describe(
             "guess=True) proposes them"
         )
     check_finite(module)
-    if heads < 1 or (kv_heads or heads) < 1 or heads % (kv_heads or heads):
-        raise InputError(
-            f"{heads} heads and {kv_heads} key-value heads: both at least 1, and the number of "
-            "heads a multiple"
-        )
+    check_heads(heads, kv_heads)
     layers = []
     for number, block in enumerate(blocks_of(module, blocks)):
         where = f"block {number}"
@@ -218,7 +215,7 @@ def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.M
     if isinstance(blocks, str):
         stack = list(part(module, blocks, f"the module {type(module).__name__}").children())
     else:
-        stack = list(blocks)
+        stack = list(blocks) if isinstance(blocks, Iterable) else []
     if not stack:
         raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
     return stack

@@ -27,6 +27,7 @@ from oversmoothing.experiments.models.model_folder import (
     weights_within,
 )
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
+from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
 
@@ -66,6 +67,12 @@ def open_model(
             f"{type(source).__name__} is no model: give a module, a folder, a checkpoint file, or "
             "a name on the hub such as owner/model"
         )
+    if source == "":
+        raise InputError("no model is named: give a folder, a checkpoint file, or owner/model")
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise InputError(f"dtype is {dtype!r}: give one of torch, torch.float32")
+    if device is not None:
+        device = choose_device(str(device))
     given = {"mean": mean, "std": std, "tokenizer": tokenizer, "part": part}
     settings = {name: value for name, value in given.items() if value is not None}
     if isinstance(source, nn.Module):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from oversmoothing.experiments.models.model import HeadNorm, Heads, Norm
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, whole_number
 
 # (W [inputs, outputs], b [outputs] or None)
 Affine = tuple[Tensor, Tensor | None]
@@ -198,3 +198,12 @@ def check_finite(module: nn.Module) -> None:
                 f"the weight '{name}' has {bad} entries that are NaN or infinite: the checkpoint "
                 "is damaged or the training diverged; take another"
             )
+
+
+def check_heads(heads: int, kv_heads: int | None) -> None:
+    """Raises `InputError` unless both are at least 1, and the number of heads a multiple."""
+    whole_number("heads", heads, 1)
+    if kv_heads is not None and heads % whole_number("kv_heads", kv_heads, 1):
+        raise InputError(
+            f"{heads} heads and {kv_heads} key-value heads: the number of heads is no multiple"
+        )

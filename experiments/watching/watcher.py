@@ -22,7 +22,7 @@ from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.watching.compiled import eager_pass, inner
 from oversmoothing.experiments.watching.layer_readings import spectral_readings, stream_readings
 from oversmoothing.experiments.watching.stream_hooks import StreamHooks
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, whole_number
 from oversmoothing.theory.support.files import write_atomically
 
 # Seconds that watching may take in front of its share: small models are then watched whole.
@@ -62,8 +62,8 @@ class Watcher:
         budget: float | None = 0.05,
         spectra: bool = True,
     ) -> None:
-        if every < 1 or inputs < 1:
-            raise InputError(f"every is {every}, inputs is {inputs}: both at least 1")
+        whole_number("every", every, 1)
+        whole_number("inputs", inputs, 1)
         if mode not in ("train", "eval", "any"):
             raise InputError(f"mode is {mode!r}: give 'train', 'eval' or 'any'")
         if budget is not None and not 0 < budget <= 1:

@@ -40,8 +40,8 @@ def draw_metrics(table: pd.DataFrame, axes: Sequence[Axes] | None = None) -> NDA
     """
     with style():
         panels = np.asarray(new_figure(1, 2)[1] if axes is None else axes, dtype=object).ravel()
-        if len(panels) != 2:
-            raise InputError(f"{len(panels)} axes were given: give two, for HFC/LFC and cosines")
+        if len(panels) != 2 or not all(isinstance(panel, Axes) for panel in panels):
+            raise InputError("give two Axes of matplotlib, for HFC/LFC and for the cosines")
         ratio, cosine = panels
         _ratio(ratio, table)
         _cosines(cosine, table)

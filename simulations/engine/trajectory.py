@@ -21,7 +21,7 @@ from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.scaled import UNUSED, scale
 from oversmoothing.simulations.states.split_state import SplitState
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,6 +98,7 @@ class Trajectory:
 
         Raises `InputError` for an index that no kept depth has.
         """
+        index = whole_number("the index of a kept depth", index)
         if not -len(self.depths) <= index < len(self.depths):
             raise InputError(
                 f"index {index} is that of no kept depth: {len(self.depths)} are kept, "

@@ -55,7 +55,9 @@ def tensor_of(X: Any) -> Tensor:
     if isinstance(X, Tensor):
         return X
     try:
-        return torch.from_numpy(np.asarray(X, dtype=None if hasattr(X, "dtype") else np.float64))
+        array = np.asarray(X, dtype=None if hasattr(X, "dtype") else np.float64)
+        # torch warns of arrays that cannot be written: those of pandas, and of a broadcast.
+        return torch.from_numpy(array if array.flags.writeable else array.copy())
     except (TypeError, ValueError) as error:
         raise InputError(
             f"X is a {type(X).__name__} that holds no numbers [..., n, d]: give a tensor or an "

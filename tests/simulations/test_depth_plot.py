@@ -108,8 +108,9 @@ def test_a_batch_is_drawn_by_its_median_and_its_ends():
 def test_axes_of_one_s_own_are_drawn_in():
     mine = Figure().subplots(2, 1)
     assert list(run_of([0, 1]).plot(mine)) == list(mine)
-    with pytest.raises(InputError, match="3 axes were given: give two"):
-        run_of([0, 1]).plot(Figure().subplots(3))
+    for wrong in (Figure().subplots(3), 3, ["a", "b"]):
+        with pytest.raises(InputError, match="give two Axes of matplotlib"):
+            run_of([0, 1]).plot(wrong)
 
 
 def test_matplotlib_loads_when_it_is_drawn():
