@@ -153,7 +153,7 @@ def test_a_model_is_found_within_the_data_folder(
     ("options", "message"),
     [
         (["--count", "0"], "--count'"),
-        (["--images", "no-such-folder"], "is not a folder"),
+        (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
         (["--images", "cifar100"], "CIFAR-100 is needed"),
         (["--text", "x.txt"], "reads images, not text"),
         (["--data-dir", "no-such-folder"], "does not exist: name one"),
