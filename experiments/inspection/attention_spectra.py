@@ -43,7 +43,7 @@ def spectral_columns(model: Model, batches: Sequence[Extraction]) -> list[dict[s
 
 def _layer(model: Model, batches: Sequence[Extraction], number: int) -> dict[str, float]:
     H = value_projection(model.layers[number].heads)
-    attention = [each for batch in batches for each in _matrices(batch, number)]
+    attention = [each for batch in batches for each in matrices(batch, number)]
     lengths = sorted({A.shape[-1] for A in attention})
     # Inputs of one length together, [m, heads, k, k].
     found = [
@@ -71,7 +71,7 @@ def _layer(model: Model, batches: Sequence[Extraction], number: int) -> dict[str
     }
 
 
-def _matrices(batch: Extraction, number: int) -> list[NDArray[np.floating]]:
+def matrices(batch: Extraction, number: int) -> list[NDArray[np.floating]]:
     """Attention [heads, k, k] of each input over its k kept tokens."""
     attention = batch.traces[number].attention
     assert attention is not None

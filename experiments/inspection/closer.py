@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.head_table import Measured, head_measures, head_table
 from oversmoothing.experiments.inspection.shown import DRAWN
+from oversmoothing.experiments.inspection.sink_attention import Seen, seen_attention, sink_attention
 from oversmoothing.experiments.inspection.sinks import sink_columns
 from oversmoothing.experiments.inspection.token_clusters import (
     cluster_columns,
@@ -26,6 +27,7 @@ class Closer:
         self._states: list[dict[str, Array]] = []
         self._heads: list[Measured] = []
         self._labels: list[NDArray[np.int64]] = []
+        self._sinks: list[list[list[Seen]]] = []
 
     def see(self, batch: Extraction, spectra: int) -> None:
         """Look at every input of a batch that carries attention.
@@ -40,12 +42,16 @@ class Closer:
         states |= cluster_columns(labels)
         self._states.append(states)
         self._heads.append(head_measures(self.model, batch, max(0, share)))
+        if any(layer.sinks is not None for layer in self.model.layers):
+            self._sinks.append(seen_attention(self.model, batch))
         self._labels += labels[: max(0, DRAWN - self.inputs)]
         self.inputs += len(batch.keep)
 
     def columns(self) -> dict[str, Array]:
-        """By name [layers + 1, inputs]: of `sinks` and of `cluster_columns`; empty for none."""
-        return _joined(self._states)
+        """By name [layers + 1, inputs]: of `sinks`, of `cluster_columns`, and where the attention
+        has sinks of `sink_attention`; empty for none."""
+        attention = sink_attention(self.model, self._sinks) if self._sinks else {}
+        return _joined(self._states) | attention
 
     def heads(self) -> pd.DataFrame:
         """`head_table`; empty for none."""

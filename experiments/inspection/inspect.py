@@ -92,7 +92,7 @@ def _inspected(
     if spectra and any(layer.sinks is not None for layer in described.layers):
         raise InputError(
             f"the attention of '{described.name}' has sinks: its rows sum to less than 1, and the "
-            "theory has no spectra for it; leave them out (spectra=0)"
+            "theory has no verdict for it; leave them out (spectra=0)"
         )
     found: list[Observed] = []
     kept: list[Extraction] = []

@@ -152,7 +152,8 @@ class Report:
         said = (
             sentences.of_grade(found, self.model, self.inputs),
             sentences.of_cause(found, attention, ffn, noun),
-            sentences.of_spectra(found, spectra),
+            sentences.of_sink_attention(self.table, self.closer, noun)
+            or sentences.of_spectra(found, spectra),
             sentences.of_depth(found),
             sentences.of_sinks(self.table, self.closer, noun, self.registers),
             sentences.of_rank(self.table),

@@ -36,6 +36,9 @@ CONVENTIONS = {
     "both; "
     f"*_without_large: without the tokens of more than {LARGE:g} times the median norm, "
     "large_tokens of them; over the inputs looked at closely",
+    "sinks in attention": "where learned sinks take a part of it: row_sum, the mean sum of its "
+    "rows; attention_radius, the largest |a|, and operator_radius, the largest |1 + h a|, of the "
+    "mean over heads and H whole; no verdict, since consensus is no mode",
     "rank_growth": "effective rank of all tokens over effective_rank_half, that of every second "
     f"one; above {CONVERGED} it has not converged in the number of tokens",
     "heads": "log_change: of ln HFC/LFC after the attention sublayer by the head's being there, "
@@ -90,6 +93,9 @@ WIDE = {
     "sink_share": "sink share",
     "merged_share": "merged",
     "rank_growth": "rank growth",
+    "row_sum": "row sum",
+    "attention_radius": "max |a|",
+    "operator_radius": "max |1 + h a|",
     "linear_with_residual": "linear",
     "linear_without_residual": "linear w/o res.",
     "consensus_share": "consensus %",

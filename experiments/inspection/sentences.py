@@ -223,6 +223,20 @@ def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) ->
     return words
 
 
+def of_sink_attention(table: pd.DataFrame, inputs: int, noun: str) -> str:
+    """What stands in place of a verdict where learned sinks take a part of the attention."""
+    if "row_sum" not in table:
+        return ""
+    inner = table.iloc[1:]
+    over = f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
+    return (
+        f"Its attention has sinks: its rows sum to {inner['row_sum'].mean():.2f} in the mean (over "
+        f"{over}), so that consensus is no mode of it and no verdict is given; the largest |a| "
+        f"of a layer is {inner['attention_radius'].max():.3f}, the largest |1 + h a| "
+        f"{inner['operator_radius'].max():.3f}."
+    )
+
+
 def of_rank(table: pd.DataFrame) -> str:
     """Where the effective rank still grows with the number of tokens."""
     if "rank_growth" not in table:

@@ -36,7 +36,7 @@ _MODALITIES: dict[str, Modality] = {"pixel_values": "vision", "input_ids": "text
 # What a part makes of the readings, by its argument of describe().
 _NOTES = {
     "sinks": "learned sinks take a part of the attention: its rows sum to less than 1, and "
-    "no spectra are taken",
+    "its spectra give no verdict",
     "output_norm_attention": "norms stand behind the attention sublayers: their H is read without",
 }
 # Fields of a family that describe() does not take.

@@ -177,3 +177,24 @@ def test_attention_with_sinks_has_no_spectra() -> None:
     assert report.spectra == 0 and "sinks" in " ".join(report.notes)
     with pytest.raises(InputError, match="sinks"):
         inspect(model, inputs("GPT-OSS"), spectra=1)
+
+
+def test_the_eigenvalues_of_attention_with_sinks_are_those_of_its_operator() -> None:
+    """Against I + H (x) A as a matrix, A the library's attention without padding."""
+    model = open_model(today("GPT-OSS"))
+    report = inspect(model, inputs("GPT-OSS"))
+    attentions, _ = reference(today("GPT-OSS"), inputs("GPT-OSS"))
+    keep = inputs("GPT-OSS")["attention_mask"].bool()
+    table = report.to_frame()
+    for number, (layer, A) in enumerate(zip(model.layers, attentions, strict=True), 1):
+        H = layer.heads.total().mT.contiguous()
+        means = [A[k].double().mean(0)[kept][:, kept] for k, kept in enumerate(keep)]
+        wholes = [torch.eye(len(H) * len(M)).double() + torch.kron(H, M) for M in means]
+        radii = [float(torch.linalg.eigvals(whole).abs().max()) for whole in wholes]
+        assert table["operator_radius"][number] == pytest.approx(sum(radii) / 2, rel=1e-4)
+        own = sum(float(torch.linalg.eigvals(M).abs().max()) for M in means) / 2
+        assert table["attention_radius"][number] == pytest.approx(own, rel=1e-4)
+        total = sum(float(M.sum(1).mean()) for M in means) / 2
+        assert table["row_sum"][number] == pytest.approx(total, rel=1e-4) and total < 0.99
+    assert "consensus is no mode of it and no verdict is given" in report.summary()
+    assert "row_sum" not in inspect(open_model(today("Qwen3")), inputs("Qwen3")).table
