@@ -89,6 +89,8 @@ def test_every_panel_has_a_title_in_words():
         named = [title for title in panels if title]  # a colour bar has none
         assert len(named) in (3, 10) and all(len(title.split()) >= 3 for title in named)
         assert [title[0] for title in named] == list("abcdefghij"[: len(named)])
+        layers = [axis for axis in figure.axes if axis.get_xlabel().startswith("layer")]
+        assert all(tick == round(tick) for axis in layers for tick in axis.get_xticks())
 
 
 def test_a_model_in_a_notebook_is_a_row_for_each_kind_of_layer():

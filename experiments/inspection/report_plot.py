@@ -78,6 +78,7 @@ def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str, *, without_cls: b
         for letter, (title_of_panel, label), panel in names:
             panel.set_ylabel(label)
             panel.set_xlabel("layer (0: input)" if letter in "abcj" else "layer")
+            panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.set_title(f"{letter}  {title_of_panel}", loc="left", fontweight="bold")
             if panel.get_legend_handles_labels()[0]:
                 panel.legend(fontsize=6.5, ncols=2)
@@ -179,7 +180,6 @@ def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
         grid.columns, grid.index, grid.to_numpy(), cmap=colours, vmin=-reach, vmax=reach
     )
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(visible=False)
     bar = figure.colorbar(drawn, ax=axis)
     bar.set_label("ln HFC/LFC with the head less without", fontsize=7)
