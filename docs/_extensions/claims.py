@@ -19,17 +19,12 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
-from oversmoothing.theory.proofs.claim import Claim, Scope
+from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
 from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
 
 ROOT = Path(__file__).resolve().parents[2]
-# T2d, T2d-ii, T7b-certificate, T11.10, and the claims on papers.
-REFERENCE = re.compile(
-    r"\b(?:T\d+(?:\.\d+)?[a-z]?(?:-(?:ii|certificate|rotation|volume|reversal))?\b"
-    r"|[PN]-\d{4}\.\d{5}(?:v\d)?-[a-z0-9-]+)"
-)
 _NOT_LINKED = (
     nodes.literal,
     nodes.literal_block,

@@ -6,10 +6,9 @@ its source and its evidence. A module reads from the top as the proof does:
     from oversmoothing.theory.proofs.instances import AA
     from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given
 
-    @by.instance(2)  # illustrates clause 2
     def _doubles() -> None:
-        \"\"\"h = 1 doubles the mean in every layer.\"\"\"   # the step, as the reader sees it
-        X = exact.layer(AA, [[1]], [[1], [2]], 5)           # the step, as the machine executes it
+        \"\"\"[2; instance] h = 1 doubles the mean in every layer.\"\"\"   # as the reader sees it
+        X = exact.layer(AA, [[1]], [[1], [2]], 5)           # as the machine executes it
         equal(X[0][0] + X[1][0], 3 * 2**5)
 
     CLAIM = Claim(
@@ -17,7 +16,7 @@ its source and its evidence. A module reads from the top as the proof does:
         ...,
         hypotheses=(given.POSITIVE, given.REAL_A),
         evidence=(
-            by.written("the mean", _doubles, by.words("By T1d.", 2, by=("T1d",))),
+            by.written("the mean", _doubles, "[2] c_L = c_0 (I + W)^L by T1d."),
             by.for_all(
                 "h > 0 wins at consensus",
                 given=(by.EIGENVALUE, "h > 0"),
@@ -32,9 +31,10 @@ its source and its evidence. A module reads from the top as the proof does:
 Where things are:
 - `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
 - `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof.
-  by.written(title, *steps): a step is words, by.words(text, *clauses, by=claims), or a function
-  (docstring: the words; body: the check, which asserts or returns a residual) under by.general,
-  by.fixed_size or by.instance, which say what the check covers; by=: the claims it rests on.
+  by.written(title, *steps): a step is a text, or a function (docstring: the text; body: the check,
+  which asserts or returns a residual). The text begins with its clauses and, of a function, what
+  the check covers: "[1, 2] ...", "[1; general] ...", "[1; fixed size] ...", "[1; instance] ...". A
+  claim that it names (T1d) is one it rests on.
   by.Formal(theorem, clauses): what Coq's kernel checks in theory/formal.
   by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample.
   by.searched, by.Symbolic, by.Certified, by.Simulated: see `evidence`. by.for_all: a statement for

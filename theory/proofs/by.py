@@ -14,14 +14,7 @@ from oversmoothing.theory.proofs.evidence import (
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
 from oversmoothing.theory.proofs.formal import Formal
 from oversmoothing.theory.proofs.search import searched
-from oversmoothing.theory.proofs.written import (
-    fixed_size,
-    general,
-    instance,
-    refuted,
-    words,
-    written,
-)
+from oversmoothing.theory.proofs.written import refuted, step, written
 
 GENERAL = Scope.GENERAL
 THE_PAPERS_WORDS = Status.REFUTED_WORDS

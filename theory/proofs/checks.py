@@ -26,10 +26,11 @@ def entries(found: Any) -> list[Any]:
 def is_zero(found: Any) -> bool:
     """Whether fractions are 0, or expressions of sympy identically 0, every entry of them.
 
-    Raises AssertionError where there are no entries.
+    Raises ValueError where there are no entries.
     """
     parts = entries(found)
-    assert parts, "nothing is there to be 0"
+    if not parts:
+        raise ValueError("nothing is there to be 0")
     return all(simplified(entry) == 0 for entry in parts)
 
 

@@ -4,6 +4,7 @@ know. A claim states; evidence convinces, each piece of it of clauses that it na
 fails when the two differ.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -42,6 +43,12 @@ class Status(StrEnum):
     def proved(self) -> bool:
         return self in STRENGTHS
 
+
+# A claim by its name: T2d, T2d-ii, T7b-certificate, T11.10, and the claims on papers.
+REFERENCE = re.compile(
+    r"\b(?:T\d+(?:\.\d+)?[a-z]?(?:-(?:ii|certificate|rotation|volume|reversal))?\b"
+    r"|[PN]-\d{4}\.\d{5}(?:v\d)?-[a-z0-9-]+)"
+)
 
 # From the strongest: a claim is as strong as the weakest of its clauses.
 STRENGTHS = (Status.MACHINE, Status.DECIDED, Status.WRITTEN, Status.CERTIFIED)
@@ -188,7 +195,7 @@ class Claim:
     @property
     def cites(self) -> tuple[str, ...]:
         """The claims on which steps of its proofs rest."""
-        found = (n for e in self.evidence for step in getattr(e, "steps", ()) for n in step.by)
+        found = (n for e in self.evidence for step in getattr(e, "steps", ()) for n in step.cites)
         return tuple(dict.fromkeys(found))
 
     def unmet(self, instance: Instance) -> list[str]:

@@ -14,7 +14,15 @@ from fractions import Fraction
 from typing import Any
 
 from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
-from oversmoothing.theory.proofs.claim import Effort, Instance, Kind, Outcome, Scope, Status
+from oversmoothing.theory.proofs.claim import (
+    REFERENCE,
+    Effort,
+    Instance,
+    Kind,
+    Outcome,
+    Scope,
+    Status,
+)
 from oversmoothing.theory.proofs.executed import executed
 
 
@@ -23,8 +31,8 @@ class Step:
     """One numbered step of a written proof; `check` executes it where a machine can.
 
     covers: the clauses whose proof it belongs to. check asserts, or returns what must vanish:
-    a check that does neither does not hold. scope: what the check covers. by: the claims on which
-    the step rests.
+    a check that does neither does not hold. scope: what the check covers. by: claims on which the
+    step rests, beside those that its words name.
     """
 
     words: str
@@ -32,6 +40,11 @@ class Step:
     scope: Scope = Scope.INSTANCE
     covers: tuple[int, ...] = ()
     by: tuple[str, ...] = ()
+
+    @property
+    def cites(self) -> tuple[str, ...]:
+        """The claims on which the step rests: those that it names."""
+        return tuple(dict.fromkeys([*self.by, *REFERENCE.findall(self.words)]))
 
     def covering(self, *clauses: int) -> Step:
         """The same step, in the proof of these clauses."""
@@ -69,7 +82,7 @@ class Written:
                     "words": step.words,
                     "covers": list(step.covers),
                     "check": str(step.scope) if step.check else None,
-                    "by": list(step.by),
+                    "by": list(step.cites),
                 }
                 for step in self.steps
             ]

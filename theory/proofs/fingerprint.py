@@ -90,7 +90,7 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
 
 def _step(step: Step) -> str:
     scope = str(step.scope) if step.check else "words"
-    by = f" by {', '.join(step.by)}" if step.by else ""
+    by = f" by {', '.join(step.cites)}" if step.cites else ""
     return f"-{_clauses(step.covers)} [{scope}{by}] {step.words}"
 
 

@@ -1,10 +1,13 @@
 """Proofs as they are read: the words of each step, and with them the code that executes it.
 
-A step is words alone (`words`), or a function under one of the decorators `general`, `fixed_size`
-and `instance`, which say what its check covers: its docstring is the words, its body the check. The
-body asserts, or returns what must vanish identically (a scalar, a matrix, a list).
+A step is a text, or a function: its docstring is the text, its body the check, which asserts or
+returns what must vanish identically (a scalar, a matrix, a list). The text begins with what it is
+for: "[1, 2] By T1d ..." are words for clauses 1 and 2, "[1; fixed size] ..." is a function whose
+check illustrates a step of clause 1 at a fixed size, "[instance] ..." one that proves no clause. A
+claim that a step names is one it rests on.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,38 +18,28 @@ from oversmoothing.theory.proofs.evidence import Counterexample, Step, Written
 
 Part = Step | str | Callable[[], object]
 
+_LABEL = re.compile(r"\[([\d, ]*)(?:; )?([a-z ]*)\] ")
 
-def written(title: str, *steps: Step) -> Written:
+
+def written(title: str, *parts: Part) -> Written:
     """A written proof; it covers the clauses that its steps cover."""
-    return Written(title, steps)
+    return Written(title, tuple(part if isinstance(part, Step) else step(part) for part in parts))
 
 
-def words(text: str, *covers: int, by: Sequence[str] = ()) -> Step:
-    """A step that no machine executes. by: the claims on which it rests."""
-    return Step(" ".join(text.split()), None, Scope.INSTANCE, covers, tuple(by))
+def step(part: str | Callable[[], object]) -> Step:
+    """The step that a text or a function is.
 
-
-def _decorator(scope: Scope, covers: tuple[int, ...], by: Sequence[str]) -> Callable[..., Step]:
-    def step(check: Callable[[], object]) -> Step:
-        assert check.__doc__, "a step needs its words: the docstring of the function"
-        return Step(" ".join(check.__doc__.split()), check, scope, covers, tuple(by))
-
-    return step
-
-
-def general(*covers: int, by: Sequence[str] = ()) -> Callable[[Callable[[], object]], Step]:
-    """A step whose check verifies it as stated."""
-    return _decorator(Scope.GENERAL, covers, by)
-
-
-def fixed_size(*covers: int, by: Sequence[str] = ()) -> Callable[[Callable[[], object]], Step]:
-    """A step whose check, in symbols of a fixed size, illustrates it."""
-    return _decorator(Scope.SIZE, covers, by)
-
-
-def instance(*covers: int, by: Sequence[str] = ()) -> Callable[[Callable[[], object]], Step]:
-    """A step whose check, of examples, illustrates it."""
-    return _decorator(Scope.INSTANCE, covers, by)
+    Raises ValueError where it does not say what it is for, or what its check covers.
+    """
+    text = " ".join(((part if isinstance(part, str) else part.__doc__) or "").split())
+    found = _LABEL.match(text)
+    if found is None:
+        raise ValueError(f"for which clauses is the step '{text[:40]}'?")
+    covers = tuple(int(k) for k in found[1].split(",") if k.strip())
+    words, scope = text[found.end() :], found[2].strip()
+    if isinstance(part, str) == bool(scope):
+        raise ValueError(f"what does the check of the step '{text[:40]}' cover?")
+    return Step(words, None if isinstance(part, str) else part, Scope(scope or "instance"), covers)
 
 
 Case = tuple[Matrix, Matrix] | tuple[Matrix, Matrix, Matrix]
@@ -90,4 +83,9 @@ def refuted(
 def _part(part: Part) -> Step:
     if isinstance(part, Step):
         return part
-    return words(part) if isinstance(part, str) else instance()(part)
+    return step(f"[] {part}") if isinstance(part, str) else Step(_words(part), part)
+
+
+def _words(check: Callable[[], object]) -> str:
+    assert check.__doc__, "a step needs its words: the docstring of the function"
+    return " ".join(check.__doc__.split())

@@ -28,20 +28,19 @@ def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
     return layers, draw_(draw.states(n, 1))
 
 
-@by.fixed_size(1)
 def _positive_part() -> None:
-    """For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The differences sum to 0, so
-    their positive part and their negative part both sum to t = (1/2) sum_j |p_j - q_j|."""
+    """[1; fixed size] For rows p, q of A, (A x)_i - (A x)_k = sum_j (p_j - q_j) x_j. The
+    differences sum to 0, so their positive part and their negative part both sum to t = (1/2) sum_j
+    |p_j - q_j|."""
     p, q = sp.symbols("p1:4", real=True), sp.symbols("q1:4", real=True)
     distances = [abs(x - y) for x, y in zip(p, q, strict=True)]
     positive = sum((d + x - y) / 2 for d, x, y in zip(distances, p, q, strict=True))
     assert sp.simplify(positive - sum(distances) / 2 - (sum(p) - sum(q)) / 2) == 0
 
 
-@by.instance(2)
 def _attained() -> None:
-    """Attained: for the pair of N-2312.06182-changing tau = 1/4 each, and osc(A_2 A_1 v) =
-    osc(v)/16 for v = (-2, 1, 1)."""
+    """[2; instance] Attained: two matrices whose second eigenvalue is 0 have tau = 1/4 each, and
+    osc(A_2 A_1 v) = osc(v)/16 for v = (-2, 1, 1)."""
     assert dobrushin(FIRST) == dobrushin(SECOND) == Fraction(1, 4)
     moved = product(SECOND, FIRST, column("-2 1 1"))
     equal(oscillation(transposed(moved)[0]), Fraction(3, 16))
@@ -73,18 +72,12 @@ CLAIM = Claim(
         by.written(
             "one layer, by the positive part",
             _positive_part,
-            by.words(
-                "The positive part weighs values of at most max x, the negative part values of at"
-                " least min x: the difference is at most t (max x - min x) <= tau(A) osc(x). The "
-                "factor h scales osc by |h|.",
-                1,
-            ),
-            by.words("By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0).", 1),
-            by.words(
-                "||HFC||_F^2 is the sum of squared distances to the mean, at most n osc^2/4 "
-                "(Popoviciu).",
-                1,
-            ),
+            "[1] The positive part weighs values of at most max x, the negative part values of at "
+            "least min x: the difference is at most t (max x - min x) <= tau(A) osc(x). The factor"
+            " h scales osc by |h|.",
+            "[1] By induction over the layers osc(X_L) <= |h|^L prod tau(A_l) osc(X_0).",
+            "[1] ||HFC||_F^2 is the sum of squared distances to the mean, at most n osc^2/4 "
+            "(Popoviciu).",
             _attained,
         ),
         by.searched(

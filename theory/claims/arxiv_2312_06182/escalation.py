@@ -15,16 +15,6 @@ from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
-def _two_tokens() -> sp.Matrix:
-    """P A X W = a P X W for two tokens, in symbols: every H, every X."""
-    p, q = sp.symbols("p q", positive=True)
-    A = sp.Matrix([[1 - p, p], [q, 1 - q]])
-    X = sp.Matrix(2, 2, sp.symbols("x0:4"))
-    W = sp.Matrix(2, 2, sp.symbols("w0:4"))
-    P = sp.eye(2) - sp.ones(2, 2) / 2
-    return P * A * X * W - (1 - p - q) * P * X * W
-
-
 def _similarity() -> sp.Expr:
     """1 - t_sim^2 = r^2 / (1 + r^2) for t_sim = LFC / ||X||, r = HFC/LFC."""
     hfc, lfc = sp.symbols("hfc lfc", positive=True)
@@ -68,23 +58,15 @@ CLAIM = Claim(
             "both blocks carry the same weights",
             POSITIVE_SPECTRUM.covering(1),
             BLOCKS.covering(1),
-            by.words(
-                "Without residual Y' = B Y W and c' = c W: blocks H (x) B and H, of radii rho(H) "
-                "|lambda_2| and rho(H).",
-                1,
-            ),
+            "[1] Without residual Y' = B Y W and c' = c W: blocks H (x) B and H, of radii rho(H) "
+            "|lambda_2| and rho(H).",
             GROWTH.covering(1),
-            by.words(
-                "So ||HFC_L||^(1/L) -> rho(H) |lambda_2| and ||c_L||^(1/L) -> rho(H) for X_0 "
-                "outside two proper subspaces, one for each block: t^(1/L) -> |lambda_2| < 1 (for"
-                " lambda_2 = 0, B^(n-1) = 0 and HFC = 0).",
-                1,
-                3,
-            ),
+            "[1, 3] So ||HFC_L||^(1/L) -> rho(H) |lambda_2| and ||c_L||^(1/L) -> rho(H) for X_0 "
+            "outside two proper subspaces, one for each block: t^(1/L) -> |lambda_2| < 1 (for "
+            "lambda_2 = 0, B^(n-1) = 0 and HFC = 0).",
             COUPLING.covering(1),
-            by.words("t -> 0, so (HFC/LFC)/t -> 1 and HFC/LFC has the same rate.", 1),
+            "[1] t -> 0, so (HFC/LFC)/t -> 1 and HFC/LFC has the same rate.",
         ),
-        by.Symbolic("two tokens: HFC' = lambda_2 HFC W", _two_tokens),
         by.Symbolic("similarity and HFC/LFC", _similarity, covers=(2,), scope=by.Scope.GENERAL),
         by.searched(
             "two tokens, one feature: t falls by |lambda_2| exactly",

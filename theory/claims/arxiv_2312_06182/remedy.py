@@ -5,8 +5,6 @@ from fractions import Fraction
 from itertools import product as pairs
 from typing import Any
 
-import sympy as sp
-
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
     AFTER,
     BEFORE,
@@ -18,29 +16,8 @@ from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
 from oversmoothing.theory.claims.lemmas import GROWTH
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.layer.symbolic import symbolic_attention, symbolic_matrix
 from oversmoothing.theory.proofs.instances import A3, AA
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given
-
-
-def _block_form() -> list[sp.Expr]:
-    """HFC' and the mean of both compositions for any A with A1 = 1 [3, 3], any H [2, 2], any X."""
-    n, tau = 3, sp.Symbol("tau", real=True)
-    A, X = symbolic_attention(n), symbolic_matrix(n, 2, "x")
-    W = symbolic_matrix(2, 2, "w")
-    J = sp.ones(n, n) / n
-    P, S = sp.eye(n) - J, sp.eye(n) - tau * J
-    row = sp.ones(1, n) / n
-    m, Y = row * X, P * X
-    mean_of_layer = m + m * W + row * A * Y * W
-    after, before = S * (X + A * X * W), S * X + A * S * X * W
-    residuals = [
-        P * after - Y - P * A * Y * W,
-        P * before - Y - P * A * Y * W,
-        row * after - (1 - tau) * mean_of_layer,
-        row * before - (1 - tau) * (m + m * W) - row * A * Y * W,
-    ]
-    return [sp.expand(entry) for residual in residuals for entry in residual]
 
 
 def _law(attention: Any, tau: Any) -> None:
@@ -59,11 +36,10 @@ def _law(attention: Any, tau: Any) -> None:
             equal(exact.centred(X), exact.centred(exact.layer(A, H, X0, depth)))
 
 
-@by.instance(2, 3, 4)
 def _thresholds() -> None:
-    """tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the blocks are (1 - tau) H
-    and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies HFC/LFC by exactly r/|1 - tau|: 1 at
-    tau = 1/6 and 11/6."""
+    """[2, 3, 4; instance] tau = 1 after: m' = 0. |1 - tau| = 1 at tau = 2. Without residual the
+    blocks are (1 - tau) H and H (x) B. For a = h = 1/2 (r = 5/6) one layer multiplies HFC/LFC by
+    exactly r/|1 - tau|: 1 at tau = 1/6 and 11/6."""
     rate, taus = Fraction(5, 6), map(Fraction, ["0", "1/12", "1/6", "1/2", "11/6", "2", "3"])
     for t, place in pairs(taus, (AFTER, BEFORE)):
         X = exact.column("1 2")
@@ -109,36 +85,23 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "block triangular in (mean, HFC)",
-            by.words(
-                "S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. For X"
-                " = 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y W and the"
-                " deviation Y + P A Y W of X + A X W.",
-                1,
-            ),
-            by.words(
-                "After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = (1 - "
-                "tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau (also "
-                "for A and W that differ by layer), and the operator is block triangular with "
-                "blocks (1 - tau)(I + H) and I + H (x) B.",
-                1,
-            ),
+            "[1] S = I - tau J has S 1 = (1 - tau) 1, P S = S P = P, and J S = (1 - tau) J. For X "
+            "= 1 m + Y, Y = HFC, b = 1^T/n: A 1 = 1 gives the mean m + m W + b A Y W and the "
+            "deviation Y + P A Y W of X + A X W.",
+            "[1] After: m' = (1 - tau)(m (I + W) + b A Y W), Y' = Y + P A Y W. Before: m' = (1 - "
+            "tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau (also for A "
+            "and W that differ by layer), and the operator is block triangular with blocks (1 - "
+            "tau)(I + H) and I + H (x) B.",
             GROWTH.covering(2),
-            by.words(
-                "|1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for X_0 "
-                "outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So LFC_L "
-                "carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).",
-                2,
-            ),
-            by.words(
-                "|1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
-                "blocks, belong to the quotient block (its spectral subspace lifts, as the "
-                "consensus block has none of them): X_L = O(L^q rho_Q^L), the exact order of "
-                "HFC_L. So HFC/LFC >= HFC/||X|| is bounded below.",
-                2,
-            ),
+            "[2] |1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for X_0 "
+            "outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So LFC_L "
+            "carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).",
+            "[2] |1 - tau| rho_C < rho_Q: all eigenvalues of modulus rho_Q, with their Jordan "
+            "blocks, belong to the quotient block (its spectral subspace lifts, as the consensus "
+            "block has none of them): X_L = O(L^q rho_Q^L), the exact order of HFC_L. So HFC/LFC "
+            ">= HFC/||X|| is bounded below.",
             _thresholds,
         ),
-        by.Symbolic("both compositions, n = 3, d = 2, any A, W, X, tau", _block_form),
         by.searched(
             "characteristic polynomials and HFC, in fractions",
             _law,

@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import AFTER, BEFORE, operator, step
@@ -13,28 +12,6 @@ from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, given
-
-
-def _eigenvector() -> list[sp.Expr]:
-    """n = 2, any A: the quotient mode of both compositions, and its ratio against the factor."""
-    p, q = sp.symbols("p q", positive=True)
-    h, tau = sp.symbols("h tau", real=True)
-    a = 1 - p - q
-    mu = 1 + h * a
-    A = sp.Matrix([[1 - p, p], [q, 1 - q]])
-    S = sp.eye(2) - tau * sp.ones(2, 2) / 2
-    M = sp.eye(2) + h * A
-    y = sp.Matrix([1, -1])
-    coupling = (sp.ones(1, 2) / 2 * A * y)[0]
-    residuals: list[sp.Expr] = []
-    for composed, weight in ((S * M, 1 - tau), (M * S, sp.Integer(1))):
-        kappa = weight * h * coupling / (mu - (1 - tau) * (1 + h))
-        v = sp.Matrix([kappa + 1, kappa - 1])
-        residuals += [sp.cancel(entry) for entry in composed * v - mu * v]
-        # HFC/LFC = 1/|kappa|, and at tau = 0 it is (p + q)/|p - q|.
-        factor = (1 - tau * (1 + h) / (h * (1 - a))) / weight
-        residuals.append(sp.cancel(1 / kappa - factor * (p + q) / (p - q)))
-    return residuals
 
 
 def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
@@ -56,11 +33,11 @@ def _law(attention: Any, h: Any, tau: Any, place: Any) -> None:
     equal(hfc * (p - q) ** 2, lfc * _factor(h, a, tau, place) ** 2 * (p + q) ** 2)
 
 
-@by.instance(3)
 def _below_the_floor() -> None:
-    """Below the floor: A = [[1/2, 1/2], [1/4, 3/4]], h = 1, tau = 2/5. |1 - tau| 2 = 6/5 < 5/4, no
-    smoothing; the modes (4, 6) before and (2, 4) after, both times 5/4, have ratios 1/5 and 1/3,
-    below 1 = 1/sqrt(n - 1). As tau falls to 1 - r = 3/8, F = |1 - 8 tau/3| falls to 0."""
+    """[3; instance] Below the floor: A = [[1/2, 1/2], [1/4, 3/4]], h = 1, tau = 2/5. |1 - tau| 2 =
+    6/5 < 5/4, no smoothing; the modes (4, 6) before and (2, 4) after, both times 5/4, have ratios
+    1/5 and 1/3, below 1 = 1/sqrt(n - 1). As tau falls to 1 - r = 3/8, F = |1 - 8 tau/3| falls to
+    0."""
     A, h, tau = matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
     equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
     for place, X in ((BEFORE, column("4 6")), (AFTER, column("2 4"))):
@@ -108,26 +85,16 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the lifted mode",
-            by.words(
-                "Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = a "
-                "y, mu = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an eigenvector for"
-                " mu iff mu kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: after, w = 1 - tau and"
-                " kappa' = kappa; before, w = 1 and kappa' = (1 - tau) kappa.",
-                1,
-                by=("N-2312.06182-remedy",),
-            ),
-            by.words(
-                "So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, as "
-                "|mu| = rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b A "
-                "y)/(1 - a), the mean of A's own eigenvector v = 1 kappa_0 + y.",
-                1,
-            ),
-            by.words(
-                "kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h (1-a)))/w."
-                " The pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) u^T with s != 0 "
-                "for X_0 outside a proper subspace, and HFC/LFC = ||y||/(sqrt(n) |kappa|).",
-                1,
-            ),
+            "[1] Let u be H's eigenvector, H u = h u, and 1 kappa + y the token side, P A y = a y,"
+            " mu = 1 + h a. By N-2312.06182-remedy, (1 kappa + y) u^T is an eigenvector for mu iff"
+            " mu kappa = w ((1+h) kappa' + h b A y), b = 1^T/n: after, w = 1 - tau and kappa' = "
+            "kappa; before, w = 1 and kappa' = (1 - tau) kappa.",
+            "[1] So kappa = w h (b A y) / (mu - (1 - tau)(1 + h)); the denominator is not 0, as "
+            "|mu| = rho_Q > |1 - tau| rho_C. At tau = 0 it is h (a - 1): kappa_0 = -(b A y)/(1 - "
+            "a), the mean of A's own eigenvector v = 1 kappa_0 + y.",
+            "[1] kappa_0/kappa = (mu - (1-tau)(1+h)) / (w h (a-1)) = (1 - tau (1+h)/(h (1-a)))/w. "
+            "The pair dominates alone, so X_L/mu^L tends to s (1 kappa + y) u^T with s != 0 for "
+            "X_0 outside a proper subspace, and HFC/LFC = ||y||/(sqrt(n) |kappa|).",
             _below_the_floor,
         ),
         by.for_all(
@@ -138,7 +105,6 @@ CLAIM = Claim(
             at="h=-1/2, a=0, tau=1/2",
             covers=(2,),
         ).unless("h > 0 too", without="-1 <= h; h < 0", given="h != 0; -1 <= h"),
-        by.Symbolic("two tokens, any A, h, tau: eigenvector and factor", _eigenvector),
         by.searched(
             "two tokens, in fractions",
             _law,

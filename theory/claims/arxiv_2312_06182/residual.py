@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope, t_falls
@@ -12,19 +11,6 @@ from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
-
-
-def _two_tokens() -> list[sp.Expr]:
-    """For two tokens and one feature: HFC' = (1 + ha) HFC and c' = (1 + h) c, in symbols."""
-    p, q = sp.symbols("p q", positive=True)
-    h, x, y = sp.symbols("h x y", real=True)
-    A = sp.Matrix([[1 - p, p], [q, 1 - q]])
-    X = sp.Matrix([x, y])
-    Z = X + h * A * X
-    return [
-        sp.expand(Z[0] - Z[1] - (1 + h * (1 - p - q)) * (x - y)),
-        sp.expand(q * Z[0] + p * Z[1] - (1 + h) * (q * x + p * y)),
-    ]
 
 
 def _law(attention: Any, h: Any, point: Any) -> None:
@@ -65,22 +51,13 @@ CLAIM = Claim(
             POSITIVE_SPECTRUM.covering(1, 2),
             BLOCKS.covering(1, 2),
             GROWTH.covering(1, 2),
-            by.words(
-                "The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
-                "outside two proper subspaces, one for each block (rho_C > 0; where rho_Q = 0, "
-                "HFC is 0 from some layer on).",
-                1,
-                2,
-            ),
+            "[1, 2] The blocks are I + H and I + H (x) B, so t^(1/L) -> rho_Q/rho_C = r for X_0 "
+            "outside two proper subspaces, one for each block (rho_C > 0; where rho_Q = 0, HFC is "
+            "0 from some layer on).",
             COUPLING.covering(1, 2),
-            by.words(
-                "r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
-                "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.",
-                1,
-                2,
-            ),
+            "[1, 2] r < 1: t -> 0, (HFC/LFC)/t -> 1, and HFC/LFC has rate r. r > 1: t -> infinity "
+            "and HFC/LFC >= 1/(k + 1/t), bounded below by a number that tends to 1/k.",
         ),
-        by.Symbolic("two tokens, one feature", _two_tokens),
         by.searched(
             "two tokens: t falls by |1 + ha|/|1 + h| exactly",
             _law,

@@ -36,19 +36,13 @@ CLAIM = Claim(
             "the residual taken out of both blocks",
             POSITIVE_SPECTRUM.covering(1),
             BLOCKS.covering(1),
-            by.words(
-                "Without the residual the same identities read Y' = B Y W and c' = c W: the "
-                "blocks are H (x) B and H, of radii rho(H) |lambda_2| and rho(H) > 0, where "
-                "|lambda_2| = max over i < n of |a_i| < 1.",
-                1,
-            ),
+            "[1] Without the residual the same identities read Y' = B Y W and c' = c W: the blocks"
+            " are H (x) B and H, of radii rho(H) |lambda_2| and rho(H) > 0, where |lambda_2| = max"
+            " over i < n of |a_i| < 1.",
             GROWTH.covering(1),
             COUPLING.covering(1),
-            by.words(
-                "||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper subspace,"
-                " ||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.",
-                1,
-            ),
+            "[1] ||HFC_L|| = O(L^q (rho(H) |lambda_2|)^L) and, for c_0 outside a proper subspace, "
+            "||c_L|| >= const rho(H)^L: t -> 0, so HFC/LFC -> 0.",
         ),
         by.searched(
             "two tokens: HFC_L = a^L HFC_0 W^L in fractions",

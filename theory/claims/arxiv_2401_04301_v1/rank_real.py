@@ -47,24 +47,15 @@ CLAIM = Claim(
             "one leading row or column of pairs",
             POSITIVE_SPECTRUM.covering(1),
             SPECTRUM.covering(1),
-            by.words(
-                "X_L = sum of mu_ij^L s_ij v_i u_j^T. If no two dominant pairs differ in both "
-                "indices, all share an i or all share a j, so the dominant part is v_i y_L^T or "
-                "x_L u_j^T, of rank 1 for every L.",
-                1,
-            ),
-            by.words(
-                "Its size is at least a positive multiple of rho^L for s_ij != 0, as the u_j (or "
-                "v_i) are independent; the rest is O(rho'^L), rho' < rho. By Weyl's inequality "
-                "sigma_2 is at most the norm of the rest: sigma_2/sigma_1 -> 0.",
-                1,
-            ),
-            by.words(
-                "A tie with i != k, j != l means h_j a_i = h_l a_k or h_j a_i + h_l a_k = -2. The"
-                " a are distinct, so a_i and a_k are not both 0 and each is a proper hyperplane "
-                "in (h_1 ... h_d): finitely many hyperplanes are a null set.",
-                2,
-            ),
+            "[1] X_L = sum of mu_ij^L s_ij v_i u_j^T. If no two dominant pairs differ in both "
+            "indices, all share an i or all share a j, so the dominant part is v_i y_L^T or x_L "
+            "u_j^T, of rank 1 for every L.",
+            "[1] Its size is at least a positive multiple of rho^L for s_ij != 0, as the u_j (or "
+            "v_i) are independent; the rest is O(rho'^L), rho' < rho. By Weyl's inequality sigma_2"
+            " is at most the norm of the rest: sigma_2/sigma_1 -> 0.",
+            "[2] A tie with i != k, j != l means h_j a_i = h_l a_k or h_j a_i + h_l a_k = -2. The "
+            "a are distinct, so a_i and a_k are not both 0 and each is a proper hyperplane in (h_1"
+            " ... h_d): finitely many hyperplanes are a null set.",
         ),
         by.searched(
             "two tokens, no such tie, rank 1",

@@ -30,12 +30,9 @@ CLAIM = Claim(
         by.written(
             "from the pairs to the ends",
             SPECTRUM.covering(1),
-            by.words(
-                "For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
-                "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below).",
-                1,
-            ),
-            by.words("The maximum over j of these maxima is the maximum over all pairs.", 1),
+            "[1] For each j, |1 + h_j t|^2 is convex in t, so over the points of spec(A) in "
+            "[lambda_1, 1] it is largest at lambda_1 or at 1 (the query below).",
+            "[1] The maximum over j of these maxima is the maximum over all pairs.",
         ),
         by.for_all(
             "|1 + h t| for complex h = x + iy is largest at an end of [a, 1]",

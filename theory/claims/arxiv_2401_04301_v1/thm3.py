@@ -5,7 +5,6 @@ from typing import Any
 from hypothesis import assume
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
@@ -32,22 +31,10 @@ CLAIM = Claim(
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(
-            "the two blocks compared",
-            POSITIVE_SPECTRUM.covering(1),
-            BLOCKS.covering(1),
-            GROWTH.covering(1),
-            by.words(
-                "So for X_0 outside a proper subspace ||c_L|| and ||HFC_L|| are of exact order "
-                "L^p rho_C^L and L^q rho_Q^L: the blocks are I + H and I + H (x) B, and c_0 and "
-                "Y_0 are independent coordinates of X_0. (rho_C = 0: c_L = 0 from some L on.)",
-                1,
-            ),
-            COUPLING.covering(1),
-            by.words(
-                "rho_C > rho_Q: t -> 0, hence HFC/LFC <= 1/(1/t - k) -> 0. rho_C < rho_Q: t -> "
-                "infinity, hence HFC/LFC >= 1/(k + 1/t), whose limit is 1/k, infinite for k = 0.",
-                1,
-            ),
+            "the two verdicts",
+            "[1] rho_C > rho_Q: HFC/LFC -> 0 outside a proper subspace (T4a).",
+            "[1] rho_C < rho_Q: liminf HFC/LFC >= 1/(sqrt n delta) > 0 outside a proper subspace, "
+            "w^T y_0 = 0 (T1f).",
         ),
         by.searched(
             "verdict against limit, exact input",

@@ -62,37 +62,18 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "what a zero eigenvalue keeps",
-            by.words(
-                "Without the eigenvalue 0 the spectrum lies in [-1, 0): "
-                "P-2401.04301v3-control-negative.",
-                1,
-                by=("P-2401.04301v3-control-negative",),
-            ),
-            by.words(
-                "Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
-                "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 Pi_0, "
-                "hence ||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.",
-                1,
-                2,
-            ),
-            by.words(
-                "c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
-                "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.",
-                1,
-                2,
-            ),
+            "[1] Without the eigenvalue 0 the spectrum lies in [-1, 0): "
+            "P-2401.04301v3-control-negative.",
+            "[1, 2] Let 0 be an eigenvalue, E_0 its spectral projector, Pi_0 = E_0^T. H E_0 = 0 "
+            "(diagonalisable), so W Pi_0 = 0 and X' Pi_0 = X Pi_0: HFC_L Pi_0 = HFC_0 Pi_0, hence "
+            "||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.",
+            "[1, 2] c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
+            "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.",
             COUPLING.covering(1, 2),
-            by.words(
-                "So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
-                "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.",
-                1,
-                2,
-            ),
-            by.words(
-                "No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every"
-                " other eigenvalue of A.",
-                3,
-            ),
+            "[1, 2] So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
+            "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.",
+            "[3] No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every "
+            "other eigenvalue of A.",
         ),
         by.searched(
             "the frozen part and the floor, X_0 with HFC_0 Pi_0 != 0",

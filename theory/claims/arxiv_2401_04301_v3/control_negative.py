@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
@@ -39,24 +39,11 @@ CLAIM = Claim(
         by.written(
             "every mode beats consensus",
             POSITIVE_SPECTRUM.covering(1, 2),
-            by.words(
-                "Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
-                "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.",
-                1,
-            ),
-            BLOCKS.covering(2),
-            GROWTH.covering(2),
-            COUPLING.covering(2),
-            by.words(
-                "So t -> infinity for X_0 outside a proper subspace, and HFC/LFC >= 1/(k + 1/t), "
-                "whose limit is 1/k > 0 (infinite for doubly stochastic A).",
-                2,
-            ),
-            by.words(
-                "With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least"
-                " 0: the largest is 1 + h a_1, for every j.",
-                3,
-            ),
+            "[1] Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
+            "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.",
+            "[2] So the layer is NON_SMOOTHING, and T1f gives liminf HFC/LFC >= 1/(sqrt n delta).",
+            "[3] With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least "
+            "0: the largest is 1 + h a_1, for every j.",
         ),
         by.for_all(
             "every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
+from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
@@ -33,15 +33,9 @@ CLAIM = Claim(
         by.written(
             "consensus beats every mode",
             POSITIVE_SPECTRUM.covering(1),
-            by.words(
-                "|1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + "
-                "h_j <= rho_C: rho_Q < rho_C.",
-                1,
-            ),
-            BLOCKS.covering(1),
-            GROWTH.covering(1),
-            COUPLING.covering(1),
-            by.words("So t -> 0 for X_0 outside a proper subspace, and with it HFC/LFC.", 1),
+            "[1] |1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + h_j"
+            " <= rho_C: rho_Q < rho_C.",
+            "[1] So the layer is SMOOTHING, and T4a holds (n = 1: HFC = 0).",
         ),
         by.for_all(
             "consensus beats every a = x + iy in the open unit disc for h > 0",

@@ -13,30 +13,28 @@ def _state(h: sp.Rational) -> sp.Matrix:
     return around(3 * (1 + h) ** L / 2, (1 + h / 2) ** L / 2)
 
 
-@by.general(1, 2)
 def _no_input_convergence() -> None:
-    """A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (1, 2): mean (3/2) 2^L, difference (3/2)^L.
-    Differences diverge, so no input convergence; their ratio (3/4)^L -> 0, so angles converge."""
+    """[1, 2; general] A = [[3/4, 1/4], [1/4, 3/4]], h = 1, X_0 = (1, 2): mean (3/2) 2^L, difference
+    (3/2)^L. Differences diverge, so no input convergence; their ratio (3/4)^L -> 0, so angles
+    converge."""
     state = _state(sp.Integer(1))
     induction(AA, matrix("1"), column("1 2"), state)
     equal(sp.limit(sp.expand(state[1] - state[0]), L, sp.oo), sp.oo)
     equal(sp.limit(sp.Rational(3, 4) ** L, L, sp.oo), 0)
 
 
-@by.instance(2)
 def _angles() -> None:
-    """h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 on: the tokens
-    have opposite signs, cos = -1."""
+    """[2; instance] h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 on:
+    the tokens have opposite signs, cos = -1."""
     state = _state(sp.Rational(-1, 2))
     induction(AA, matrix("-1/2"), column("1 2"), state)
     signs = [sp.sign(state[0].subs(L, k) * state[1].subs(L, k)) for k in (3, 4, 8)]
     equal(signs, [-1] * 3)
 
 
-@by.general(3)
 def _rank_kept() -> None:
-    """A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]], X_0 = [[1,
-    0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2."""
+    """[3; general] A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]],
+    X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2."""
     A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
     X0 = matrix("1 0; 0 1; -1 -1")
     induction(A, matrix("0 -1; 1 -1"), X0, sp.Rational(5, 4) ** L * symbolic(X0))

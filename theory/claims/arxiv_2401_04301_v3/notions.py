@@ -12,10 +12,9 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal
 from oversmoothing.theory.support.arrays import Array
 
 
-@by.instance(3)
 def _angle_without_smoothing() -> None:
-    """No converse: A = [[3/4, 1/4], [1/4, 3/4]], X_0 = (1, 2). h = -4/3: HFC/LFC = 1/3 for ever and
-    both tokens have one sign, cos = 1."""
+    """[3; instance] No converse: A = [[3/4, 1/4], [1/4, 3/4]], X_0 = (1, 2). h = -4/3: HFC/LFC =
+    1/3 for ever and both tokens have one sign, cos = 1."""
     mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
     state = around(mean, half)
     induction(AA, matrix("-4/3"), column("1 2"), state)
@@ -24,10 +23,9 @@ def _angle_without_smoothing() -> None:
         assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
 
 
-@by.instance(3)
 def _rank_without_angle() -> None:
-    """h = -1/2: rank 1, but (3/2) 2^-L -+ (1/2) (3/4)^L have opposite signs from layer 3 on: cos =
-    -1."""
+    """[3; instance] h = -1/2: rank 1, but (3/2) 2^-L -+ (1/2) (3/4)^L have opposite signs from
+    layer 3 on: cos = -1."""
     mean, half = 3 * sp.Rational(1, 2) ** L / 2, sp.Rational(3, 4) ** L / 2
     state = around(mean, half)
     induction(AA, matrix("-1/2"), column("1 2"), state)
@@ -67,19 +65,13 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "inequalities for any state",
-            by.words(
-                "x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= 1 "
-                "the angle between x_i and m is at most arcsin e, between two tokens 2 arcsin e: "
-                "cos >= 1 - 2 e^2 = 1 - 2 n r^2.",
-                1,
-            ),
-            by.words(
-                "If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = (||x_i||)"
-                " u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The effective rank, "
-                "continuous in the normalised singular values, tends to 1. Directly: LFC has rank"
-                " 1, so sigma_2 <= ||HFC||, and sigma_1 >= ||LFC||: sigma_2/sigma_1 <= r.",
-                2,
-            ),
+            "[1] x_i = m + e_i with ||e_i|| <= ||HFC|| = r sqrt(n) ||m||. If e = r sqrt(n) <= 1 "
+            "the angle between x_i and m is at most arcsin e, between two tokens 2 arcsin e: cos "
+            ">= 1 - 2 e^2 = 1 - 2 n r^2.",
+            "[2] If all cosines tend to 1, unit rows u_i satisfy u_i - u_1 -> 0, so X = (||x_i||) "
+            "u_1^T + o(||X||): sigma_2 = o(sigma_1) (Eckart, Young). The effective rank, "
+            "continuous in the normalised singular values, tends to 1. Directly: LFC has rank 1, "
+            "so sigma_2 <= ||HFC||, and sigma_1 >= ||LFC||: sigma_2/sigma_1 <= r.",
             _angle_without_smoothing,
             _rank_without_angle,
         ),

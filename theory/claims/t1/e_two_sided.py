@@ -2,28 +2,12 @@
 
 from fractions import Fraction
 
-import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.layer.symbolic import symbolic_pi
 from oversmoothing.theory.numbers.exact_matrix import weighted_mean
 from oversmoothing.theory.proofs.instances import A3
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
-
-
-@by.fixed_size(1, by=("T1d",))
-def _coupled() -> sp.Expr:
-    """m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each feature this is
-    Cauchy-Schwarz, and the squares add up. Hence | ||m|| - ||c|| | <= delta ||HFC||."""
-    # The squared gap of Cauchy-Schwarz is a sum of squares (Lagrange), so >= 0, for n = 3.
-    X, pi = symbolic.symbolic_matrix(3, 1, "x"), symbolic_pi(3)
-    eta = (sp.ones(1, 3) / 3 - pi).T
-    high = X - sp.ones(3, 1) * sum(X) / 3
-    squares = sum((eta[i] * high[j] - eta[j] * high[i]) ** 2 for i in range(3) for j in range(i))
-    gap = eta.dot(eta) * high.dot(high) - (sum(X) / 3 - (pi * X)[0]) ** 2
-    return sp.expand(gap - squares)
 
 
 def _law(A: Matrix, X: Matrix) -> None:
@@ -48,11 +32,10 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, [[100 + x / 1000 for x in row] for row in X] if near else X
 
 
-@by.instance(2)
 def _attained() -> None:
-    """Attained. Doubly stochastic A: k = 0, and both bounds are t. Otherwise, for x = gamma + s
-    (1/n - pi) (one feature) HFC = s (1/n - pi), m - c = s delta^2, ||HFC|| = |s| delta. If c >
-    0, s > 0 gives the lower bound and small s < 0 the upper one, with equality."""
+    """[2; instance] Attained. Doubly stochastic A: k = 0, and both bounds are t. Otherwise, for x =
+    gamma + s (1/n - pi) (one feature) HFC = s (1/n - pi), m - c = s delta^2, ||HFC|| = |s| delta.
+    If c > 0, s > 0 gives the lower bound and small s < 0 the upper one, with equality."""
     pi = spectra.stationary(A3)
     delta = spectra.squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):
@@ -91,18 +74,14 @@ CLAIM = Claim(
         by.Formal("T1f_floor.mean_against_pi_mean", ()),
         by.written(
             "the triangle inequality",
-            _coupled,
-            by.words(
-                "||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: "
-                "s ||c|| - k u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as "
-                "1/t = s ||c||/u; where 1/t > k the lower end is positive, so LFC != 0.",
-                1,
-            ),
-            by.words(
-                "If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k "
-                "from some point on and the upper bound tends to 0. Where k = 0 both bounds are t.",
-                3,
-            ),
+            "[1] m - c = (1/n - pi)^T HFC (T1d), so ||m - c|| <= delta ||HFC||_F: in each feature "
+            "this is Cauchy-Schwarz, and the squares add up. Hence | ||m|| - ||c|| | <= delta "
+            "||HFC||.",
+            "[1] ||LFC|| = ||1 m||_F = sqrt n ||m||. With s = sqrt n and u = ||HFC||: s ||c|| - k "
+            "u <= ||LFC|| <= s ||c|| + k u. Divide u by these: the bounds, as 1/t = s ||c||/u; "
+            "where 1/t > k the lower end is positive, so LFC != 0.",
+            "[3] If HFC/LFC -> 0 then k + 1/t -> infinity, so t -> 0; if t -> 0 then 1/t > k from "
+            "some point on and the upper bound tends to 0. Where k = 0 both bounds are t.",
             _attained,
         ),
         # u = ||HFC||, m = ||m||, c = ||c||, s = sqrt n, k = s delta: the ratio is u/(s m).
@@ -118,21 +97,6 @@ CLAIM = Claim(
         )
         .unless(
             "without k above: HFC/LFC <= t", then="u*s*c <= u*s*m", at="s=1, u=1, m=1, c=2, k=1"
-        ),
-        # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: c = m + q^T h.
-        by.for_all(
-            "|m - c|^2 <= delta^2 HFC^2 for three tokens and one feature",
-            then="(m - c)**2 <= (q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
-            at="m=1, q1=1/6, q2=-1/12, h1=1, h2=2",
-            where={
-                "q3": "(0 - q1 - q2)",
-                "h3": "(0 - h1 - h2)",
-                "c": "(m + q1*h1 + q2*h2 + q3*h3)",
-            },
-        ).unless(
-            "delta^2 a tenth smaller",
-            then="(m - c)**2 <= 9/10*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2)",
-            at="m=0, q1=1, q2=0, h1=1, h2=0",
         ),
         by.searched(
             "the bounds in fractions, near consensus and far from it",

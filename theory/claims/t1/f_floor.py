@@ -2,29 +2,20 @@
 
 from fractions import Fraction
 
-import flint
-import numpy as np
-import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import (
-    from_integers,
-    matrix,
-    plus_identity,
-    weighted_mean,
-)
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, normalised_rows, to_flint
+from oversmoothing.theory.numbers.exact_matrix import matrix, plus_identity, weighted_mean
+from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
 from oversmoothing.theory.proofs.instances import A3, AA, SKEW_DEFECTIVE
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
-@by.instance(2)
 def _annihilated() -> None:
-    """If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v, so pi^T v = 0.
-    States E_a X with E_a a spectral projector of A, a != 1, have pi^T X = 0 in the same way."""
+    """[2; instance] If (A - a)^k v = 0 with a != 1, then 0 = pi^T (A - a)^k v = (1 - a)^k pi^T v,
+    so pi^T v = 0. States E_a X with E_a a spectral projector of A, a != 1, have pi^T X = 0 in the
+    same way."""
     # pi^T v = 0 for the mode of A3 at 1/5, and for the generalised ones of a Jordan block.
     assert weighted_mean(spectra.stationary(A3), matrix("-1; -1; 7")) == [0]
     pi = spectra.stationary(SKEW_DEFECTIVE)
@@ -33,20 +24,9 @@ def _annihilated() -> None:
     assert shifted.rank() == 2 and from_flint(shifted * shifted) == [[16 * p for p in pi]] * 3
 
 
-@by.fixed_size(1)
-def _norm_of_pi() -> None:
-    """delta^2 = |pi|^2 - 2/n + 1/n = |pi|^2 - 1/n, and |pi|^2 < (sum pi_i)^2 = 1 as pi > 0 and n >=
-    2. So n delta^2 < n - 1."""
-    # 1 - |pi|^2 = (sum pi)^2 - |pi|^2 = sum of pi_i pi_j, i != j: positive for pi > 0, n >= 2.
-    p = sp.symbols("p1:5", positive=True)
-    mixed = sp.expand(sum(p) ** 2 - sum(x * x for x in p))
-    assert all(c > 0 for c in sp.Poly(mixed, *p).coeffs())
-
-
-@by.instance(3)
 def _sharp() -> None:
-    """Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean 1, LFC = sqrt n
-    and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 pi^T + a (I - 1 pi^T).)"""
+    """[3; instance] Attained: v = 1 - P pi/delta^2 has pi^T v = 1 - pi^T P pi/delta^2 = 0, mean 1,
+    LFC = sqrt n and HFC = 1/delta. (It is a mode of A = 1 pi^T, and of 1 pi^T + a (I - 1 pi^T).)"""
     pi = spectra.stationary(A3)
     delta = spectra.squared_deviation(pi)
     v = [[1 - (p - Fraction(1, 3)) / delta] for p in pi]
@@ -55,11 +35,10 @@ def _sharp() -> None:
     assert 3 * delta * hfc == lfc == 3 and hfc * delta == 1
 
 
-@by.instance(5)
 def _limits() -> None:
-    """One real simple dominant pair: X_L/mu^L -> v u^T (u != 0 for generic X_0), and HFC/LFC is
-    continuous (with values in [0, infinity]) at v u^T, where it is ||P v||/(sqrt n |mean v|): u
-    cancels. Executed on GT11: 8 sqrt 2/5."""
+    """[5; instance] One real simple dominant pair: X_L/mu^L -> v u^T (u != 0 for generic X_0), and
+    HFC/LFC is continuous (with values in [0, infinity]) at v u^T, where it is ||P v||/(sqrt n |mean
+    v|): u cancels. Executed on GT11: 8 sqrt 2/5."""
     found = verdict(A=A3, H=matrix("-1/2"), X0=matrix("1; 2; 4"), depth=[64])
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "constant")
     hfc, lfc = squared_norms(matrix("-1; -1; 7"))
@@ -69,14 +48,14 @@ def _limits() -> None:
     assert verdict(A=AA, H=matrix("-1/2"), X0=matrix("1; 2")).tends_to == "infinity"
 
 
-@by.instance(6, 7)
 def _observable() -> None:
-    """Doubly stochastic: pi = 1/n, k = 0, HFC/LFC = t -> infinity. n = 2: v is a multiple of (pi_2,
-    -pi_1), of mean 0 iff pi_1 = pi_2. n >= 3: if A v = a v and 1^T v = 0, the n rows 1^T A^k, k <
-    n, all annihilate v, so their determinant is 0: a polynomial in A. It is not identically 0 on A
-    1 = 1: take pi > 0 that is not uniform, a basis v_i of pi's orthogonal space with no 1^T v_i =
-    0, w_i dual to it and A = 1 pi^T + sum_i a_i v_i w_i^T with distinct small a_i; then the rows
-    are independent (Vandermonde times the non-zero 1^T v_i). Its zeros are a null set."""
+    """[6, 7; instance] Doubly stochastic: pi = 1/n, k = 0, HFC/LFC = t -> infinity. n = 2: v is a
+    multiple of (pi_2, -pi_1), of mean 0 iff pi_1 = pi_2. n >= 3: if A v = a v and 1^T v = 0, the n
+    rows 1^T A^k, k < n, all annihilate v, so their determinant is 0: a polynomial in A. It is not
+    identically 0 on A 1 = 1: take pi > 0 that is not uniform, a basis v_i of pi's orthogonal space
+    with no 1^T v_i = 0, w_i dual to it and A = 1 pi^T + sum_i a_i v_i w_i^T with distinct small
+    a_i; then the rows are independent (Vandermonde times the non-zero 1^T v_i). Its zeros are a
+    null set."""
     # [1^T; 1^T A; 1^T A^2] is invertible for A3, so no eigenvector of A3 has mean 0 ...
     one = to_flint([[Fraction(1)] * 3])
     a = to_flint(A3)
@@ -104,34 +83,6 @@ def _law(A: Matrix, X: Matrix) -> None:
     assert lfc <= n * spectra.squared_deviation(pi) * hfc
     assert (n - 1) * hfc > lfc
     assert (lfc == 0) == (not any(map(sum, zip(*X, strict=True))))
-
-
-def _certify(effort: by.Effort) -> by.Settled:
-    """Balls around the eigenvectors of A: n delta^2 |P v|^2 > n |mean v|^2 for every mode."""
-    rng = np.random.default_rng(effort.seed)
-    for _ in range(12):
-        n = int(rng.integers(3, 9))
-        A = normalised_rows(from_integers(rng.integers(1, 50, size=(n, n))))
-        with at_precision(256):
-            delta = spectra.squared_deviation(spectra.stationary(A))
-            ball = flint.arb(flint.fmpq(delta.numerator, delta.denominator))
-            values, right = flint.acb_mat(to_flint(A)).eig(right=True, nonstop=True)
-            if not all(v.is_finite() for v in values):
-                yield False
-                continue
-            gaps = [_gap(right, j, n, ball) for j, a in enumerate(values) if not a.overlaps(1)]
-        if any(gap < 0 for gap in gaps):
-            yield f"A = {by.show(A)}"
-        yield len(gaps) == n - 1 and all(gap > 0 for gap in gaps)
-
-
-def _gap(right: flint.acb_mat, j: int, n: int, delta: flint.arb) -> flint.arb:
-    """n delta^2 |P v|^2 - n |mean v|^2 for column j."""
-    v = [right[i, j] for i in range(n)]
-    mean = sum(v, flint.acb(0)) / n
-    lfc = n * abs(mean) ** 2
-    hfc = sum((abs(x - mean) ** 2 for x in v), flint.arb(0))
-    return n * delta * hfc - lfc
 
 
 def _measure(effort: by.Effort) -> by.Measurements:
@@ -179,80 +130,20 @@ CLAIM = Claim(
         by.written(
             "Cauchy-Schwarz against pi",
             _annihilated,
-            by.words(
-                "Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= delta "
-                "||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, for "
-                "otherwise m = c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = 0 iff "
-                "1^T X = 0.",
-                1,
-                2,
-                by=("T1d",),
-            ),
-            _norm_of_pi,
+            "[1, 2] Let pi^T X = 0, X != 0. By T1d 0 = c = m - (1/n - pi)^T HFC, so ||m|| <= delta"
+            " ||HFC|| and ||LFC|| = sqrt n ||m|| <= sqrt n delta ||HFC||. HFC != 0, for otherwise "
+            "m = c = 0 and X = 0. So HFC/LFC >= 1/(sqrt n delta), and LFC = 0 iff 1^T X = 0.",
+            "[1] delta^2 = |pi|^2 - 2/n + 1/n = |pi|^2 - 1/n, and |pi|^2 < (sum pi_i)^2 = 1 as pi "
+            "> 0 and n >= 2. So n delta^2 < n - 1.",
             _sharp,
-            by.words(
-                "NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "
-                "eigenvector of T for an eigenvalue of modulus rho_Q, ||HFC_L|| = ||y_L|| >= "
-                "rho_Q^L |w^T y_0|/||w||, and w^T y_0 != 0 outside a null set; ||c_L|| <= "
-                "const L^d rho_C^L. So t -> infinity and T1e gives liminf HFC/LFC >= 1/k.",
-                4,
-                by=("T1e",),
-            ),
+            "[4] NON_SMOOTHING, generic X_0: with T = I + H (x) B, y = vec Y, and w a left "
+            "eigenvector of T for an eigenvalue of modulus rho_Q, ||HFC_L|| = ||y_L|| >= rho_Q^L "
+            "|w^T y_0|/||w||, and w^T y_0 != 0 outside a null set; ||c_L|| <= const L^d rho_C^L. "
+            "So t -> infinity and T1e gives liminf HFC/LFC >= 1/k.",
             _limits,
             _observable,
         ),
-        # 3 HFC^2 = 3 |x|^2 - S^2, 3 LFC^2 = S^2, S = x1 + x2 + x3: (n-1) HFC^2 > LFC^2 reads
-        # 2 |x|^2 > S^2.
-        by.for_all(
-            "n = 3: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 2",
-            given=(
-                "0 < p1; 0 < p2; 0 < p3; p1 + p2 + p3 == 1; p1*x1 + p2*x2 + p3*x3 == 0",
-                "0 < x1**2 + x2**2 + x3**2",
-            ),
-            then="2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
-            at="p1=1/3, p2=1/3, p3=1/3, x1=1, x2=-1, x3=0",
-        )
-        .unless(
-            "a floor of 1/sqrt(3/2 - 1) = sqrt 2 times larger",
-            then="3/2*(x1**2 + x2**2 + x3**2) > (x1 + x2 + x3)**2",
-            at="p1=9/10, p2=1/20, p3=1/20, x1=-1/9, x2=1, x3=1",
-        )
-        .unless(
-            "pi >= 0 instead of pi > 0",
-            without="0 < p1; 0 < p2; 0 < p3",
-            given="0 <= p1; 0 <= p2; 0 <= p3",
-            at="p1=1, p2=0, p3=0, x1=0, x2=1, x3=1",
-        ),
-        # x = m 1 + h and pi = 1/3 + q, 1^T h = 1^T q = 0: pi^T x = m + q^T h, so m = -q^T h.
-        by.for_all(
-            "n = 3: pi^T x = 0 => n delta^2 HFC^2 >= LFC^2",
-            then="3*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
-            at="q1=1/6, q2=-1/12, h1=-4, h2=2",
-            where={
-                "q3": "(0 - q1 - q2)",
-                "h3": "(0 - h1 - h2)",
-                "m": "(0 - q1*h1 - q2*h2 - q3*h3)",
-            },
-        ).unless(
-            "n - 1 in place of n",
-            then="2*(q1**2 + q2**2 + q3**2)*(h1**2 + h2**2 + h3**2) >= 3*m**2",
-            at="q1=1/6, q2=-1/12, h1=-4, h2=2",
-        ),
-        by.for_all(
-            "n = 4: pi^T x = 0, pi > 0 => HFC/LFC > 1/sqrt 3",
-            given=(
-                "0 < p1; 0 < p2; 0 < p3; 0 < p4; p1*x1 + p2*x2 + p3*x3 + p4*x4 == 0",
-                "0 < x1**2 + x2**2 + x3**2 + x4**2",
-            ),
-            then="3*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
-            at="p1=1, p2=1, p3=1, x1=1, x2=-1, x3=0, p4=1, x4=0",
-        ).unless(
-            "the floor of n = 3 for n = 4",
-            then="2*(x1**2 + x2**2 + x3**2 + x4**2) > (x1 + x2 + x3 + x4)**2",
-            at="p1=30, p2=1, p3=1, p4=1, x1=-1/10, x2=1, x3=1, x4=1",
-        ),
         by.searched("the floor in fractions, pi^T X = 0", _law, _cases(), at=given.of_state),
-        by.Certified("balls around every mode of random positive A", _certify),
         by.Simulated("the limit of GT11 in balls", _measure),
     ),
     further="Ties are T4d: there t stays bounded and the floor does not apply.",

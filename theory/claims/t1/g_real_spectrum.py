@@ -24,10 +24,9 @@ def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
     return S, list(sp.symbols(f"g1:{n + 1}", positive=True))
 
 
-@by.fixed_size(1, 2)
 def _symmetrised() -> sp.Matrix:
-    """With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is symmetric. So spec(A)
-    is real and A is diagonalisable."""
+    """[1, 2; fixed size] With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is
+    symmetric. So spec(A) is real and A is diagonalisable."""
     S, g = _kernel()
     row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
     A = sp.Matrix(3, 3, lambda i, j: S[i, j] * g[j] / row[i])
@@ -37,10 +36,9 @@ def _symmetrised() -> sp.Matrix:
     return (moved - goal).applyfunc(sp.simplify)
 
 
-@by.fixed_size(1, 2)
 def _stationary_residual() -> list[sp.Expr]:
-    """sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the symmetry of S: pi_i
-    is proportional to e^{f_i} D_i."""
+    """[1, 2; fixed size] sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the
+    symmetry of S: pi_i is proportional to e^{f_i} D_i."""
     S, g = _kernel()
     row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
     weight = [g[i] * row[i] for i in range(3)]
@@ -50,11 +48,10 @@ def _stationary_residual() -> list[sp.Expr]:
     ]
 
 
-@by.fixed_size(2)
 def _bias() -> sp.Expr:
-    """The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i alone, f_j = b
-    W_K^T x_j^T. The last cancels in softmax over j. So A = D^-1 S F, S = exp(symmetric part)
-    entrywise, F = diag(e^{f_j}), D the row sums of S F."""
+    """[2; fixed size] The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i
+    alone, f_j = b W_K^T x_j^T. The last cancels in softmax over j. So A = D^-1 S F, S =
+    exp(symmetric part) entrywise, F = diag(e^{f_j}), D the row sums of S F."""
     x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
     Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
     K = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"k{i}{j}"))
@@ -64,24 +61,22 @@ def _bias() -> sp.Expr:
     return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
 
 
-@by.instance()
 def _not_semidefinite() -> None:
-    """Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
+    """[instance] Symmetric alone is not enough for [0, 1]: K = [[1, 3], [3, 1]] has a_1 = -1/2."""
     assert exact.characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
 
 
-@by.instance()
 def _needed() -> None:
-    """Without symmetry the spectrum need not be real: the circulant (1/10, 4/5, 1/10)."""
+    """[instance] Without symmetry the spectrum need not be real: the circulant (1/10, 4/5,
+    1/10)."""
     assert not spectra.is_real(C3)
 
 
-@by.instance(4)
 def _equal_tokens() -> None:
-    """S is singular iff some c != 0 has sum_ij c_i c_j e^{<z_i, z_j>} = 0, z_i = M^{1/2} x_i. That
-    sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i c_i <z_i, z>^k = 0 for all k and z,
-    hence sum_i c_i e^{<z_i, z>} = 0 for all z; exponentials of distinct z_i are independent, so two
-    z_i are equal. Two equal z_i give S two equal rows, so it is singular."""
+    """[4; instance] S is singular iff some c != 0 has sum_ij c_i c_j e^{<z_i, z_j>} = 0, z_i =
+    M^{1/2} x_i. That sum is sum_k |sum_i c_i z_i^{(x)k}|^2/k!, so then sum_i c_i <z_i, z>^k = 0 for
+    all k and z, hence sum_i c_i e^{<z_i, z>} = 0 for all z; exponentials of distinct z_i are
+    independent, so two z_i are equal. Two equal z_i give S two equal rows, so it is singular."""
     A = _normalised(exact.matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
     assert to_flint(A).det() == 0
 
@@ -173,10 +168,9 @@ def _reversible(instance: given.Instance) -> bool:
     return exact.transposed(flow) == flow
 
 
-@by.instance()
 def _kolmogorov() -> None:
-    """Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then A = S diag(pi) with S_ij
-    = A_ij/pi_j symmetric."""
+    """[instance] Such A are exactly the reversible ones, pi_i A_ij = pi_j A_ji: then A = S diag(pi)
+    with S_ij = A_ij/pi_j symmetric."""
     A = _normalised(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
     pi = spectra.stationary(A)
     S = exact.product(A, exact.diagonal(1 / p for p in pi))
@@ -208,13 +202,10 @@ CLAIM = Claim(
             _symmetrised,
             _stationary_residual,
             _kolmogorov,
-            by.words(
-                "Entrywise products of positive semidefinite matrices are so (Schur), so S = "
-                "sum_k L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise "
-                "power (L^{(0)} = 11^T). R A R^-1 = G^T S G then is positive semidefinite, "
-                "and |a_i| <= 1 for every row-stochastic A: spec(A) in [0, 1].",
-                3,
-            ),
+            "[3] Entrywise products of positive semidefinite matrices are so (Schur), so S = sum_k"
+            " L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise power (L^{(0)} "
+            "= 11^T). R A R^-1 = G^T S G then is positive semidefinite, and |a_i| <= 1 for every "
+            "row-stochastic A: spec(A) in [0, 1].",
             _equal_tokens,
             _not_semidefinite,
             _needed,

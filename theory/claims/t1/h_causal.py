@@ -5,25 +5,14 @@ from typing import Any
 
 import flint
 import numpy as np
-import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact_matrix import characteristic, layer, matrix, weighted_mean
 from oversmoothing.theory.numbers.rational import Matrix, to_fractions
 from oversmoothing.theory.proofs.instances import CAUSAL
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
-
-
-def _symbols(n: int) -> sp.Matrix:
-    return sp.Matrix(n, n, lambda i, j: sp.Symbol(f"a{i}{j}", positive=True) if j <= i else 0)
-
-
-def _residual() -> sp.Expr:
-    A, x = _symbols(4), sp.Symbol("x")
-    return sp.expand(A.charpoly(x).as_expr() - sp.prod(x - A[i, i] for i in range(4)))
 
 
 def _diagonal(A: Matrix) -> Any:
@@ -33,19 +22,17 @@ def _diagonal(A: Matrix) -> Any:
     return result
 
 
-@by.instance(2)
 def _stationary() -> None:
-    """e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple, and delta^2 =
-    (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1."""
+    """[2; instance] e_1^T A is the first row, e_1^T: so pi = e_1, which is unique as 1 is simple,
+    and delta^2 = (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n. c = x_1."""
     pi = spectra.stationary(CAUSAL)
     assert pi == [1, 0, 0] and spectra.squared_deviation(pi) == Fraction(2, 3)
 
 
-@by.instance(3, by=("T1f",))
 def _attained() -> None:
-    """The proof of T1f up to the strict inequality uses only pi^T A = pi^T and pi^T 1 = 1: HFC/LFC
-    >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = 0. v = (0, 1, ..., 1) attains it, and is
-    a mode iff all A_i1, i > 1, are equal."""
+    """[3; instance] The proof of T1f up to the strict inequality uses only pi^T A = pi^T and pi^T 1
+    = 1: HFC/LFC >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = 0. v = (0, 1, ..., 1)
+    attains it, and is a mode iff all A_i1, i > 1, are equal."""
     # v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
     v = matrix("0; 1; 1")
     assert layer(CAUSAL, matrix("1"), v) == matrix("0; 3/2; 3/2")
@@ -53,9 +40,9 @@ def _attained() -> None:
     assert hfc / lfc == Fraction(1, 2)
 
 
-@by.instance(3, by=("T1b", "T1c", "T1d", "T1e"))
 def _first_token() -> None:
-    """c' = c (I + W) says that the first token sees only itself."""
+    """[3; instance] c' = c (I + W) says that the first token sees only itself. (T1b, T1c, T1d,
+    T1e.)"""
     X = layer(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
     Y = layer(matrix("1"), matrix("-1/2 1; 0 1/3"), matrix("1 2"), 3)
     assert X[0] == Y[0]
@@ -80,33 +67,9 @@ def _law(A: Matrix, X: Matrix) -> None:
     assert (n - 1) * hfc >= lfc
 
 
-def _certify(effort: by.Effort) -> by.Settled:
-    """softmax of causally masked integer logits in balls: every diagonal entry is an eigenvalue."""
-    rng = np.random.default_rng(effort.seed)
-    for _ in range(12):
-        n = int(rng.integers(2, 7))
-        logits = rng.integers(-4, 5, size=(n, n))
-        with at_precision(256):
-            weights = [
-                [flint.arb(int(x)).exp() for x in row[: i + 1]] for i, row in enumerate(logits)
-            ]
-            sums = [sum(row, flint.arb(0)) for row in weights]
-            A = [
-                [w / t for w in row] + [flint.arb(0)] * (n - len(row))
-                for row, t in zip(weights, sums, strict=True)
-            ]
-            values = flint.acb_mat(A).eig(nonstop=True)
-            meets = [[v.overlaps(A[i][i]) for i in range(n)] for v in values]
-            finite = all(v.is_finite() for v in values)
-        if finite and not all(any(row) for row in meets):
-            yield f"logits {logits.tolist()}"
-        yield finite and all(sum(row) == 1 for row in meets)
-
-
-@by.instance(1)
 def _read_off() -> None:
-    """det(x - A) of a triangular A is the product of x - A_ii. A_11 = 1 as row 1 has one entry; for
-    i > 1 0 < A_ii = 1 - sum_{j<i} A_ij < 1. So 1 is simple."""
+    """[1; instance] det(x - A) of a triangular A is the product of x - A_ii. A_11 = 1 as row 1 has
+    one entry; for i > 1 0 < A_ii = 1 - sum_{j<i} A_ij < 1. So 1 is simple."""
     # The spectrum that the theory reports for a causal A is its diagonal without the first 1.
     A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
     found = attention_spectrum(A).values
@@ -131,10 +94,8 @@ CLAIM = Claim(
     hypotheses=(given.CAUSAL_MASK, given.TWO_TOKENS),
     evidence=(
         by.written("triangular matrices", _read_off, _stationary, _first_token, _attained),
-        by.Symbolic("n = 4 in symbols: det(x - A)", _residual),
         by.searched(
             "spectrum, pi, delta and the floor in fractions", _law, _causal(), at=given.of_state
         ),
-        by.Certified("softmax of masked integer logits in balls", _certify),
     ),
 )

@@ -12,22 +12,20 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
-@by.general(2)
 def _isolated() -> sp.Expr:
-    """Replace H by H + e I, so h_j by h_j + e. |1 + h + e|^2 - |1 + (k + e) a|^2 is a polynomial
-    in e with leading coefficient 1 - |a|^2 > 0, for every pair of a consensus mode h and a mode
-    (k, a) of the quotient. Were the largest of both sides equal on an interval of e, one such pair
-    would tie at infinitely many e, which no such polynomial does. So every neighbourhood of a tie
-    holds cases without one."""
+    """[2; general] Replace H by H + e I, so h_j by h_j + e. |1 + h + e|^2 - |1 + (k + e) a|^2 is a
+    polynomial in e with leading coefficient 1 - |a|^2 > 0, for every pair of a consensus mode h and
+    a mode (k, a) of the quotient. Were the largest of both sides equal on an interval of e, one
+    such pair would tie at infinitely many e, which no such polynomial does. So every neighbourhood
+    of a tie holds cases without one."""
     x, y, p, q, u, v, e = sp.symbols("x y p q u v e", real=True)
     gap = (1 + x + e) ** 2 + y**2 - (1 + (p + e) * u - q * v) ** 2 - ((p + e) * v + q * u) ** 2
     return sp.Poly(sp.expand(gap), e).coeff_monomial(e**2) - (1 - u**2 - v**2)
 
 
-@by.instance(3)
 def _rounded() -> None:
-    """h = -4/3 ties for a = 1/2; the binary64 number next to -4/3 lies above it and is
-    NON_SMOOTHING, and is certified to be."""
+    """[3; instance] h = -4/3 ties for a = 1/2; the binary64 number next to -4/3 lies above it and
+    is NON_SMOOTHING, and is certified to be."""
     assert verdict(A=AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
     assert Fraction(-4 / 3) > Fraction(-4, 3)
     found = verdict(A=to_float(AA), H=[[-4 / 3]], certified=True)
@@ -76,24 +74,15 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "what an enclosure can say",
-            by.words(
-                "For an eigenvector x of R with largest entry x_i, (r - R_ii) x_i = sum_(j != i) "
-                "R_ij x_j: |r - R_ii| <= sum |R_ij|. Along R_t = diag + t (R - diag) the discs "
-                "grow with t and eigenvalues move continuously: a component keeps its k "
-                "eigenvalues. Larger radii only widen the discs; B and R are similar.",
-                1,
-            ),
-            by.words(
-                "Each multiplier 1 + h a then lies in a known set, so rho_C and rho_Q lie in known "
-                "intervals; where these are disjoint, the order of the true numbers is decided.",
-                1,
-            ),
+            "[1] For an eigenvector x of R with largest entry x_i, (r - R_ii) x_i = sum_(j != i) "
+            "R_ij x_j: |r - R_ii| <= sum |R_ij|. Along R_t = diag + t (R - diag) the discs grow "
+            "with t and eigenvalues move continuously: a component keeps its k eigenvalues. Larger"
+            " radii only widen the discs; B and R are similar.",
+            "[1] Each multiplier 1 + h a then lies in a known set, so rho_C and rho_Q lie in known"
+            " intervals; where these are disjoint, the order of the true numbers is decided.",
             _isolated,
-            by.words(
-                "A certificate from balls of positive radius around (A, H) holds for all of a "
-                "neighbourhood; by the last step it cannot say TIE.",
-                2,
-            ),
+            "[2] A certificate from balls of positive radius around (A, H) holds for all of a "
+            "neighbourhood; by the last step it cannot say TIE.",
             _rounded,
         ),
         by.Certified("certified verdicts against exact ones, in binary64", _certify),

@@ -18,12 +18,11 @@ from oversmoothing.theory.support.arrays import Array
 _EPS = 2.0**-52
 
 
-@by.instance(1, by=("T1b", "T1f"))
 def _exact_saturation() -> None:
-    """By the converse in T1b, C is not invariant and 1 is not an eigenvector of A~. Its Perron
-    vector v > 0 has P v != 0 and mean v > 0. If the pair (v, h) is the only dominant one, X_L/mu^L
-    -> v u^T and HFC/LFC -> ||P v||/(sqrt n |mean v|) (as in T1f). Executed in fractions: limit e/(2
-    + e)."""
+    """[1; instance] By the converse in T1b, C is not invariant and 1 is not an eigenvector of A~.
+    Its Perron vector v > 0 has P v != 0 and mean v > 0. If the pair (v, h) is the only dominant
+    one, X_L/mu^L -> v u^T and HFC/LFC -> ||P v||/(sqrt n |mean v|) (as in T1f). Executed in
+    fractions: limit e/(2 + e)."""
     # A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0.
     e = Fraction(1, 2**24)
     v = [Fraction(1), 1 + e]
@@ -39,11 +38,10 @@ def _exact_saturation() -> None:
     assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
-@by.fixed_size(2)
 def _first_order() -> list[sp.Expr]:
-    """A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order (the part of z
-    along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it is (I - B) Q^T z = Q^T eta, and ||P
-    v|| = ||Q^T z||, |mean v| = 1 to this order."""
+    """[2; fixed size] A simple eigenpair is analytic in the matrix: v = 1 + z with z of first order
+    (the part of z along 1 is free), and A z + eta = z + (lam - 1) 1. Q^T of it is (I - B) Q^T z =
+    Q^T eta, and ||P v|| = ||Q^T z||, |mean v| = 1 to this order."""
     A, G, Q = symbolic_attention(3), symbolic_matrix(3, 3, "g"), complement(3)
     z, lam = symbolic_matrix(3, 1, "z"), sp.Symbol("l")
     one, e = sp.ones(3, 1), sp.Symbol("e")
@@ -94,10 +92,9 @@ def _autonomous(effort: by.Effort) -> by.Measurements:
     return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", exact, found, tolerance)]
 
 
-@by.instance(3)
 def _no_leak() -> None:
-    """In (Y, c) coordinates HFC = Q Y and Y' = Y + B Y W, with any rounding of B: errors are
-    relative to Y, and nothing of c enters."""
+    """[3; instance] In (Y, c) coordinates HFC = Q Y and Y' = Y + B Y W, with any rounding of B:
+    errors are relative to Y, and nothing of c enters."""
     # The same rounded entries, used through B' = A_11 - A_21 and c: no saturation.
     e = Fraction(1, 2**24)
     rounded = [[AA[0][0], AA[0][1] / (1 + e)], [AA[1][0] * (1 + e), AA[1][1]]]

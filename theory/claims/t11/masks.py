@@ -23,19 +23,17 @@ def _softmax(logits: list[list[float]]) -> list[list[float]]:
     return rows
 
 
-@by.instance(1)
 def _masked() -> None:
-    """Each row is shifted by its largest logit, which is finite if the row keeps an entry:
-    exp(-infinity) = 0 exactly, and the sum is at least 1."""
+    """[1; instance] Each row is shifted by its largest logit, which is finite if the row keeps an
+    entry: exp(-infinity) = 0 exactly, and the sum is at least 1."""
     A = _softmax([[0.0, -math.inf], [1.0, 2.0]])
     assert A[0] == [1.0, 0.0]
     assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
 
 
-@by.instance(2)
 def _nothing_left() -> None:
-    """All entries masked: -infinity + infinity, not a number."""
+    """[2; instance] All entries masked: -infinity + infinity, not a number."""
     A = _softmax([[-math.inf, -math.inf], [1.0, 2.0]])
     refused = 0
     for bad in (A, [[0, 0], ["1/2", "1/2"]]):
@@ -46,20 +44,19 @@ def _nothing_left() -> None:
     assert refused == 2, "a row without weights passed as attention"
 
 
-@by.instance(3, by=("T1h", "T2b"))
 def _threshold() -> None:
-    """Causal: eigenvalues A_ii in (0, 1], 1 simple (T1h). |1 + h a| is convex in a, so its maximum
-    over i > 1 is at an end of [min A_ii, 1), and T2b applies to the smallest: where it does not win
-    strictly, no a_i in between does."""
+    """[3; instance] Causal: eigenvalues A_ii in (0, 1], 1 simple (T1h). |1 + h a| is convex in a,
+    so its maximum over i > 1 is at an end of [min A_ii, 1), and T2b applies to the smallest: where
+    it does not win strictly, no a_i in between does."""
     # min A_ii = 1/4: tie at -2/(1 + 1/4) = -8/5 and at 0.
     names = {h: verdict(A=CAUSAL, H=[[h]]).verdict for h in ("-2", "-8/5", "-1", "0", "1")}
     assert list(names.values()) == ["SMOOTHING", "TIE", "NON_SMOOTHING", "TIE", "SMOOTHING"]
 
 
-@by.instance(4)
 def _two_groups() -> None:
-    """Each closed class has its own stationary distribution, so the left eigenspace for 1 has
-    dimension k; with k > 1 the pairs (h_j, 1) occur in the quotient too, so rho_Q >= rho_C."""
+    """[4; instance] Each closed class has its own stationary distribution, so the left eigenspace
+    for 1 has dimension k; with k > 1 the pairs (h_j, 1) occur in the quotient too, so rho_Q >=
+    rho_C."""
     A = matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
     assert len(closed_classes(to_float(A))) == 2
     for h in ("-3", "-1/2", "1/2"):

@@ -12,10 +12,9 @@ from oversmoothing.theory.proofs.instances import A3, AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
-@by.instance(1, 2, by=("T1f",))
 def _doubly_stochastic() -> None:
-    """So pi^T X_L = 0 for L >= 1: T1f applies at every layer. Doubly stochastic: delta = 0 and LFC
-    = 0. Executed: X_0 = (3, 1) -> (1/2, -1/2)."""
+    """[1, 2; instance] So pi^T X_L = 0 for L >= 1: T1f applies at every layer. Doubly stochastic:
+    delta = 0 and LFC = 0. Executed: X_0 = (3, 1) -> (1/2, -1/2)."""
     assert exact.layer(AA, exact.matrix("-1"), exact.matrix("3; 1")) == exact.matrix("1/2; -1/2")
     found = verdict(A=AA, H=exact.matrix("-1"), X0=exact.matrix("3; 1"), depth=[1, 2, 200])
     assert found.verdict == "NON_SMOOTHING" and found.rate == math.inf
@@ -23,9 +22,8 @@ def _doubly_stochastic() -> None:
     assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
 
 
-@by.instance(1)
 def _other() -> None:
-    """A3 is not doubly stochastic: ratio^2 = 1819399/423200 at L = 3."""
+    """[1; instance] A3 is not doubly stochastic: ratio^2 = 1819399/423200 at L = 3."""
     X = exact.layer(A3, exact.matrix("-1"), exact.matrix("1; 2; 4"), 3)
     assert exact.matrix("-51/250; -79/1000; 1203/1000") == X
     found = verdict(A=A3, H=exact.matrix("-1"), X0=exact.matrix("1; 2; 4"), depth=[3])
@@ -34,10 +32,9 @@ def _other() -> None:
     assert hfc / lfc >= 1 / (3 * spectra.squared_deviation(spectra.stationary(A3)))
 
 
-@by.instance(1, 3)
 def _consensus_dies() -> None:
-    """c_1 = c_0 (I + W) = 0. Y_L = (I - B)^L Y_0, and I - B is invertible as 1 is a simple
-    eigenvalue of A > 0: HFC_L != 0 if HFC_0 != 0; otherwise X_1 = 0."""
+    """[1, 3; instance] c_1 = c_0 (I + W) = 0. Y_L = (I - B)^L Y_0, and I - B is invertible as 1 is
+    a simple eigenvalue of A > 0: HFC_L != 0 if HFC_0 != 0; otherwise X_1 = 0."""
     found = verdict(A=AA, H=exact.matrix("-1"), X0=exact.matrix("2; 2"), depth=[0, 1])
     assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
     assert exact.determinant(exact.plus_identity(rational_quotient(A3), -1)) != 0

@@ -11,10 +11,10 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exa
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
-@by.instance(2, 3)
 def _golden() -> None:
-    """A block that starts at 0 stays 0, so the arguments on moduli apply to the others. GT14: the
-    pairs present are (h, a) = (0, 1) and (-1, 1/2), with multipliers 1 and 1/2."""
+    """[2, 3; instance] A block that starts at 0 stays 0, so the arguments on moduli apply to the
+    others. GT14: the pairs present are (h, a) = (0, 1) and (-1, 1/2), with multipliers 1 and
+    1/2."""
     # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
     A, H, X = AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
     found = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
@@ -23,20 +23,18 @@ def _golden() -> None:
         assert found.hfc_lfc[depth].squared == Fraction(1, 4**depth)
 
 
-@by.instance(3)
 def _opposite() -> None:
-    """The other way round: 1^T X_0 = 0 for symmetric A and h > 0."""
+    """[3; instance] The other way round: 1^T X_0 = 0 for symmetric A and h > 0."""
     # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
     found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
     assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
     assert found.tends_to == "infinity"
 
 
-@by.instance(1)
 def _blocks() -> None:
-    """E_i (A X W) E_j^T = A (E_i X E_j^T) W, as E_i commutes with A and E_j with H: each block is
-    invariant, and on it the layer is 1 + h_j a_i plus a nilpotent map. The projectors add up to the
-    identity."""
+    """[1; instance] E_i (A X W) E_j^T = A (E_i X E_j^T) W, as E_i commutes with A and E_j with H:
+    each block is invariant, and on it the layer is 1 + h_j a_i plus a nilpotent map. The projectors
+    add up to the identity."""
     # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
     H, X = exact.diagonal("1 -1/2"), exact.matrix("1 2; 3 5")
     total = exact.zeros(2, 2)

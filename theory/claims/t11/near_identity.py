@@ -18,10 +18,10 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
     return (1 + h * (1 - share)) / (1 + h)
 
 
-@by.instance(1)
 def _spectrum() -> None:
-    """A is (1-s) on the vectors orthogonal to 1 and 1 on 1; both spaces are orthogonal, so P X_L =
-    (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the ratio is r^L times that of X_0."""
+    """[1; instance] A is (1-s) on the vectors orthogonal to 1 and 1 on 1; both spaces are
+    orthogonal, so P X_L = (1 + h(1-s))^L P X_0 and LFC_L = (1 + h)^L LFC_0: the ratio is r^L times
+    that of X_0."""
     for share in (Fraction(1, 100), Fraction(1, 10**6)):
         for n in (2, 5):
             found = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
@@ -32,18 +32,16 @@ def _spectrum() -> None:
             assert abs(found.rate - rate) <= 3 * 2.0**-53 * rate
 
 
-@by.instance(4)
 def _dobrushin() -> None:
-    """Rows i and k of A differ in two places by 1-s each: tau = (1-s)."""
+    """[4; instance] Rows i and k of A differ in two places by 1-s each: tau = (1-s)."""
     for n in (2, 3, 5):
         assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
 
 
-@by.instance(2, 3)
 def _depths() -> None:
-    """x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives are 1 <= 1/(1-x) <=
-    1/(1-x)^2. The first L with r^L <= eps is ceil(log(1/eps)/-log(1-x)). Executed in balls for the
-    three depths."""
+    """[2, 3; instance] x <= -log(1-x) <= x/(1-x) for 0 <= x < 1: equal at 0, and the derivatives
+    are 1 <= 1/(1-x) <= 1/(1-x)^2. The first L with r^L <= eps is ceil(log(1/eps)/-log(1-x)).
+    Executed in balls for the three depths."""
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
             log = to_ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()

@@ -10,19 +10,18 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, giv
 _ONE = matrix("1")
 
 
-@by.instance(1, 2)
 def _trivial() -> None:
-    """A row-stochastic 1 x 1 matrix is [1], and P = 1 - 1 = 0: HFC = 0, X_L = LFC = x_0 (I + W)^L.
-    Executed: h = 1/2, x = 3 -> 9/2."""
+    """[1, 2; instance] A row-stochastic 1 x 1 matrix is [1], and P = 1 - 1 = 0: HFC = 0, X_L = LFC
+    = x_0 (I + W)^L. Executed: h = 1/2, x = 3 -> 9/2."""
     found = verdict(A=_ONE, H=matrix("1/2"), X0=matrix("3"), depth=[0, 1, 50])
     assert found.verdict == "TRIVIAL" and found.rate is None and found.rho_quotient is None
     assert layer(_ONE, matrix("1/2"), matrix("3")) == matrix("9/2")
     assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, 0, 0]
 
 
-@by.instance(2)
 def _undefined() -> None:
-    """If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 = 0."""
+    """[2; instance] If X_L = 0 both norms vanish and the ratio has no value; h = -1 gives X_1 =
+    0."""
     found = verdict(A=_ONE, H=matrix("-1"), X0=matrix("3"), depth=[0, 1, 50])
     assert (found.verdict, found.verdict_x0) == ("TRIVIAL", "UNDEFINED")
     assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, None, None]

@@ -46,10 +46,9 @@ def scaled_row(h: float, exact: float) -> by.Measurement:
     return by.Measurement(f"log HFC/LFC at L = {depth}", exact, found, tolerance)
 
 
-@by.instance(2)
 def _closed_form() -> None:
-    """A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L LFC_0, and
-    HFC_0/LFC_0 = 1/3."""
+    """[2; instance] A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L LFC_0,
+    and HFC_0/LFC_0 = 1/3."""
     X = layer(AA, matrix("1"), matrix("1; 2"), 9)
     hfc, lfc = squared_norms(X)
     assert hfc / lfc == Fraction(1, 9) * Fraction(3, 4) ** 18
@@ -58,21 +57,19 @@ def _closed_form() -> None:
         assert float(log.mid()) == _PREDICTED
 
 
-@by.instance(1, 2)
 def _naive() -> None:
-    """The largest binary64 number has the logarithm 709.8, so that |mu|^L passes it after that over
-    log|mu| layers. The state itself leaves the range at layer 1024."""
+    """[1, 2; instance] The largest binary64 number has the logarithm 709.8, so that |mu|^L passes
+    it after that over log|mu| layers. The state itself leaves the range at layer 1024."""
     # x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf.
     states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), 1.0, np.array([1.0, 2.0]), 1200)
     finite = [bool(np.isfinite(x).all()) for x in states]
     assert finite.index(False) == 1024 and not any(finite[1024:])
 
 
-@by.instance(2, 3)
 def _deep() -> None:
-    """(Y, c) are linear, so each can be divided by a power of two at every layer, exactly; the two
-    exponents differ in the end by log2 of the ratio. At 10^6 layers the theory returns every digit
-    of the logarithm."""
+    """[2, 3; instance] (Y, c) are linear, so each can be divided by a power of two at every layer,
+    exactly; the two exponents differ in the end by log2 of the ratio. At 10^6 layers the theory
+    returns every digit of the logarithm."""
     found = verdict(A=AA, H=matrix("1"), X0=matrix("1; 2"), depth=[_DEPTH])
     assert found.verdict == "SMOOTHING"
     assert found.hfc_lfc[_DEPTH].log == _PREDICTED

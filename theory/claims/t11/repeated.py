@@ -15,11 +15,10 @@ from oversmoothing.theory.spectra.algebraic import factors
 _A = flat("2/5", 4)
 
 
-@by.instance(1, 2, by=("T4c",))
 def _golden() -> None:
-    """P A = a P for this A, so P X' = P X + a h P X = (1 + h a) P X. If |1 + h a| > |1 + h|, X_L/(1
-    + h a)^L -> P X_0, of rank min(n-1, d) for generic X_0: the maximum matching of T4c between n-1
-    copies of a and d copies of h."""
+    """[1, 2; instance] P A = a P for this A, so P X' = P X + a h P X = (1 + h a) P X. If |1 + h a|
+    > |1 + h|, X_L/(1 + h a)^L -> P X_0, of rank min(n-1, d) for generic X_0: the maximum matching
+    of T4c between n-1 copies of a and d copies of h."""
     # A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1.
     assert _A[0][:2] == [Fraction(11, 20), Fraction(3, 20)]
     five = verdict(A=_A, H=diagonal(["-1/2"] * 5))
@@ -30,17 +29,15 @@ def _golden() -> None:
     assert verdict(A=_A, H=diagonal("1/2 1/2")).limit_rank == 1
 
 
-@by.instance(1)
 def _multiplicity() -> None:
-    """Exactly, multiplicities come from factorising the characteristic polynomial, and Jordan sizes
-    from ranks: no eigenvalue is ever separated from its copy."""
+    """[1; instance] Exactly, multiplicities come from factorising the characteristic polynomial,
+    and Jordan sizes from ranks: no eigenvalue is ever separated from its copy."""
     (one, other) = sorted(factors(_A), key=lambda f: f.multiplicity)
     assert (one.multiplicity, other.multiplicity, other.jordan) == (1, 3, (1, 1, 1))
 
 
-@by.instance(3)
 def _balls_refuse() -> None:
-    """Enclosures of simple eigenvalues are disjoint, so they cannot exist here."""
+    """[3; instance] Enclosures of simple eigenvalues are disjoint, so they cannot exist here."""
     # Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes.
     with at_precision(128):
         matrix = flint.acb_mat(to_flint(_A))

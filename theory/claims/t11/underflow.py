@@ -12,9 +12,8 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, is_zero
 
 
-@by.instance(1, by=("T11.5",))
 def _naive() -> None:
-    """Scaling by powers of two is exact (T11.5). Executed: h = -1/2."""
+    """[1; instance] Scaling by powers of two is exact (T11.5). Executed: h = -1/2."""
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
     states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
     assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
@@ -25,19 +24,18 @@ def _naive() -> None:
     assert log is not None and abs(log - expected) <= 4 * 2.0**-52 * expected
 
 
-@by.instance(3)
 def _identity_is_the_exception() -> None:
-    """A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all a_i = 1 means A
-    = I, and M = I + H (x) I."""
+    """[3; instance] A row-stochastic A has bounded powers, so its eigenvalue 1 is semisimple: all
+    a_i = 1 means A = I, and M = I + H (x) I."""
     # A = I (or n = 1) and H = -I + nilpotent: M is nilpotent.
     H = exact.matrix("-1 1; 0 -1")
     M = exact.plus_identity(exact.kronecker(H, exact.diagonal("1 1")))
     assert not is_zero(M) and is_zero(exact.power(M, 2))
 
 
-@by.instance(2)
 def _special() -> None:
-    """M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a = 1/2."""
+    """[2; instance] M^L != 0, so {X_0 : X_L = 0} is a proper subspace. Executed: h = -2, a =
+    1/2."""
     # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
     M = exact.plus_identity(exact.kronecker(exact.matrix("-2"), AA))
     assert exact.matrix("-1/2 -1/2; -1/2 -1/2") == M
@@ -76,13 +74,9 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "two multipliers cannot both vanish",
-            by.words(
-                "M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, so "
-                "h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the "
-                "eigenvalue 1 is simple, which leaves n = 1.",
-                2,
-                by=("T1a",),
-            ),
+            "[2] M is nilpotent iff every 1 + h_j a_i = 0 (T1a). a = 1 is an eigenvalue of A, so "
+            "h_j = -1 for all j; then 1 - a_i = 0, so every a_i is 1. For A > 0 the eigenvalue 1 "
+            "is simple, which leaves n = 1.",
             _identity_is_the_exception,
             _special,
             _naive,

@@ -11,9 +11,8 @@ from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
-@by.instance(1)
 def _zero() -> None:
-    """The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio."""
+    """[1; instance] The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio."""
     for A in (AA, matrix("1")):
         found = verdict(A=A, H=matrix("1"), X0=zeros(len(A), 1), depth=[0, 3, 100])
         assert found.verdict == found.verdict_x0 == "UNDEFINED"
@@ -21,19 +20,17 @@ def _zero() -> None:
         assert all(ratio.value is None for ratio in found.hfc_lfc.values())
 
 
-@by.instance(2)
 def _infinite() -> None:
-    """||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a symmetric A such
-    states stay free of LFC."""
+    """[2; instance] ||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a
+    symmetric A such states stay free of LFC."""
     found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[0, 1, 100])
     assert found.verdict == "SMOOTHING" and found.verdict_x0 == "NON_SMOOTHING"
     assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
 
 
-@by.instance(3, 4)
 def _rows() -> None:
-    """cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0 in general: (0, 4)
-    -> (1, 7), (1, -7) -> (0, -12) for h = 1."""
+    """[3, 4; instance] cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0
+    in general: (0, 4) -> (1, 7), (1, -7) -> (0, -12) for h = 1."""
     # A zero row does not stay zero, and a row may pass through zero.
     assert layer(AA, matrix("1"), matrix("0; 4")) == matrix("1; 7")
     assert layer(AA, matrix("1"), matrix("1; -7")) == matrix("0; -12")

@@ -44,10 +44,10 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     return pi, W
 
 
-@by.instance(2)
 def _families() -> None:
-    """w_k(i), the probability that the walk from i ends in class k, is harmonic: A w_k = w_k. They
-    add up to 1, and pi_k^T w_l = 1 if k = l, else 0: m independent eigenvectors on each side."""
+    """[2; instance] w_k(i), the probability that the walk from i ends in class k, is harmonic: A
+    w_k = w_k. They add up to 1, and pi_k^T w_l = 1 if k = l, else 0: m independent eigenvectors on
+    each side."""
     A = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2")
     pi, W = families(A)
     assert exact.matrix("1 0; 0 1; 1/4 3/4") == W
@@ -55,11 +55,11 @@ def _families() -> None:
     equal(exact.product(pi, W), exact.identity(2))
 
 
-@by.instance(1)
 def _semisimple() -> None:
-    """A v = v + w_k for no v: pi_k^T would give 0 = 1. So the eigenvalue 1 is semisimple. A token
-    in no class leaves for good with positive probability within n steps, so that the block of these
-    tokens has spectral radius below 1, and each class has 1 once (Perron-Frobenius): m in all."""
+    """[1; instance] A v = v + w_k for no v: pi_k^T would give 0 = 1. So the eigenvalue 1 is
+    semisimple. A token in no class leaves for good with positive probability within n steps, so
+    that the block of these tokens has spectral radius below 1, and each class has 1 once
+    (Perron-Frobenius): m in all."""
     A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1 0; 1/4 1/4 1/4 1/4")
     assert int((to_flint(A) - to_flint(exact.identity(4))).rank()) == 2
     # x (x - 1/4) (x - 1)^2

@@ -5,9 +5,9 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
 
 
-@by.instance(1)
 def _means() -> None:
-    """pi_k^T X' = pi_k^T X + pi_k^T A X W = (pi_k^T X)(I + W), as pi_k^T A = pi_k^T."""
+    """[1; instance] pi_k^T X' = pi_k^T X + pi_k^T A X W = (pi_k^T X)(I + W), as pi_k^T A =
+    pi_k^T."""
     A, H, X = (
         exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"),
         exact.matrix("1/2"),
@@ -17,11 +17,10 @@ def _means() -> None:
     equal(exact.product(pi, exact.layer(A, H, X)), exact.scaled("3/2", exact.product(pi, X)))
 
 
-@by.instance(2, 3, by=("T14a",))
 def _rest() -> None:
-    """X = sum_k w_k c_k^T + R with c_k = X^T pi_k has pi_k^T R = 0 for every k (T14a), and R' = R +
-    A R W keeps it. R lives on the eigenvalues of A other than these 1's: its growth is the largest
-    |1 + h a| over them."""
+    """[2, 3; instance] X = sum_k w_k c_k^T + R with c_k = X^T pi_k has pi_k^T R = 0 for every k
+    (T14a), and R' = R + A R W keeps it. R lives on the eigenvalues of A other than these 1's: its
+    growth is the largest |1 + h a| over them."""
     A, H, X = (
         exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"),
         exact.matrix("1/2"),

@@ -11,20 +11,19 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exa
 _HALF = exact.matrix("1/2")
 
 
-@by.instance(1, by=("T1c",))
 def _generic() -> None:
-    """The quotient by consensus keeps m - 1 of the 1's, so |1 + h| stands on both sides and rho_Q
-    >= rho_C: never SMOOTHING for generic X_0; TIE where no other |1 + h a| exceeds rho_C."""
+    """[1; instance] The quotient by consensus keeps m - 1 of the 1's, so |1 + h| stands on both
+    sides and rho_Q >= rho_C: never SMOOTHING for generic X_0; TIE where no other |1 + h a| exceeds
+    rho_C. (T1c.)"""
     A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
     assert verdict(A=A, H=_HALF).verdict == "TIE"
     assert verdict(A=A, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
 
 
-@by.instance(2, 3, by=("T14b",))
 def _one_state() -> None:
-    """For one X_0: if R_L (T14b) grows more slowly than the class means, HFC/LFC follows sum_k w_k
-    c_k(L). It tends to 0 iff the differences c_k - c_l grow more slowly than the means themselves;
-    in particular where the class means agree."""
+    """[2, 3; instance] For one X_0: if R_L (T14b) grows more slowly than the class means, HFC/LFC
+    follows sum_k w_k c_k(L). It tends to 0 iff the differences c_k - c_l grow more slowly than the
+    means themselves; in particular where the class means agree."""
     A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
     even = verdict(A=A, H=_HALF, X0=exact.matrix("1; 3; 0; 4"))
     assert (even.verdict_x0, even.tends_to) == ("SMOOTHING", "zero")

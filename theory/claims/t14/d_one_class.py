@@ -8,10 +8,9 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exa
 _CYCLE = exact.matrix("0 1 0; 0 0 1; 1 0 0")
 
 
-@by.instance(1, 2, 3, by=("T14a",))
 def _off_one() -> None:
-    """One closed class: 1 is a simple eigenvalue (T14a), every other a has |a| <= 1 and a != 1,
-    hence Re a < 1. Periodic attention has such a on the circle itself."""
+    """[1, 2, 3; instance] One closed class: 1 is a simple eigenvalue (T14a), every other a has |a|
+    <= 1 and a != 1, hence Re a < 1. Periodic attention has such a on the circle itself."""
     # The cycle has a = 1 and the two other cube roots of 1.
     assert verdict(A=_CYCLE, H=exact.matrix("1/2")).verdict == "SMOOTHING"
     assert verdict(A=_CYCLE, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"

@@ -12,12 +12,12 @@ from oversmoothing.theory.verdict.tokens import TokenGrowth
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
 
 
-@by.instance(1, 2, 3)
 def _own_terms() -> None:
-    """For L >= n d, X_L = sum over mu != 0 and k of C(L, k) mu^(L-k) G_mu,k. Row i has the rows
-    e_i^T G_mu,k: a term that the others have may be 0 in it. Among its terms that are not 0 those
-    of the largest |mu| and then the largest k outgrow the rest: x_i(L) = C(L, p) rho^(L-p) (y_i(L)
-    + O(1/L)), y_i(L) = sum (mu/rho)^(L-p) g_mu. Without terms x_i(L) = 0 for L >= n d."""
+    """[1, 2, 3; instance] For L >= n d, X_L = sum over mu != 0 and k of C(L, k) mu^(L-k) G_mu,k.
+    Row i has the rows e_i^T G_mu,k: a term that the others have may be 0 in it. Among its terms
+    that are not 0 those of the largest |mu| and then the largest k outgrow the rest: x_i(L) = C(L,
+    p) rho^(L-p) (y_i(L) + O(1/L)), y_i(L) = sum (mu/rho)^(L-p) g_mu. Without terms x_i(L) = 0 for L
+    >= n d."""
     # a = 1, 1/2, 1/4 and h = -1/2: the multipliers 1/2, 3/4, 7/8, and token i has the first i + 1.
     found = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2")).token_growth
     assert found is not None and [(g.rate, g.power) for g in found if g] == [
@@ -29,12 +29,11 @@ def _own_terms() -> None:
     )
 
 
-@by.instance(1)
 def _upper_limit() -> None:
-    """y_i does not tend to 0: the mean of |y_i(L)|^2 over the depths is the sum of the |g_mu|^2, as
-    different phases average to 0. So ||x_i(L)||/(L^p rho^L) is bounded, with a positive upper
-    limit: (rho, p) is determined. Its lower limit can be 0, where several multipliers cancel now
-    and then."""
+    """[1; instance] y_i does not tend to 0: the mean of |y_i(L)|^2 over the depths is the sum of
+    the |g_mu|^2, as different phases average to 0. So ||x_i(L)||/(L^p rho^L) is bounded, with a
+    positive upper limit: (rho, p) is determined. Its lower limit can be 0, where several
+    multipliers cancel now and then."""
     # h = -2 and a = 1, 0: the multipliers -1 and 1, and token 1 is 0 at every even depth.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
     found = verdict(A=A, H=H, X0=X).token_growth

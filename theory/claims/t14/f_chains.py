@@ -16,14 +16,13 @@ def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
     return int(A[i][i] == a) + max(beyond, default=0)
 
 
-@by.instance(1, by=("T6a",))
 def _upper_bound() -> None:
-    """A = D + N, D its diagonal: (z - A)^-1 = sum over m of (z - D)^-1 (N (z - D)^-1)^m, so entry
-    (i, j) is the sum over paths of attention i -> ... -> j of the product of the A_kl along it over
-    the product of z - A_kk. Its pole at a is of order c_i(a) at most, c_i(a) the most tokens of
-    diagonal a on one path from i: so is the multiplicity of a for the row e_i^T A^L. With the
-    blocks of h, a h != 0, the multiplicity of mu = 1 + h a in x_i(L) is c_i(a) + t(h) - 1 at most
-    (T6a)."""
+    """[1; instance] A = D + N, D its diagonal: (z - A)^-1 = sum over m of (z - D)^-1 (N (z -
+    D)^-1)^m, so entry (i, j) is the sum over paths of attention i -> ... -> j of the product of the
+    A_kl along it over the product of z - A_kk. Its pole at a is of order c_i(a) at most, c_i(a) the
+    most tokens of diagonal a on one path from i: so is the multiplicity of a for the row e_i^T A^L.
+    With the blocks of h, a h != 0, the multiplicity of mu = 1 + h a in x_i(L) is c_i(a) + t(h) - 1
+    at most (T6a)."""
     A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2")
     assert [longest_chain(A, i, Fraction(1, 2)) for i in range(4)] == [0, 1, 2, 3]
     found = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
@@ -31,13 +30,12 @@ def _upper_bound() -> None:
     assert [(g.rate, g.power) for g in found if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
 
 
-@by.instance(2)
 def _attained() -> None:
-    """Let no token on a path from i to one of diagonal a > 0 have a larger diagonal. For the last
-    token j of the longest chain the entries of A^L are sums of products of numbers >= 0, those that
-    walk the chain and wait at its c tokens among them: (A^L)_ij >= w C(L - m, c - 1) a^(L - m), m
-    the length and w the product of the path. The tokens between i and j have eigenvalues in [0, a]:
-    such growth takes multiplicity c."""
+    """[2; instance] Let no token on a path from i to one of diagonal a > 0 have a larger diagonal.
+    For the last token j of the longest chain the entries of A^L are sums of products of numbers >=
+    0, those that walk the chain and wait at its c tokens among them: (A^L)_ij >= w C(L - m, c - 1)
+    a^(L - m), m the length and w the product of the path. The tokens between i and j have
+    eigenvalues in [0, a]: such growth takes multiplicity c."""
     A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/2 1/4 1/4 0; 1/4 0 1/4 1/2")
     # 4 -> 3 -> 2: the diagonals 1/2, 1/4, 1/2.
     assert longest_chain(A, 3, Fraction(1, 2)) == 2
@@ -46,10 +44,10 @@ def _attained() -> None:
     assert is_zero(exact.product(a, a, rest, one)[3])
 
 
-@by.general(3)
 def _not_always() -> None:
-    """Past a token of larger diagonal two routes can cancel: 4 -> 2 and 4 -> 3 -> 2 with diagonals
-    1/4, 3/4, 1/4 have A_42 = A_43 A_32 / (3/4 - 1/4), and the chain of two gives p = 0."""
+    """[3; general] Past a token of larger diagonal two routes can cancel: 4 -> 2 and 4 -> 3 -> 2
+    with diagonals 1/4, 3/4, 1/4 have A_42 = A_43 A_32 / (3/4 - 1/4), and the chain of two gives p =
+    0."""
     A = exact.matrix("1 0 0 0; 3/4 1/4 0 0; 1/8 1/8 3/4 0; 1/8 1/8 1/2 1/4")
     assert longest_chain(A, 3, Fraction(1, 4)) == 2
     a, rest, one = (exact.plus(A, exact.identity(4, b), -1) for b in ("1/4", "3/4", 1))

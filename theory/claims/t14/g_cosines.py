@@ -10,12 +10,11 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
 
 
-@by.instance(1, 2, by=("T14e",))
 def _directions() -> None:
-    """A single leading multiplier is real, its conjugate being none: x_i(L) = C(L, p) mu^(L-p) (g_i
-    + O(1/L)) with g_i != 0 (T14e). So cos(x_i, x_j) = sgn(mu)^(L-p) sgn(nu)^(L-q) (cos(g_i, g_j) +
-    O(1/L)): of one sign s the powers of L cancel and s^(p+q) is left; of two signs it is that of
-    mu's token or the other, by the parity of L."""
+    """[1, 2; instance] A single leading multiplier is real, its conjugate being none: x_i(L) = C(L,
+    p) mu^(L-p) (g_i + O(1/L)) with g_i != 0 (T14e). So cos(x_i, x_j) = sgn(mu)^(L-p) sgn(nu)^(L-q)
+    (cos(g_i, g_j) + O(1/L)): of one sign s the powers of L cancel and s^(p+q) is left; of two signs
+    it is that of mu's token or the other, by the parity of L."""
     # Token 3 of the causal case turns by 7/8, against the others: the limits 1, -1, -1.
     found = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2"))
     assert found.cosine_limits is not None and found.cos_min is not None
@@ -32,9 +31,8 @@ def _directions() -> None:
         assert value is not None and abs(_cosine(x, y) - value) < 1e-12
 
 
-@by.instance(1)
 def _defective() -> None:
-    """mu < 0 and p + q odd: the limit is -cos(g_i, g_j)."""
+    """[1; instance] mu < 0 and p + q odd: the limit is -cos(g_i, g_j)."""
     # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
     A, H, X = exact.matrix("1 0; 0 1"), exact.matrix("-3 1; 0 -3"), exact.matrix("1 0; 1 1")
     found = verdict(A=A, H=H, X0=X)
@@ -85,12 +83,8 @@ CLAIM = Claim(
             "directions and signs",
             _directions,
             _defective,
-            by.words(
-                "A token that is 0 has no direction, so no cosine. The smallest and the mean of "
-                "finitely many cosines are continuous in them: they tend to those of the limits.",
-                3,
-                4,
-            ),
+            "[3, 4] A token that is 0 has no direction, so no cosine. The smallest and the mean of"
+            " finitely many cosines are continuous in them: they tend to those of the limits.",
         ),
         by.searched(
             "600 layers of causal attention and a Jordan block, exactly",

@@ -10,12 +10,11 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
 
 
-@by.instance(1)
 def _residues() -> None:
-    """If x^N > 0 for every leading x of both tokens, y(L + N) = y(L): along L = r mod N the cosine
-    tends to that of y_i(r) and y_j(r), where neither is 0. Where one is 0, x_i(N k + r) is a
-    sequence in k of its own, with what grows more slowly for its leading terms, or 0 from some
-    depth on."""
+    """[1; instance] If x^N > 0 for every leading x of both tokens, y(L + N) = y(L): along L = r mod
+    N the cosine tends to that of y_i(r) and y_j(r), where neither is 0. Where one is 0, x_i(N k +
+    r) is a sequence in k of its own, with what grows more slowly for its leading terms, or 0 from
+    some depth on."""
     # Multipliers -1 and 1: one token is 0 at the even depths, the other at the odd ones.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
     found = verdict(A=A, H=H, X0=X)
@@ -34,12 +33,12 @@ def _residues() -> None:
     assert turning[0, 1].values == (1.0, 1.0, -1.0, -1.0, -1.0, -1.0)
 
 
-@by.instance(2)
 def _recurrence() -> None:
-    """All phases come back together: for every depth L0 and every distance there are depths L
-    beyond any bound with y(L) as near y(L0), by Dirichlet. So the cosine of y_i(L0) and y_j(L0),
-    neither 0, is a limit point for each L0, and two different ones are no limit. The limit points
-    are a closed set; if |y_i| and |y_j| stay away from 0 it is the closure of these values."""
+    """[2; instance] All phases come back together: for every depth L0 and every distance there are
+    depths L beyond any bound with y(L) as near y(L0), by Dirichlet. So the cosine of y_i(L0) and
+    y_j(L0), neither 0, is a limit point for each L0, and two different ones are no limit. The limit
+    points are a closed set; if |y_i| and |y_j| stay away from 0 it is the closure of these
+    values."""
     # mu = 2 +- i sqrt 2, no power of which is real: h = 1 - i sqrt 2 and its conjugate.
     A, H, X = exact.identity(2), exact.matrix("1 -2; 1 1"), exact.matrix("1 0; 1 1")
     found = verdict(A=A, H=H, X0=X).cosine_limits
@@ -47,13 +46,12 @@ def _recurrence() -> None:
     assert found[0, 1].tends_to == "oscillates"
 
 
-@by.instance(3)
 def _constant() -> None:
-    """Independent directions g_x keep |sum of e^(i phi_x) g_x| away from 0, over all phases. Then
-    the cosine has a limit where y_i = c y_j: with one real simple a that leads both tokens, row i
-    of the eigenvector's terms is v_i w(L). And where one pair of conjugates leads both with g_i .
-    g_i = g_i . g_j = g_j . g_j = 0: sizes and inner product of the y are those of all phases
-    (Q34)."""
+    """[3; instance] Independent directions g_x keep |sum of e^(i phi_x) g_x| away from 0, over all
+    phases. Then the cosine has a limit where y_i = c y_j: with one real simple a that leads both
+    tokens, row i of the eigenvector's terms is v_i w(L). And where one pair of conjugates leads
+    both with g_i . g_i = g_i . g_j = g_j . g_j = 0: sizes and inner product of the y are those of
+    all phases (Q34)."""
     # A rotation turns all tokens alike: 45 degrees stay 45 degrees, at every depth.
     A, H = exact.identity(2), exact.matrix("1 -2; 2 1")
     X = exact.matrix("1 0; 1 1")

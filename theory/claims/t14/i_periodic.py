@@ -35,24 +35,22 @@ _PERIODIC = given.Hypothesis(
 )
 
 
-@by.instance(1, by=("T1b", "T1d"))
 def _peripheral() -> None:
-    """A sends group r of tokens to group r + 1 mod p. With w = exp(2 pi i/p), v_k(i) = w^(k r(i))
-    has A v_k = w^k v_k: the w^k are eigenvalues, simple by Perron-Frobenius, and no others have
-    modulus 1. Consensus is v_0 and pi its left vector, as ever (T1b, T1d): A^L X_0 need not
-    converge, yet the pi-mean c_L = c_0 (I + W)^L does what it does without periods."""
+    """[1; instance] A sends group r of tokens to group r + 1 mod p. With w = exp(2 pi i/p), v_k(i)
+    = w^(k r(i)) has A v_k = w^k v_k: the w^k are eigenvalues, simple by Perron-Frobenius, and no
+    others have modulus 1. Consensus is v_0 and pi its left vector, as ever (T1b, T1d): A^L X_0 need
+    not converge, yet the pi-mean c_L = c_0 (I + W)^L does what it does without periods."""
     A = exact.matrix("0 0 1/3 2/3; 0 0 1/2 1/2; 1/4 3/4 0 0; 1 0 0 0")
     assert period(A) == 2
     v = exact.column("1 1 -1 -1")
     equal(exact.product(A, v), exact.scaled(-1, v))
 
 
-@by.instance(2, 3, by=("T14d", "T2b", "T4a"))
 def _sides() -> None:
-    """|1 + h w^k|^2 - |1 + h|^2 = 2 Re(h w^k - h) on the circle. h > 0: negative for every k != 0,
-    and smaller |a| lose as well (T14d). Re h < 0: the mean over k of Re(h w^k) is 0, so that some k
-    gains: this h loses consensus, however large |h| is. No h < -2/(1 + a) wins back, as in T2b: a =
-    -1 puts that end at minus infinity."""
+    """[2, 3; instance] |1 + h w^k|^2 - |1 + h|^2 = 2 Re(h w^k - h) on the circle. h > 0: negative
+    for every k != 0, and smaller |a| lose as well (T14d). Re h < 0: the mean over k of Re(h w^k) is
+    0, so that some k gains: this h loses consensus, however large |h| is. No h < -2/(1 + a) wins
+    back, as in T2b: a = -1 puts that end at minus infinity. (T4a.)"""
     A = exact.matrix("0 1; 1 0")
     for h in ("-1/2", "-2", "-3", "-100"):
         assert verdict(A=A, H=exact.matrix(h)).verdict == "NON_SMOOTHING"
@@ -61,12 +59,11 @@ def _sides() -> None:
     assert verdict(A=flat, H=exact.matrix("-3")).verdict == "SMOOTHING"
 
 
-@by.instance(4)
 def _even() -> None:
-    """p even, h < 0 the one eigenvalue of H = [h]: |1 + h a| <= 1 + |h| |a|, equal only at a = -1.
-    So 1 + |h| leads, simple and positive: x_i(L) ~ (1 + |h|)^L (-1)^r(i) g with g = sum over i of
-    pi_i (-1)^r(i) x_i. Tokens of one parity agree, of two oppose: nothing depends on the residue of
-    L."""
+    """[4; instance] p even, h < 0 the one eigenvalue of H = [h]: |1 + h a| <= 1 + |h| |a|, equal
+    only at a = -1. So 1 + |h| leads, simple and positive: x_i(L) ~ (1 + |h|)^L (-1)^r(i) g with g =
+    sum over i of pi_i (-1)^r(i) x_i. Tokens of one parity agree, of two oppose: nothing depends on
+    the residue of L."""
     A = exact.matrix("0 0 1/2 1/4 1/4; 0 0 1/3 1/3 1/3; 1/4 3/4 0 0 0; 1 0 0 0 0; 1/2 1/2 0 0 0")
     found = verdict(A=A, H=exact.matrix("-5"), X0=exact.column("1 2 -3 1 4"))
     assert found.limit is not None and found.cosine_limits is not None
@@ -75,13 +72,12 @@ def _even() -> None:
         assert limit is not None and limit.values == ((1.0,) if (i < 2) == (j < 2) else (-1.0,))
 
 
-@by.instance(5, by=("T14h",))
 def _odd() -> None:
-    """p odd: of the w^k the pair with the least real part, k = (p - 1)/2 and (p + 1)/2, has the
-    largest |1 + h w^k|, h < 0. Its phases turn with L: by T14h the cosines go by residues of L iff
-    a power of 1 + h w^k is real. At h = -1 it is: 1 - w^k = 2 sin(pi k/p) exp(i pi (k/p - 1/2)),
-    and the 2p-th power is real. At h = -2, p = 3 none is: (2 - i sqrt 3)^2/7 is a unit that is no
-    integer."""
+    """[5; instance] p odd: of the w^k the pair with the least real part, k = (p - 1)/2 and (p +
+    1)/2, has the largest |1 + h w^k|, h < 0. Its phases turn with L: by T14h the cosines go by
+    residues of L iff a power of 1 + h w^k is real. At h = -1 it is: 1 - w^k = 2 sin(pi k/p) exp(i
+    pi (k/p - 1/2)), and the 2p-th power is real. At h = -2, p = 3 none is: (2 - i sqrt 3)^2/7 is a
+    unit that is no integer."""
     cycle = exact.matrix("0 1 0; 0 0 1; 1 0 0")
     for h, word in (("-1", "periodic"), ("-2", "oscillates"), ("1/2", "constant")):
         found = verdict(A=cycle, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits

@@ -2,16 +2,9 @@
 
 from fractions import Fraction
 
-import sympy as sp
-
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
-
-
-def _residual() -> sp.Expr:
-    h, a = sp.symbols("h a", real=True)
-    return (1 + h) ** 2 - (1 + h * a) ** 2 - h * (1 - a) * (2 + h * (1 + a))
 
 
 def _law(h: Fraction, second: list[Fraction]) -> None:
@@ -102,7 +95,12 @@ CLAIM = Claim(
             given="h < -1; a*h == -1",
             then="0 < a < 1 and (1+h*a)**2 < (1+h)**2",
             at="h=-2, a=1/2",
+            covers=(4,),
         ).unless("h < -1/2", without="h < -1", given="h < -1/2", at="h=-1, a=1"),
+        by.written(
+            "an A for every a",
+            "[4] The positive symmetric A of two tokens with A_12 = (1-a)/2 has the eigenvalue a.",
+        ),
         by.searched(
             "closed form against squares", _law, draw.fractions(-6, 3), draw.attention_spectra(1, 1)
         ),

@@ -45,6 +45,7 @@ CLAIM = Claim(
             ),
             then="-M <= 1 + h*b <= M",
             at="q=-1, p=0, h=-1/2, a=0, b=1/4, z=1/2, M=1",
+            covers=(1, 4),
         )
         .unless(
             "without the second largest eigenvalue",
@@ -59,9 +60,18 @@ CLAIM = Claim(
             ),
             then="-M < 1 + h*b < M",
             at="q=-1, p=1, h=0, a=0, b=1/2, M=2",
+            covers=(2, 3),
         )
         .unless("without the corner (p, a)", without="-M < 1 + p*a < M")
         .unless("for every eigenvalue of A in place of the smallest", without="a <= b"),
+        by.written(
+            "from corners to radii",
+            "[1, 4] q, p, a and z are among the eigenvalues, so the largest corner is attained "
+            "(Q7; for consensus a = b = z = 1).",
+            "[2, 3] With M = rho_Q >= rho_C: were both corners at a below M, so were every pair "
+            "(h, b), b < 1 (Q7b), although one attains M. So rho_Q >= rho_C gives rho_Q = "
+            "max(|1+qa|, |1+pa|); and where that maximum is at least rho_C, so is rho_Q.",
+        ),
         by.searched("all pairs in fractions", _law, draw.real_spectra(), draw.attention_spectra()),
     ),
 )

@@ -101,10 +101,7 @@ CLAIM = Claim(
         by.Formal("T2_real.T2d_some_positive", (5,)),
         by.Formal("T2_real.T2d_not_always", (5,)),
         by.written(
-            "four corners",
-            by.words(
-                "rho_C and rho_Q compare as their corners do (T2c).", 1, 2, 3, 4, 5, by=("T2c",)
-            ),
+            "four corners", "[1, 2, 3, 4, 5] rho_C and rho_Q compare as their corners do (T2c)."
         ),
         _corners(
             case="p > 0",

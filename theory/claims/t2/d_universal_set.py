@@ -10,10 +10,9 @@ from oversmoothing.theory.numbers.exact_matrix import flat, matrix
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
 
-@by.instance(1)
 def _flat() -> None:
-    """Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the eigenvalues 1, a, ...,
-    a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
+    """[1; instance] Only if: A_a = aI + (1-a) 11^T/n is positive for 0 <= a < 1, with the
+    eigenvalues 1, a, ..., a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
     for n in (2, 3, 5):
         for a in (Fraction(0), Fraction(1, 2), Fraction(999, 1000)):
             A = flat(a, n)
@@ -22,10 +21,9 @@ def _flat() -> None:
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
 
 
-@by.instance()
 def _wide_example() -> None:
-    """The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing for every
-    positive A."""
+    """[instance] The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing
+    for every positive A."""
     # {-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not.
     H = matrix("-6/5 0; 0 -1/2")
     for n in (2, 3):
@@ -49,7 +47,7 @@ def _law(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fraction]]
     radius = max(spectra.squared_modulus(h, 1) for h in h_values)
     maximisers = [h for h in h_values if spectra.squared_modulus(h, 1) == radius]
     if not any(in_universal_disc_exact(*h) for h in maximisers):
-        _smoothing_witness(h_values)
+        assert 0 <= _smoothing_witness(h_values) < 1
         return
     for u, v in points:
         assert spectra.by_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
@@ -59,7 +57,7 @@ def _real_law(h_values: list[Fraction]) -> None:
     radius = max((1 + h) ** 2 for h in h_values)
     safe = any((1 + h) ** 2 == radius and -1 <= h < 0 for h in h_values)
     if not safe:
-        _smoothing_witness(h_values)
+        assert 0 <= _smoothing_witness(h_values) < 1
         return
     for k in range(-99, 100, 9):
         assert spectra.by_moduli(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
@@ -67,30 +65,19 @@ def _real_law(h_values: list[Fraction]) -> None:
 
 _PROOF = by.written(
     "the exact set",
-    by.words(
-        "If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with "
-        "n >= 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query "
-        "on the disc (T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the "
-        "quotient: rho_Q > rho_C.",
-        1,
-        by=("T3c",),
-    ),
+    "[1] If: let h be a maximiser of |1+h_j| with |h + 1/2| <= 1/2, h != 0. A positive A with n >="
+    " 2 has an eigenvalue a != 1, |a| < 1 (Perron), and conj a with it. By the query on the disc "
+    "(T3c) max(|1+ha|, |1+h conj a|) > |1+h| = rho_C, and both belong to the quotient: rho_Q > "
+    "rho_C.",
     _flat,
-    by.words(
-        "Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, "
-        "and |1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to "
-        "2(|h|^2 + Re h) > 0: it loses to consensus for a close to 1. h = 0 only ties. Every "
-        "other h_j has |1+h_j| < rho_C and so |1+h_j a| < rho_C for a close to 1. There are "
-        "finitely many: for some a, rho_Q <= rho_C, and A_a is not NON_SMOOTHING.",
-        1,
-    ),
-    by.words(
-        "For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max "
-        "h_j (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless "
-        "p < 0 and p + q < -2; then a close to 1 is (the two queries).",
-        2,
-        3,
-    ),
+    "[1] Let no maximiser lie in the punctured disc. A maximiser h != 0 has |h|^2 + Re h > 0, and "
+    "|1+h|^2 - |1+ha|^2 = (1-a) ((1+a)|h|^2 + 2 Re h), whose bracket tends to 2(|h|^2 + Re h) > 0:"
+    " it loses to consensus for a close to 1. h = 0 only ties. Every other h_j has |1+h_j| < rho_C"
+    " and so |1+h_j a| < rho_C for a close to 1. There are finitely many: for some a, rho_Q <= "
+    "rho_C, and A_a is not NON_SMOOTHING.",
+    "[2, 3] For real spectra the disc is [-1, 0) and the maximisers are q = min h_j or p = max h_j"
+    " (|1+h| is convex and not constant between them). A = 11^T/n is a witness unless p < 0 and p "
+    "+ q < -2; then a close to 1 is (the two queries).",
     _wide_example,
 )
 

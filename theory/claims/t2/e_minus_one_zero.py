@@ -15,14 +15,13 @@ SKEW_H = exact.matrix("0 1; 0 -1/2")
 SKEW_PROJECTOR = exact.matrix("1 2; 0 0")
 
 
-@by.instance(1, by=("T3d",))
 def _dominant_mode() -> None:
-    """All h in [-1, 0), spec(A) real or complex: rho_Q > rho_C by the query on every mode. Take a
-    dominant (a, h) of the quotient, mu = 1 + ha, with left eigenvectors w^T A = a w^T and z^T H = h
-    z^T. As a != 1 and A1 = 1, w^T 1 = 0; so w^T X_L z = mu^L w^T X_0 z and ||HFC_L|| >= |mu|^L |w^T
-    X_0 z|/(||w|| ||z||), for any Jordan structure. Outside the proper subspace w^T X_0 z = 0 this
-    beats c_L = c_0 (I+W)^L, which is O((rho_C + eps)^L): t = ||HFC||/(sqrt n ||c||) -> infinity
-    geometrically."""
+    """[1; instance] All h in [-1, 0), spec(A) real or complex: rho_Q > rho_C by the query on every
+    mode. Take a dominant (a, h) of the quotient, mu = 1 + ha, with left eigenvectors w^T A = a w^T
+    and z^T H = h z^T. As a != 1 and A1 = 1, w^T 1 = 0; so w^T X_L z = mu^L w^T X_0 z and ||HFC_L||
+    >= |mu|^L |w^T X_0 z|/(||w|| ||z||), for any Jordan structure. Outside the proper subspace w^T
+    X_0 z = 0 this beats c_L = c_0 (I+W)^L, which is O((rho_C + eps)^L): t = ||HFC||/(sqrt n ||c||)
+    -> infinity geometrically. (T3d.)"""
     # GT11, w = left eigenvector of A3 at 1/5, orthogonal to 1: w^T X_L = (9/10)^L w^T X_0.
     case = golden_case("GT11")
     w = [Fraction(x) for x in (2, 1, -3)]
@@ -36,11 +35,10 @@ def _dominant_mode() -> None:
         assert squared_norms(X)[0] * sum(x * x for x in w) >= measured**2
 
 
-@by.instance(2)
 def _fixed_part() -> None:
-    """Some h = 0, semisimple, the others in [-1, 0). E_0 the spectral projector of H at 0, Pi_0 =
-    E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it changes: X_L Pi_0 =
-    X_0 Pi_0."""
+    """[2; instance] Some h = 0, semisimple, the others in [-1, 0). E_0 the spectral projector of H
+    at 0, Pi_0 = E_0^T: W Pi_0 = (E_0 H)^T = 0, so X' Pi_0 = X Pi_0 whatever A is, even if it
+    changes: X_L Pi_0 = X_0 Pi_0."""
     Pi = exact.transposed(SKEW_PROJECTOR)
     zero = next(value.factor for value in spectra.spectrum(SKEW_H) if value.is_zero)
     assert spectra.spectral_projector(SKEW_H, zero) == SKEW_PROJECTOR
@@ -51,13 +49,12 @@ def _fixed_part() -> None:
         assert exact.product(exact.layer(A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
 
 
-@by.instance(3)
 def _projector_limit() -> None:
-    """If moreover |a_i - 1| < 1 for all i (for real spectra: a_1 > 0), then |1+ha| = |1 - |h| +
-    |h|(1-a)| <= 1 - |h| + |h||1-a| < 1 for h in [-1, 0) and every a of A with a != 1, and |1+h| <
-    1: X_0 (I - Pi_0) dies out, and X_L -> X_0 Pi_0. The dominant modes are exactly (h = 0, a_i),
-    tied at 1, and HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 Pi_0/n||, for every X_0 for which this is
-    not 0/0. Pi_0 is not the orthogonal projector."""
+    """[3; instance] If moreover |a_i - 1| < 1 for all i (for real spectra: a_1 > 0), then |1+ha| =
+    |1 - |h| + |h|(1-a)| <= 1 - |h| + |h||1-a| < 1 for h in [-1, 0) and every a of A with a != 1,
+    and |1+h| < 1: X_0 (I - Pi_0) dies out, and X_L -> X_0 Pi_0. The dominant modes are exactly (h =
+    0, a_i), tied at 1, and HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 Pi_0/n||, for every X_0 for which
+    this is not 0/0. Pi_0 is not the orthogonal projector."""
     # a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector.
     X0 = exact.matrix("1 2; 3 5; -1 4")
     limit = squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
@@ -67,9 +64,8 @@ def _projector_limit() -> None:
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
 
 
-@by.instance(3)
 def _complex_limit() -> None:
-    """The same for complex a_i with |a_i - 1| < 1."""
+    """[3; instance] The same for complex a_i with |a_i - 1| < 1."""
     # The circulant of order 3 with weights 7/10, 1/5, 1/10 has complex a_i, |a_i - 1| < 1.
     A = exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")
     # |a - 1|^2 = |3/10 - w/5 - w^2/10|^2 for a primitive cube root w.
@@ -80,10 +76,9 @@ def _complex_limit() -> None:
     assert abs(squared_ratio(exact.layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
-@by.instance()
 def _zero_eigenvalue() -> None:
-    """a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an LFC term (1/n
-    - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
+    """[instance] a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an
+    LFC term (1/n - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
     H, X0 = exact.matrix("0 0; 0 -1"), exact.matrix("1 2; 3 5")
     expected = squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
     for A in (exact.uniform(2), exact.matrix("1/4 3/4; 1/4 3/4")):
@@ -94,12 +89,6 @@ def _zero_eigenvalue() -> None:
     assert [row[1:] for row in exact.layer(exact.uniform(2), H, X0, 9)] == exact.matrix("-3/2; 3/2")
     skew = exact.layer(exact.matrix("1/4 3/4; 1/4 3/4"), H, X0, 9)
     assert sum(row[1] for row in skew) == Fraction(-3, 2), "an LFC term"
-
-
-@by.instance(by=("T2d",))
-def _negative_eigenvalue() -> None:
-    """a_1 < 0 and some h < 0: 1 + h a_1 > 1, NON_SMOOTHING (T2d with p = 0)."""
-    assert verdict(A=exact.matrix("1/4 3/4; 3/4 1/4"), H=SKEW_H).verdict == "NON_SMOOTHING"
 
 
 def _floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0: Matrix) -> None:
@@ -146,10 +135,9 @@ def _generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
-@by.instance(4)
 def _gt12() -> None:
-    """Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has all lambda_H =
-    0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0."""
+    """[4; instance] Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has
+    all lambda_H = 0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0."""
     # X_L = X_0 + L A X_0 W since W^2 = 0 and A^2 = A: HFC never moves, LFC grows like L.
     case = golden_case("GT12")
     for depth in (1, 2, 5, 60):
@@ -163,10 +151,9 @@ def _gt12() -> None:
     ]
 
 
-@by.instance(4)
 def _gt14() -> None:
-    """So is X_0 outside the null set: GT14, H = diag(0, -1), A = [[3/4, 1/4], [1/4, 3/4]], X_0 =
-    [[1, 1], [1, -1]] has P X_0 Pi_0 = 0 and HFC/LFC = 2^-L."""
+    """[4; instance] So is X_0 outside the null set: GT14, H = diag(0, -1), A = [[3/4, 1/4], [1/4,
+    3/4]], X_0 = [[1, 1], [1, -1]] has P X_0 Pi_0 = 0 and HFC/LFC = 2^-L."""
     # Column 1 is constant and stays; column 2 = (1, -1) is halved by every layer.
     case = golden_case("GT14")
     for depth in (1, 2, 5, 10, 60):
@@ -174,19 +161,8 @@ def _gt14() -> None:
         assert squared_ratio(X) == Fraction(1, 4**depth)
 
 
-@by.instance()
-def _trivial() -> None:
-    """n = 1 or P X_0 = 0: HFC = 0 in every layer."""
-    X = exact.layer([[Fraction(1)]], [[Fraction(-1, 2)]], [[Fraction(3)]], 4)
-    assert squared_norms(X)[0] == 0
-    X = exact.layer(A3, SKEW_H, exact.matrix("1 2; 1 2; 1 2"), 4)
-    found = verdict(A=A3, H=SKEW_H, X0=exact.matrix("1 2; 1 2; 1 2"))
-    assert squared_norms(X)[0] == 0 and found.verdict_x0 == "TRIVIAL"
-
-
-@by.instance(5)
 def _identity_layer() -> None:
-    """h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths."""
+    """[5; instance] h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths."""
     X0 = exact.matrix("1 2; 3 5; -1 4")
     assert exact.layer(A3, exact.matrix("0 0; 0 0"), X0, 7) == X0
     assert verdict(A=A3, H=exact.matrix("0 0; 0 0")).verdict == "TIE"
@@ -195,28 +171,19 @@ def _identity_layer() -> None:
 _PROOF = by.written(
     "every case of the closed interval",
     _dominant_mode,
-    by.words(
-        "By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + "
-        "1/t) (T1e). So liminf HFC/LFC >= 1/(sqrt n delta) > 0: no oversmoothing.",
-        1,
-        by=("T1e",),
-    ),
+    "[1] By ||m - c|| <= delta ||HFC||, ||LFC|| = sqrt n ||m||: HFC/LFC >= 1/(sqrt n delta + 1/t) "
+    "(T1e). So liminf HFC/LFC >= 1/(sqrt n delta) > 0: no oversmoothing.",
     _fixed_part,
-    by.words(
-        "Hence ||HFC_L|| >= ||P X_0 Pi_0||/||Pi_0||_2 for every L. And c_L = c_0 Pi_0 + c_0 (I "
-        "- Pi_0)(I+W)^L is bounded, since the other |1+h| < 1. So t is bounded below, and "
-        "HFC/LFC has a positive floor for every L, for every X_0 with P X_0 Pi_0 != 0, every "
-        "positive A, real spectrum or not: no oversmoothing. (rho_Q >= 1 = rho_C: h = 0 has "
-        "the multiplier 1 on both sides.)",
-        2,
-    ),
+    "[2] Hence ||HFC_L|| >= ||P X_0 Pi_0||/||Pi_0||_2 for every L. And c_L = c_0 Pi_0 + c_0 (I - "
+    "Pi_0)(I+W)^L is bounded, since the other |1+h| < 1. So t is bounded below, and HFC/LFC has a "
+    "positive floor for every L, for every X_0 with P X_0 Pi_0 != 0, every positive A, real "
+    "spectrum or not: no oversmoothing. (rho_Q >= 1 = rho_C: h = 0 has the multiplier 1 on both "
+    "sides.)",
     _projector_limit,
     _complex_limit,
     _zero_eigenvalue,
-    _negative_eigenvalue,
     _gt12,
     _gt14,
-    _trivial,
     _identity_layer,
 )
 

@@ -44,9 +44,8 @@ def _law(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]
     assert mixed < max(values) or inside in points
 
 
-@by.instance(1)
 def _real_line() -> None:
-    """|1 + ha| = |h| |a + 1/h| since 1 + ha = h (a + 1/h)."""
+    """[1; instance] |1 + ha| = |h| |a + 1/h| since 1 + ha = h (a + 1/h)."""
     # For h = -3/2 and the real a = 1/2, 1: z = 2/3 is nearer to 1/2, so consensus wins (T2b).
     h, zero = (Fraction(-3, 2), Fraction(0)), Fraction(0)
     assert _distance(h, (Fraction(1), zero)) == Fraction(1, 4)
@@ -89,19 +88,13 @@ CLAIM = Claim(
         by.written(
             "from distances to hulls",
             _real_line,
-            by.words(
-                "The largest of |1+ha| over spec(A) is therefore at a point farthest from z. "
-                "If that point a were no vertex of the hull K, it would lie strictly between "
-                "two different points of K; |. - z| is convex, so on K it is at most its "
-                "maximum R over spec(A), and by the query a would be at distance < R.",
-                2,
-            ),
-            by.words(
-                "|1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
-                "a_i: the definition of the open farthest-point cell of 1. 1 is itself a "
-                "vertex: every other a_i has |a_i| <= 1, a_i != 1.",
-                3,
-            ),
+            "[2] The largest of |1+ha| over spec(A) is therefore at a point farthest from z. If "
+            "that point a were no vertex of the hull K, it would lie strictly between two "
+            "different points of K; |. - z| is convex, so on K it is at most its maximum R over "
+            "spec(A), and by the query a would be at distance < R.",
+            "[3] |1+h| > |1+ha_i| for all i < n says that 1 is farther from z than every other "
+            "a_i: the definition of the open farthest-point cell of 1. 1 is itself a vertex: every"
+            " other a_i has |a_i| <= 1, a_i != 1.",
         ),
         by.searched(
             "in fractions",

@@ -49,13 +49,6 @@ def _conjugate_residual() -> object:
     return [difference - form, form.subs(y, -y) - form.subs(v, -v)]
 
 
-def _hand_residual() -> object:
-    """With |h|^2 = -x the form is x |1-a|^2 - 2 y v."""
-    x, y, u, v = sp.symbols("x y u v", real=True)
-    bound = -x * (1 - u * u - v * v) + 2 * x * (1 - u) - 2 * y * v
-    return bound - (x * ((1 - u) ** 2 + v**2) - 2 * y * v)
-
-
 def _inverse_residual() -> object:
     """Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h."""
     x, y = sp.symbols("x y", real=True)
@@ -64,11 +57,10 @@ def _inverse_residual() -> object:
             - sp.Rational(1, 4) - size - x]  # fmt: skip
 
 
-@by.instance(5)
 def _contraction_example() -> None:
-    """If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that is |h + 1/2|
-    <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1 is in spec
-    K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
+    """[5; instance] If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that
+    is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1
+    is in spec K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
     # K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10).
     H = scaled("1/2", plus(matrix("0 -1; 1 0"), identity(2), -1))
     assert matrix("-1/2 -1/2; 1/2 -1/2") == H and spectra.in_disc(H)
@@ -78,9 +70,8 @@ def _contraction_example() -> None:
             assert given.is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
-@by.instance(5)
 def _needed() -> None:
-    """Neither condition can be dropped."""
+    """[5; instance] Neither condition can be dropped."""
     # 1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc.
     assert not spectra.in_disc(matrix("0 0; 0 -1/2"))
     outside = matrix("-1/2 -11/20; 11/20 -1/2")
@@ -163,7 +154,6 @@ CLAIM = Claim(
             covers=(2,),
             scope=by.Scope.GENERAL,
         ),
-        by.Symbolic("by hand: x |1-a|^2 - 2yv < 0", _hand_residual, scope=by.Scope.GENERAL),
         by.for_all(
             "Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
             given="x <= 0; x*x + y*y + x > 0; a*(x*x + y*y) == -x",
@@ -185,29 +175,16 @@ CLAIM = Claim(
         ).unless("Re h >= 0", without="x > 0", given="x >= 0"),
         by.written(
             "from one pair to matrices",
-            by.words(
-                "The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and "
-                "conj a: y >= 0 and v >= 0 without loss of generality. So the query covers "
-                "every h in the punctured disc and every |a| < 1.",
-                1,
-            ),
-            by.words(
-                "By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv < "
-                "0, since x < 0 and a != 1.",
-                1,
-            ),
-            by.words(
-                "A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
-                "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some "
-                "pair a_i, conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
-                4,
-            ),
-            by.words(
-                "Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
-                "every n >= 2; h = 0 ties with every a.",
-                1,
-                3,
-            ),
+            "[1] The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and conj "
+            "a: y >= 0 and v >= 0 without loss of generality. So the query covers every h in the "
+            "punctured disc and every |a| < 1.",
+            "[1] By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv < "
+            "0, since x < 0 and a != 1.",
+            "[4] A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
+            "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some pair a_i, "
+            "conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
+            "[1, 3] Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
+            "every n >= 2; h = 0 ties with every a.",
             _contraction_example,
             _needed,
         ),

@@ -8,7 +8,7 @@ from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import flat, matrix, scaled, uniform
 from oversmoothing.theory.proofs.all_depths import symbolic
 from oversmoothing.theory.proofs.instances import C3
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, spectra
+from oversmoothing.theory.proofs.kit import Claim, Status, by, spectra
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 _GT8 = matrix("-1/2 -2; 2 -1/2")
@@ -17,28 +17,25 @@ C4 = scaled("1/20", matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 _C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
 
 
-@by.general(1)
 def _negative_real_part() -> None:
-    """GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient has a = 0 and
-    modulus 1."""
+    """[1; general] GT8: H = [[-1/2, -2], [2, -1/2]], A = 11^T/2: |1+h|^2 = 1/4 + 4, the quotient
+    has a = 0 and modulus 1."""
     values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
     assert spectra.squared_modulus(values[0], 1) == Fraction(17, 4)
     assert spectra.by_moduli(values, [0]) == "SMOOTHING"
     assert verdict(A=uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
-@by.general(1)
 def _mildest() -> None:
-    """Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
+    """[1; general] Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
     x, y = Fraction(-1, 2), Fraction(9, 16)
     a = -x / (x * x + y * y)
     assert verdict(A=flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
 
 
-@by.general(2)
 def _positive_real_part() -> None:
-    """C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h = 1/5 + 3i/2 and
-    the conjugate a: |1+ha|^2 > |1+h|^2."""
+    """[2; general] C3 = circ(1/10, 4/5, 1/10) has the eigenvalues -7/20 +- 7 sqrt3 i/20. With h =
+    1/5 + 3i/2 and the conjugate a: |1+ha|^2 > |1+h|^2."""
     a = sp.Rational(-7, 20) - 7 * sp.sqrt(3) / 20 * sp.I
     shift = sp.Matrix(3, 3, lambda i, j: int(j == (i + 1) % 3))
     A = symbolic(C3)
@@ -55,25 +52,15 @@ def _positive_real_part() -> None:
     assert verdict(A=C3, H=matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
 
 
-@by.general(3)
 def _not_the_smallest() -> None:
-    """C4 = circ(3/10, 9/20, 1/5, 1/20) has the eigenvalues 1, 0, 1/10 +- 2i/5. h = -21/10: |1+0|^2
-    = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000."""
+    """[3; general] C4 = circ(3/10, 9/20, 1/5, 1/20) has the eigenvalues 1, 0, 1/10 +- 2i/5. h =
+    -21/10: |1+0|^2 = 1 < |1+h|^2 = 121/100 < |1+ha|^2 = 13297/10000."""
     # h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win.
     h = Fraction(-21, 10)
     assert real_verdict(h, h, Fraction(0)) == spectra.by_moduli([h], [0]) == "SMOOTHING"
     assert {spectra.squared_modulus(h, a) for a in _C4_OTHERS} == {Fraction(13297, 10000)}
     assert [spectra.squared_modulus(h, a) for a in (0, 1)] == [1, Fraction(121, 100)]
     assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
-
-
-def _hull_law(first: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian) -> None:
-    """Whatever dominates for h, no eigenvalue inside the hull exceeds it (T3a)."""
-    _, values = first
-    points: list[spectra.Number] = [*values, 1]
-    largest = max(spectra.squared_modulus(h, a) for a in points)
-    middle = sum((u for u, _ in values), Fraction(1)) / (len(values) + 1)
-    assert spectra.squared_modulus(h, middle) <= largest
 
 
 CLAIM = Claim(
@@ -98,12 +85,6 @@ CLAIM = Claim(
             _mildest,
             _positive_real_part,
             _not_the_smallest,
-        ),
-        by.searched(
-            "the mean of the spectrum never dominates",
-            _hull_law,
-            draw.circulant_attention(),
-            draw.gaussian_points(),
         ),
     ),
 )

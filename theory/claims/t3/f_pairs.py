@@ -35,36 +35,6 @@ def _conjugate_pairs() -> object:
     ]
 
 
-def _complex_vector(name: str, size: int) -> Any:
-    real = sp.symbols(f"{name}:{size}", real=True)
-    imaginary = sp.symbols(f"{name}i:{size}", real=True)
-    return sp.Matrix([x + sp.I * y for x, y in zip(real, imaginary, strict=True)])
-
-
-def _squares(v: Any) -> tuple[Any, Any]:
-    """|v|^2 and |v^T v|^2."""
-    bilinear = sp.expand((v.T * v)[0])
-    return sp.expand((v.H * v)[0]), sp.expand(bilinear * sp.conjugate(bilinear))
-
-
-def _gram_residual() -> object:
-    """4 det Gram(Re v, Im v) = |v|^4 - |v^T v|^2, for 3 entries."""
-    v = _complex_vector("v", 3)
-    p, q = v.applyfunc(sp.re), v.applyfunc(sp.im)
-    size, bilinear = _squares(v)
-    gram = p.dot(p) * q.dot(q) - p.dot(q) ** 2
-    return sp.expand(4 * gram - size**2 + bilinear)
-
-
-def _norm_residual() -> object:
-    """||Re(v w^T)||_F^2 = (|v|^2 |w|^2 + Re(v^T v w^T w))/2, for 2 x 2 entries."""
-    v, w = _complex_vector("v", 2), _complex_vector("w", 2)
-    product = (v * w.T).applyfunc(lambda z: sp.re(sp.expand(z)))
-    squares = sum(entry**2 for entry in product)
-    mixed = sp.re(sp.expand((v.T * v)[0] * (w.T * w)[0]))
-    return sp.expand(2 * squares - _squares(v)[0] * _squares(w)[0] - mixed)
-
-
 # H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
 _H_PAIR = matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
 _H_NORMAL = matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
@@ -78,10 +48,9 @@ def _skew_attention() -> Matrix:
     return [[Fraction(int(A[i, j].p), int(A[i, j].q)) for j in range(3)] for i in range(3)]
 
 
-@by.instance(3)
 def _rank_two_profiles() -> None:
-    """Quantitatively (sigma_1 sigma_2)^2 of Re(s v w^T) is det Gram(p, q) det Gram(r, t) = |s|^4
-    (|v|^4 - |v^T v|^2)(|w|^4 - |w^T w|^2)/16: the same for every L."""
+    """[3; instance] Quantitatively (sigma_1 sigma_2)^2 of Re(s v w^T) is det Gram(p, q) det Gram(r,
+    t) = |s|^4 (|v|^4 - |v^T v|^2)(|w|^4 - |w^T w|^2)/16: the same for every L."""
     # X_0 = Re(v w^T) in the dominant subspace: X_L has rank 2, sigma_1 sigma_2 = c |mu|^(2L).
     A, H = _skew_attention(), _H_PAIR
     assert all(min(row) > 0 and sum(row) == 1 for row in A)
@@ -101,12 +70,11 @@ def _rank_two_profiles() -> None:
     assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
 
 
-@by.instance(4)
 def _normal_is_constant() -> None:
-    """sigma_1^2 + sigma_2^2 = (|s|^2 |v|^2 |w|^2 + Re(s^2 v^T v w^T w))/2. So for generic g
-    sigma_2/sigma_1 and the effective rank of Z_L are constant in L iff v^T v = 0 or w^T w = 0 or mu
-    is real, in particular if A or H is normal; otherwise they oscillate: Re(z e^(2iL theta))
-    constant in L with z = g^2 v^T v w^T w and Re z, Im z != 0 forces e^(2i theta) = 1."""
+    """[4; instance] sigma_1^2 + sigma_2^2 = (|s|^2 |v|^2 |w|^2 + Re(s^2 v^T v w^T w))/2. So for
+    generic g sigma_2/sigma_1 and the effective rank of Z_L are constant in L iff v^T v = 0 or w^T w
+    = 0 or mu is real, in particular if A or H is normal; otherwise they oscillate: Re(z e^(2iL
+    theta)) constant in L with z = g^2 v^T v w^T w and Re z, Im z != 0 forces e^(2i theta) = 1."""
     # H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant.
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
@@ -114,10 +82,10 @@ def _normal_is_constant() -> None:
     assert len({frobenius(X) ** 2 / second_symmetric(X) for X in states.values()}) == 1
 
 
-@by.instance(3)
 def _generic_start() -> None:
-    """Both not real. sv = p + iq, w = r + it: Re(s v w^T) = p r^T - q t^T = [p, -q][r, t]^T has
-    rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails for every L."""
+    """[3; instance] Both not real. sv = p + iq, w = r + it: Re(s v w^T) = p r^T - q t^T = [p,
+    -q][r, t]^T has rank exactly 2, as p, q and r, t are independent (2): rank collapse to 1 fails
+    for every L."""
     # From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2.
     H = _H_NORMAL
     found = exact_dominance(C4, H)
@@ -134,13 +102,12 @@ def _generic_start() -> None:
     assert second_symmetric(X) / frobenius(X) ** 2 > Fraction(1, 100)
 
 
-@by.instance(2, by=("T1f",))
 def _real_feature() -> None:
-    """h real, a not: Z_L = 2 Re(s v) w^T has rank 1 and never vanishes (2). pi^T v = 0, so by T1f
-    HFC/LFC -> [1/(sqrt n delta), inf] along the oscillation ||P Re(sv)||/(sqrt n |Re(s mean v)|).
-    It is infinite only where Re(s mean v) = 0: for all L if A is doubly stochastic (mean v = 0); if
-    mean v != 0 and arg mu is a rational multiple of pi the phases are finitely many and for generic
-    g none is hit; otherwise they are dense and limsup = inf."""
+    """[2; instance] h real, a not: Z_L = 2 Re(s v) w^T has rank 1 and never vanishes (2). pi^T v =
+    0, so by T1f HFC/LFC -> [1/(sqrt n delta), inf] along the oscillation ||P Re(sv)||/(sqrt n |Re(s
+    mean v)|). It is infinite only where Re(s mean v) = 0: for all L if A is doubly stochastic (mean
+    v = 0); if mean v != 0 and arg mu is a rational multiple of pi the phases are finitely many and
+    for generic g none is hit; otherwise they are dense and limsup = inf."""
     A, H = _skew_attention(), [[Fraction(-1)]]
     X0 = matrix("1; 2; 4")
     states = exact_state(A, H, X0, list(range(40, 60)))
@@ -152,10 +119,9 @@ def _real_feature() -> None:
     assert True in rises and False in rises
 
 
-@by.instance(2)
 def _real_token() -> None:
-    """h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction rotates; a = 1 has
-    v = 1, so HFC/LFC -> 0 and all cosines tend to 1."""
+    """[2; instance] h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction
+    rotates; a = 1 has v = 1, so HFC/LFC -> 0 and all cosines tend to 1."""
     H = matrix("1/2 -1; 1 1/2")
     assert verdict(A=AA, H=H).verdict == "SMOOTHING"
     first, second = (layer(AA, H, matrix("1 2; 3 5"), L) for L in (80, 81))
@@ -166,9 +132,8 @@ def _real_token() -> None:
     assert turn**2 * 100 > frobenius(first) * frobenius(second)
 
 
-@by.instance(2)
 def _negative_multiplier() -> None:
-    """h and a real: Z_L has rank 1. 1 + ha < 0: it alternates."""
+    """[2; instance] h and a real: Z_L has rank 1. 1 + ha < 0: it alternates."""
     states = exact_state(AM, matrix("3"), matrix("1; -1"), [1, 2, 3])
     mu = Fraction(-5, 4)
     assert mu == 1 + 3 * Fraction(-3, 4)
@@ -204,35 +169,23 @@ def _one_pair(instance: given.Instance) -> bool:
 
 _PROOF = by.written(
     "rank and cosines of the limit",
-    by.words(
-        "Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + ha "
-        "is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw "
-        "= hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate "
-        "(once, if all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL "
-        "arg mu), so Z_L = 2 Re(s v w^T), or s v w^T.",
-        2,
-        3,
-        4,
-    ),
-    by.words(
-        "A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
-        "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
-        2,
-        3,
-    ),
+    "[2, 3, 4] Let the dominant pairs be (h, a), (conj h, conj a) only, h and a simple. mu = 1 + "
+    "ha is then a simple eigenvalue of I + H (x) A with right eigenvector v w^T (Av = av, Hw = "
+    "hw), and X_L/rho^L = Z_L + o(1) with Z_L = g v w^T mu^L/rho^L plus its conjugate (once, if "
+    "all is real); g != 0 for X_0 outside a proper subspace. Let s = g e^(iL arg mu), so Z_L = 2 "
+    "Re(s v w^T), or s v w^T.",
+    "[2, 3] A vector of a non-real eigenvalue of a real matrix has independent real and imaginary "
+    "part: v and conj v belong to different eigenvalues. The same holds for sv, s != 0.",
     _negative_multiplier,
     _real_feature,
     _real_token,
     _generic_start,
     _rank_two_profiles,
     _normal_is_constant,
-    by.words(
-        "Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their "
-        "determinant in the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then "
-        "|cos| of the pair stays below 1 uniformly (s ranges over a circle). Such a pair "
-        "exists, else v would be a multiple of a real vector.",
-        3,
-    ),
+    "[3] Rows k and l of Z_L are independent iff Im(conj v_k v_l) != 0, since their determinant in"
+    " the basis r, t is -|s|^2 Im(conj v_k v_l), free of the phase. Then |cos| of the pair stays "
+    "below 1 uniformly (s ranges over a circle). Such a pair exists, else v would be a multiple of"
+    " a real vector.",
 )
 
 CLAIM = Claim(
@@ -276,8 +229,6 @@ CLAIM = Claim(
             at="a=1, b=0, c=0, d=1, s=1, t=0",
             covers=(3,),
         ).unless("for every s", without="s*s + t*t == 1", at="a=1, b=0, c=0, d=1, s=2, t=0"),
-        by.Symbolic("the Gram determinant of Re v, Im v", _gram_residual),
-        by.Symbolic("the norm of Re(v w^T)", _norm_residual),
         _PROOF,
         by.searched(
             "the moduli in fractions", _law, draw.gaussian_points(), draw.gaussian_points()

@@ -1,7 +1,7 @@
 """T4b: one real dominant pair: rank collapse without smoothing, with both signs of the cosine."""
 
 from fractions import Fraction
-from itertools import combinations, product as pairs
+from itertools import product as pairs
 
 import numpy as np
 import sympy as sp
@@ -37,10 +37,9 @@ def _one_negative() -> sp.Expr:
     return sp.together(((n - 2) ** 2 - n) / (n * (n - 1)) - (n - 4) / n)
 
 
-@by.instance(4)
 def _counts() -> None:
-    """Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)), sum s = n_+ -
-    n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n."""
+    """[4; instance] Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)),
+    sum s = n_+ - n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n."""
     for plus, minus in pairs(range(1, 6), range(1, 6)):
         signs = [1] * plus + [-1] * minus
         n = len(signs)
@@ -48,9 +47,8 @@ def _counts() -> None:
         assert mean_cosine(plus, minus) == Fraction(off, n * (n - 1))
 
 
-@by.instance(3, 5)
 def _orthogonal() -> None:
-    """(1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0."""
+    """[3, 5; instance] (1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0."""
     # (1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5.
     v = exact.column("-1 -1 7")
     assert exact.product(A3, v) == exact.scaled("1/5", v) and exact.weighted_mean(
@@ -58,11 +56,10 @@ def _orthogonal() -> None:
     ) == [0]
 
 
-@by.instance(5)
 def _converse() -> None:
-    """Converse (A row-stochastic, 1 simple, reducible): if pi_k = 0 for some k, the set T of
-    transient tokens is not empty, A maps vectors supported on T to such vectors, and A_TT >= 0
-    has a Perron vector v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is
+    """[5; instance] Converse (A row-stochastic, 1 simple, reducible): if pi_k = 0 for some k, the
+    set T of transient tokens is not empty, A maps vectors supported on T to such vectors, and A_TT
+    >= 0 has a Perron vector v >= 0: a one-signed eigenvector of A at a value < 1. So pi > 0 is
     exactly what step 5 needs."""
     _causal()
 
@@ -72,16 +69,6 @@ def _causal() -> None:
     assert spectra.stationary(CAUSAL_MEANS) == [1, 0, 0]
     for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
         assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)
-
-
-@by.instance()
-def _causal_collapse() -> None:
-    """H = diag(-1/2, -1/4), 600 layers in balls"""
-    # h = -1/4: 1 - 1/12 dominates along (0, 0, 1); no cosine tends to -1.
-    H = exact.matrix("-1/2 0; 0 -1/4")
-    X = measured.states(CAUSAL_MEANS, H, exact.matrix("1 1; 2 5; 1 20"), [600], BITS)[600]
-    for i, k in combinations(range(3), 2):
-        certain(measured.cosine(X, i, k, BITS) > 0)
 
 
 def _law(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
@@ -148,33 +135,19 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "projectors, and pi^T v = 0",
-            by.words(
-                "The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same "
-                "modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten "
-                "by consensus (query).",
-                1,
-            ),
-            by.words(
-                "Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real,"
-                " simple). Every other block has a smaller modulus, nilpotent parts included: "
-                "X_L/mu^L = (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, "
-                "outside a hyperplane. Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.",
-                1,
-            ),
-            by.words(
-                "Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is "
-                "continuous there and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k "
-                "v_l). (v_k = 0: nothing follows.)",
-                2,
-            ),
+            "[1] The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same "
+            "modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by "
+            "consensus (query).",
+            "[1] Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real, "
+            "simple). Every other block has a smaller modulus, nilpotent parts included: X_L/mu^L "
+            "= (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, outside a "
+            "hyperplane. Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.",
+            "[2] Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is continuous"
+            " there and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0:"
+            " nothing follows.)",
             _orthogonal,
-            by.words(
-                "pi > 0 and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
-                "both a positive and a negative one (n = 3 is the query). So some pair has cos ->"
-                " -1.",
-                3,
-                5,
-            ),
+            "[3, 5] pi > 0 and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
+            "both a positive and a negative one. So some pair has cos -> -1.",
             _counts,
             _converse,
         ),
@@ -193,12 +166,6 @@ CLAIM = Claim(
         )
         .unless("a = 1 allowed", without="a < 1", given="a <= 1")
         .unless("mu up to 1/2", without="1 + h*a <= 0", given="1 + h*a <= 1/2"),
-        by.for_all(
-            "n = 3: pi > 0 and pi^T v = 0 with v >= 0 leave only v = 0",
-            given="p > 0; q > 0; s > 0; p*u + q*v + s*w == 0; u >= 0; v >= 0; w >= 0",
-            then="u == 0 and v == 0 and w == 0",
-            at="p=1, q=1, s=1, u=0, v=0, w=0",
-        ).unless("pi >= 0", without="q > 0; s > 0", given="q >= 0; s >= 0"),
         by.Certified("A3 at 2000 layers", _certify),
         by.searched(
             "cosines and their mean at far depths",
@@ -207,11 +174,6 @@ CLAIM = Claim(
             draw.with_spectrum(_INSIDE, 1, 3),
             draw.SEEDS,
             at=lambda A, value, seed: (A, value[0]),
-        ),
-        by.written(
-            "why A > 0: one-signed eigenvectors of a causal A, and no cosine tends to -1",
-            by.Step("A = [[1,0,0],[1/2,1/2,0],[1/3,1/3,1/3]]", _causal),
-            _causal_collapse,
         ),
     ),
     further="tokens with v_k = 0 follow their own next mode; rates are T5b",

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import flint
-import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
@@ -12,7 +11,7 @@ from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, to_flint, to_float
+from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs.instances import J2, ROTATING
 from oversmoothing.theory.proofs.kit import (
     Claim,
@@ -44,10 +43,10 @@ def dominant_pattern(a: list[Fraction], h: list[Fraction]) -> Pattern:
     return [[abs(1 + x * y) == top for y in h] for x in a]
 
 
-@by.instance(1)
 def _generic_minors() -> None:
-    """rank G_L <= k, the maximum matching of D, for every L: k lines cover D (Koenig), and a matrix
-    supported on k lines has rank at most k. By Weyl sigma_{k+1}(X_L)/rho^L -> 0."""
+    """[1; instance] rank G_L <= k, the maximum matching of D, for every L: k lines cover D
+    (Koenig), and a matrix supported on k lines has rank at most k. By Weyl sigma_{k+1}(X_L)/rho^L
+    -> 0."""
     # Every 2 x 3, 3 x 3 pattern: the rank of independent entries on it is its maximum matching.
     for n, d in ((2, 3), (3, 3)):
         for code in range(1, 2 ** (n * d), 1 if n == 2 else 7):
@@ -90,9 +89,8 @@ def _law(
         assert (rank_rate(rest, moduli[1]) < 1 - 1e-12) == (rank <= 1), "r_sigma < 1 is not rank 1"
 
 
-@by.instance(5)
 def _rank_one_start() -> None:
-    """a rank-1 X_0 with all coefficients non-zero"""
+    """[5; instance] a rank-1 X_0 with all coefficients non-zero"""
     A, H, X = _RANK_ONE
     V = exact.matrix("1 1 1 1; 1 -1 0 0; 1 1 -2 0; 1 1 1 -3")
     assert all(all(row) for row in exact.product(V, X))
@@ -101,16 +99,14 @@ def _rank_one_start() -> None:
     assert all(to_flint(exact.layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
 
 
-@by.instance()
 def _alternating() -> None:
-    """rank 1 and 2 in turn"""
+    """[instance] rank 1 and 2 in turn"""
     for depth in range(8):
         assert to_flint(exact.layer(*_ALTERNATING, depth)).rank() == 1 + depth % 2
 
 
-@by.instance(3)
 def _liminf_is_zero() -> None:
-    """sigma_2/sigma_1 has liminf 0 and limsup > 0"""
+    """[3; instance] sigma_2/sigma_1 has liminf 0 and limsup > 0"""
     # Eigenvalues (1 +- 3i)/10 and h = -1/2, -3/2: det G_L = 2i Im(c w^L), w = (35 + 12i)/37, no
     # root of unity (its minimal polynomial x^2 - (70/37) x + 1 is not integral): L arg w is dense.
     a = sp.Rational(1, 10) + sp.Rational(3, 10) * sp.I
@@ -134,31 +130,6 @@ def _certify_swing(effort: by.Effort) -> by.Settled:
         certain(any(r < 0.02 for r in ratios))
         certain(any(r > 0.25 for r in ratios))
     yield from (True, True)
-
-
-def _measure(effort: by.Effort) -> by.Measurements:
-    """sigma_i/sigma_1 at 600 layers against the singular values of the leading matrix."""
-    rng = np.random.default_rng(effort.seed)
-    w = Fraction(2, 5)
-    for name, H in (
-        ("H = -I/2, d = 5", exact.identity(5, Fraction(-1, 2))),
-        ("H = -I/2, d = 2", exact.identity(2, Fraction(-1, 2))),
-        ("H distinct", exact.diagonal("-1/2 -1/4 -3/8")),
-    ):
-        A, d = exact.flat(w, 4), len(H)
-        X0 = exact.from_integers(rng.integers(-99, 100, (4, d)))
-        h = [H[j][j] for j in range(d)]
-        start = to_float(X0)
-        moduli = np.array([float(abs(1 + w * y)) for y in h])
-        leading = (start - start.mean(axis=0)) * (moduli == moduli.max())
-        expected = np.linalg.svd(leading, compute_uv=False)
-        X = measured.states(A, H, X0, [600], 2048)[600]
-        sigma = measured.singular_values(X, 2048)
-        with at_precision(2048):
-            ratios = [float((s / sigma[0]).mid()) for s in sigma]
-        for i in range(1, len(ratios)):
-            limit = float(expected[i] / expected[0])
-            yield by.Measurement(f"{name}: sigma_{i + 1}/sigma_1", limit, ratios[i], 1e-9)
 
 
 # Many pairs of these tie.
@@ -222,49 +193,30 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "minors, matchings and almost periodicity",
-            by.words(
-                "Let V, U hold bases adapted to the generalised eigenspaces of A and of H, X_0 = "
-                "V C U^T: a linear bijection between complex X_0 and complex C. Blocks of smaller"
-                " modulus are o(rho^L), nilpotent parts included; on a dominant block the "
-                "nilpotent part of I + H (x) A is 0 (semisimple). So X_L/rho^L = V G_L U^T + "
-                "o(1), G_L = [c_ij e^(i L theta_ij)] on the set D of dominant pairs and 0 "
-                "elsewhere, i and j counted with multiplicity.",
-                1,
-            ),
+            "[1] Let V, U hold bases adapted to the generalised eigenspaces of A and of H, X_0 = V"
+            " C U^T: a linear bijection between complex X_0 and complex C. Blocks of smaller "
+            "modulus are o(rho^L), nilpotent parts included; on a dominant block the nilpotent "
+            "part of I + H (x) A is 0 (semisimple). So X_L/rho^L = V G_L U^T + o(1), G_L = [c_ij "
+            "e^(i L theta_ij)] on the set D of dominant pairs and 0 elsewhere, i and j counted "
+            "with multiplicity.",
             _generic_minors,
-            by.words(
-                "Take rows and columns of a maximum matching. The k-minor of G_L is a "
-                "polynomial in the independent c_ij; distinct matchings give distinct "
-                "monomials, each with a coefficient of modulus 1: nothing cancels, repeated "
-                "eigenvalues included.",
-                1,
-            ),
-            by.words(
-                "At L = 0 that minor is a non-zero polynomial in C, hence in X_0, and real X_0 "
-                "are Zariski dense: it is not 0 outside a null set. As a function of L it is "
-                "almost periodic, so its almost-periods with error |value at 0|/2 make it bounded"
-                " below on a relatively dense set.",
-                1,
-            ),
-            by.words(
-                "The k-th compound of V G_L U^T has norm >= const |minor| and = sigma_1 ... "
-                "sigma_k; sigma_1, ..., sigma_{k-1} are bounded by const rho^L. So sigma_k >="
-                " const rho^L there: limsup sigma_k/sigma_1 > 0.",
-                1,
-            ),
-            by.words(
-                "k = 1 iff no two pairs of D differ in both indices (two such pairs are a "
-                "matching), iff r_sigma = max over i != k, j != l of |mu_ij mu_kl|/rho^2 < 1. So "
-                "sigma_2/sigma_1 -> 0 iff r_sigma < 1.",
-                2,
-            ),
-            by.words(
-                "liminf sigma_k/sigma_1 > 0 where every phase is a rational multiple of pi (G_L "
-                "is then periodic and each of its finitely many values has generic rank k), and "
-                "also where some k x k sub-pattern of D has a single perfect matching (its minor "
-                "has constant modulus).",
-                4,
-            ),
+            "[1] Take rows and columns of a maximum matching. The k-minor of G_L is a polynomial "
+            "in the independent c_ij; distinct matchings give distinct monomials, each with a "
+            "coefficient of modulus 1: nothing cancels, repeated eigenvalues included.",
+            "[1] At L = 0 that minor is a non-zero polynomial in C, hence in X_0, and real X_0 are"
+            " Zariski dense: it is not 0 outside a null set. As a function of L it is almost "
+            "periodic, so its almost-periods with error |value at 0|/2 make it bounded below on a "
+            "relatively dense set.",
+            "[1] The k-th compound of V G_L U^T has norm >= const |minor| and = sigma_1 ... "
+            "sigma_k; sigma_1, ..., sigma_{k-1} are bounded by const rho^L. So sigma_k >= const "
+            "rho^L there: limsup sigma_k/sigma_1 > 0.",
+            "[2] k = 1 iff no two pairs of D differ in both indices (two such pairs are a "
+            "matching), iff r_sigma = max over i != k, j != l of |mu_ij mu_kl|/rho^2 < 1. So "
+            "sigma_2/sigma_1 -> 0 iff r_sigma < 1.",
+            "[4] liminf sigma_k/sigma_1 > 0 where every phase is a rational multiple of pi (G_L is"
+            " then periodic and each of its finitely many values has generic rank k), and also "
+            "where some k x k sub-pattern of D has a single perfect matching (its minor has "
+            "constant modulus).",
         ),
         by.searched(
             "rank of the leading matrix, exactly, against the matching",
@@ -285,7 +237,6 @@ CLAIM = Claim(
             _liminf_is_zero,
         ),
         by.Certified("the swing of sigma_2/sigma_1 with an irrational phase", _certify_swing),
-        by.Simulated("limits of sigma_i/sigma_1 with a threefold a = 2/5", _measure),
     ),
     further="defective dominant eigenvalues: only the exponent r_sigma survives (T5b)",
 )

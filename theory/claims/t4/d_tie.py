@@ -10,12 +10,11 @@ from oversmoothing.theory.proofs.instances import AA, AQ, ROTATING
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
 
 
-@by.instance(5)
 def _collapse() -> None:
-    """All dominant pairs on one simple real h: S_L = g_L u^T, g_L = sum of c_i e^(i L theta_i) v_i
-    over independent v_i, so ||g_L|| is bounded below, sigma_2/sigma_1 -> 0, and |cos| -> 1 between
-    tokens along depths at which their entries of g_L stay off 0 (all depths for real a and generic
-    X_0). All of them may tend to +1: a tie does not exclude angle collapse."""
+    """[5; instance] All dominant pairs on one simple real h: S_L = g_L u^T, g_L = sum of c_i e^(i L
+    theta_i) v_i over independent v_i, so ||g_L|| is bounded below, sigma_2/sigma_1 -> 0, and |cos|
+    -> 1 between tokens along depths at which their entries of g_L stay off 0 (all depths for real a
+    and generic X_0). All of them may tend to +1: a tie does not exclude angle collapse."""
     # AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out.
     H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
     states = exact_state(AQ, H, X, [40, 41])
@@ -27,12 +26,11 @@ def _collapse() -> None:
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
-@by.instance(2, 3)
 def _depends_on_start() -> None:
-    """If all dominant multipliers have one phase, S_L = e^(i L theta) S_0 and the ratio tends to
-    ||PS_0||/(sqrt n ||1^T S_0/n||), positive and finite and dependent on X_0. All h and a real:
-    multipliers off consensus are positive (query), so this is so unless some 1 + h = -rho; with
-    that, S_L has period 2 in L."""
+    """[2, 3; instance] If all dominant multipliers have one phase, S_L = e^(i L theta) S_0 and the
+    ratio tends to ||PS_0||/(sqrt n ||1^T S_0/n||), positive and finite and dependent on X_0. All h
+    and a real: multipliers off consensus are positive (query), so this is so unless some 1 + h =
+    -rho; with that, S_L has period 2 in L."""
     # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
     for x, y in ((1, 2), (5, 2), (-1, 4)):
         for depth in range(1, 7):
@@ -42,9 +40,9 @@ def _depends_on_start() -> None:
             assert hfc / lfc == Fraction(x - y, x + y) ** 2
 
 
-@by.instance(4)
 def _unbounded() -> None:
-    """With complex a the oscillation can be unbounded: the ratio then has limsup infinity."""
+    """[4; instance] With complex a the oscillation can be unbounded: the ratio then has limsup
+    infinity."""
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
     # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
@@ -107,28 +105,16 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the leading trigonometric polynomial",
-            by.words(
-                "Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of (mu/rho)^L"
-                " E_a X_0 E_h^T over the dominant (a, h), a trigonometric polynomial in L, "
-                "bounded. It has terms with a = 1 and with a != 1.",
-                1,
-                2,
-                3,
-            ),
-            by.words(
-                "PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != 1, "
-                "Pv != 0) and X_0 = 1 u^T witness it. So both are non-zero outside two proper "
-                "subspaces.",
-                1,
-                2,
-            ),
-            by.words(
-                "A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a "
-                "relatively dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC"
-                " being bounded by const rho^L; and likewise LFC/HFC >= const > 0. So the ratio "
-                "tends neither to 0 nor to infinity.",
-                1,
-            ),
+            "[1, 2, 3] Semisimple dominant eigenvalues: X_L/rho^L = S_L + o(1), S_L = sum of "
+            "(mu/rho)^L E_a X_0 E_h^T over the dominant (a, h), a trigonometric polynomial in L, "
+            "bounded. It has terms with a = 1 and with a != 1.",
+            "[1, 2] PS_0 and 1^T S_0/n are linear in X_0 and neither map is 0: X_0 = v u^T (a != "
+            "1, Pv != 0) and X_0 = 1 u^T witness it. So both are non-zero outside two proper "
+            "subspaces.",
+            "[1] A trigonometric polynomial in L that is not 0 at L = 0 is bounded below on a "
+            "relatively dense set of depths (almost periods). There HFC/LFC >= const > 0, LFC "
+            "being bounded by const rho^L; and likewise LFC/HFC >= const > 0. So the ratio tends "
+            "neither to 0 nor to infinity.",
             _depends_on_start,
             _collapse,
             _unbounded,

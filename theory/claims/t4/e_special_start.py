@@ -16,11 +16,11 @@ from oversmoothing.theory.proofs.instances import A3, AA, J2
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, is_zero, spectra
 
 
-@by.fixed_size(1)
 def _blocks_are_invariant() -> None:
-    """A acts on the left, W on the right, and both commute with their projectors: each block X_ij =
-    E_i X E_j^T evolves alone, by 1 + h_j a_i plus a nilpotent D. A block that is 0 at L = 0 stays
-    0; one that is not is Theta(|mu|^L L^k), k the last power with D^k X_ij != 0 (mu != 0)."""
+    """[1; fixed size] A acts on the left, W on the right, and both commute with their projectors:
+    each block X_ij = E_i X E_j^T evolves alone, by 1 + h_j a_i plus a nilpotent D. A block that is
+    0 at L = 0 stays 0; one that is not is Theta(|mu|^L L^k), k the last power with D^k X_ij != 0
+    (mu != 0)."""
     # E_i (X + A X W) E_j^T = (1 + h a) E_i X E_j^T on a symbolic 2 x 2 case.
     a, p, h, k = sp.symbols("a p h k", real=True)
     S, U = sp.Matrix([[1, p], [1, p - 1]]), sp.Matrix([[1, k], [0, 1]])
@@ -35,9 +35,8 @@ def _blocks_are_invariant() -> None:
             assert is_zero(residual)
 
 
-@by.instance()
 def _spectrum_in_minus_one_zero() -> None:
-    """A spectrum in [-1, 0] can therefore smooth from a special X_0."""
+    """[instance] A spectrum in [-1, 0] can therefore smooth from a special X_0."""
     # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
     H, X0 = exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
     assert given.content(AA, H, X0).comparison == 1
@@ -46,10 +45,9 @@ def _spectrum_in_minus_one_zero() -> None:
         assert hfc / lfc == Fraction(1, 4) ** depth
 
 
-@by.instance(2, by=("T4c",))
 def _rank_is_only_bounded() -> None:
-    """Rank: the matching of the present dominant pairs bounds the asymptotic rank from above (step
-    2 of T4c uses no genericity), but need not be attained."""
+    """[2; instance] Rank: the matching of the present dominant pairs bounds the asymptotic rank
+    from above (step 2 of T4c uses no genericity), but need not be attained."""
     # x y^T with every pair present keeps rank 1; the matching of its present pairs is 3.
     A, H = exact.flat(Fraction(2, 5), 4), exact.identity(5, Fraction(-1, 2))
     X = exact.from_integers([x * y for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5))
@@ -57,12 +55,11 @@ def _rank_is_only_bounded() -> None:
     assert to_flint(exact.layer(A, H, X, 2)).rank() == 1
 
 
-@by.instance(1, by=("T1e", "T4a", "T6b"))
 def _defective_content() -> None:
-    """With rho_C(X_0), rho_Q(X_0) the largest |mu| present on each side, T1e gives: rho_C(X_0) >
-    rho_Q(X_0) => HFC/LFC -> 0; < => liminf HFC/LFC >= 1/(sqrt n delta). The verdicts of T4a and the
-    floor hold word for word with the present spectrum, for every X_0. Equal moduli: the powers k
-    decide as in T6b."""
+    """[1; instance] With rho_C(X_0), rho_Q(X_0) the largest |mu| present on each side, T1e gives:
+    rho_C(X_0) > rho_Q(X_0) => HFC/LFC -> 0; < => liminf HFC/LFC >= 1/(sqrt n delta). The verdicts
+    of T4a and the floor hold word for word with the present spectrum, for every X_0. Equal moduli:
+    the powers k decide as in T6b."""
     # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
     H, first, second = exact.matrix("0 1; 0 0"), exact.matrix("1 0; 2 0"), exact.matrix("0 1; 0 2")
     assert exact.layer(J2, H, first, 8) == first
@@ -172,24 +169,17 @@ CLAIM = Claim(
         by.written(
             "blocks evolve alone",
             _blocks_are_invariant,
-            by.words(
-                "Blocks lie in independent subspaces, so norms of sums of blocks are comparable "
-                "with the sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of"
-                " the largest present consensus block (a = 1), and ||HFC_L|| of the largest "
-                "present other one (P is injective on the sum of those, as 1 is a simple "
-                "eigenvalue).",
-                1,
-            ),
+            "[1] Blocks lie in independent subspaces, so norms of sums of blocks are comparable "
+            "with the sum of their norms: no cancellation, at any L. Hence ||c_L|| = Theta of the "
+            "largest present consensus block (a = 1), and ||HFC_L|| of the largest present other "
+            "one (P is injective on the sum of those, as 1 is a simple eigenvalue).",
             _defective_content,
             _spectrum_in_minus_one_zero,
             _rank_is_only_bounded,
-            by.words(
-                "Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the "
-                "dominant mode in G like e rho^L, rho > rho': they are equal at L = log(g/(eta "
-                "e))/log(rho/rho'). In floating point eta is of the order of the unit roundoff, "
-                "where rounding feeds the mode at all.",
-                3,
-            ),
+            "[3] Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the "
+            "dominant mode in G like e rho^L, rho > rho': they are equal at L = log(g/(eta "
+            "e))/log(rho/rho'). In floating point eta is of the order of the unit roundoff, where "
+            "rounding feeds the mode at all.",
         ),
         by.searched(
             "two tokens, blocks of X_0 switched on and off",

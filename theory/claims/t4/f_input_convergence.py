@@ -3,7 +3,6 @@ follows from."""
 
 from fractions import Fraction
 
-import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import radii
@@ -14,14 +13,6 @@ from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-
-
-def _pairs_and_hfc() -> sp.Expr:
-    """The sum over pairs of ||x_i - x_k||^2 is n ||HFC||^2 (n = 4, one feature)."""
-    x = sp.symbols("x0:4", real=True)
-    pairs = sum((x[i] - x[k]) ** 2 for i in range(4) for k in range(i))
-    mean = sum(x) / 4
-    return sp.expand(pairs - 4 * sum((v - mean) ** 2 for v in x))
 
 
 def _differs(A: Matrix, h: str, difference: Fraction, ratio: Fraction) -> None:
@@ -35,27 +26,23 @@ def _differs(A: Matrix, h: str, difference: Fraction, ratio: Fraction) -> None:
         X = Z
 
 
-@by.instance(2)
 def _vanishing_ratio() -> None:
-    """Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4."""
+    """[2; instance] Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4."""
     _differs(AA, "1/2", Fraction(5, 4), Fraction(5, 6))
 
 
-@by.instance(2)
 def _vanishing_difference() -> None:
-    """Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2."""
+    """[2; instance] Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2."""
     _differs(AA, "-1/2", Fraction(3, 4), Fraction(3, 2))
 
 
-@by.instance(2)
 def _both() -> None:
-    """Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does."""
+    """[2; instance] Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does."""
     _differs(AA, "-3/2", Fraction(1, 4), Fraction(1, 2))
 
 
-@by.instance(2)
 def _neither() -> None:
-    """the last case executed: differences grow by 4, the ratio by 4/3."""
+    """[2; instance] the last case executed: differences grow by 4, the ratio by 4/3."""
     # |1 + 3| = 4 > |1 - 4| = 3.
     _differs(AM, "-4", Fraction(4), Fraction(4, 3))
 
@@ -85,29 +72,18 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the quotient alone decides",
-            by.words(
-                "All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n "
-                "||HFC||^2.",
-                1,
-            ),
-            by.words(
-                "HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q"
-                " (T1c). rho_Q < 1: T^L -> 0, so every X_0 converges.",
-                1,
-                by=("T1c",),
-            ),
-            by.words(
-                "rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for "
-                "a repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| "
-                "does not tend to 0 unless w^T X_0 z = 0, a proper subspace.",
-                1,
-            ),
+            "[1] All differences vanish iff HFC does: the sum over pairs of ||x_i - x_k||^2 is n "
+            "||HFC||^2.",
+            "[1] HFC_L = Q Y_L, vec Y_L = T^L vec Y_0, T = I + H (x) B with spectral radius rho_Q "
+            "(T1c). rho_Q < 1: T^L -> 0, so every X_0 converges.",
+            "[1] rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for a"
+            " repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does "
+            "not tend to 0 unless w^T X_0 z = 0, a proper subspace.",
             _vanishing_ratio,
             _vanishing_difference,
             _both,
             _neither,
         ),
-        by.Symbolic("differences and HFC", _pairs_and_hfc),
         by.for_all(
             "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",
             given="0 <= a; a < 1",

@@ -30,10 +30,10 @@ def _entropy(values: list[sp.Expr]) -> sp.Expr:
     return -sum(x / total * sp.log(x / total) for x in values)
 
 
-@by.fixed_size(1)
 def _grouping() -> object:
-    """The p_i = sigma_i/sum sigma of X are p = p_1 and (1-p) times those of X': the entropy is
-    eta(p) + (1-p) times that of X' (grouping), so erank(X) = e^eta(p) erank(X')^(1-p)."""
+    """[1; fixed size] The p_i = sigma_i/sum sigma of X are p = p_1 and (1-p) times those of X': the
+    entropy is eta(p) + (1-p) times that of X' (grouping), so erank(X) = e^eta(p)
+    erank(X')^(1-p)."""
     a, b, c = sp.symbols("a b c", positive=True)
     p = a / (a + b + c)
     eta = -p * sp.log(p) - (1 - p) * sp.log(1 - p)
@@ -41,11 +41,10 @@ def _grouping() -> object:
     return sp.simplify(sp.expand_log(sp.expand(found), force=True))
 
 
-@by.fixed_size(3)
 def _triangular() -> object:
-    """In bases whose first vectors are u and v, X_s = [s + alpha, b^T; c, C], C = (I-uu^T) Z
-    (I-vv^T) without its zero row and column. X_s = L diag(s + alpha, C - c b^T/(s + alpha)) R with
-    unit triangular L, R -> I."""
+    """[3; fixed size] In bases whose first vectors are u and v, X_s = [s + alpha, b^T; c, C], C =
+    (I-uu^T) Z (I-vv^T) without its zero row and column. X_s = L diag(s + alpha, C - c b^T/(s +
+    alpha)) R with unit triangular L, R -> I."""
     t, b1, b2, c1, c2 = sp.symbols("t b1 b2 c1 c2", nonzero=True)
     C = sp.Matrix(2, 2, sp.symbols("k0:4"))
     b, c = sp.Matrix([[b1, b2]]), sp.Matrix([c1, c2])
@@ -56,11 +55,10 @@ def _triangular() -> object:
     return (X - L * D * R).applyfunc(sp.simplify)
 
 
-@by.fixed_size(3)
 def _ratio() -> object:
-    """X_s/s -> u v^T, of which LFC^2 = (1^T u)^2/n = q and HFC^2 = 1 - q: the ratio tends to
-    sqrt(1/q - 1); q = 1/n for u = e_k gives sqrt(n-1). At q = 0 LFC is that of Z at every s and HFC
-    grows without end: infinity."""
+    """[3; fixed size] X_s/s -> u v^T, of which LFC^2 = (1^T u)^2/n = q and HFC^2 = 1 - q: the ratio
+    tends to sqrt(1/q - 1); q = 1/n for u = e_k gives sqrt(n-1). At q = 0 LFC is that of Z at every
+    s and HFC grows without end: infinity."""
     u = sp.Matrix(sp.symbols("u0:4", real=True))
     v = sp.Matrix(sp.symbols("v0:3", real=True))
     X, J = u * v.T, sp.ones(4, 4) / 4
@@ -126,28 +124,19 @@ CLAIM = Claim(
         by.written(
             "grouping, interlacing and the Schur complement",
             _grouping,
-            by.words(
-                "Weyl: sigma_(i+1)(P + R) <= sigma_i(P) + sigma_2(R), and sigma_2(R) = 0 for rank"
-                " R <= 1. P = Z, R = s u v^T: sigma_(i+1)(X_s) <= sigma_i(Z); P = X_s, R = -s u "
-                "v^T: sigma_(i+1)(Z) <= sigma_i(X_s), at i + 1: sigma_(i+2)(Z) <= "
-                "sigma_(i+1)(X_s). The singular values of X_s' are sigma_2, sigma_3, ... of X_s, "
-                "and P = X_s - R: sigma_(i+1) (X_s) <= sigma_i(X_s - R).",
-                2,
-            ),
+            "[2] Weyl: sigma_(i+1)(P + R) <= sigma_i(P) + sigma_2(R), and sigma_2(R) = 0 for rank "
+            "R <= 1. P = Z, R = s u v^T: sigma_(i+1)(X_s) <= sigma_i(Z); P = X_s, R = -s u v^T: "
+            "sigma_(i+1)(Z) <= sigma_i(X_s), at i + 1: sigma_(i+2)(Z) <= sigma_(i+1)(X_s). The "
+            "singular values of X_s' are sigma_2, sigma_3, ... of X_s, and P = X_s - R: "
+            "sigma_(i+1) (X_s) <= sigma_i(X_s - R).",
             _triangular,
-            by.words(
-                "sigma_i(L D R) lies between sigma_i(D)/(||L^-1|| ||R^-1||) and sigma_i(D) ||L|| "
-                "||R||, and both bounds tend to sigma_i(D): sigma_1(X_s)/(s + alpha) -> 1 and "
-                "sigma_(i+1)(X_s) -> sigma_i(C). The others are bounded while sigma_1 grows, so "
-                "all of their shares tend to 0 and erank(X_s) -> 1.",
-                3,
-            ),
+            "[3] sigma_i(L D R) lies between sigma_i(D)/(||L^-1|| ||R^-1||) and sigma_i(D) ||L|| "
+            "||R||, and both bounds tend to sigma_i(D): sigma_1(X_s)/(s + alpha) -> 1 and "
+            "sigma_(i+1)(X_s) -> sigma_i(C). The others are bounded while sigma_1 grows, so all of"
+            " their shares tend to 0 and erank(X_s) -> 1.",
             _ratio,
-            by.words(
-                "u = e_k changes token k alone: the other tokens, hence the cosines of their "
-                "pairs, are those of Z.",
-                3,
-            ),
+            "[3] u = e_k changes token k alone: the other tokens, hence the cosines of their "
+            "pairs, are those of Z.",
         ),
         by.searched(
             "the singular values of Z and Z + s u v^T interlace",

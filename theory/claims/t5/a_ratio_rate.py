@@ -23,22 +23,15 @@ from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 _FAR = 20_000
 
 
-def _two_sided() -> sp.Expr:
-    """LFC/HFC = 1/t + k and 1/t - k bound it (T1e): their product with t is 1 +- k t."""
-    t, k = sp.symbols("t k", positive=True)
-    return sp.expand((1 / t + k) * t - (1 + k * t))
-
-
 # a = 1/2 twice (A = I/2 + 1 pi^T/2, not doubly stochastic) and a non-normal complex pair of h.
 _DOUBLE = matrix("3/4 1/8 1/8; 1/4 5/8 1/8; 1/4 1/8 5/8")
 _SPIRAL = matrix("-1/2 -1; 1/4 -1/2")
 _START = matrix("1 2; 3 5; -2 1")
 
 
-@by.instance(6)
 def _repeated_real_a_oscillates() -> None:
-    """A repeated real a with a complex pair of h is covered by neither: there the ratio may
-    oscillate."""
+    """[6; instance] A repeated real a with a complex pair of h is covered by neither: there the
+    ratio may oscillate."""
     # mu = 3/4 +- i/4, mu^2/|mu|^2 = (4 + 3i)/5, no root of unity: the ratio never settles.
     mu = sp.Rational(3, 4) + sp.I / 4
     assert sp.expand(mu**2 / (sp.Rational(5, 8)) - sp.Rational(4, 5) - 3 * sp.I / 5) == 0
@@ -49,11 +42,10 @@ def _repeated_real_a_oscillates() -> None:
     assert max(present) - min(present) > 0.1
 
 
-@by.instance(5)
 def _one_real_a_does_not() -> None:
-    """NON_SMOOTHING, all dominant pairs on one simple real a (h real or complex, semisimple):
-    X_L/rho^L = v g_L^T + o(1) with ||g_L|| bounded below, so the ratio tends to ||Pv||/(sqrt n
-    |mean v|), whatever X_0; infinite iff 1^T v = 0."""
+    """[5; instance] NON_SMOOTHING, all dominant pairs on one simple real a (h real or complex,
+    semisimple): X_L/rho^L = v g_L^T + o(1) with ||g_L|| bounded below, so the ratio tends to
+    ||Pv||/(sqrt n |mean v|), whatever X_0; infinite iff 1^T v = 0."""
     # A3 with a complex pair of h: every real mode is v g_L^T, the ratio is that of v alone.
     H = matrix("-1/2 -1; 1/16 -1/2")
     found = verdict(A=A3, H=H, X0=_START)
@@ -136,42 +128,22 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "two-sided bounds and L-th roots",
-            by.words(
-                "Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0 "
-                "z|/(||w|| ||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C "
-                "(T4a step 2). L-th roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So "
-                "t_L^(1/L) -> r, whichever verdict.",
-                1,
-                by=("T4a",),
-            ),
-            by.words(
-                "SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)]"
-                " -> 1: HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some "
-                "layer on.",
-                2,
-                by=("T1e",),
-            ),
-            by.words(
-                "Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict "
-                "(> 1 if NON_SMOOTHING; infinite from some layer on if rho_C = 0).",
-                3,
-            ),
-            by.words(
-                "NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt"
-                " n delta).",
-                4,
-                by=("T1e",),
-            ),
+            "[1] Generic X_0, w and z left eigenvectors for |mu_ij| = rho_Q: rho_Q^L |w^T X_0 "
+            "z|/(||w|| ||z||) <= ||HFC_L|| <= C (1+L)^m rho_Q^L. Likewise for c_L with rho_C (T4a "
+            "step 2). L-th roots: ||HFC_L||^(1/L) -> rho_Q, ||c_L||^(1/L) -> rho_C. So t_L^(1/L) "
+            "-> r, whichever verdict.",
+            "[2] SMOOTHING: t_L -> 0, and by T1e (HFC/LFC)/t_L lies in [1/(1 + k t), 1/(1 - k t)] "
+            "-> 1: HFC/LFC ~ t_L, (HFC/LFC)^(1/L) -> r. If rho_Q = 0 both are 0 from some layer "
+            "on.",
+            "[3] Doubly stochastic A: k = 0 and HFC/LFC = t_L, so the rate is r in every verdict "
+            "(> 1 if NON_SMOOTHING; infinite from some layer on if rho_C = 0).",
+            "[4] NON_SMOOTHING: t_L -> infinity, T1e's left side: liminf HFC/LFC >= 1/k = 1/(sqrt "
+            "n delta).",
             _one_real_a_does_not,
-            by.words(
-                "NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive "
-                "(T4b), X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).",
-                5,
-                by=("T4b",),
-            ),
+            "[5] NON_SMOOTHING, all dominant pairs real and semisimple: their mu are positive "
+            "(T4b), X_L/rho^L converges, and so does the ratio (the limit may depend on X_0).",
             _repeated_real_a_oscillates,
         ),
-        by.Symbolic("the two-sided bound times t", _two_sided, scope=by.Scope.GENERAL),
         by.searched(
             f"log ratio per layer at {_FAR} layers, in balls",
             _law,

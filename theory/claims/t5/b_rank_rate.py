@@ -19,13 +19,12 @@ def from_eigenvectors(values: str, vectors: str) -> Matrix:
     return exact.product(exact.transposed(V), exact.diagonal(sizes), V)
 
 
-@by.fixed_size(1)
 def _minor_coefficient() -> None:
-    """Let lambda = mu_ij mu_kl attain the maximum. The monomial c_ij c_kl has in that minor the
-    coefficient lambda^L and nothing else (the couplings cannot produce it), so the polynomial that
-    multiplies lambda^L is not 0 for generic C_0, equal products or repeated eigenvalues or not. The
-    leading part of the minor is then L^m (rho^2 r_sigma)^L times a trigonometric polynomial that is
-    not identically 0: limsup |minor|^(1/L) = rho^2 r_sigma."""
+    """[1; fixed size] Let lambda = mu_ij mu_kl attain the maximum. The monomial c_ij c_kl has in
+    that minor the coefficient lambda^L and nothing else (the couplings cannot produce it), so the
+    polynomial that multiplies lambda^L is not 0 for generic C_0, equal products or repeated
+    eigenvalues or not. The leading part of the minor is then L^m (rho^2 r_sigma)^L times a
+    trigonometric polynomial that is not identically 0: limsup |minor|^(1/L) = rho^2 r_sigma."""
     # In a 2 x 2 minor of C_L with Jordan couplings, c_11 c_22 keeps the coefficient (mu_11 mu_22)^L
     # exactly: the couplings bring in entries from below and from the right only.
     c = sp.Matrix(2, 2, sp.symbols("c0:4"))
@@ -38,10 +37,9 @@ def _minor_coefficient() -> None:
     assert is_zero(found - m[0] * m[3])
 
 
-@by.fixed_size(3)
 def _wedge() -> None:
-    """1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of the squared minors
-    of rows k, l; over all pairs of tokens these are all of X ^ X."""
+    """[3; fixed size] 1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of
+    the squared minors of rows k, l; over all pairs of tokens these are all of X ^ X."""
     x, y = sp.symbols("x0:3", real=True), sp.symbols("y0:3", real=True)
     left = (
         sum(a * a for a in x) * sum(b * b for b in y)
@@ -77,9 +75,8 @@ _PAIRWISE = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
 _ZERO_ENTRIES = from_eigenvectors("1 -1/4 -1/8 1/2", "1 1 1 1; 1 -1 0 0; 0 0 1 -1; 1 1 -1 -1")
 
 
-@by.instance()
 def _exceptions() -> None:
-    """the exceptional cases"""
+    """[instance] the exceptional cases"""
     # Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second.
     for A in (_PAIRWISE, _ZERO_ENTRIES):
         assert given.is_positive(A)
@@ -161,45 +158,27 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "minors as exponential polynomials",
-            by.words(
-                "Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L "
-                "is mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, "
-                "exponential polynomials in L of the same base mu_ij.",
-                1,
-            ),
-            by.words(
-                "sigma_1 sigma_2 = ||X_L ^ X_L|| is, up to constants, the largest |2 x 2 minor| "
-                "of C_L: (i, k), i != k, against (j, l), j != l. Each minor is an exponential "
-                "polynomial whose bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 "
-                "r_sigma. So sigma_1 sigma_2 <= C L^m (rho^2 r_sigma)^L. For n = 1 or d = 1 there"
-                " is no minor.",
-                1,
-                5,
-            ),
+            "[1] Jordan bases V of A, U of H, X_0 = V C_0 U^T, generic C_0. Entry (i, j) of C_L is"
+            " mu_ij^L c_ij plus multiples of c_kl, k >= i, l >= j in the same blocks, exponential "
+            "polynomials in L of the same base mu_ij.",
+            "[1, 5] sigma_1 sigma_2 = ||X_L ^ X_L|| is, up to constants, the largest |2 x 2 minor|"
+            " of C_L: (i, k), i != k, against (j, l), j != l. Each minor is an exponential "
+            "polynomial whose bases are mu_ij mu_kl and mu_il mu_kj, all of modulus <= rho^2 "
+            "r_sigma. So sigma_1 sigma_2 <= C L^m (rho^2 r_sigma)^L. For n = 1 or d = 1 there is "
+            "no minor.",
             _minor_coefficient,
-            by.words(
-                "sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it "
-                "below). So limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads."
-                " No diagonalisability, no uniqueness is needed.",
-                1,
-            ),
-            by.words(
-                "Closed form, (I, J) any pair of largest modulus: let (i, j), (k, l) differ in "
-                "both indices. If one of them differs from (I, J) in both, the product is at most"
-                " its modulus times rho, attained with (I, J) itself. Otherwise each shares an "
-                "index with (I, J) (or is it), and they cannot share the same one: they are (I, "
-                "l) and (k, J).",
-                2,
-            ),
+            "[1] sigma_1^(1/L) -> rho (a left eigenvector pair of mu, |mu| = rho, bounds it "
+            "below). So limsup (sigma_2/sigma_1)^(1/L) = r_sigma; lim, where one phase leads. No "
+            "diagonalisability, no uniqueness is needed.",
+            "[2] Closed form, (I, J) any pair of largest modulus: let (i, j), (k, l) differ in "
+            "both indices. If one of them differs from (I, J) in both, the product is at most its "
+            "modulus times rho, attained with (I, J) itself. Otherwise each shares an index with "
+            "(I, J) (or is it), and they cannot share the same one: they are (I, l) and (k, J).",
             _wedge,
-            by.words(
-                "If all dominant pairs share one simple real a with v_k != 0 for every k "
-                "(SMOOTHING: a = 1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. "
-                "Then max (1 - |cos|) is (sigma_2/sigma_1)^2 up to such factors: limsup of its "
-                "L-th root is r_sigma^2. A single pair of tokens may be faster.",
-                3,
-                4,
-            ),
+            "[3, 4] If all dominant pairs share one simple real a with v_k != 0 for every k "
+            "(SMOOTHING: a = 1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. Then max"
+            " (1 - |cos|) is (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is "
+            "r_sigma^2. A single pair of tokens may be faster.",
         ),
         by.searched(
             "closed form against all pairs of pairs",

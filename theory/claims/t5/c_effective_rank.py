@@ -20,16 +20,6 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, certain, draw, is
 _PRECISION = 400
 
 
-def _closed_form() -> sp.Expr:
-    """log erank = log(1+S) + E/(1+S) from the entropy of (1, s, t)/(1+s+t)."""
-    s, t = sp.symbols("s t", positive=True)
-    total = 1 + s + t
-    entropy = -sum((x / total) * sp.expand_log(sp.log(x / total), force=True) for x in (1, s, t))
-    E = -s * sp.log(s) - t * sp.log(t)
-    expected = sp.log(total) + E / total
-    return sp.simplify(sp.expand(entropy - expected))
-
-
 def _second_order() -> sp.Expr:
     """One eps, l = log(1/eps) held as a symbol: erank - 1 = eps (1 + l) + eps^2 l^2/2."""
     eps, ell = sp.symbols("epsilon ell", positive=True)
@@ -38,10 +28,9 @@ def _second_order() -> sp.Expr:
     return sp.expand(series - 1 - eps * (1 + ell) - eps**2 * ell**2 / 2)
 
 
-@by.general(2)
 def _third_order() -> None:
-    """One eps = sigma_2/sigma_1: E = eps log(1/eps), S = eps; E^2/(2(1+S)) = E^2/2 - O(eps E^2), so
-    erank - 1 = eps (1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 eps)."""
+    """[2; general] One eps = sigma_2/sigma_1: E = eps log(1/eps), S = eps; E^2/(2(1+S)) = E^2/2 -
+    O(eps E^2), so erank - 1 = eps (1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 eps)."""
     # The next term is eps^3 (l^3/6 - l^2/2), nothing of order eps^2 l or eps^2.
     eps, ell = sp.symbols("epsilon ell", positive=True)
     erank = (1 + eps) * sp.exp(eps * ell / (1 + eps))
@@ -49,20 +38,18 @@ def _third_order() -> None:
     assert sp.expand(term - (ell**3 / 6 - ell**2 / 2)) == 0
 
 
-@by.fixed_size(1)
 def _exponential_series() -> None:
-    """With y = E/(1+S) >= 0 (all s_i <= 1): erank - 1 = S + E + (1+S)(e^y - 1 - y), a series with
-    positive terms E^k/(k! (1+S)^(k-1)), k >= 2."""
+    """[1; fixed size] With y = E/(1+S) >= 0 (all s_i <= 1): erank - 1 = S + E + (1+S)(e^y - 1 - y),
+    a series with positive terms E^k/(k! (1+S)^(k-1)), k >= 2."""
     S, E, t = sp.symbols("S E t", positive=True)
     series = sp.series(sp.exp(t), t, 0, 5).removeO().subs(t, E / (1 + S))
     expected = 1 + S + sum(E**k / (sp.factorial(k) * (1 + S) ** (k - 1)) for k in range(1, 5))
     assert is_zero(sp.together((1 + S) * series - expected))
 
 
-@by.instance(3)
 def _third_value_matters() -> None:
-    """Several: the same with S and E; sum over i >= 3 of s_i (1 + log 1/s_i) = o(eps^2 log^2 eps)
-    is exactly what makes the formula in eps alone second-order correct."""
+    """[3; instance] Several: the same with S and E; sum over i >= 3 of s_i (1 + log 1/s_i) =
+    o(eps^2 log^2 eps) is exactly what makes the formula in eps alone second-order correct."""
     # sigma_3 = eps^(3/2): its own first-order term exceeds (1/2) eps^2 log^2 eps by far.
     for exponent in (8, 16, 32):
         eps = 10.0**-exponent
@@ -138,28 +125,18 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the entropy in closed form",
-            by.words(
-                "p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): "
-                "the entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for "
-                "any number of values.",
-                1,
-            ),
+            "[1] p_i = s_i/(1+S), s_1 = 1, S = sum over i >= 2 of s_i, E = sum s_i log(1/s_i): the"
+            " entropy is log(1+S) + E/(1+S), so erank = (1+S) e^(E/(1+S)), exactly, for any number"
+            " of values.",
             _exponential_series,
-            by.words(
-                "y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence S + E + "
-                "E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.",
-                1,
-            ),
+            "[1] y^2/2 <= e^y - 1 - y <= (y^2/2) e^y (Taylor with remainder), hence S + E + "
+            "E^2/(2(1+S)) <= erank - 1 <= S + E + (E^2/2) e^E.",
             _third_order,
             _third_value_matters,
-            by.words(
-                "eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps "
-                "<= 1 (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C "
-                "r_sigma^L, erank - 1 is of order L log(1/r_sigma) r_sigma^L.",
-                4,
-            ),
+            "[4] eps <= s-sum: eps(1 + log 1/eps) <= S + E <= (m-1) eps (1 + log 1/eps) once eps "
+            "<= 1 (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C "
+            "r_sigma^L, erank - 1 is of order L log(1/r_sigma) r_sigma^L.",
         ),
-        by.Symbolic("log erank = log(1+S) + E/(1+S)", _closed_form),
         by.Symbolic("second order for one eps", _second_order, covers=(2,), scope=by.Scope.GENERAL),
         by.searched(
             "both bounds for up to five singular values",

@@ -22,10 +22,9 @@ _DIAGONALISABLE = given.Hypothesis(
 )
 
 
-@by.fixed_size(2)
 def _left_eigenvector_bound() -> None:
-    """Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z = mu_ij^L w^T X_0
-    z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||."""
+    """[2; fixed size] Floor: w^T A = a_i w^T, i < n, w^T 1 = 0 so w^T X = w^T HFC, and w^T X_L z =
+    mu_ij^L w^T X_0 z; |w^T HFC z| <= ||w|| ||HFC||_2 ||z||."""
     a, h = sp.symbols("a h", real=True)
     p, q = sp.symbols("p q", real=True)
     # A = S diag(1, a) S^-1 with S = [[1, p], [1, p - 1]]: rows of S^-1 are left eigenvectors.
@@ -38,11 +37,10 @@ def _left_eigenvector_bound() -> None:
     assert is_zero(sp.ones(1, 2).T - S[:, 0])
 
 
-@by.fixed_size(1)
 def _kappa_multiplies() -> None:
-    """vec(Y_L) = (I + H (x) B)^L vec(Y_0) and the eigenvector matrix is V_H (x) V_B, of condition
-    number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B) rho_Q^L
-    ||HFC_0||_F. Q orthonormal is used in the first equality."""
+    """[1; fixed size] vec(Y_L) = (I + H (x) B)^L vec(Y_0) and the eigenvector matrix is V_H (x)
+    V_B, of condition number kappa(V_H) kappa(V_B): ||HFC_L||_F = ||Y_L||_F <= kappa(V_H) kappa(V_B)
+    rho_Q^L ||HFC_0||_F. Q orthonormal is used in the first equality."""
     # The 2-norm of a Kronecker product is the product: (V (x) U)* (V (x) U) = V*V (x) U*U.
     V, U = (sp.Matrix(2, 2, sp.symbols(f"{name}0:4", real=True)) for name in "vu")
     left = sp.kronecker_product(V, U)
@@ -140,35 +138,20 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "left eigenvectors below, condition numbers above",
-            by.words(
-                "||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a), "
-                "diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is "
-                "taken.",
-                1,
-                by=("T4a",),
-            ),
+            "[1] ||c_L|| >= |1+h|^L |z^T c_0^T|/||z|| for every left eigenvector z of H (T4a), "
+            "diagonalisable or not; any h with |1+h| > rho_Q serves, and the best of them is "
+            "taken.",
             _kappa_multiplies,
-            by.words(
-                "So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T "
-                "c_0^T|). By T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) "
-                "(query): K r^L (1 + k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and "
-                "then for all larger L. r = 0: T = 0 (diagonalisable), so one layer suffices.",
-                1,
-                by=("T1e",),
-            ),
+            "[1] So t_L <= K r^L with K = kappa(V_H) kappa(V_B) ||HFC_0|| ||z||/(sqrt n |z^T "
+            "c_0^T|). By T1e HFC/LFC <= 1/(1/t - k), which is <= eps if t <= eps/(1 + k eps) "
+            "(query): K r^L (1 + k eps) <= eps iff L >= log(K(1 + k eps)/eps)/log(1/r), and then "
+            "for all larger L. r = 0: T = 0 (diagonalisable), so one layer suffices.",
             _left_eigenvector_bound,
-            by.words(
-                "||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left "
-                "side gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.",
-                2,
-                by=("T1e",),
-            ),
-            by.words(
-                "Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K'"
-                " s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for "
-                "the kappas.",
-                3,
-            ),
+            "[2] ||c_L|| <= kappa(V_H) rho_C^L ||c_0||, so 1/t has an upper bound and T1e's left "
+            "side gives HFC/LFC >= 1/(k + 1/t) at every L, in either verdict.",
+            "[3] Where kappa is huge or infinite: ||T^(qp+j)|| <= ||T^p||^q ||T^j||, so t_L <= K' "
+            "s^L/|1+h|^L with s = ||T^p||^(1/p), K' the same with max_{j<p} ||T^j||/s^j for the "
+            "kappas.",
         ),
         by.for_all(
             "t <= K r^L and K r^L (1 + k eps) <= eps give HFC/LFC <= eps through "

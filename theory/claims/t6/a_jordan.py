@@ -32,12 +32,11 @@ def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
     return sorted(sizes, reverse=True)
 
 
-@by.general(1)
 def _character() -> None:
-    """Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is, in a suitable
-    basis, the raising operator of the irreducible V_p). By complete reducibility V_p (x) V_q is a
-    sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + [p-1][q-1], so by induction
-    [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of these sizes."""
+    """[1; general] Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is,
+    in a suitable basis, the raising operator of the irreducible V_p). By complete reducibility V_p
+    (x) V_q is a sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + [p-1][q-1], so
+    by induction [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of these sizes."""
     P, Q, t = sp.symbols("P Q t", positive=True)
     unit = t - 1 / t
     left = (P - 1 / P) * (Q - 1 / Q) / unit**2
@@ -45,11 +44,10 @@ def _character() -> None:
     assert sp.simplify(sp.together(left - right)) == 0
 
 
-@by.fixed_size(1)
 def _exponential() -> None:
-    """h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one nilpotent block of
-    size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z = N' (x) I + I (x)
-    N'', and exp(Z) - I = Z (unit) has the Jordan type of Z."""
+    """[1; fixed size] h, a != 0: J_p(h) = h exp(N'), N' = log(I + N/h) = (N/h)(unit), again one
+    nilpotent block of size p; likewise J_q(a) = a exp(N''). So J_p(h) (x) J_q(a) = h a exp(Z), Z =
+    N' (x) I + I (x) N'', and exp(Z) - I = Z (unit) has the Jordan type of Z."""
     h, a = sp.symbols("h a", nonzero=True)
     N, M = (sp.Matrix(k, k, lambda i, j: int(j == i + 1)) for k in (3, 2))
     log_h = N / h - (N / h) ** 2 / 2
@@ -63,28 +61,25 @@ def _exponential() -> None:
     assert (series - target).applyfunc(sp.simplify) == sp.zeros(6, 6)
 
 
-@by.general(1)
 def _nilpotent_ranks() -> None:
-    """h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks of size at
-    least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q)."""
+    """[1; general] h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks
+    of size at least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q)."""
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
 
 
-@by.instance()
 def _sizes_add_up() -> None:
-    """The sizes add up to p q in all cases."""
+    """[instance] The sizes add up to p q in all cases."""
     for p, q in pairs(range(1, 9), range(1, 9)):
         for h_zero, a_zero in pairs((False, True), repeat=2):
             assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
 
 
-@by.instance(2)
 def _growth() -> None:
-    """J_s(mu)^L has entries C(L, k) mu^(L-k), k < s: norm of order L^(s-1) |mu|^L for mu != 0. So
-    ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho > 0; blocks at
-    mu = 0 are gone after s layers."""
+    """[2; instance] J_s(mu)^L has entries C(L, k) mu^(L-k), k < s: norm of order L^(s-1) |mu|^L for
+    mu != 0. So ||(I + H (x) A)^L|| is of order rho^L L^(s-1), s the largest block at modulus rho >
+    0; blocks at mu = 0 are gone after s layers."""
     # The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12.
     mu = Fraction(3, 2)
     for L in range(1, 13):
@@ -132,19 +127,13 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "sl_2 characters, and ranks of powers",
-            by.words(
-                "In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) "
-                "J_q(a), and I + H (x) A shifts each by 1: blocks of all pairs are united, those "
-                "with equal 1 + h a at one eigenvalue.",
-                1,
-            ),
+            "[1] In Jordan bases of H and of A, H (x) A is the direct sum of the J_p(h) (x) "
+            "J_q(a), and I + H (x) A shifts each by 1: blocks of all pairs are united, those with "
+            "equal 1 + h a at one eigenvalue.",
             _exponential,
             _character,
-            by.words(
-                "a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p "
-                "blocks of size q. h = 0, a != 0: q blocks of size p.",
-                1,
-            ),
+            "[1] a = 0, h != 0: (J_p(h) (x) N_q)^k = J_p(h)^k (x) N_q^k has rank p (q-k): p blocks"
+            " of size q. h = 0, a != 0: q blocks of size p.",
             _nilpotent_ranks,
             _sizes_add_up,
             _growth,

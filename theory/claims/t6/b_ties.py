@@ -18,9 +18,8 @@ DEFECTIVE = exact.matrix("13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2")
 SKEW = exact.matrix("5/8 17/48 1/48; 3/8 13/48 17/48; 3/8 1/48 29/48")
 
 
-@by.instance(2)
 def _linear_in_l() -> None:
-    """H = [[0, 1], [0, 0]], A = J2: HFC/LFC ~ C/L with all h in [-1, 0]."""
+    """[2; instance] H = [[0, 1], [0, 0]], A = J2: HFC/LFC ~ C/L with all h in [-1, 0]."""
     # H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...).
     X = exact.matrix("1 2; 3 5")
     for L in range(1, 30):
@@ -37,10 +36,10 @@ def _sizes(A: Matrix, H: Matrix) -> tuple[int | None, int, int]:
     return found.comparison, consensus, quotient
 
 
-@by.instance(1, by=("T6a",))
 def _sizes_of_the_examples() -> None:
-    """vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D of I + H (x) A
-    on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = Theta(L^(s_Q-1) rho_Q^L)."""
+    """[1; instance] vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D
+    of I + H (x) A on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = Theta(L^(s_Q-1)
+    rho_Q^L)."""
     for A in (DEFECTIVE, SKEW):
         assert given.is_positive(A) and _sizes(A, exact.matrix("-8/5")) == (0, 1, 2)
     assert given.is_stochastic(exact.transposed(DEFECTIVE)) and not given.is_stochastic(
@@ -48,15 +47,8 @@ def _sizes_of_the_examples() -> None:
     )
 
 
-def _residual() -> object:
-    """(1+h)^2 - (1+ha)^2 = 0 at h = -8/5, a = 1/4."""
-    h, a = Fraction(-8, 5), Fraction(1, 4)
-    return int(((1 + h) ** 2 - (1 + h * a) ** 2) * 100)
-
-
-@by.instance(4, by=("T3d",))
 def _minus_one_zero() -> None:
-    """All h in [-1, 0): rho_C < rho_Q strictly (T3d), so no block size matters."""
+    """[4; instance] All h in [-1, 0): rho_C < rho_Q strictly (T3d), so no block size matters."""
     # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
     H = exact.matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
     assert exact_dominance(AA, H).comparison == -1
@@ -130,34 +122,21 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "leading Jordan chains in independent spaces",
-            by.words(
-                "c_L = (I+H)^L c_0. Let s_C be the largest Jordan block of H over |1+h| = rho_C >"
-                " 0. Then c_L = L^(s_C-1) rho_C^L (sum over those h of e^(i theta_h (L-s_C+1)) "
-                "v_h + o(1)), v_h proportional to (H-h)^(s_C-1) E_h c_0, not all 0 for c_0 "
-                "outside a proper subspace. The v_h lie in independent spaces: the sum is bounded"
-                " below for every L, no phase can cancel it. So ||c_L|| = Theta(L^(s_C-1) "
-                "rho_C^L), two-sided. (a = 1 is simple, so consensus adds no block of A.)",
-                1,
-            ),
+            "[1] c_L = (I+H)^L c_0. Let s_C be the largest Jordan block of H over |1+h| = rho_C > "
+            "0. Then c_L = L^(s_C-1) rho_C^L (sum over those h of e^(i theta_h (L-s_C+1)) v_h + "
+            "o(1)), v_h proportional to (H-h)^(s_C-1) E_h c_0, not all 0 for c_0 outside a proper "
+            "subspace. The v_h lie in independent spaces: the sum is bounded below for every L, no"
+            " phase can cancel it. So ||c_L|| = Theta(L^(s_C-1) rho_C^L), two-sided. (a = 1 is "
+            "simple, so consensus adds no block of A.)",
             _sizes_of_the_examples,
-            by.words(
-                "Hence t_L = Theta(L^(s_Q-s_C) r^L): to 0, bounded both ways, or to infinity as "
-                "(rho_C, s_C) is lexicographically larger, equal or smaller than (rho_Q, s_Q).",
-                2,
-            ),
-            by.words(
-                "T1e: 1/(k + 1/t) <= HFC/LFC <= 1/(1/t - k). t -> 0: HFC/LFC = Theta(t). k = 0 "
-                "(doubly stochastic): HFC/LFC = t. t -> infinity otherwise: liminf HFC/LFC >= "
-                "1/(sqrt n delta), no growth in general. t bounded both ways: HFC/LFC is bounded "
-                "below by a positive constant.",
-                3,
-                by=("T1e",),
-            ),
-            by.words(
-                "rho_C = 0 (H = -I + nilpotent): c_L = 0 after s_C layers, rho_Q > 0 as a != 1; t"
-                " = infinity from there on.",
-                1,
-            ),
+            "[2] Hence t_L = Theta(L^(s_Q-s_C) r^L): to 0, bounded both ways, or to infinity as "
+            "(rho_C, s_C) is lexicographically larger, equal or smaller than (rho_Q, s_Q).",
+            "[3] T1e: 1/(k + 1/t) <= HFC/LFC <= 1/(1/t - k). t -> 0: HFC/LFC = Theta(t). k = 0 "
+            "(doubly stochastic): HFC/LFC = t. t -> infinity otherwise: liminf HFC/LFC >= 1/(sqrt "
+            "n delta), no growth in general. t bounded both ways: HFC/LFC is bounded below by a "
+            "positive constant.",
+            "[1] rho_C = 0 (H = -I + nilpotent): c_L = 0 after s_C layers, rho_Q > 0 as a != 1; t "
+            "= infinity from there on.",
             _linear_in_l,
             _minus_one_zero,
         ),

@@ -32,11 +32,10 @@ def _law(layers: list[Heads], X: Matrix) -> None:
     assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
 
 
-@by.instance(2)
 def _second_moments() -> None:
-    """E x x^T = I for x = vec X_0, so E ||M x||^2 = trace(M M^T) = ||M||_F^2 for every M that does
-    not depend on X_0: E ||HFC_L||^2 = ||T_L||_F^2, and as LFC_0 and HFC_0 are independent, E
-    ||LFC_L||^2 = ||C_L||_F^2 + ||D_L||_F^2."""
+    """[2; instance] E x x^T = I for x = vec X_0, so E ||M x||^2 = trace(M M^T) = ||M||_F^2 for
+    every M that does not depend on X_0: E ||HFC_L||^2 = ||T_L||_F^2, and as LFC_0 and HFC_0 are
+    independent, E ||LFC_L||^2 = ||C_L||_F^2 + ||D_L||_F^2."""
     # ||M||_F^2 is the sum of ||M e_k||^2 over the unit vectors.
     M = exact.matrix("1 -2/3; 1/2 5")
     moved = [exact.product(M, exact.column(unit)) for unit in ("1 0", "0 1")]
@@ -66,34 +65,20 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "block triangular products",
-            by.words(
-                "A 1 = 1 for every head gives Q^T A = Q^T A Q Q^T (T1c), also where A is computed"
-                " from X. With Y = Q^T X: Y' = Y + sum_h Q^T A Q Y W, so vec Y_L = T_L vec Y_0; "
-                "and the mean receives W from itself and D from Y. Products of block triangular "
-                "matrices are block triangular, with the products of the diagonal blocks.",
-                1,
-                by=("T1c",),
-            ),
+            "[1] A 1 = 1 for every head gives Q^T A = Q^T A Q Q^T (T1c), also where A is computed "
+            "from X. With Y = Q^T X: Y' = Y + sum_h Q^T A Q Y W, so vec Y_L = T_L vec Y_0; and the"
+            " mean receives W from itself and D from Y. Products of block triangular matrices are "
+            "block triangular, with the products of the diagonal blocks.",
             _second_moments,
-            by.words(
-                "Oseledets: outside a proper subspace (1/L) log ||T_L y|| -> gamma_Q and (1/L) log "
-                "||X_L|| -> gamma, the top exponent of the whole product. The exponents of a block "
-                "triangular product are those of its diagonal blocks, so gamma = max(gamma_C, "
-                "gamma_Q).",
-                3,
-                4,
-            ),
-            by.words(
-                "gamma_Q < gamma_C: ||X_L||^2 = ||HFC_L||^2 + ||LFC_L||^2, whose left side has "
-                "the exponent gamma_C and HFC the exponent gamma_Q; so LFC has the exponent "
-                "gamma_C, and the logarithm of the quotient the difference.",
-                3,
-            ),
-            by.words(
-                "gamma_Q > gamma_C: HFC has the exponent gamma_Q, and limsup (1/L) log ||LFC_L|| "
-                "<= gamma = gamma_Q: liminf (1/L) log HFC/LFC >= 0.",
-                4,
-            ),
+            "[3, 4] Oseledets: outside a proper subspace (1/L) log ||T_L y|| -> gamma_Q and (1/L) "
+            "log ||X_L|| -> gamma, the top exponent of the whole product. The exponents of a block"
+            " triangular product are those of its diagonal blocks, so gamma = max(gamma_C, "
+            "gamma_Q).",
+            "[3] gamma_Q < gamma_C: ||X_L||^2 = ||HFC_L||^2 + ||LFC_L||^2, whose left side has the"
+            " exponent gamma_C and HFC the exponent gamma_Q; so LFC has the exponent gamma_C, and "
+            "the logarithm of the quotient the difference.",
+            "[4] gamma_Q > gamma_C: HFC has the exponent gamma_Q, and limsup (1/L) log ||LFC_L|| "
+            "<= gamma = gamma_Q: liminf (1/L) log HFC/LFC >= 0.",
         ),
         by.searched(
             "the differences of changing layers with two heads, exactly",

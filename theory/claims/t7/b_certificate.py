@@ -13,13 +13,12 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, give
 from oversmoothing.theory.spectra.algebraic import factors
 
 
-@by.instance(3)
 def _skew_basis() -> None:
-    """Several features, W_l = V diag(h_l) V^-1: Y = XV has Y' = Y + A Y diag(h_l), feature by
-    feature. A feature with osc = 0 and m = 0 stays 0. With K = max(u_0 over the features,
-    k/(1-tau)): LFC(Y)^2 = n sum m_j^2 <= n K^2 sum osc_j^2 <= 2n K^2 HFC(Y)^2. X = Y V^-1 changes
-    HFC and LFC by factors between the extreme singular values of V^-1: HFC/LFC >= 1/(kappa(V) K
-    sqrt(2n))."""
+    """[3; instance] Several features, W_l = V diag(h_l) V^-1: Y = XV has Y' = Y + A Y diag(h_l),
+    feature by feature. A feature with osc = 0 and m = 0 stays 0. With K = max(u_0 over the
+    features, k/(1-tau)): LFC(Y)^2 = n sum m_j^2 <= n K^2 sum osc_j^2 <= 2n K^2 HFC(Y)^2. X = Y V^-1
+    changes HFC and LFC by factors between the extreme singular values of V^-1: HFC/LFC >=
+    1/(kappa(V) K sqrt(2n))."""
     # Not orthogonal: V = [[1, 1], [0, 1]], kappa(V)^2 = (3 + sqrt 5)^2/4 < 7.
     V, inverse = exact.matrix("1 1; 0 1"), exact.matrix("1 -1; 0 1")
     X = exact.matrix("1 2; 3 -5; 2 2")
@@ -33,22 +32,20 @@ def _skew_basis() -> None:
         adversarial.hfc_floor(X, bound, 3, Fraction(7))
 
 
-@by.instance(4)
 def _convex_tau() -> None:
-    """Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1: sum_h h_(h,j)
-    A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j) <= tau as tau
-    is convex. So feature j is a single head with -s_j."""
+    """[4; instance] Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1:
+    sum_h h_(h,j) A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j)
+    <= tau as tau is convex. So feature j is a single head with -s_j."""
     A, B = exact.matrix("1 0; 1/4 3/4"), exact.matrix("1/2 1/2; 1/3 2/3")
     for w in (Fraction(1, 3), Fraction(5, 8)):
         mixed = exact.plus(exact.scaled(w, A), B, 1 - w)
         assert dobrushin(mixed) <= w * dobrushin(A) + (1 - w) * dobrushin(B)
 
 
-@by.instance(5)
 def _sharp_in_p() -> None:
-    """One head, W symmetric, spec in [-q, -p], 0 < p <= q: r = max(1-p, |1-q|), w = q. r + tau q <
-    1 iff p > tau q and q(1+tau) < 2. For q <= 1 the bound is q k/(p - tau q). p > tau q is sharp
-    uniformly in X_0."""
+    """[5; instance] One head, W symmetric, spec in [-q, -p], 0 < p <= q: r = max(1-p, |1-q|), w =
+    q. r + tau q < 1 iff p > tau q and q(1+tau) < 2. For q <= 1 the bound is q k/(p - tau q). p >
+    tau q is sharp uniformly in X_0."""
     # n = 2, a = tau, W = -diag(q, p), X_0 = [[1, 1], [-1, 1]]: HFC/LFC = ((1-tau q)/(1-p))^L.
     tau, q = Fraction(1, 2), Fraction(1)
     assert dobrushin(AA) == tau
@@ -58,11 +55,10 @@ def _sharp_in_p() -> None:
             assert squared_ratio(X) == ((1 - tau * q) / (1 - p)) ** (2 * depth)
 
 
-@by.instance(2, by=("T2b",))
 def _sharp_in_q() -> None:
-    """Beyond -1: for h in [-s, 0], 1 <= s < 2/(1+tau), the same with K = max(u_0, k s/(2 -
-    s(1+tau))). At s = 2/(1+tau) it must end: h = -2/(1+a) ties and below it smooths, for a = tau
-    (T2b)."""
+    """[2; instance] Beyond -1: for h in [-s, 0], 1 <= s < 2/(1+tau), the same with K = max(u_0, k
+    s/(2 - s(1+tau))). At s = 2/(1+tau) it must end: h = -2/(1+a) ties and below it smooths, for a =
+    tau (T2b)."""
     # n = 2, a = tau = 1/2, one feature: 2/(1+tau) = 4/3 ties (GT3), 3/2 smooths (GT4).
     assert golden_case("GT3").verdict == "TIE" and [[Fraction(-4, 3)]] == golden_case("GT3").H
     assert golden_case("GT4").verdict == "SMOOTHING" and [[Fraction(-3, 2)]] == golden_case("GT4").H
@@ -71,11 +67,10 @@ def _sharp_in_q() -> None:
     assert Fraction(5, 4) * (1 + Fraction(1, 2)) < 2
 
 
-@by.instance(1, 2)
 def _attained() -> None:
-    """The mean row w of A is a probability vector at total variation at most k = 1 - 1/n from the
-    uniform one (for a set S of tokens w(S) - |S|/n <= 1 - 1/n), so |mean(Ax) - m| <= k osc(x), and
-    ||mean(AX) - m|| <= k diam(X). The bound is attained."""
+    """[1, 2; instance] The mean row w of A is a probability vector at total variation at most k = 1
+    - 1/n from the uniform one (for a set S of tokens w(S) - |S|/n <= 1 - 1/n), so |mean(Ax) - m| <=
+    k osc(x), and ||mean(AX) - m|| <= k diam(X). The bound is attained."""
     # tau = 0, h = -1, all attend to token 1: u jumps to 1 - 1/n in one layer.
     for n in (2, 3, 7):
         A = [[Fraction(int(j == 0)) for j in range(n)] for _ in range(n)]
@@ -85,20 +80,19 @@ def _attained() -> None:
         assert abs(mean(y)) == (1 - Fraction(1, n)) * oscillation(y)
 
 
-@by.instance(6)
 def _logits_attained() -> None:
-    """tau from logits: in a row within a factor R = e^(2B), p(S) <= sR/(sR + 1-s) and q(S) >= s/(s
-    + R(1-s)) for |S| = sn, and the query gives tau <= (R-1)/(R+1) = tanh B, attained for n = 2."""
+    """[6; instance] tau from logits: in a row within a factor R = e^(2B), p(S) <= sR/(sR + 1-s) and
+    q(S) >= s/(s + R(1-s)) for |S| = sn, and the query gives tau <= (R-1)/(R+1) = tanh B, attained
+    for n = 2."""
     # Two tokens, logits (B, -B) and (-B, B): tau = tanh B. In fractions with R = e^(2B).
     for R in (Fraction(1), Fraction(4), Fraction(100)):
         A = [[R / (R + 1), 1 / (R + 1)], [1 / (R + 1), R / (R + 1)]]
         assert dobrushin(A) == (R - 1) / (R + 1)
 
 
-@by.instance(6)
 def _causal() -> None:
-    """Causal: every row has A_i1 >= 1/(1 + (n-1)R) >= 1/(nR), and TV(p, q) = 1 - sum_j min(p_j,
-    q_j) <= 1 - 1/(1 + (n-1)R) <= 1 - e^(-2B)/n; the former is attained."""
+    """[6; instance] Causal: every row has A_i1 >= 1/(1 + (n-1)R) >= 1/(nR), and TV(p, q) = 1 -
+    sum_j min(p_j, q_j) <= 1 - 1/(1 + (n-1)R) <= 1 - e^(-2B)/n; the former is attained."""
     # Lower triangular, entries of a row within a factor R: tau <= 1 - 1/(1 + (n-1)R).
     for n in (2, 3, 5):
         for R in (Fraction(1), Fraction(3)):
@@ -112,37 +106,24 @@ def _causal() -> None:
 
 _PROOF = by.written(
     "certificate",
-    by.words(
-        "For rows p, q of A: p - q = TV (alpha - beta) with probability vectors alpha, beta "
-        "and TV <= tau(A). So |(p - q) x| <= tau osc(x), and for rows x_j in any norm ||(p - "
-        "q) X|| <= tau diam(X).",
-        1,
-        5,
-    ),
+    "[1, 5] For rows p, q of A: p - q = TV (alpha - beta) with probability vectors alpha, beta and"
+    " TV <= tau(A). So |(p - q) x| <= tau osc(x), and for rows x_j in any norm ||(p - q) X|| <= "
+    "tau diam(X).",
     _attained,
-    by.words(
-        "One feature, x' = x + hAx, h in [-1, 0]: osc(x') >= osc(x) - |h| osc(Ax) >= (1 - "
-        "|h| tau) osc(x) > 0, and m' = (1+h) m + h (mean(Ax) - m) gives |m'| <= |1+h||m| + "
-        "|h| k osc(x). With u = |m|/osc: u' <= (|1+h| u + |h| k)/(1 - |h| tau).",
-        1,
-    ),
-    by.words(
-        "By Q17 u <= K implies u' <= K if K >= k/(1-tau): u_L <= K = max(u_0, k/(1-tau)) "
-        "for all L, whatever the A_l, also computed from X_l. As osc(x) <= sqrt 2 ||x - m||, "
-        "HFC/LFC = ||x - m||/(sqrt n |m|) >= 1/(sqrt(2n) K).",
-        1,
-    ),
+    "[1] One feature, x' = x + hAx, h in [-1, 0]: osc(x') >= osc(x) - |h| osc(Ax) >= (1 - |h| tau)"
+    " osc(x) > 0, and m' = (1+h) m + h (mean(Ax) - m) gives |m'| <= |1+h||m| + |h| k osc(x). With "
+    "u = |m|/osc: u' <= (|1+h| u + |h| k)/(1 - |h| tau).",
+    "[1] By Q17 u <= K implies u' <= K if K >= k/(1-tau): u_L <= K = max(u_0, k/(1-tau)) for all "
+    "L, whatever the A_l, also computed from X_l. As osc(x) <= sqrt 2 ||x - m||, HFC/LFC = ||x - "
+    "m||/(sqrt n |m|) >= 1/(sqrt(2n) K).",
     _sharp_in_q,
     _skew_basis,
     _convex_tau,
-    by.words(
-        "Matrix form, X' = X + sum_h A_h X W_h, S = sum W_h, w = sum ||W_h||, r = ||I+S||: on "
-        "the pair of rows that attains diam(X) step 1 gives diam(X') >= (1 - tau w) diam(X), "
-        "and m' = m(I+S) + sum (mean(A_h X) - m) W_h gives ||m'|| <= r ||m|| + k w diam(X). If "
-        "r + tau w < 1 in every layer, Q17b: u = ||m||/diam obeys u_L <= max(u_0, k w/(1 - tau "
-        "w - r)), for any W_h, symmetric or not. diam <= sqrt 2 ||X - 1m||_2 gives the floor.",
-        5,
-    ),
+    "[5] Matrix form, X' = X + sum_h A_h X W_h, S = sum W_h, w = sum ||W_h||, r = ||I+S||: on the "
+    "pair of rows that attains diam(X) step 1 gives diam(X') >= (1 - tau w) diam(X), and m' = "
+    "m(I+S) + sum (mean(A_h X) - m) W_h gives ||m'|| <= r ||m|| + k w diam(X). If r + tau w < 1 in"
+    " every layer, Q17b: u = ||m||/diam obeys u_L <= max(u_0, k w/(1 - tau w - r)), for any W_h, "
+    "symmetric or not. diam <= sqrt 2 ||X - 1m||_2 gives the floor.",
     _sharp_in_p,
     _logits_attained,
     _causal,

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
-import mpmath
 import sympy as sp
 
 from oversmoothing.theory.ask import verdict
@@ -40,28 +38,26 @@ def frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
     return exact.product(exact.diagonal(1 + a * value for value in values), R)
 
 
-@by.instance(1)
 def _each_layer() -> None:
-    """Every layer alone does not smooth."""
+    """[1; instance] Every layer alone does not smooth."""
     # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
     for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
         for W in weights((Fraction(-1), low), 6):
             assert exact.transposed(W) == W and verdict(A=AA, W=W).verdict == expected
 
 
-@by.general(2)
 def _first_ratios() -> None:
-    """The first two ratios, in fractions."""
+    """[2; general] The first two ratios, in fractions."""
     found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
     assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
     found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
     assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
 
 
-@by.instance(1)
 def _frame_identity() -> None:
-    """A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, x' = x (I +
-    aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, as R^-l W_l R^l = W_0."""
+    """[1; instance] A is symmetric: the mode x_1 - x_2 (a = 1/2) and the mean (a = 1) decouple, x'
+    = x (I + aW_l). In the frame x_l R^l one layer is the matrix (I + aW_0) R, as R^-l W_l R^l =
+    W_0."""
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)
         turn, frames = exact.identity(2), []
@@ -77,10 +73,9 @@ def _frame_identity() -> None:
             assert next_total == exact.product(total, frame(values, Fraction(1)))
 
 
-@by.instance(1)
 def _consensus_exactly() -> None:
-    """Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so ||c_L|| = |c_02|
-    (1-p)^L cos^(L-1) exactly."""
+    """[1; instance] Consensus: (I + W_0) R = diag(0, 1-p) R maps (s, t) to t(1-p)(sin, cos), so
+    ||c_L|| = |c_02| (1-p)^L cos^(L-1) exactly."""
     for low in (Fraction(0), Fraction(-1, 20)):
         for depth, X in list(enumerate(states((Fraction(-1), low), 30)))[1:]:
             # LFC^2 = n ||m||^2 with m_0 = (2, 7/2).
@@ -88,10 +83,10 @@ def _consensus_exactly() -> None:
             assert squared_norms(X)[1] == expected
 
 
-@by.general(1)
 def _mode_quadratic() -> None:
-    """The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D = (1-a)(1-ap),
-    and conserves a positive definite form up to D: N Q N^T = D Q. D < ((1-p) 4/5)^2."""
+    """[1; general] The mode: N = diag(1-a, 1-ap) R has complex eigenvalues of modulus sqrt(D), D =
+    (1-a)(1-ap), and conserves a positive definite form up to D: N Q N^T = D Q. D < ((1-p)
+    4/5)^2."""
     # N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues.
     for low, T, D in (
         (Fraction(0), Fraction(6, 5), Fraction(1, 2)),
@@ -118,10 +113,9 @@ def conserved(N: Matrix) -> Matrix:
     return [[Fraction(int(values[i, j].p), int(values[i, j].q)) for j in (0, 1)] for i in (0, 1)]
 
 
-@by.instance(1)
 def _deep_bound() -> None:
-    """So HFC_L^2 <= K D^L for every L, and HFC/LFC <= K' (sqrt D/((1-p) 4/5))^L -> 0 whenever c_02
-    != 0."""
+    """[1; instance] So HFC_L^2 <= K D^L for every L, and HFC/LFC <= K' (sqrt D/((1-p) 4/5))^L -> 0
+    whenever c_02 != 0."""
     # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
     for low in (Fraction(0), Fraction(-1, 20)):
         N = frame((Fraction(-1), low), _HALF)
@@ -133,10 +127,9 @@ def _deep_bound() -> None:
             assert squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
 
 
-@by.general(3)
 def _general_residual() -> None:
-    """Any angle, q = 1, mode a: consensus has radius k(1-p), k = |cos|, the mode has trace
-    k(2-a-ap) and determinant (1-a)(1-ap)."""
+    """[3; general] Any angle, q = 1, mode a: consensus has radius k(1-p), k = |cos|, the mode has
+    trace k(2-a-ap) and determinant (1-a)(1-ap)."""
     # Trace and determinant of (I + aW_0)R for W_0 = -diag(1, p), and of consensus.
     a, p, t = sp.symbols("a p t", real=True)
     turn = sp.Matrix([[sp.cos(t), -sp.sin(t)], [sp.sin(t), sp.cos(t)]])
@@ -165,37 +158,6 @@ def _certify(effort: by.Effort) -> by.Settled:
         complex_pair = (N[0][0] + N[1][1]) ** 2 < 4 * D
         below = (consensus**2 > D) == (low > Fraction(-1, 7))
         yield (complex_pair and below) or f"p = {-low}"
-
-
-def _measure(effort: by.Effort) -> by.Measurements:
-    """Ratios at depths 10, 20, 40, and the rate from depths 200 and 1000, in 40 digits."""
-    recorded = {10: 0.08168, 20: 0.03307, 40: 0.003428}
-    deep = states((Fraction(-1), Fraction(0)), 40)
-    for depth, value in recorded.items():
-        measured = float(squared_ratio(deep[depth])) ** 0.5
-        yield by.Measurement(f"HFC/LFC at L = {depth}", value, measured, 2e-4 * value)
-    with mpmath.workdps(40):
-        for low, rate in ((0, mpmath.sqrt(0.5) / 0.8), ("-1/20", mpmath.sqrt("0.4875") / 0.76)):
-            logs = _logarithms(Fraction(low), 1200)
-            slope = float(mpmath.exp((logs[1200] - logs[200]) / 1000))
-            what = f"rate per layer, W_0 = -diag(1, p), -p = {low}"
-            yield by.Measurement(what, float(rate), slope, 2e-3)
-
-
-def _logarithms(low: Fraction, depth: int) -> dict[int, Any]:
-    """log HFC/LFC at depths 200 and `depth`, mode and consensus each in its rotating frame."""
-    frames = [
-        mpmath.matrix([[mpmath.mpf(x.numerator) / x.denominator for x in row] for row in turned])
-        for turned in (frame((Fraction(-1), low), _HALF), frame((Fraction(-1), low), Fraction(1)))
-    ]
-    vectors = [mpmath.matrix([[-2, -3]]), mpmath.matrix([[4, 7]])]
-    found = {}
-    for layer in range(1, depth + 1):
-        vectors = [x * frame for x, frame in zip(vectors, frames, strict=True)]
-        if layer in (200, depth):
-            sizes = [mpmath.log(mpmath.norm(x)) for x in vectors]
-            found[layer] = sizes[0] - sizes[1]
-    return found
 
 
 CLAIM = Claim(
@@ -233,12 +195,9 @@ CLAIM = Claim(
             _mode_quadratic,
             _deep_bound,
             _general_residual,
-            by.words(
-                "Its radius is at least half its trace, so smoothing needs k(1-p) > "
-                "k(2-a-ap)/2, that is p < a/(2-a); conversely then the angle at which the two "
-                "eigenvalues coincide smooths, since its radius is half the trace (queries).",
-                3,
-            ),
+            "[3] Its radius is at least half its trace, so smoothing needs k(1-p) > k(2-a-ap)/2, "
+            "that is p < a/(2-a); conversely then the angle at which the two eigenvalues coincide "
+            "smooths, since its radius is half the trace (queries).",
         ),
         # k: the cosine of the angle; T, D: trace and determinant of the rotating frame of mode a.
         by.for_all(
@@ -273,7 +232,6 @@ CLAIM = Claim(
             given="m*m - T*m + D == 0",
         ),
         by.Certified("radii of the rotating frame, p = 0, 1/20, 1/10, 1/5", _certify),
-        by.Simulated("ratios and rates on record", _measure),
         by.searched(
             "the threshold on trace and determinant",
             _threshold_law,

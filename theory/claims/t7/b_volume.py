@@ -59,11 +59,10 @@ def _rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Ma
     assert volume >= bound ** (len(A) - 1)
 
 
-@by.instance(3)
 def _interval() -> None:
-    """At p = tau q the condition reads 1 - tau q < 1 - tau^2 q (third query), strict, so some p <
-    tau q satisfies it; it is monotone in p by the second query. For tau = 1/2, q = 1, d = 2 it is p
-    > .3597, and rotations smooth for p < 1/3."""
+    """[3; instance] At p = tau q the condition reads 1 - tau q < 1 - tau^2 q (third query), strict,
+    so some p < tau q satisfies it; it is monotone in p by the second query. For tau = 1/2, q = 1, d
+    = 2 it is p > .3597, and rotations smooth for p < 1/3."""
     # tau = 1/2, q = 1: rotations smooth for p < 1/3, two features exclude p >= 9/25.
     tau = Fraction(1, 2)
     assert tau / (2 - tau) == Fraction(1, 3)
@@ -78,9 +77,8 @@ def _interval() -> None:
     assert not excluded(Fraction(2, 5), 3) and excluded(Fraction(21, 50), 3)
 
 
-@by.instance(2, by=("T1e",))
 def _gaussian() -> None:
-    """With a common pi, c_L = c_0 prod (I+W_l), ||c_L|| <= ||c_0|| prod ||I+W_l||. So
+    """[2; instance] With a common pi, c_L = c_0 prod (I+W_l), ||c_L|| <= ||c_0|| prod ||I+W_l||. So
     ||HFC_L||/||c_L|| >= L^-2 g^L/||c_0|| -> infinity, and T1e gives HFC/LFC >= 1/(sqrt n delta +
     o(1))."""
     # The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus.
@@ -118,37 +116,24 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "volume",
-            by.words(
-                "On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of A "
-                "but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| <= "
-                "tau(A) <= 1: for complex v too, the rows p, q of A have (p - q) v = TV (alpha - "
-                "beta) v with alpha v and beta v in the convex hull of the entries of v, whose "
-                "diameter is osc(v) = max |v_i - v_k|. So osc(A v) <= tau osc(v), and osc(v) > 0 "
-                "for v not along 1.",
-                1,
-            ),
-            by.words(
-                "By the first query every factor is at least 1 - tau |h_j| >= |1 + h_j|: |det "
-                "T| >= prod_j (1 - tau |h_j|)^(n-1) >= |det(I+W)|^(n-1). Products multiply; "
-                "the largest exponent is at least the mean of all, (1/N) log |det|.",
-                1,
-            ),
-            by.words(
-                "Symmetric W, eigenvalues -s_j, p <= s_1 <= ... <= s_d <= q <= 1: ||I+W||_2 = "
-                "1 - s_1, and |det T|^(1/(n-1)) >= (1 - tau s_1)(1 - tau q)^(d-1). By the "
-                "second query (1 - tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, "
-                "|det T|^(1/N) >= g ||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 "
-                "(if s_1 = 1 then consensus is 0 from there on).",
-                2,
-            ),
-            by.words(
-                "So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 "
-                "Gaussian and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, "
-                "Y_0>|, and P(|<v, Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost "
-                "surely ||HFC_L|| >= L^-2 g^L prod ||I+W_l|| for all large L. The Gaussian and "
-                "Lebesgue null sets agree.",
-                2,
-            ),
+            "[1] On the quotient one layer is T = I + H (x) B with spec(B) the eigenvalues of A "
+            "but one copy of 1, so |det T| = prod_j prod_(i<n) |1 + h_j a_i|, and |a_i| <= tau(A) "
+            "<= 1: for complex v too, the rows p, q of A have (p - q) v = TV (alpha - beta) v with"
+            " alpha v and beta v in the convex hull of the entries of v, whose diameter is osc(v) "
+            "= max |v_i - v_k|. So osc(A v) <= tau osc(v), and osc(v) > 0 for v not along 1.",
+            "[1] By the first query every factor is at least 1 - tau |h_j| >= |1 + h_j|: |det T| "
+            ">= prod_j (1 - tau |h_j|)^(n-1) >= |det(I+W)|^(n-1). Products multiply; the largest "
+            "exponent is at least the mean of all, (1/N) log |det|.",
+            "[2] Symmetric W, eigenvalues -s_j, p <= s_1 <= ... <= s_d <= q <= 1: ||I+W||_2 = 1 - "
+            "s_1, and |det T|^(1/(n-1)) >= (1 - tau s_1)(1 - tau q)^(d-1). By the second query (1 "
+            "- tau s)/(1 - s)^d is smallest at s = p: with N = (n-1)d, |det T|^(1/N) >= g "
+            "||I+W||_2, g^d = (1 - tau p)(1 - tau q)^(d-1)/(1-p)^d > 1 (if s_1 = 1 then consensus "
+            "is 0 from there on).",
+            "[2] So sigma_1(T_L) >= |det T_L|^(1/N) >= g^L prod ||I+W_l||. For Y_0 = Q^T X_0 "
+            "Gaussian and v the first right singular vector, ||T_L Y_0|| >= sigma_1 |<v, Y_0>|, "
+            "and P(|<v, Y_0>| < L^-2) <= L^-2 is summable: by Borel-Cantelli almost surely "
+            "||HFC_L|| >= L^-2 g^L prod ||I+W_l|| for all large L. The Gaussian and Lebesgue null "
+            "sets agree.",
             _gaussian,
             _interval,
         ),

@@ -95,39 +95,21 @@ CLAIM = Claim(
         by.Formal("T7c_smoothing.mixed_floor", (3,)),
         by.written(
             "osc against min",
-            by.words(
-                "x' = x + h A x with h > 0: osc(x') <= osc(x) + h osc(Ax) <= (1 + h tau) osc(x), "
-                "and min(Ax) >= min(x), so min(x') >= (1 + h) min(x) where min(x) > 0. Divide "
-                "(the query): osc/min shrinks by (1 + h tau)/(1 + h) per layer, and x stays "
-                "positive.",
-                1,
-            ),
-            by.words(
-                "One sign at layer l (all negative: take -x): from there osc/min <= beta_L/beta_l"
-                " times its value at l -> 0, as beta_l > 0. HFC <= sqrt n osc and LFC >= sqrt n "
-                "min, so HFC/LFC -> 0.",
-                2,
-            ),
-            by.words(
-                "Not strictly of one sign: min <= 0 <= max gives |mean| <= osc, and ||x - m|| >= "
-                "osc/sqrt 2: HFC/LFC = ||x - m||/(sqrt n |m|) >= 1/sqrt(2n). There is no third "
-                "case.",
-                3,
-            ),
-            by.words(
-                "Prescribed: B_l = (I + h_l A_l)/(1 + h_l) is row-stochastic with tau(B_l) <= (1 "
-                "+ h_l tau_l)/(1 + h_l). In each column of B_L ... B_1 the range over the rows "
-                "shrinks to a part of itself, by tau(B_L); it tends to a point as beta_L -> 0: "
-                "the limit is 1 q^T. So x_L/prod (1 + h_l) -> (q^T x_0) 1, and q^T x_0 != 0 gives"
-                " HFC/LFC -> 0.",
-                4,
-            ),
-            by.words(
-                "q^T x_0 = 0: no x_l has strictly one sign, for x_l > 0 would keep min x_L/prod "
-                "(1 + h) from falling, and the limit would be positive. So the floor holds. For "
-                "one A pi^T B = pi^T, hence q = pi.",
-                4,
-            ),
+            "[1] x' = x + h A x with h > 0: osc(x') <= osc(x) + h osc(Ax) <= (1 + h tau) osc(x), "
+            "and min(Ax) >= min(x), so min(x') >= (1 + h) min(x) where min(x) > 0. Divide (the "
+            "query): osc/min shrinks by (1 + h tau)/(1 + h) per layer, and x stays positive.",
+            "[2] One sign at layer l (all negative: take -x): from there osc/min <= beta_L/beta_l "
+            "times its value at l -> 0, as beta_l > 0. HFC <= sqrt n osc and LFC >= sqrt n min, so"
+            " HFC/LFC -> 0.",
+            "[3] Not strictly of one sign: min <= 0 <= max gives |mean| <= osc, and ||x - m|| >= "
+            "osc/sqrt 2: HFC/LFC = ||x - m||/(sqrt n |m|) >= 1/sqrt(2n). There is no third case.",
+            "[4] Prescribed: B_l = (I + h_l A_l)/(1 + h_l) is row-stochastic with tau(B_l) <= (1 +"
+            " h_l tau_l)/(1 + h_l). In each column of B_L ... B_1 the range over the rows shrinks "
+            "to a part of itself, by tau(B_L); it tends to a point as beta_L -> 0: the limit is 1 "
+            "q^T. So x_L/prod (1 + h_l) -> (q^T x_0) 1, and q^T x_0 != 0 gives HFC/LFC -> 0.",
+            "[4] q^T x_0 = 0: no x_l has strictly one sign, for x_l > 0 would keep min x_L/prod (1"
+            " + h) from falling, and the limit would be positive. So the floor holds. For one A "
+            "pi^T B = pi^T, hence q = pi.",
         ),
         by.for_all(
             "osc/min shrinks by (1 + h tau)/(1 + h) where min > 0",

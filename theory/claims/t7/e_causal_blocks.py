@@ -45,11 +45,10 @@ def _law(layers: list[Heads]) -> None:
     assert exact.characteristic(whole) == expected
 
 
-@by.instance(3, by=("T2b",))
 def _threshold() -> None:
-    """Fixed weights: G_i = (I + A_ii H)^L, so token i grows like max_j |1 + h_j A_ii|; a_1 = min
-    A_ii > 0 is the smallest eigenvalue of A, and for one h the threshold of T2b is -2/(1 + min
-    A_ii)."""
+    """[3; instance] Fixed weights: G_i = (I + A_ii H)^L, so token i grows like max_j |1 + h_j
+    A_ii|; a_1 = min A_ii > 0 is the smallest eigenvalue of A, and for one h the threshold of T2b is
+    -2/(1 + min A_ii)."""
     # min A_ii = 1/4: the threshold is -8/5, and consensus wins again below it.
     for h, found in ((-2, "SMOOTHING"), (Fraction(-8, 5), "TIE"), (-1, "NON_SMOOTHING")):
         assert verdict(A=CAUSAL, H=exact.diagonal([h])).verdict == found
@@ -74,19 +73,11 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "token by token",
-            by.words(
-                "Row i of A X W is sum_(j <= i) A_ij x_j W: token i hears no later token. Ordered"
-                " by tokens a layer is block lower triangular with diagonal blocks I + sum_h A_ii"
-                " W^T; products multiply them, and the characteristic polynomial is the product "
-                "of theirs.",
-                1,
-            ),
-            by.words(
-                "A_11 = 1 in every head: the block of the first token is prod (I + sum_h W^T), "
-                "which is consensus (T1h).",
-                2,
-                by=("T1h",),
-            ),
+            "[1] Row i of A X W is sum_(j <= i) A_ij x_j W: token i hears no later token. Ordered "
+            "by tokens a layer is block lower triangular with diagonal blocks I + sum_h A_ii W^T; "
+            "products multiply them, and the characteristic polynomial is the product of theirs.",
+            "[2] A_11 = 1 in every head: the block of the first token is prod (I + sum_h W^T), "
+            "which is consensus (T1h).",
             _threshold,
         ),
         by.searched(

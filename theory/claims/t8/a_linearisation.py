@@ -19,10 +19,9 @@ def _residual() -> sp.Matrix:
     return derivative(lambda Z: Z + attention(Z, M, bias) * Z * W, X, D) - D - frozen * D * W
 
 
-@by.instance(4, by=("T1h",))
 def _causal() -> None:
-    """A causal mask without bias: row i of A_b is uniform over i tokens, so a_i = 1/i, i = 1, ...,
-    n (T1h)."""
+    """[4; instance] A causal mask without bias: row i of A_b is uniform over i tokens, so a_i =
+    1/i, i = 1, ..., n (T1h)."""
     roots = flint.fmpq_poly([1])
     for k in (1, 2, 3):
         roots *= flint.fmpq_poly([flint.fmpq(-1, k), 1])
@@ -48,20 +47,11 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "the derivative of attention is blind at consensus",
-            by.words("A(X) 1 = 1 for every X: differentiate, DA[D] 1 = 0.", 1),
-            by.words(
-                "DF[D] = D + DA[D] 1 c^T W + A_b D W, and the middle term is (DA[D] 1) c^T W = 0.",
-                1,
-            ),
-            by.words(
-                "On D = 1 d^T this is 1 ((I + H) d)^T; on the quotient it is T1c with A = A_b. "
-                "Logits <x_i, M x_j> at x_i = c are all equal: A_b = 11^T/n, whose eigenvalues "
-                "other than 1 are 0. A bias b_ij is all that is left in the logits otherwise.",
-                2,
-                3,
-                4,
-                by=("T1c",),
-            ),
+            "[1] A(X) 1 = 1 for every X: differentiate, DA[D] 1 = 0.",
+            "[1] DF[D] = D + DA[D] 1 c^T W + A_b D W, and the middle term is (DA[D] 1) c^T W = 0.",
+            "[2, 3, 4] On D = 1 d^T this is 1 ((I + H) d)^T; on the quotient it is T1c with A = "
+            "A_b. Logits <x_i, M x_j> at x_i = c are all equal: A_b = 11^T/n, whose eigenvalues "
+            "other than 1 are 0. A bias b_ij is all that is left in the logits otherwise.",
             _causal,
         ),
         by.Symbolic("two tokens, d = 2: softmax with content and position, in symbols", _residual),

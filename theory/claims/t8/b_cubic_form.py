@@ -86,25 +86,16 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "tilting a softmax",
-            by.words(
-                "x_i M x_j = (c + e_i) M c + c M e_j + e_i M e_j, and softmax over j drops what "
-                "does not depend on j: row i of A has weights a_j exp(theta_i e_j)/norm, theta_i "
-                "= e_i M/sqrt k, a tilt of a.",
-                1,
-            ),
-            by.words(
-                "The mean of e_j under the tilt is mu + theta Sig_a + r(theta): its derivatives "
-                "in theta are the cumulants, the first at theta = 0 is Sig_a, and the second is "
-                "bounded by 8 max ||e_j||^3 at every theta. So ||r_i|| <= 4 ||theta_i||^2 max "
-                "||e_j||^3 <= 4 ||M||^2 ||E||^5/k.",
-                1,
-            ),
-            by.words(
-                "A X = 1 c + A E has rows c + mu + theta_i Sig_a + r_i; P removes c + mu and "
-                "leaves E M Sig_a/sqrt k, whose columns sum to 0 as those of E do: E' = E + E M "
-                "Sig_a W/sqrt k + (P r) W. Sig_a is of second order in E.",
-                1,
-            ),
+            "[1] x_i M x_j = (c + e_i) M c + c M e_j + e_i M e_j, and softmax over j drops what "
+            "does not depend on j: row i of A has weights a_j exp(theta_i e_j)/norm, theta_i = e_i"
+            " M/sqrt k, a tilt of a.",
+            "[1] The mean of e_j under the tilt is mu + theta Sig_a + r(theta): its derivatives in"
+            " theta are the cumulants, the first at theta = 0 is Sig_a, and the second is bounded "
+            "by 8 max ||e_j||^3 at every theta. So ||r_i|| <= 4 ||theta_i||^2 max ||e_j||^3 <= 4 "
+            "||M||^2 ||E||^5/k.",
+            "[1] A X = 1 c + A E has rows c + mu + theta_i Sig_a + r_i; P removes c + mu and "
+            "leaves E M Sig_a/sqrt k, whose columns sum to 0 as those of E do: E' = E + E M Sig_a "
+            "W/sqrt k + (P r) W. Sig_a is of second order in E.",
         ),
         by.searched("power series in fractions: all terms up to the fourth power", _law, _cases()),
     ),

@@ -75,34 +75,17 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "chain rule at consensus",
-            by.words(
-                "A map applied to each token sends 1 c^T to 1 phi(c)^T, and its derivative there "
-                "is D -> D J_phi(c)^T: it acts on the right, the same for every direction over "
-                "the tokens.",
-                1,
-                4,
-                6,
-            ),
-            by.words(
-                "N(x) = diag(gamma) C x/s + beta, C = I - 11^T/d, and ds = (C x)^T dx/(d s) = z^T "
-                "dx/d: J = diag(gamma)(C - z z^T/d)/s. RMSNorm: the same without the mean.",
-                2,
-                5,
-            ),
-            by.words(
-                "Pre-LN: X' = X + A(N X) N(X) W. By T8a with DN = D J^T: D + A_b D J^T W, on a "
-                "mode v u^T with A_b v = a v: v ((I + a W^T J) u)^T. a = 1 is the longitudinal "
-                "direction.",
-                3,
-                by=("T8a",),
-            ),
-            by.words(
-                "Post-LN: X' = N(X + A(X) X W), at 1 (c + W^T c)^T after attention: v (J_N(c + "
-                "W^T c) (I + a W^T) u)^T. Feed-forward blocks are maps of tokens, so their factor"
-                " has no a.",
-                3,
-                4,
-            ),
+            "[1, 4, 6] A map applied to each token sends 1 c^T to 1 phi(c)^T, and its derivative "
+            "there is D -> D J_phi(c)^T: it acts on the right, the same for every direction over "
+            "the tokens.",
+            "[2, 5] N(x) = diag(gamma) C x/s + beta, C = I - 11^T/d, and ds = (C x)^T dx/(d s) = "
+            "z^T dx/d: J = diag(gamma)(C - z z^T/d)/s. RMSNorm: the same without the mean.",
+            "[3] Pre-LN: X' = X + A(N X) N(X) W. By T8a with DN = D J^T: D + A_b D J^T W, on a "
+            "mode v u^T with A_b v = a v: v ((I + a W^T J) u)^T. a = 1 is the longitudinal "
+            "direction.",
+            "[3, 4] Post-LN: X' = N(X + A(X) X W), at 1 (c + W^T c)^T after attention: v (J_N(c + "
+            "W^T c) (I + a W^T) u)^T. Feed-forward blocks are maps of tokens, so their factor has "
+            "no a.",
         ),
         by.Symbolic("the Jacobian of LayerNorm", _norm, scope=by.Scope.INSTANCE),
         by.Symbolic("Pre-LN attention at consensus", _pre_norm, scope=by.Scope.INSTANCE),

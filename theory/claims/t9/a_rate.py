@@ -18,10 +18,9 @@ def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
 
 
-@by.instance(1, by=("T1c", "T1d"))
 def _decoupled() -> None:
-    """As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L = c_0 W^L, the
-    powers of H (x) B on vec Y_0 and of H on c_0^T."""
+    """[1; instance] As in T1c and T1d, with A X W in place of X + A X W: Y_L = B^L Y_0 W^L and c_L
+    = c_0 W^L, the powers of H (x) B on vec Y_0 and of H on c_0^T."""
     A, H, X = A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")
     moved, pi = _bare_layers(A, H, X, 5), spectra.stationary(A)
     assert exact.differences(moved) == _bare_layers(
@@ -32,19 +31,17 @@ def _decoupled() -> None:
     )
 
 
-@by.instance(2)
 def _special_state() -> None:
-    """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
-    HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
+    """[2; instance] Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1],
+    [-1, 1]] has HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
     for depth in (1, 2, 7):
         X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)
         hfc, lfc = squared_norms(X)
         assert hfc / lfc == 4**depth
 
 
-@by.instance()
 def _nilpotent() -> None:
-    """For a nilpotent H, X_L = 0 from L = d on: nothing is defined."""
+    """[instance] For a nilpotent H, X_L = 0 from L = d on: nothing is defined."""
     assert _bare_layers(AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2) == exact.matrix(
         "0 0; 0 0"
     )
@@ -85,24 +82,14 @@ CLAIM = Claim(
         by.written(
             "two spectral radii",
             _decoupled,
-            by.words(
-                "Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
-                "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, "
-                "and w^T v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
-                1,
-            ),
-            by.words(
-                "rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> rho(H) "
-                "|lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If lambda_2"
-                " = 0, B is nilpotent and HFC_L = 0 from L = n - 1 on.",
-                1,
-            ),
-            by.words(
-                "|lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is t (1 + O(t)):"
-                " the same rate.",
-                1,
-                by=("T1e",),
-            ),
+            "[1] Let T be a matrix with spectral radius rho. ||T^L v||^{1/L} has limsup <= rho "
+            "(Gelfand). With w^T T = mu w^T, |mu| = rho: ||T^L v|| >= rho^L |w^T v|/||w||, and w^T"
+            " v != 0 outside a null set. So for generic v ||T^L v||^{1/L} -> rho.",
+            "[1] rho(H (x) B) = rho(H) |lambda_2| and rho(H) > 0. So ||HFC_L||^{1/L} -> rho(H) "
+            "|lambda_2| and ||c_L||^{1/L} -> rho(H), and t_L^{1/L} -> |lambda_2|. If lambda_2 = 0,"
+            " B is nilpotent and HFC_L = 0 from L = n - 1 on.",
+            "[1] |lambda_2| < 1 as A > 0 (Perron), so t -> 0, and by T1e HFC/LFC is t (1 + O(t)): "
+            "the same rate.",
             _special_state,
             _nilpotent,
         ),

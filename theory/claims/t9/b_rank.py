@@ -27,50 +27,31 @@ def compound(M: sp.Matrix) -> sp.Matrix:
     return sp.Matrix([[M.extract(r, c).det() for c in columns] for r in rows])
 
 
-@by.fixed_size(1)
 def _cauchy_binet() -> object:
-    """C_2(X), the matrix of 2 x 2 minors, has largest singular value sigma_1 sigma_2, and C_2(A X
-    W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So C_2(X_L) = C_2(A)^L C_2(X_0) C_2(W)^L."""
+    """[1; fixed size] C_2(X), the matrix of 2 x 2 minors, has largest singular value sigma_1
+    sigma_2, and C_2(A X W) = C_2(A) C_2(X) C_2(W) (Cauchy-Binet). So C_2(X_L) = C_2(A)^L C_2(X_0)
+    C_2(W)^L."""
     A, X = symbolic_matrix(3, 3, "a"), symbolic_matrix(3, 2, "x")
     W = symbolic_matrix(2, 2, "w")
     return (compound(A * X * W) - compound(A) * compound(X) * compound(W)).applyfunc(sp.expand)
 
 
-@by.fixed_size(1)
-def _triangular_compound() -> None:
-    """By Schur forms the eigenvalues of C_2(A) are the products a_i a_k, i < k, of largest modulus
-    |lambda_2| (with a = 1), and those of C_2(W) are h_j h_m, of largest modulus |h_1 h_2|."""
-    # The compound of a triangular matrix is triangular with the products of pairs.
-    T = sp.Matrix(3, 3, lambda i, j: sp.Symbol(f"t{i}{j}") if j >= i else 0)
-    C = compound(T)
-    assert C.is_upper
-    assert [C[k, k] for k in range(3)] == [T[0, 0] * T[1, 1], T[0, 0] * T[2, 2], T[1, 1] * T[2, 2]]
-
-
-@by.fixed_size(1)
 def _wedge() -> list[sp.Expr]:
-    """Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant left plane of 1
-    and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the invariant plane of W for h_1, h_2: left
-    and right eigenvectors of the compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L p^T C_2(X_0) z,
-    and p^T C_2(X_0) z = det [[pi X_0 z_1, pi X_0 z_2], [w X_0 z_1, w X_0 z_2]] is a polynomial in
-    X_0 that is not identically 0, as pi, w and z_1, z_2 are independent. So ||C_2(X_L)||^{1/L} ->
-    |lambda_2 h_1 h_2| for generic X_0."""
+    """[1; fixed size] Lower bound: let p = pi ^ w, w^T A = lambda_2 w^T (or pi ^ w in the invariant
+    left plane of 1 and lambda_2), and z = z_1 ^ z_2, z_1, z_2 spanning the invariant plane of W for
+    h_1, h_2: left and right eigenvectors of the compounds. p^T C_2(X_L) z = (lambda_2 h_1 h_2)^L
+    p^T C_2(X_0) z, and p^T C_2(X_0) z = det [[pi X_0 z_1, pi X_0 z_2], [w X_0 z_1, w X_0 z_2]] is a
+    polynomial in X_0 that is not identically 0, as pi, w and z_1, z_2 are independent. So
+    ||C_2(X_L)||^{1/L} -> |lambda_2 h_1 h_2| for generic X_0."""
     X = symbolic_matrix(3, 2, "x")
     left, right = symbolic_matrix(2, 3, "p"), symbolic_matrix(2, 2, "z")
     value = (compound(left) * compound(X) * compound(right))[0]
     return [sp.expand(value - (left * X * right).det())]
 
 
-def _sigma_residual() -> list[sp.Expr]:
-    """For two features: sum of squared minors = det X^T X = sigma_1^2 sigma_2^2."""
-    X = symbolic_matrix(3, 2, "x")
-    return [sp.expand(sum(m * m for m in compound(X)) - (X.T * X).det())]
-
-
-@by.instance()
 def _special_state() -> None:
-    """Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1, 1]] has
-    sigma_2/sigma_1 = 2^-L, not 8^-L."""
+    """[instance] Generic is needed: A = [[3, 1], [1, 3]]/4, H = diag(1, 1/4), X_0 = [[1, 1], [-1,
+    1]] has sigma_2/sigma_1 = 2^-L, not 8^-L."""
     X = exact.product(
         exact.power(AA, 6), exact.matrix("1 1; -1 1"), exact.power(exact.diagonal("1 1/4"), 6)
     )
@@ -123,24 +104,15 @@ CLAIM = Claim(
         by.written(
             "second compound matrices",
             _cauchy_binet,
-            _triangular_compound,
-            by.words(
-                "Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If "
-                "lambda_2 h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.",
-                1,
-            ),
+            "[1] By Schur forms the eigenvalues of C_2(A) are the products a_i a_k, i < k, of "
+            "largest modulus |lambda_2| (with a = 1), and those of C_2(W) are h_j h_m, of largest "
+            "modulus |h_1 h_2|.",
+            "[1] Upper bound (Gelfand): limsup ||C_2(X_L)||^{1/L} <= |lambda_2 h_1 h_2|. If "
+            "lambda_2 h_2 = 0, one factor is nilpotent and sigma_2 = 0 from some layer on.",
             _wedge,
-            by.words(
-                "sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so "
-                "sigma_2/sigma_1 = sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.",
-                1,
-                by=("T9a",),
-            ),
+            "[1] sigma_1 = ||X_L||_2 has rate |h_1| (T9a: rho(H (x) A) = |h_1|), so "
+            "sigma_2/sigma_1 = sigma_1 sigma_2/sigma_1^2 has rate |lambda_2 h_2/h_1|.",
             _special_state,
-        ),
-        by.Symbolic(
-            "three tokens, two features: the squared minors add up to sigma_1^2 sigma_2^2",
-            _sigma_residual,
         ),
         by.searched(
             "n = d = 2: det X_L = (lambda_2 h_1 h_2)^L det X_0 in fractions, H defective too",

@@ -21,10 +21,9 @@ from oversmoothing.theory.proofs.instances import C3
 from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
 
 
-@by.fixed_size(1)
 def _lagrange() -> sp.Expr:
-    """|x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two rows. Summed
-    over pairs it is ||C_2(X_L)||_F^2."""
+    """[1; fixed size] |x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two
+    rows. Summed over pairs it is ||C_2(X_L)||_F^2."""
     X = symbolic_matrix(2, 3, "x")
     x, y = X.row(0), X.row(1)
     return sp.expand(x.dot(x) * y.dot(y) - x.dot(y) ** 2 - sum(m * m for m in compound(X)))
@@ -49,10 +48,9 @@ def _measure(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
-@by.fixed_size()
 def _parallel() -> list[sp.Expr]:
-    """Why the square: what x_k has along x_i leaves the minors, hence the angle, as they are; the
-    sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2."""
+    """[fixed size] Why the square: what x_k has along x_i leaves the minors, hence the angle, as
+    they are; the sine has the rate of sigma_2/sigma_1, and 1 - cos is sine^2/2."""
     X = symbolic_matrix(2, 2, "x")
     s = sp.Symbol("s")
     moved = sp.Matrix.vstack(X.row(0), X.row(1) + s * X.row(0))
@@ -77,21 +75,12 @@ CLAIM = Claim(
         by.written(
             "minors of two rows",
             _lagrange,
-            by.words(
-                "t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms are"
-                " ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = (1 - cos^2)/(1 + cos) "
-                "= (1 - cos^2)(1/2 + o(1)). (d = 1: there is one direction.)",
-                1,
-                2,
-                by=("T9a",),
-            ),
-            by.words(
-                "So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
-                "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the "
-                "rate |lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
-                1,
-                by=("T9b",),
-            ),
+            "[1, 2] t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms "
+            "are ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = (1 - cos^2)/(1 + cos) = "
+            "(1 - cos^2)(1/2 + o(1)). (d = 1: there is one direction.)",
+            "[1] So max (1 - |cos|) is, up to constant factors, ||C_2(X_L)||^2/||c_L||^4: a "
+            "maximum over n(n-1)/2 pairs is at least the mean. By T9b ||C_2(X_L)|| has the rate "
+            "|lambda_2 h_1 h_2| for generic X_0 and ||c_L|| has |h_1|.",
             _parallel,
         ),
         by.for_all(

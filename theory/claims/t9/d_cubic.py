@@ -10,24 +10,22 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 from oversmoothing.theory.support.arrays import Array
 
 
-@by.fixed_size(2)
 def _leading_orders() -> None:
-    """C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D E<v_i, e - g>^2 <=
-    D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and summed over rows ||R - E M
-    Sigma_a/sqrt k|| <= D^3 ||M||^2 ||E||^2/(2k) <= sqrt 2 ||M||^2 ||E||^5/k. P E = E. With Sigma_a
-    = E^T E/n + O(||E||^3) the cubic term is E M E^T E W/(n sqrt k). Executed: all terms to third
-    order for n = 2, 3 and d = 1, 2 in symbols."""
+    """[2; fixed size] C'(s) is the third central moment contracted with v_i: |C'(s) v_i| <= D
+    E<v_i, e - g>^2 <= D^3 |v_i|^2. So |r_i - Sigma_a v_i| <= D^3 |v_i|^2/2, and summed over rows
+    ||R - E M Sigma_a/sqrt k|| <= D^3 ||M||^2 ||E||^2/(2k) <= sqrt 2 ||M||^2 ||E||^5/k. P E = E.
+    With Sigma_a = E^T E/n + O(||E||^3) the cubic term is E M E^T E W/(n sqrt k). Executed: all
+    terms to third order for n = 2, 3 and d = 1, 2 in symbols."""
     for n, d in ((2, 1), (2, 2), (3, 1), (3, 2)):
         found, expected = series(n, d)
         assert found == expected, (n, d)
 
 
-@by.fixed_size(1)
 def _two_tokens_closed() -> list[sp.Expr]:
-    """||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each direction), and D^2 <= 2
-    ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt k, and ||E'|| <= ||R|| ||W|| <= ||M|| ||W||
-    ||E||^3/(2 sqrt k). For n = 2, d = 1 E' is (w e/2)(tanh((m+e) e M) - tanh((m-e) e M)), ~ w M e^3
-    at m = 0: the constant q is sharp."""
+    """[1; fixed size] ||C(s)||_2 <= D^2/4, D the diameter of the e_j (Popoviciu, in each
+    direction), and D^2 <= 2 ||E||_F^2. So |r_i| <= ||E||^2/2 ||M|| |e_i|/sqrt k, and ||E'|| <=
+    ||R|| ||W|| <= ||M|| ||W|| ||E||^3/(2 sqrt k). For n = 2, d = 1 E' is (w e/2)(tanh((m+e) e M) -
+    tanh((m-e) e M)), ~ w M e^3 at m = 0: the constant q is sharp."""
     c, e, m, w = sp.symbols("c e m w", real=True)
     X = [c + e, c - e]
     rows = []
@@ -44,10 +42,9 @@ def _two_tokens_closed() -> list[sp.Expr]:
     return [residual, sp.simplify(slope)]
 
 
-@by.instance(4)
 def _antisymmetric() -> None:
-    """M antisymmetric, X = 1 c + s u^T: e_i M e_j^T = s_i s_j u M u^T = 0, all rows of A are equal,
-    and X' is a consensus state: E' = 0."""
+    """[4; instance] M antisymmetric, X = 1 c + s u^T: e_i M e_j^T = s_i s_j u M u^T = 0, all rows
+    of A are equal, and X' is a consensus state: E' = 0."""
     # M = [[0, 1], [-1, 0]], X = 1 c + s u: every row of logits is the same up to a constant.
     M, c, u = sp.Matrix([[0, 1], [-1, 0]]), sp.Matrix([[1, 2]]), sp.Matrix([[3, -1]])
     X = sp.Matrix.vstack(*(c + s * u for s in (1, 2, -3)))
@@ -56,14 +53,13 @@ def _antisymmetric() -> None:
     assert rows[0] == rows[1] == rows[2] and X.row(0) != X.row(1)
 
 
-@by.fixed_size(3)
 def _definite() -> list[sp.Expr]:
-    """If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the entry (1, 1) of U^T
-    (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= mu s_1^3 >= mu r^{-3/2} ||E||^3, r =
-    rank E. As ||m'|| <= ||W|| (||m|| + ||E||), m grows at most geometrically while ||E|| is doubly
-    exponentially small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1)) in norm, and ||E'||
-    >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if E_0 is small enough. So
-    log||E'|| = 3 log||E|| + O(1)."""
+    """[3; fixed size] If |v^T M v| >= mu |v|^2 (mu > 0: M + M^T definite): with E = U S V^T the
+    entry (1, 1) of U^T (E M E^T E) V is s_1^3 v_1^T M v_1, so ||E M E^T E|| >= mu s_1^3 >= mu
+    r^{-3/2} ||E||^3, r = rank E. As ||m'|| <= ||W|| (||m|| + ||E||), m grows at most geometrically
+    while ||E|| is doubly exponentially small: ||m_L|| ||E_L|| -> 0, so Sigma_a = E^T E/n (1 + o(1))
+    in norm, and ||E'|| >= kappa ||E||^3 with kappa = mu sigma_min(W)/(2 n r^{3/2} sqrt k) if E_0 is
+    small enough. So log||E'|| = 3 log||E|| + O(1)."""
     M = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"m{i}{j}"))
     v = sp.Matrix(sp.symbols("v1:3"))
     return [sp.expand((v.T * M * v)[0] - (v.T * (M + M.T) * v)[0] / 2)]
@@ -203,45 +199,17 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "exponential tilting",
-            by.words(
-                "Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does not "
-                "depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt k): the"
-                " weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all rows.",
-                1,
-                2,
-            ),
-            by.words(
-                "Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows "
-                "e_j. g' = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over [0, "
-                "1] of C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
-                1,
-                2,
-            ),
+            "[1, 2] Let X = 1 m + E. Logits of row i: (m + e_i) M (m + e_j)^T/sqrt k; what does "
+            "not depend on j cancels, so A_ij is proportional to a_j exp(e_i M e_j^T/sqrt k): the "
+            "weights a tilted by v_i = M^T e_i^T/sqrt k. a is the same for all rows.",
+            "[1, 2] Let a^s be a tilted by s v_i, with mean g(s) and covariance C(s) of the rows "
+            "e_j. g' = C(s) v_i, so row i of A X is m + g(0) + r_i, r_i = integral over [0, 1] of "
+            "C(s) v_i ds. m + g(0) is common to all rows: E' = P R W.",
             _two_tokens_closed,
-            by.words("By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}.", 1),
+            "[1] By induction sqrt(q) ||E_L|| <= (sqrt(q) ||E_0||)^{3^L}.",
             _leading_orders,
             _definite,
             _antisymmetric,
-        ),
-        # Popoviciu: a variable in [0, D] with mean v has variance at most v (D - v) <= D^2/4.
-        by.for_all(
-            "weights a, b, 1 - a - b on values 0, x, D with 0 <= x <= D: variance <= D^2/4",
-            given="0 <= a; 0 <= b; a + b <= 1; 0 <= x; x <= D",
-            then="4*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
-            at="a=1/2, b=1/4, x=1/3, D=1",
-        ).unless(
-            "variance <= D^2/5",
-            then="5*(b*x**2 + (1 - a - b)*D**2 - (b*x + (1 - a - b)*D)**2) <= D**2",
-            at="a=1/2, b=0, x=0, D=1",
-        ),
-        by.for_all(
-            "|e_i - e_k|^2 <= 2 (|e_i|^2 + |e_k|^2)",
-            then="(x1 - y1)**2 + (x2 - y2)**2 <= 2*(x1**2 + x2**2 + y1**2 + y2**2)",
-            at="x1=1, x2=0, y1=0, y2=1",
-        ).unless(
-            "3/2 for 2",
-            then="(x1 - y1)**2 + (x2 - y2)**2 <= 3/2*(x1**2 + x2**2 + y1**2 + y2**2)",
-            at="x1=1, x2=0, y1=-1, y2=0",
         ),
         by.searched(
             "the cubic bound on random layers in float64",
