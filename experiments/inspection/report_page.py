@@ -10,10 +10,12 @@ import pandas as pd
 from jinja2 import Environment
 
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS
+from oversmoothing.experiments.inspection.token_clusters import shortened
 from oversmoothing.theory.support.provenance import provenance
 
-# Clusters of an input after a layer that the page lists; report_words.csv has all.
-LISTED = 4
+# Clusters of an input after a layer that the page lists, and letters of each; report_words.csv has
+# all.
+LISTED, LETTERS = 4, 240
 
 
 def page(report: Any, picture: bytes, tokens: str | bytes | None) -> str:
@@ -23,6 +25,7 @@ def page(report: Any, picture: bytes, tokens: str | bytes | None) -> str:
     merged = report.merged
     if not merged.empty:
         merged = merged[merged["cluster"] < LISTED]
+        merged = merged.assign(words=[shortened(words, LETTERS) for words in merged["words"]])
     return environment.from_string(source.read_text("utf-8")).render(
         report=report,
         said=report.said(),

@@ -21,7 +21,7 @@ from oversmoothing.experiments.inspection.answer import (
 )
 from oversmoothing.experiments.inspection.head_table import worst_heads
 from oversmoothing.experiments.inspection.sinks import CONVERGED
-from oversmoothing.experiments.inspection.token_clusters import TOGETHER
+from oversmoothing.experiments.inspection.token_clusters import TOGETHER, shortened
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
@@ -283,9 +283,7 @@ def of_words(merged: pd.DataFrame, depth: int, noun: str) -> str:
     here = here[here["layer"] == depth]
     if here.empty:
         return ""
-    words = str(here["words"].iloc[0])
-    if len(words) > WORDS:
-        words = words[:WORDS].rpartition(", ")[0] + " ..."
+    words = shortened(str(here["words"].iloc[0]), WORDS)
     return f"The largest cluster of the first {noun} then has {here['tokens'].iloc[0]}: {words}."
 
 

@@ -81,3 +81,11 @@ def merged_words(tokens: pd.DataFrame) -> pd.DataFrame:
 def _counted(words: pd.Series) -> str:
     counts = Counter(words)
     return ", ".join(word if k == 1 else f"{word} x{k}" for word, k in counts.most_common())
+
+
+def shortened(words: str, letters: int) -> str:
+    """The first of a list of words, of so many letters at most and an ellipsis."""
+    if len(words) <= letters:
+        return words
+    whole = words[: letters + 2].rpartition(", ")[0]
+    return f"{whole or words[:letters]} ..."

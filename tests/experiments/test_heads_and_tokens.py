@@ -23,6 +23,7 @@ from oversmoothing.experiments.inspection.token_clusters import (
     cluster_columns,
     clusters,
     merged_words,
+    shortened,
     token_table,
 )
 from oversmoothing.experiments.inspection.token_picture import draw_tokens
@@ -180,6 +181,13 @@ def test_words_are_counted_cluster_by_cluster() -> None:
     found = merged_words(token_table(labels, [["a", "b", "a", "c"], ["d", "e"]]))
     rows = [tuple(row) for row in found.itertuples(index=False)]
     assert rows == [(0, 0, 0, 3, "a x2, c"), (0, 1, 0, 2, "b, c"), (0, 1, 1, 2, "a x2")]
+
+
+def test_a_list_of_words_is_cut_between_them() -> None:
+    assert shortened("the x3, of", 10) == "the x3, of"
+    assert shortened("the x3, of, a", 11) == "the x3, of ..."
+    assert shortened("the x3, often, a", 11) == "the x3 ..."
+    assert shortened("endless", 3) == "end ..."
 
 
 def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_path: Path) -> None:
