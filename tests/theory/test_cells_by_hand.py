@@ -278,3 +278,9 @@ def test_the_case_in_fractions_agrees_with_its_cell(A, H, X0, outcome, tends_to,
     assert outcome in (found.verdict if X0 is None else found.verdict_x0, "UNDECIDED")
     assert tends_to in (found.tends_to, None) and rank in (found.limit_rank, None)
     assert limit is None or limit == pytest.approx(found.limit, rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(16, "SMOOTHING"), (17, "UNDECIDED")])
+def test_cells_are_looked_at_up_to_16_tokens(n, outcome):
+    case = make_case([[1 / n] * n] * n, [[0.3]], [[float(i)] for i in range(n)])
+    assert decided_in_cell(case, generic=False).outcome == outcome

@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.spectra.heads_operator import Radius
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import heads_verdict as of_heads, low_precision
 from oversmoothing.theory.verdict.heads_verdict import heads_verdict
 from oversmoothing.theory.verdict.nearest import distance_to_tie
@@ -179,3 +181,65 @@ def test_numbers_of_half_the_digits_of_their_type_are_short(name, digits):
     # An odd number of so many binary digits.
     assert short(2.0**digits - 1) and short((2.0**digits - 1) * 2.0**-9)
     assert not short(2.0 ** (digits + 1) - 1)
+
+
+def float32(rows):
+    return np.array(rows, dtype=np.float32)
+
+
+HALVES, THIRD = float32([[0.5, 0.5], [0.5, 0.5]]), float32([[1 / 3, 0.25], [0.5, 1.0]])
+
+
+def test_short_attention_is_taken_at_its_word_beside_short_weights_alone():
+    short = float32([[0.25, 0.5], [0.0, 1.0]])
+    for weights in ({"H": short}, {"W": short}, {"W": (short, short)}):
+        assert "A is float32" not in verdict(A=HALVES, **weights).reason
+    for weights in ({"H": THIRD}, {"W": THIRD}, {"W": (THIRD, short)}, {"W": (short, THIRD)}):
+        assert "A is float32: its rows were divided" in verdict(A=HALVES, **weights).reason
+
+
+def test_weights_stay_what_they_are_beside_an_attention_of_less_precision():
+    mixed = float32([[0.7, 0.3], [0.4, 0.6]])
+    for A, W in ((HALVES, float32([[0.25, 0.5], [0.0, 1.0]])), (mixed, THIRD)):
+        for given in ((None, W), (W.T, None)):
+            case, _ = low_precision.rounded_case(A, *given, None, False)
+            assert np.array_equal(case.H, W.T)
+
+
+def test_the_coarsest_of_the_types_counts():
+    import torch
+
+    A = torch.tensor([[0.7, 0.3], [0.4, 0.6]])
+    fine, coarse = torch.tensor([[1 / 3]]), torch.tensor([[1 / 3]]).bfloat16()
+    for W, error in (((fine, fine), "1.2e-07"), ((fine, coarse), "7.8e-03"), (coarse, "7.8e-03")):
+        assert f"known to {error} of itself" in verdict(A=A, W=W).reason
+
+
+@pytest.mark.parametrize(("units", "accepted"), [(1.5, True), (2.5, False)])
+def test_rows_may_be_off_by_two_units_of_their_type(units, accepted):
+    A = np.array([[0.5 + units * 2.0**-10, 0.5], [0.25, 0.75]], dtype=np.float16)
+    if accepted:
+        assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
+    else:
+        with pytest.raises(InputError, match="not row-stochastic"):
+            verdict(A=A, H=[[0.5]])
+
+
+def test_every_row_has_to_sum_to_1_for_a_start():
+    A = float32([[0.5, 0.5], [0.7, 0.3]])
+    A[1, 0] += np.float32(2.0**-23)
+    with pytest.raises(InputError, match="X0, depth and certified need an A that is known"):
+        verdict(A=A, H=[[0.5]], X0=[[1.0], [2.0]])
+
+
+def test_T2b_a_verdict_holds_beyond_twice_the_rounding(monkeypatch):
+    A = float32([[0.7, 0.3], [0.4, 0.6]])
+    eps = low_precision.EPS["float32"]
+    monkeypatch.setattr(low_precision, "distance_to_tie", lambda A, H: 2.5 * eps)
+    assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
+    monkeypatch.setattr(low_precision, "distance_to_tie", lambda A, H: 2 * eps)
+    found = verdict(A=A, H=[[0.5]])
+    assert (found.verdict, found.distance) == ("UNDECIDED", 2 * eps)
+    assert found.rho_consensus == 1.5 and found.rho_quotient == pytest.approx(1.15, rel=1e-6)
+    assert found.value.values == pytest.approx([0.5])
+    assert found.attention.values == pytest.approx([0.3], rel=1e-6)

@@ -74,11 +74,11 @@ def test_T2b_a_multiplier_is_taken_the_way_that_keeps_its_digits():
     """1 + h a where a is known to its last digits, 1 + h - h s where 1 - a is."""
     h, coarse, fine = flint.acb(-0.5), 1e-16, 1e-36
     tiny = flint.arb(1e-20, fine)
-    for known, expected in (
-        (Side(block(0), acb(1, coarse), flint.acb(tiny), False), 1 - 0.5 * flint.arb(1e-20)),
-        (Side(block(0), flint.acb(tiny), acb(1, coarse), False), 0.5 + 0.5 * flint.arb(1e-20)),
-    ):
-        with at_precision(192):
+    with at_precision(192):
+        for known, expected in (
+            (Side(block(0), acb(1, coarse), flint.acb(tiny), False), 1 - 0.5 * flint.arb(1e-20)),
+            (Side(block(0), flint.acb(tiny), acb(1, coarse), False), 0.5 + 0.5 * flint.arb(1e-20)),
+        ):
             found = modes._multiplier(known, h)
             assert found.overlaps(flint.acb(expected)) and found.real.rad() < 1e-30
 

@@ -11,9 +11,16 @@ import pytest
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.verdict import cosine_limits
-from oversmoothing.theory.verdict.cosine_limits import OSCILLATES, UNDEFINED, CosineLimit
+from oversmoothing.theory.verdict.cosine_limits import (
+    OSCILLATES,
+    UNDEFINED,
+    CosineLimit,
+    TokensOfStart,
+)
 from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
 from oversmoothing.theory.verdict.resolvent import resolvent
+from oversmoothing.theory.verdict.tokens import token_of
+from tests.theory.test_tokens_as_sequences import ByModulus, part, sequence
 
 EYE = [["1", "0"], ["0", "1"]]
 FLAT = [["1/2", "1/2"], ["1/2", "1/2"]]
@@ -95,6 +102,46 @@ def test_T14g_no_cosine_leaves_its_interval_by_rounding():
         assert cosine_limits._rounded(flint.arb(value, 2.0**-40)) == value
     assert cosine_limits._rounded(flint.arb(1 + 2.0**-40)) == 1.0
     assert cosine_limits._rounded(flint.arb(-1 - 2.0**-40)) == -1.0
+
+
+def known(*sequences):
+    """Tokens of one feature with these numerators and factors."""
+    found = [
+        token_of(part([numerator], *factors), ByModulus()) for numerator, *factors in sequences
+    ]
+    return TokensOfStart(None, ByModulus(), len(found)), found
+
+
+TURNS, STAYS = ([2, -2, 1], 1), ([-1, 1], 1)
+
+
+def test_T14h_what_is_left_has_the_sign_of_its_own_while_the_other_token_turns():
+    """1 + Im (1 + i)^L beside Re (1 + i)^L: at L = 0 modulo 4 the first is 1, the second turns."""
+    # 1 / (z - 1) + 1 / (z^2 - 2 z + 2), and (z - 1) / (z^2 - 2 z + 2).
+    tokens, found = known(([1, -1, 1], TURNS, STAYS), ([-1, 1], TURNS))
+    terms = [sequence(token.part, 40) for token in found]
+    assert [x[0] for x in terms[0][:6]] == [1, 2, 3, 3, 1, -3]
+    assert [x[0] for x in terms[1][:6]] == [1, 1, 0, -2, -4, -4]
+    limit = tokens._by_residue((0, 1), tuple(found), 4)
+    signs = [
+        None if not y[0] else math.copysign(1, x[0] * y[0]) for x, y in zip(*terms, strict=True)
+    ]
+    assert limit == CosineLimit("periodic", tuple(signs[24:32]))
+
+
+def test_T14h_what_is_left_by_two_multipliers_is_not_one_direction():
+    """4^L + (-4)^L leaves at odd depths 2^L beside (2 i)^L: 4^k and (-4)^k."""
+    whole = part([[0, 2]], ([-4, 1], 1), ([4, 1], 1))
+    slower = part([[1, 3, 1]], ([-2, 1], 1), ([4, 0, 1], 1))
+    both = [a[0] + b[0] for a, b in zip(sequence(whole, 6), sequence(slower, 6), strict=True)]
+    numerator = whole.numerators[0] * slower.denominator
+    numerator += slower.numerators[0] * whole.denominator
+    summed = ([-4, 1], 1), ([4, 1], 1), ([-2, 1], 1), ([4, 0, 1], 1)
+    tokens, (token,) = known((list(numerator), *summed))
+    assert [x[0] for x in sequence(token.part, 6)] == both
+    with pytest.raises(cosine_limits._UnsettledError):
+        tokens._every(0, token, 2, 1)
+    assert tokens._every(0, token, 2, 0)(128)[0] > 0
 
 
 # --- phases that turn ---

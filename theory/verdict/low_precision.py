@@ -54,7 +54,7 @@ def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, fl
     """
     kind = precision(A)
     assert kind is not None
-    table = np.array(rows_of(A, "A"), dtype=np.float64)
+    table = np.array(rows_of(A, "A"))
     sums = np.abs(table.sum(axis=1) - 1)
     if (sums <= row_sum_tolerance(len(table))).all():
         parts = W if isinstance(W, tuple) else (H if W is None else W,)
@@ -77,7 +77,7 @@ def _is_short(value: Any) -> bool:
     kind = precision(value)
     if kind is None:
         return True
-    mantissas = np.frexp(np.array(value.tolist(), dtype=np.float64))[0] * 2.0 ** _DIGITS[kind]
+    mantissas = np.frexp(value.tolist())[0] * 2.0 ** _DIGITS[kind]
     return bool((mantissas == np.round(mantissas)).all())
 
 
