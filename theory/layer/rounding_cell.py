@@ -66,11 +66,6 @@ class RoundingCell:
         return others if others.rad() <= rest.rad() else rest
 
     @cached_property
-    def kept(self) -> list[flint.arb]:
-        """A_ii, which are the eigenvalues of a causal A."""
-        return [self._attention[i][i] for i in range(self.case.n)]
-
-    @cached_property
     def value(self) -> Balls:
         """H."""
         return _entries(self.case.given["H"].floats)

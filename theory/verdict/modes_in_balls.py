@@ -175,13 +175,10 @@ def _beat(winners: list[Mode], losers: list[Mode]) -> bool:
 
 def _spans(T: Balls, row: Sequence[flint.acb]) -> bool:
     """Whether y, T y, T^2 y, ... span everything: then y contains every eigenvalue of T."""
-    m = len(T)
-    centre = sum((T[i][i].mid() for i in range(m)), flint.acb(0)) / m
-    shifted = flint.acb_mat([[x - (centre if i == j else 0) for j, x in enumerate(line)]
-                             for i, line in enumerate(T)])  # fmt: skip
-    vectors = [flint.acb_mat(m, 1, list(row))]
-    for _ in range(m - 1):
-        vectors.append(shifted * vectors[-1])
+    step = flint.acb_mat(T)
+    vectors = [flint.acb_mat(len(T), 1, list(row))]
+    for _ in T[1:]:
+        vectors.append(step * vectors[-1])
     table = flint.acb_mat([v.entries() for v in vectors])
     return not table.det().contains(0)
 
@@ -211,10 +208,7 @@ def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
     sides = []
     for block in A.blocks:
         s = flint.acb(0) if block in fixed else block.value
-        a = 1 - s
-        if len(block) == 1 and A.triangular:
-            a = flint.acb(cell.kept[block.columns[0]])
-        sides.append(Side(block, s, a, block in fixed))
+        sides.append(Side(block, s, 1 - s, block in fixed))
     return sides
 
 
