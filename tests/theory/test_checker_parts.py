@@ -103,9 +103,9 @@ STEEP = [[1, 0, 0], ["1/2", "1/2", 0], ["1/100", "89/100", "1/10"]]
 
 @pytest.mark.parametrize("A", [A3, STEEP], ids=["A3", "steep"])
 @pytest.mark.parametrize("H", [H2, [["1/2", 0], [0, "1/5"]]], ids=["H2", "diagonal"])
-def test_T5d_in_any_coordinates_the_state_is_at_most_its_bound(A, H):
-    X = [[1, 2], [3, 5], [-2, 1]]
-    states = exact_state(matrix(A), matrix(H), matrix(X), [0, 1, 2, 5])
+@pytest.mark.parametrize("X", [[[1, 2], [3, 5], [-2, 1]], [[1, 0], [3, 0], [-2, 0]]])
+def test_T5d_in_any_coordinates_the_state_is_at_most_its_bound(A, H, X):
+    states = exact_state(matrix(A), matrix(H), matrix(X), [0, 1, 5, 40])
     with flint.ctx.workprec(320):
         found = course(A, H, X, 1)
         adapted = found.adapted(320)
