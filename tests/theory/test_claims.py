@@ -12,11 +12,13 @@ from hypothesis import assume, given, strategies as st
 
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
-from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Outcome, Status
-from oversmoothing.theory.proofs.evidence import Simulated
+from oversmoothing.theory.proofs import by
+from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Outcome, Scope, Status
+from oversmoothing.theory.proofs.evidence import Simulated, Step, Written
 from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, for_all
 from oversmoothing.theory.proofs.ledger import Ledger, claims, in_want_of_coq, run_claim
 from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.report import details
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, fingerprint, pending, run_chunk
@@ -287,6 +289,26 @@ def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
     )
     text = page.read_text("utf-8")
     assert "T2b" in text and "declare-const" in text and "<math" in text
+
+
+def test_the_report_of_a_claim_says_how_each_clause_stands_and_why_it_is_undecided():
+    claim = dataclasses.replace(LEDGER["T2a"], clauses=(*LEDGER["T2a"].clauses, "And more."))
+    text = details(run_claim(claim, QUICK))
+    assert text.startswith("T2a: undecided") and "because no evidence covers clause 2" in text
+    assert "[decided]" in text and "[undecided]" in text
+
+
+def test_the_report_of_a_proof_tells_what_verifies_from_what_illustrates():
+    steps = (by.step("[1] So it is."), Step("x", lambda: 0, Scope.GENERAL), Step("y", lambda: 0))
+    text = details(run_claim(claim_with(Written("proof", steps)), QUICK))
+    assert "1 verified, 1 illustrated at instances, 1 in words" in text
+    assert "x [verified]" in text and "y [illustrated: instance]" in text
+
+
+@pytest.mark.parametrize("text", ["So it is.", "[x] So it is.", "[1; general] So it is."])
+def test_a_step_that_does_not_say_what_it_is_for_is_refused(text):
+    with pytest.raises(ValueError, match="step"):
+        by.step(text)
 
 
 def test_prove_prints_a_claim_in_full(capsys):

@@ -13,7 +13,7 @@ from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
 
 
 def _isolated() -> sp.Expr:
-    """[2; general] Replace H by H + e I, so h_j by h_j + e. |1 + h + e|^2 - |1 + (k + e) a|^2 is a
+    """[2; instance] Replace H by H + e I, so h_j by h_j + e. |1 + h + e|^2 - |1 + (k + e) a|^2 is a
     polynomial in e with leading coefficient 1 - |a|^2 > 0, for every pair of a consensus mode h and
     a mode (k, a) of the quotient. Were the largest of both sides equal on an interval of e, one
     such pair would tie at infinitely many e, which no such polynomial does. So every neighbourhood

@@ -40,6 +40,12 @@ CLAIM = Claim(
         )
         .unless("h = 0 admitted", without="h != 0")
         .unless("a = b admitted", without="a < b", given="a <= b"),
-        by.searched("in fractions", _law, draw.fractions(-4, 3), draw.attention_spectra(2, 2)),
+        by.searched(
+            "in fractions",
+            _law,
+            draw.fractions(-4, 3),
+            draw.attention_spectra(2, 2),
+            at=lambda h, ends: given.two_tokens(min(ends), h),
+        ),
     ),
 )

@@ -102,7 +102,11 @@ CLAIM = Claim(
             "[4] The positive symmetric A of two tokens with A_12 = (1-a)/2 has the eigenvalue a.",
         ),
         by.searched(
-            "closed form against squares", _law, draw.fractions(-6, 3), draw.attention_spectra(1, 1)
+            "closed form against squares",
+            _law,
+            draw.fractions(-6, 3),
+            draw.attention_spectra(1, 1),
+            at=lambda h, second: given.two_tokens(second[0], h),
         ),
         by.searched(
             "closed form against the exact verdict on matrices",

@@ -195,6 +195,7 @@ CLAIM = Claim(
             draw.inside(-1, 1),
             draw.fractions(-4, 3),
             st.sampled_from([-1, 0, 1]),
+            at=lambda a, p, side: given.two_tokens(a, p),
         ),
         by.searched(
             "closed form against the exact verdict on matrices",

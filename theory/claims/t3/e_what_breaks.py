@@ -27,7 +27,7 @@ def _negative_real_part() -> None:
 
 
 def _mildest() -> None:
-    """[1; general] Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
+    """[1; instance] Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
     x, y = Fraction(-1, 2), Fraction(9, 16)
     a = -x / (x * x + y * y)
     assert verdict(A=flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"

@@ -26,7 +26,7 @@ def _left_vector() -> None:
 
 
 def _double_angle() -> None:
-    """[1; general] Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is
+    """[1; instance] Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is
     within an angle asin(t) of c (the query below; a plane through c and x_k suffices), so two
     tokens are within 2 asin(t) and cos >= 1 - 2t^2 -> 1."""
     t = sp.Symbol("t", positive=True)

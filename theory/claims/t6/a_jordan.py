@@ -33,7 +33,7 @@ def sizes_by_rank(M: Matrix, value: Fraction) -> list[int]:
 
 
 def _character() -> None:
-    """[1; general] Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is,
+    """[1; instance] Z acts as the raising operator of sl_2 on V_p (x) V_q (one block of size p is,
     in a suitable basis, the raising operator of the irreducible V_p). By complete reducibility V_p
     (x) V_q is a sum of irreducibles, fixed by their characters: [p][q] = [p+q-1] + [p-1][q-1], so
     by induction [p+q-1] + [p+q-3] + ... + [|p-q|+1]. One block of each of these sizes."""
@@ -62,7 +62,7 @@ def _exponential() -> None:
 
 
 def _nilpotent_ranks() -> None:
-    """[1; general] h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks
+    """[1; instance] h = a = 0: (N_p (x) N_q)^k has rank (p-k)(q-k), k <= min: p + q - 2k + 1 blocks
     of size at least k, so 2 of each size below min(p, q) and |p-q|+1 of size min(p, q)."""
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
