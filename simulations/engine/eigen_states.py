@@ -71,7 +71,9 @@ def closed_form_states(
             found.hfc[-1] = found.c
             exponents[row, index, 0] = found.hfc_exponent + hfc_exponent[x]
             exponents[row, index, 1] = found.c_exponent + c_exponent[k]
-            parts[row, index] = found.hfc_error, found.c_error * lost[k]
+            # A c that came out as 0 and may be anything has an infinite error, also of 0 steps.
+            unknown = np.isinf(lost[k])
+            parts[row, index] = found.hfc_error, np.inf if unknown else found.c_error * lost[k]
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
     errors = Errors(torch.as_tensor(parts + rounding))
     return States(

@@ -264,10 +264,12 @@ def _evolved(case: Case, reached: dict, finding: Callable[..., Finding]) -> Iter
         outcomes = _claims(row, true, error, turned)
         if WRONG in outcomes.values() and case.meant is not None:
             A, H, X0 = case.meant
-            meant = _claims(row, _numbers(states(System(A, H), X0, [L])[L]), error, turned)
-            for name, outcome in meant.items():
-                if outcomes[name] == WRONG and outcome == RIGHT:
-                    outcomes[name] = AS_MEANT
+            # Doubly stochastic up to rounding counts as such, whatever X_0 rounds to.
+            for system, start in ((System(A, H), X0), (System(A, case.H), case.X0)):
+                meant = _claims(row, _numbers(states(system, start, [L])[L]), error, turned)
+                for name, outcome in meant.items():
+                    if outcomes[name] == WRONG and outcome == RIGHT:
+                        outcomes[name] = AS_MEANT
         for name, outcome in outcomes.items():
             kind = "cosines" if all(map(any, reached[L])) else "zero tokens"
             field = "evolve" if name == "log_hfc_lfc" else kind

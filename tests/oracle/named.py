@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from .draw import Case, Matrix, in_binary64
+from .draw import Case, Matrix, draw, in_binary64
 from .matrices import identity
+from .softmax import draw_logits
 
 
 def _case(name: str, A: list, H: list, X0: list, binary64: bool = False) -> Case:
@@ -105,4 +106,7 @@ NAMED = [
         True,
     ),
     _case("X_0 of fractions", [["1/3", "2/3"], [0, 1]], [[4]], [["-8/5"], ["-9/2"]]),
+    # Drawn ones that were wrong, or without an answer.
+    *(draw(20261122, index) for index in (536, 641)),
+    draw_logits(20261122, 420),
 ]

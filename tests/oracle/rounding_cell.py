@@ -8,6 +8,7 @@ different answers, UNDECIDED is the right one: the pair is the witness.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -21,8 +22,8 @@ from .system import System
 from .truth import Truth, truth
 from .worker import patience
 
-# What is spent on one member, in seconds, and how many are looked at.
-_PATIENCE = 2.0
+# What is spent on one member, on all of them, in seconds, and how many are looked at.
+_PATIENCE, _PATIENCE_IN_ALL = 2.0, 4.0
 _DRAWN = 12
 # Entries move by this share of an ulp at most, halved until the rows of A have room for it.
 _SHARE = Fraction(15, 32)
@@ -46,9 +47,12 @@ def witness(answers: list[Answer], field: str) -> tuple[Member, Member] | None:
 
 
 def members_answers(case: Case) -> list[Answer]:
-    """Members of the cell of a case in floats, each with what is true of it."""
-    known = []
+    """Members of the cell of a case in floats, each with what is true of it, while time is left."""
+    known: list[Answer] = []
+    began = time.process_time()
     for member in members(case):
+        if time.process_time() - began > _PATIENCE_IN_ALL:
+            break
         with suppress(TooHard), patience(_PATIENCE, TooHard("a member")):
             known.append((member, truth(*member)))
     return known

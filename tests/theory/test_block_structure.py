@@ -27,9 +27,12 @@ from oversmoothing.theory.spectra.spectrum import (
     head_spectrum,
     value_projection_spectrum,
 )
+from oversmoothing.theory.support.errors import InputError
 from tests.support.float_cases import floating_attention
 
 EPS = np.finfo(float).eps
+# The smallest number of binary64.
+TINY = 5e-324
 
 
 def matched_distance(first: np.ndarray, second: np.ndarray) -> float:
@@ -127,6 +130,27 @@ def test_T1d_stationary_distribution_is_right_to_every_digit(A):
         assert sum((p * row[j] for p, row in zip(exact, A, strict=True)), Fraction(0)) == exact[j]
     # GTH subtracts nothing: each entry is right to relative precision, the tiny ones too.
     assert np.allclose(pi, [float(p) for p in exact], rtol=64 * len(A) * EPS, atol=0)
+
+
+@pytest.mark.parametrize(
+    "A, pi",
+    [
+        ([[TINY, TINY, 1e-192, 1.0]] * 4, [TINY, TINY, 1e-192, 1.0]),
+        ([[1.0, TINY], [TINY, 1.0]], [0.5, 0.5]),
+        ([[1.0, TINY, 0.0], [0.0, 1.0, 2 * TINY], [0.5, 0.0, 0.5]], [2 / 3, 1 / 3, 4 / 3 * TINY]),
+    ],
+    ids=["one token holds all", "two that hardly mix", "a ring"],
+)
+def test_T1d_stationary_distribution_beyond_the_range_of_binary64(A, pi):
+    assert np.allclose(stationary_distribution(np.array(A)), pi, rtol=1e-12, atol=TINY)
+
+
+def test_T1d_what_binary64_cannot_hold_of_a_large_A_is_refused():
+    A = np.eye(40) + np.diag([TINY] * 39, 1)
+    A[-1, :2] = TINY, 0.0
+    A[0, 1] = 2 * TINY
+    with pytest.raises(InputError, match="beyond binary64"):
+        stationary_distribution(A)
 
 
 def test_T1d_stationary_distribution_of_a_nearly_reducible_A_keeps_relative_accuracy():

@@ -9,6 +9,8 @@ import pytest
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict import resolvent as resolvents
 from oversmoothing.theory.verdict.growth import Multipliers, growth_of
 from oversmoothing.theory.verdict.nearest import distance_to_tie
@@ -389,12 +391,39 @@ def test_T2d_saturated_attention_is_decided_by_the_sign_of_h(h, expected):
         assert verdict(**case, H=[[h]]).verdict == expected
 
 
-def test_T4_eigenvalues_that_agree_to_hundreds_of_digits_are_not_compared():
-    """A ring of five tokens that pass on 1e-100 to 1e-400 of themselves."""
-    shares = ["1e-399", "1e-100", "1e-400", "1e-100", "2e-100"]
-    A = [[Fraction(0)] * 5 for _ in range(5)]
+def _ring(*shares: str) -> list[list[Fraction]]:
+    """Tokens in a ring that pass on these shares of themselves."""
+    A = [[Fraction(0)] * len(shares) for _ in shares]
     for i, share in enumerate(shares):
-        A[i][i], A[i][(i + 1) % 5] = 1 - Fraction(share), Fraction(share)
+        A[i][i], A[i][(i + 1) % len(shares)] = 1 - Fraction(share), Fraction(share)
+    return A
+
+
+def test_T4_eigenvalues_that_agree_to_hundreds_of_digits_are_parted():
+    """h = -3/2 and 3/2: |1 + h a| falls short of |1 + h| by 3/2 (1 - a), however little that is."""
+    for h in ("-3/2", "3/2"):
+        found = verdict(A=_ring("1e-139", "1e-10", "1e-140"), H=[[h]], X0=[[1], [2], [3]])
+        assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "SMOOTHING")
+
+
+def test_T4_roots_that_agree_to_hundreds_of_bits_lie_one_in_each_ball():
+    """(x - 1)^3 - t and its kin around 2: roots of known places, conjugate pairs among them."""
+    tiny = 10**300
+    for shift in (0, 2):
+        y = flint.fmpz_poly([-shift, 1])
+        # tiny^3 y^3 = 2, so that y = 2^(1/3) w / tiny, w^3 = 1.
+        factor = Factor(tiny**3 * y**3 - 2, 1, (1,))
+        assert factor.conjugate_index in ([0, 2, 1], [1, 0, 2], [2, 1, 0])
+        for bits in (64, 4096):
+            roots = factor.roots(bits)
+            assert not any(x.overlaps(z) for k, x in enumerate(roots) for z in roots[:k])
+            with at_precision(8192):
+                places = [((x - shift) * tiny) ** 3 for x in roots]
+            assert all(place.overlaps(2) for place in places)
+
+
+def test_T4_eigenvalues_that_agree_to_thousands_of_digits_are_not_compared():
+    A = _ring("1e-1399", "1e-100", "1e-1400", "1e-1100", "2e-1000")
     found = verdict(A=A, H=[["-3/2"]], X0=[[1], [2], [3], [4], [6]], depth=[1])
     assert (found.verdict, found.verdict_x0) == ("UNDECIDED", "UNDECIDED")
     assert "agree to more digits" in found.reason and found.hfc_lfc[1].squared is not None

@@ -7,12 +7,16 @@ scipy loads where it is needed: most verdicts start without it.
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.numbers.rational import exact_stationary, normalised_rows, to_fractions
 from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
 
 _BLOCK = 32
 # Below this size elimination is as quick as iterating.
 _SMALL = 64
 _STEPS = 24
+# Elimination in fractions takes seconds up to this size.
+_SMALL_IN_FRACTIONS = 32
 # What rounding of the entries may do to pi, in units of n eps.
 _NEAR = 64
 # The least Doeblin mass: rounding of one step is amplified by no more than its inverse.
@@ -76,8 +80,23 @@ def _irreducible_stationary(A: Array) -> Array:
         high = min(n, low + _BLOCK)
         upper = np.eye(high - low) - np.triu(P[low:high, low:high], 1)
         pi[low:high] = dtrsv(upper, pi[:low] @ P[:low, low:high], trans=1)
-    result: Array = pi / pi.sum()
-    return result
+    with np.errstate(all="ignore"):
+        result: Array = pi / pi.sum()
+    return result if np.isfinite(result).all() else _beyond_floats(A)
+
+
+def _beyond_floats(A: Array) -> Array:
+    """pi where its ratios are beyond binary64, as of entries near 1e-320. Raises `InputError`."""
+    mixed = _mixing_stationary(A)
+    if mixed is not None:
+        return mixed
+    if len(A) > _SMALL_IN_FRACTIONS:
+        raise InputError(
+            "the stationary distribution of A is beyond binary64: rates of exit of its tokens are "
+            "too far apart. Set entries near 1e-300 to 0 and divide the rows by their sums"
+        )
+    exact = exact_stationary(normalised_rows(to_fractions(A.tolist(), "A")), [range(len(A))])
+    return np.array([float(x) for x in exact])
 
 
 def _mixing_stationary(A: Array) -> Array | None:

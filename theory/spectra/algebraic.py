@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import flint
@@ -18,9 +18,11 @@ from oversmoothing.theory.numbers.exact_matrix import identity as identity_matri
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.support.errors import InputError
 
-# Roots that agree to this many bits in all (the sum over pairs) are not isolated: iteration from
-# far away takes minutes to part them. Looked at up to this degree, where such matrices are written.
-_CLOSE, _CLOSE_DEGREE = 1500, 12
+# Bits that roots agree to in all (the sum over pairs): from so many on they are found as
+# eigenvalues, since iteration from far away takes minutes to part them. They are not isolated where
+# bits times degree are more than so many, which takes seconds. Looked at up to this degree, where
+# such matrices are written.
+_CLOSE, _TOO_CLOSE, _CLOSE_DEGREE = 128, 24_000, 12
 
 
 class CloseRootsError(InputError):
@@ -60,8 +62,9 @@ class Factor:
             with at_precision(bits):
                 if self.degree == 1:
                     found = [flint.acb(self.rational_root)]
+                elif self._agreement > _CLOSE:
+                    found = self._close_roots(bits)
                 else:
-                    self._refuse_close_roots()
                     roots: list[Any] = self.polynomial.complex_roots()
                     found = [root for root, _ in roots]
                 reference = self._roots.get(64)
@@ -71,19 +74,64 @@ class Factor:
             self._roots[bits] = found
         return self._roots[bits]
 
-    def _refuse_close_roots(self) -> None:
-        """By the discriminant, lead^(2D-2) times the product of the squared distances of roots.
+    @cached_property
+    def _agreement(self) -> float:
+        """About how many bits pairs of roots agree to in all, 0 where that is not looked at.
 
-        Raises `CloseRootsError`.
+        By the discriminant, lead^(2D-2) times the product of the squared distances of roots, beside
+        the largest root as its coefficients bound it.
         """
-        if not 2 < self.degree <= _CLOSE_DEGREE:
-            return
-        distances = abs(int(self.polynomial.discriminant())).bit_length()
-        distances -= (2 * self.degree - 2) * self.leading.bit_length()
-        if distances < -2 * _CLOSE:
+        D, lead = self.degree, self.leading.bit_length()
+        if D > _CLOSE_DEGREE:
+            return 0.0
+        heights = [abs(int(c)).bit_length() for c in self.polynomial.coeffs()]
+        largest = max((h - lead) / (D - k) for k, h in enumerate(heights[:D]))
+        distances = abs(int(self.polynomial.discriminant())).bit_length() / 2
+        return D * (D - 1) / 2 * largest + (D - 1) * lead - distances
+
+    def _close_roots(self, bits: int) -> list[flint.acb]:
+        """Disjoint balls of at least so many bits around roots that agree to many.
+
+        Around any x the disc of radius D |p(x) / p'(x)| holds a root: where D such discs are
+        disjoint, each holds one. x: eigenvalues of the companion matrix, improved by Newton's
+        steps. Raises `CloseRootsError` where this takes too many bits.
+        """
+        if self.degree * self._agreement > _TOO_CLOSE:
             raise CloseRootsError(
                 "eigenvalues agree to more digits than are parted here: A and H are not decided"
             )
+        known = self._roots.get(64)
+        working = max(bits, round(self._agreement))
+        while True:
+            with at_precision(working):
+                p = flint.acb_poly(self.polynomial)
+                slope = p.derivative()
+                found = [root.mid() for root in known or self._companion().eig(algorithm="approx")]
+                for _ in range(working.bit_length()):
+                    found = [(x - p(x) / slope(x)).mid() for x in found]
+                radii = [(self.degree * abs(p(x) / slope(x))).upper() for x in found]
+                balls = [
+                    x + flint.acb(flint.arb(0, r), flint.arb(0, r))
+                    for x, r in zip(found, radii, strict=True)
+                ]
+            if all(x.is_finite() for x in balls) and not any(
+                x.overlaps(y) for x, y in combinations(balls, 2)
+            ):
+                return balls
+            working *= 2
+
+    def _companion(self) -> flint.acb_mat:
+        """A matrix with these eigenvalues."""
+        last = [
+            flint.acb(flint.fmpq(-int(c), self.polynomial[self.degree]))
+            for c in self.polynomial.coeffs()[:-1]
+        ]
+        return flint.acb_mat(
+            [
+                [int(i == j + 1) for j in range(self.degree - 1)] + [last[i]]
+                for i in range(self.degree)
+            ]
+        )
 
     @cached_property
     def conjugate_index(self) -> list[int]:

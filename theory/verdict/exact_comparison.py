@@ -198,12 +198,17 @@ def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
     return best, decided, used
 
 
+def all_modes(A: Matrix, H: Matrix) -> list[Mode]:
+    """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus."""
+    a_values = eigenvalues(factors(rational_quotient(A)))
+    return [Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values)]
+
+
 def exact_dominance(A: Matrix, H: Matrix) -> ExactDominance:
     """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
-    a_values = eigenvalues(factors(rational_quotient(A)))
-    h_values = eigenvalues(factors(H))
-    consensus, sure_c, bits_c = _largest([Mode(None, h) for h in h_values])
-    quotient, sure_q, bits_q = _largest([Mode(a, h) for a in a_values for h in h_values])
+    modes = all_modes(A, H)
+    consensus, sure_c, bits_c = _largest([mode for mode in modes if mode.attention is None])
+    quotient, sure_q, bits_q = _largest([mode for mode in modes if mode.attention is not None])
     if not quotient:
         return ExactDominance(consensus, quotient, 1, max(bits_c, bits_q))
     comparison, bits = compare(consensus[0], quotient[0])

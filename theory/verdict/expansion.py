@@ -145,7 +145,12 @@ def _clusters(moduli: Array, error: float) -> Iterator[NDArray[np.bool_] | None]
 def _group(
     expansion: Expansion, mu: Complex, members: NDArray[np.bool_], level: int
 ) -> list[Term] | None:
-    """Terms of one modulus, one for each phase; None where a part may be 0 and may be not."""
+    """Terms of one modulus, one for each phase; None where a part may be 0 and may be not, or where
+    moduli may differ."""
+    # |1 + h a| = 1 by structure, where h = 0 or a = 0, beside one that rounds to 1, or is below.
+    at_one = np.outer(expansion.attention, expansion.value) == 0
+    if (members & at_one).any() and (members & ~at_one).any():
+        return None
     phases = np.angle(mu)
     left = members.copy()
     terms = []

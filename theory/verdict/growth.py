@@ -13,11 +13,10 @@ from typing import Protocol
 
 import flint
 
-from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
-from oversmoothing.theory.verdict.exact_comparison import Mode, compare
+from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.verdict.exact_comparison import Mode, all_modes, compare
 from oversmoothing.theory.verdict.resolvent import Part
 
 _BITS = (64, 256, 1024)
@@ -42,9 +41,7 @@ class Multipliers:
 
     @cached_property
     def _modes(self) -> list[Mode]:
-        h_values = eigenvalues(factors(self._H))
-        a_values = eigenvalues(factors(rational_quotient(self._A)))
-        return [Mode(a, h) for h in h_values for a in (None, *a_values)]
+        return all_modes(self._A, self._H)
 
     def _pairs(self, root: Eigenvalue, bits: int = _MATCHING[0]) -> list[Mode]:
         """The pairs (a, h) with scale * (1 + h a) in the root's ball, its own pairs among them."""
