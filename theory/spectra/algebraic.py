@@ -19,10 +19,10 @@ from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.support.errors import InputError
 
 # Bits that roots agree to in all (the sum over pairs): from so many on they are found as
-# eigenvalues, since iteration from far away takes minutes to part them. They are not isolated where
-# bits times degree are more than so many, which takes seconds. Looked at up to this degree, where
-# such matrices are written.
-_CLOSE, _TOO_CLOSE, _CLOSE_DEGREE = 128, 24_000, 12
+# eigenvalues, since iteration from far away takes minutes to part them. Given up where this takes
+# more bits, times the degree, than so many (seconds). Looked at up to this degree, where such
+# matrices are written.
+_CLOSE, _TOO_CLOSE, _CLOSE_DEGREE = 128, 50_000, 12
 
 
 class CloseRootsError(InputError):
@@ -96,13 +96,9 @@ class Factor:
         disjoint, each holds one. x: eigenvalues of the companion matrix, improved by Newton's
         steps. Raises `CloseRootsError` where this takes too many bits.
         """
-        if self.degree * self._agreement > _TOO_CLOSE:
-            raise CloseRootsError(
-                "eigenvalues agree to more digits than are parted here: A and H are not decided"
-            )
         known = self._roots.get(64)
         working = max(bits, round(self._agreement))
-        while True:
+        while known or self.degree * working <= _TOO_CLOSE:
             with at_precision(working):
                 p = flint.acb_poly(self.polynomial)
                 slope = p.derivative()
@@ -119,6 +115,9 @@ class Factor:
             ):
                 return balls
             working *= 2
+        raise CloseRootsError(
+            "eigenvalues agree to more digits than are parted here: A and H are not decided"
+        )
 
     def _companion(self) -> flint.acb_mat:
         """A matrix with these eigenvalues."""

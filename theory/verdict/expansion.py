@@ -12,11 +12,15 @@ from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, limits
 
+# Positive entries below this have lost digits, or are about to.
+_LEAST = 1e-290
 # Moduli closer than this (relative) but farther apart than rounding are neither equal nor different
 # for the limits: which mode wins would show only at depths beyond 1/gap.
 _GAP = 1e-7
 # What is below so many times its error estimate may be 0: it is neither there nor absent.
 _DOUBT = 64
+# Directions that rounding may turn by more than this are not trusted.
+_TURNED = 1e-6
 # Beyond this condition of the eigenbases the expansion of X_0 is not trusted.
 _CONDITION = 1e8
 
@@ -54,15 +58,13 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
     that no consensus leaks into them.
     """
     n, d = X0.shape
+    if A[A > 0].min() < _LEAST:
+        return None
     a, V = np.linalg.eig(A)
     h, U = np.linalg.eig(H)
     order = np.argsort(-np.abs(a - 1), kind="stable")
     a, V = a[order], V[:, order].astype(np.complex128)
-    with np.errstate(all="ignore"):
-        # Entries near the smallest number leave nothing finite.
-        means, ends = class_families(A)
-    if not (np.isfinite(means).all() and np.isfinite(ends).all()):
-        return None
+    means, ends = class_families(A)
     m = len(means)
     a[n - m :] = 1.0
     V = V - ends @ (means @ V)
@@ -116,7 +118,9 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
         # What is below the first HFC and the first mean grows more slowly than both.
         if any(t.hfc.any() for t in terms) and any(t.mean.any() for t in terms):
             break
-        found = None if members is None else _group(expansion, mu, members, -level)
+        if members is None or not _determined(expansion, members):
+            return UNKNOWN
+        found = _group(expansion, mu, members, -level)
         if found is None:
             return UNKNOWN
         terms += found
@@ -140,6 +144,21 @@ def _clusters(moduli: Array, error: float) -> Iterator[NDArray[np.bool_] | None]
             else:
                 yield (moduli <= order[start]) & (moduli >= order[k - 1])
             start = k
+
+
+def _determined(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
+    """Whether rounding leaves the directions of these modes alone: it turns an eigenvector by its
+    error over the distance to the next eigenvalue of no member."""
+    for values, inside in (
+        (expansion.attention, members.any(axis=1)),
+        (expansion.value, members.any(axis=0)),
+    ):
+        if inside.all():
+            continue
+        gap = np.abs(values[inside, None] - values[~inside]).min()
+        if expansion.error * max(1.0, np.abs(values).max()) > _TURNED * gap:
+            return False
+    return True
 
 
 def _group(
