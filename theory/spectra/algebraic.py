@@ -6,7 +6,9 @@ share their multiplicity and their Jordan blocks (T6a).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any
@@ -35,12 +37,14 @@ class Factor:
 
     polynomial: primitive, with integer coefficients. multiplicity: of each of its roots.
     jordan: sizes of the Jordan blocks of each root, largest first (the same for all roots, since
-    Galois conjugation permutes them).
+    Galois conjugation permutes them). near: where they are known, balls of a given precision among
+    which all the roots are.
     """
 
     polynomial: flint.fmpz_poly
     multiplicity: int
     jordan: tuple[int, ...]
+    near: Callable[[int], Sequence[flint.acb]] | None = field(default=None, repr=False)
     _roots: dict[int, list[flint.acb]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -102,7 +106,7 @@ class Factor:
             with at_precision(working):
                 p = flint.acb_poly(self.polynomial)
                 slope = p.derivative()
-                found = [root.mid() for root in known or self._companion().eig(algorithm="approx")]
+                found = [root.mid() for root in known or self._approximations()]
                 for _ in range(working.bit_length()):
                     found = [(x - p(x) / slope(x)).mid() for x in found]
                 radii = [(self.degree * abs(p(x) / slope(x))).upper() for x in found]
@@ -110,27 +114,35 @@ class Factor:
                     x + flint.acb(flint.arb(0, r), flint.arb(0, r))
                     for x, r in zip(found, radii, strict=True)
                 ]
-            if all(x.is_finite() for x in balls) and not any(
-                x.overlaps(y) for x, y in combinations(balls, 2)
-            ):
+            apart = not any(x.overlaps(y) for x, y in combinations(balls, 2))
+            if len(balls) == self.degree and all(x.is_finite() for x in balls) and apart:
                 return balls
             working *= 2
         raise CloseRootsError(
             "eigenvalues agree to more digits than are parted here: A and H are not decided"
         )
 
-    def _companion(self) -> flint.acb_mat:
-        """A matrix with these eigenvalues."""
-        last = [
-            flint.acb(flint.fmpq(-int(c), self.polynomial[self.degree]))
-            for c in self.polynomial.coeffs()[:-1]
-        ]
-        return flint.acb_mat(
-            [
-                [int(i == j + 1) for j in range(self.degree - 1)] + [last[i]]
-                for i in range(self.degree)
-            ]
-        )
+    def _approximations(self) -> list[flint.acb]:
+        """The roots about as the present precision has them: those of the balls that may hold one.
+
+        Without such balls as distances from the integer next to their mean, which those of
+        attention that hardly mixes are close to: small eigenvalues of a companion matrix are found
+        to their own size.
+        """
+        D = self.degree
+        if self.near:
+            p = flint.acb_poly(self.polynomial)
+            apart: list[flint.acb] = []
+            for ball in self.near(flint.ctx.prec):
+                if p(ball).contains(0) and not any(ball.overlaps(x) for x in apart):
+                    apart.append(ball)
+            return [ball.mid() for ball in apart]
+        centre = round(Fraction(-int(self.polynomial[D - 1]), D * int(self.polynomial[D])))
+        moved = self.polynomial(flint.fmpz_poly([centre, 1]))
+        last = [flint.acb(flint.fmpq(-int(moved[i]), int(moved[D]))) for i in range(D)]
+        companion = [[int(i == j + 1) for j in range(D - 1)] + [last[i]] for i in range(D)]
+        found = flint.acb_mat(companion).eig(algorithm="approx")
+        return [centre + root.mid() for root in found]
 
     @cached_property
     def conjugate_index(self) -> list[int]:

@@ -10,13 +10,15 @@ Everything is decided in integers, without a threshold.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from math import factorial, lcm, prod
 
 import flint
 
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
+from oversmoothing.theory.verdict.exact_comparison import all_modes
 
 # The largest degree of p, and the largest (degree^4 times the bits of a layer's entries), that is
 # computed: a second or two.
@@ -151,7 +153,13 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, found = polynomial.factor()
-    factors = tuple((Factor(f, int(e), (int(e),)), int(e)) for f, e in found)
+    modes = cache(partial(all_modes, A, H))
+
+    def near(bits: int) -> list[flint.acb]:
+        with at_precision(bits):
+            return [step.scale * mode.multiplier(bits) for mode in modes()]
+
+    factors = tuple((Factor(f, int(e), (int(e),), near), int(e)) for f, e in found)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     hankel = flint.fmpz_mat(
         [
