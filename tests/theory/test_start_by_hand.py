@@ -423,7 +423,7 @@ def test_T4_roots_that_agree_to_hundreds_of_bits_lie_one_in_each_ball():
 
 
 def test_T4_eigenvalues_that_agree_to_thousands_of_digits_are_not_compared():
-    A = _ring("1e-1399", "1e-100", "1e-1400", "1e-1100", "2e-1000")
+    A = _ring("1e-3999", "1e-3000", "1e-4000", "1e-3100", "2e-3000")
     found = verdict(A=A, H=[["-3/2"]], X0=[[1], [2], [3], [4], [6]], depth=[1])
     assert (found.verdict, found.verdict_x0) == ("UNDECIDED", "UNDECIDED")
     assert "agree to more digits" in found.reason and found.hfc_lfc[1].squared is not None

@@ -12,7 +12,8 @@ from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, limits
 
-# Positive entries below this have lost digits, or are about to.
+# Positive entries below this have lost digits, or are about to: eigenvalues then are known where
+# they stand on the diagonal.
 _LEAST = 1e-290
 # Moduli closer than this (relative) but farther apart than rounding are neither equal nor different
 # for the limits: which mode wins would show only at depths beyond 1/gap.
@@ -58,7 +59,7 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
     that no consensus leaks into them.
     """
     n, d = X0.shape
-    if A[A > 0].min() < _LEAST:
+    if A[A > 0].min() < _LEAST and np.triu(A, 1).any():
         return None
     a, V = np.linalg.eig(A)
     h, U = np.linalg.eig(H)
