@@ -1,6 +1,8 @@
 """What Coq's kernel is said to have checked, it has; an error planted in a file is refused."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ def test_every_theorem_that_a_claim_names_stands_in_its_file() -> None:
     for names in named.values():
         for name in names:
             assert name.split(".")[1] in statement(name)
+
+
+def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
+    """Under `python -m` too, where the module is another than the one that claims import."""
+    code = "import runpy; found = runpy.run_module('oversmoothing.theory.proofs.formal'); "
+    code += "print(sum(map(len, found['theorems']().values())))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == sum(map(len, theorems().values())) >= 53
 
 
 def test_without_coq_a_theorem_is_absent_and_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,8 +237,9 @@ def theorems() -> dict[str, tuple[str, ...]]:
     """Claim: the theorems that its evidence names."""
     from oversmoothing.theory.proofs.ledger import claims
 
+    # By kind: under `python -m` this module's own class is another than the one that claims use.
     found = {
-        name: tuple(e.theorem for e in claim.evidence if isinstance(e, Formal))
+        name: tuple(e.title for e in claim.evidence if e.kind is Kind.FORMAL)
         for name, claim in claims().items()
     }
     return {name: named for name, named in found.items() if named}
@@ -248,6 +249,9 @@ def main() -> int:
     """Check every theorem that a claim names and print it. Exit status 1: one is not accepted."""
     named = theorems()
     wanted = tuple(dict.fromkeys(theorem for names in named.values() for theorem in names))
+    if not wanted:
+        print("no claim names a theorem", file=sys.stderr)
+        return 1
     try:
         found = {one.theorem: one for one in check(wanted)}
     except InputError as error:
