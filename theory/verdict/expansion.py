@@ -167,9 +167,9 @@ def _group(
 ) -> list[Term] | None:
     """Terms of one modulus, one for each phase; None where a part may be 0 and may be not, or where
     moduli may differ."""
-    # |1 + h a| = 1 by structure, where h = 0 or a = 0, beside one that rounds to 1, or is below.
-    at_one = np.outer(expansion.attention, expansion.value) == 0
-    if (members & at_one).any() and (members & ~at_one).any():
+    # 1 + h a = 1 by structure, where h = 0 or a = 0, beside one that rounds to 1 and may be below.
+    product = np.abs(np.outer(expansion.attention, expansion.value))[members]
+    if (product == 0).any() and ((product > 0) & (product < 1e-12)).any():
         return None
     phases = np.angle(mu)
     left = members.copy()
