@@ -141,6 +141,26 @@ def test_T5a_a_part_that_is_0_takes_the_bits_of_nothing_else():
 # --- the rank ---
 
 
+def test_T4c_a_leading_sum_is_taken_at_its_depth_up_to_scale():
+    """(2^L, (-2)^L): (1, 1) at even depths, (1, -1) at odd ones."""
+    (two,), (less,) = eigenvalues(-2, 1), eigenvalues(2, 1)
+    table = {two: [flint.acb(1), flint.acb(0)], less: [flint.acb(0), flint.acb(1)]}
+    for depth in range(6):
+        found = asymptotic_rank._sum_at(table, depth, 64)
+        assert [complex(x.mid()) for x in found] == [1, (-1) ** depth]
+
+
+def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero():
+    def rank(*rows):
+        return asymptotic_rank._ball_rank([[flint.acb(x) for x in row] for row in rows])
+
+    assert rank([1, 2], [2, 4]) == 1 and rank([1, 2], [2, 5]) == 2 and rank([0, 0], [0, 0]) == 0
+    assert rank([1, 2, 3]) == 1 and rank([1], [2], [3]) == 1 and rank() == 0
+    wide = flint.arb(3, 4)
+    # The largest number may be 0: what is certain comes first.
+    assert rank([wide, 0], [0, 1]) == 1 and rank([wide, 1], [1, 0]) == 2
+
+
 def test_T4c_a_few_depths_in_balls_show_the_largest_rank(monkeypatch):
     """mu = +-1 beside each other: rank 1 at even depths, 2 at odd ones, and 2 is all there is."""
     found = Leading(FLAT, [[0, 0], [0, -2]], [[2, 2], [0, 0]])

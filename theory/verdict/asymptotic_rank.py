@@ -54,13 +54,12 @@ def _sum_at(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> 
 def _ball_rank(rows: list[list[flint.acb]]) -> int:
     """A lower bound of the rank: pivots that are certainly not zero."""
     rank = 0
-    while rows:
+    while rows and rows[0]:
         row, column = max(
             ((i, j) for i in range(len(rows)) for j in range(len(rows[0]))),
             key=lambda at: float(abs(rows[at[0]][at[1]]).lower()),
-            default=(-1, -1),
         )
-        if row < 0 or rows[row][column].contains(0):
+        if rows[row][column].contains(0):
             return rank
         pivot = rows[row]
         rows = [
