@@ -483,6 +483,21 @@ def test_T4e_in_floats_the_finite_horizon_is_the_same():
     assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [-1]]).shows_from == 0.0
 
 
+def test_T4e_in_floats_the_finite_horizon_depends_on_no_basis_of_a_repeated_eigenvalue():
+    """A = 2/7 I + 5/7 1 p^T: the eigenvectors of 2/7 are any basis of a plane."""
+    p = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    A = [
+        [Fraction(5, 7) * p[j] + (Fraction(2, 7) if i == j else 0) for j in range(3)]
+        for i in range(3)
+    ]
+    for H, X0 in (([["5/4"]], [[3], [-4], [1]]), ([["-1/2"]], [[9], [8], [7]])):
+        exact = verdict(A=A, H=H, X0=X0)
+        floats = [[float(Fraction(x)) for x in row] for row in H]
+        found = verdict(A=np.array(A, dtype=float), H=floats, X0=np.array(X0, dtype=float))
+        assert found.status == "numerical" and exact.shows_from > 0
+        assert found.shows_from == pytest.approx(exact.shows_from, rel=1e-6)
+
+
 def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
     """h = -4/3 + t, a = 1/2: rho_C - rho_Q = -t/2 for small t, and moves by dh/2 and by 4/3 da;
     dA moves a by ||dA|| at most, in the direction (1, -1; -1, 1)/2."""

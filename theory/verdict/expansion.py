@@ -1,5 +1,6 @@
 """X_0 over the eigenvectors of A and H in float64, and the limits that follow (T4)."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -196,22 +197,37 @@ def _group(
 def shows_from(expansion: Expansion) -> float | None:
     """About the depth from which the largest mode that is there outweighs the others (T4e).
 
-    log(1/share) / log(rho / rho'), from the sizes of its coefficient and of all; None where modes
-    that may be there or not would lead.
+    log(||X_0|| / size) / log(rho / rho'), size the norms of the parts of X_0 that grow like rho,
+    summed over their phases: spectral projections, the same in every basis of repeated eigenvalues.
+    None where modes that may be there or not would lead, or where their size rounds to 0.
     """
-    moduli = np.abs(multipliers(expansion.attention, expansion.value))
-    weights = np.abs(expansion.coefficients) * np.linalg.norm(expansion.V, axis=0)[:, None]
-    weights = weights / weights.max()
-    sure = expansion.present
+    mu = multipliers(expansion.attention, expansion.value)
+    moduli, sure = np.abs(mu), expansion.present
     rho = _top(moduli, sure)
     if rho <= 0 or _top(moduli, expansion.doubtful) > rho:
         return None
-    leading = moduli >= rho * (1 - _GAP)
-    rest = _top(moduli, np.asarray(sure & ~leading))
+    leading = sure & (moduli >= rho * (1 - _GAP))
+    rest = _top(moduli, sure & ~leading)
     if rest <= 0:
         return 0.0
-    share = weights[sure & leading].sum() / np.linalg.norm(weights)
-    return max(0.0, float(-np.log(share) / np.log(rho / rest)))
+    size, left = 0.0, leading
+    while left.any():
+        same = left & (np.abs(mu - mu[left][0]) <= _GAP * rho)
+        size += _norm(expansion, same)
+        left = left & ~same
+    if not size:
+        return None
+    share = math.log(_norm(expansion, sure)) - math.log(size)
+    return max(0.0, share / math.log(rho / rest))
+
+
+def _norm(expansion: Expansion, kept: NDArray[np.bool_]) -> float:
+    """The Frobenius norm of some modes of X_0 together, over the largest coefficient of all: its
+    square may be below all numbers."""
+    weights = expansion.coefficients / np.abs(expansion.coefficients).max()
+    part = np.abs(expansion.V @ np.where(kept, weights, 0.0) @ expansion.U.T)
+    largest = float(part.max())
+    return largest * float(np.linalg.norm(part / largest)) if largest else 0.0
 
 
 @dataclass(frozen=True)
