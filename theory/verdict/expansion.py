@@ -199,7 +199,8 @@ def shows_from(expansion: Expansion) -> float | None:
 
     log(||X_0|| / size) / log(rho / rho'), size the norms of the parts of X_0 that grow like rho,
     summed over their phases: spectral projections, the same in every basis of repeated eigenvalues.
-    None where modes that may be there or not would lead, or where their size rounds to 0.
+    None where modes that may be there or not would lead, or where their size is below all
+    normal numbers.
     """
     mu = multipliers(expansion.attention, expansion.value)
     moduli, sure = np.abs(mu), expansion.present
@@ -215,7 +216,7 @@ def shows_from(expansion: Expansion) -> float | None:
         same = left & (np.abs(mu - mu[left][0]) <= _GAP * rho)
         size += _norm(expansion, same)
         left = left & ~same
-    if not size:
+    if not 0 < size < math.inf:
         return None
     share = math.log(_norm(expansion, sure)) - math.log(size)
     return max(0.0, share / math.log(rho / rest))
@@ -224,8 +225,10 @@ def shows_from(expansion: Expansion) -> float | None:
 def _norm(expansion: Expansion, kept: NDArray[np.bool_]) -> float:
     """The Frobenius norm of some modes of X_0 together, over the largest coefficient of all: its
     square may be below all numbers."""
-    weights = expansion.coefficients / np.abs(expansion.coefficients).max()
-    part = np.abs(expansion.V @ np.where(kept, weights, 0.0) @ expansion.U.T)
+    with np.errstate(all="ignore"):
+        # A largest one below all normal numbers leaves nothing finite.
+        weights = expansion.coefficients / np.abs(expansion.coefficients).max()
+        part = np.abs(expansion.V @ np.where(kept, weights, 0.0) @ expansion.U.T)
     largest = float(part.max())
     return largest * float(np.linalg.norm(part / largest)) if largest else 0.0
 
