@@ -33,7 +33,7 @@ class Expansion:
 
     error: an estimate of the error of a coefficient, relative to the largest that it mixes with.
     doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
-    that the mean is consensus alone.
+    that the mean is consensus alone. triangular: the eigenvalues of A stand on its diagonal.
     """
 
     attention: Complex
@@ -45,6 +45,7 @@ class Expansion:
     doubtful: NDArray[np.bool_]
     balanced: bool
     classes: int
+    triangular: bool
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -60,7 +61,8 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
     that no consensus leaks into them.
     """
     n, d = X0.shape
-    if A[A > 0].min() < _LEAST and np.triu(A, 1).any():
+    triangular = not np.triu(A, 1).any()
+    if A[A > 0].min() < _LEAST and not triangular:
         return None
     a, V = np.linalg.eig(A)
     h, U = np.linalg.eig(H)
@@ -96,6 +98,7 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
         (size <= _DOUBT * error * largest) & (largest > 0),
         bool((means == 1 / n).all()),
         m,
+        triangular,
     )
 
 
@@ -168,9 +171,10 @@ def _group(
 ) -> list[Term] | None:
     """Terms of one modulus, one for each phase; None where a part may be 0 and may be not, or where
     moduli may differ."""
-    # 1 + h a = 1 by structure, where h = 0 or a = 0, beside one that rounds to 1 and may be below.
+    # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ.
     product = np.abs(np.outer(expansion.attention, expansion.value))[members]
-    if (product == 0).any() and ((product > 0) & (product < 1e-12)).any():
+    product = product[product < 1e-12]
+    if expansion.triangular and len(product) and np.ptp(product) > 1e-9 * product.max():
         return None
     phases = np.angle(mu)
     left = members.copy()
