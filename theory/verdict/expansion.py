@@ -45,7 +45,7 @@ class Expansion:
     doubtful: NDArray[np.bool_]
     balanced: bool
     classes: int
-    triangular: bool
+    triangular: bool = False
 
     @property
     def present(self) -> NDArray[np.bool_]:
