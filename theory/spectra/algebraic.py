@@ -94,7 +94,7 @@ class Factor:
         return D * (D - 1) / 2 * largest + (D - 1) * lead - distances
 
     def _close_roots(self, bits: int) -> list[flint.acb]:
-        """Disjoint balls of at least so many bits around roots that agree to many.
+        """Disjoint balls, computed with at least so many bits, around roots that agree to many.
 
         Around any x the disc of radius D |p(x) / p'(x)| holds a root: where D such discs are
         disjoint, each holds one. x: eigenvalues of the companion matrix, improved by Newton's
