@@ -1,7 +1,7 @@
 """Attention and what it adds, from described weights: A_h = softmax(logits_h), sum_h A_h X W_V W_O.
 
 Whatever kernel the module itself uses, these are the equations that its description stands for.
-`attention_rounding` says how far rounding moves what they give.
+`value_rounding` and `logit_rounding` say how far rounding moves what they give.
 """
 
 from collections.abc import Mapping
@@ -61,28 +61,41 @@ def attention(
 
 def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
     """sum_h A_h X W_V,h W_O,h + biases, [b, n, d]."""
-    values = A @ projected(X, heads.W_V, heads.b_V)
-    out: Tensor = values.transpose(1, 2).flatten(2) @ heads.W_O.flatten(0, 1)
+    return output_of_values(A, projected(X, heads.W_V, heads.b_V), heads)
+
+
+def output_of_values(A: Tensor, V: Tensor, heads: Heads) -> Tensor:
+    """sum_h A_h V_h W_O,h + bias, [b, n, d], of values V [b, heads, n, r]."""
+    out: Tensor = (A @ V).transpose(1, 2).flatten(2) @ heads.W_O.flatten(0, 1)
     return out if heads.b_O is None else out + heads.b_O
 
 
-def attention_rounding(found: Attention, X: Tensor, heads: Heads) -> Tensor:
-    """By how many eps rounding moves each token of the attention's output, to first order: [b, n].
+def value_rounding(A: Tensor, V: Tensor, heads: Heads) -> Tensor:
+    """By how many eps rounding values, their sum and the softmax moves each token of the output, to
+    first order: [b, n], sum_h |W_O,h| sum_j A_tj |v_j| and the bias's length, |W_O| spectral."""
+    lengths = _lengths(V) * _gain(heads)
+    total: Tensor = (A @ lengths.unsqueeze(-1)).squeeze(-1).sum(1)
+    return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
 
-    A logit that moves by e moves the output by A_tj e (v_j - o_t), v_j = X_j W_V and o_t their mean
-    by A_t, so that a head contributes at most
-        |W_O| (|q_t| sum_j A_tj |k_j| |v_j - o_t|  +  sum_j A_tj |v_j|),
-    the second term for the values, their sum and the softmax; |W_O| is the spectral norm. A sink
-    that takes all the attention makes the first term small, however long its key is.
+
+def logit_rounding(found: Attention, V: Tensor, heads: Heads) -> Tensor:
+    """By how many eps rounding queries and keys moves each token of the output: [b, n].
+
+    A logit that moves by e moves the output by A_tj e (v_j - o_t), v_j the value of token j and o_t
+    their mean by A_t, so that a head contributes at most |W_O| |q_t| sum_j A_tj |k_j| |v_j - o_t|.
+    A sink that takes all the attention makes this small, however long its key is.
     """
     A, reach_q, reach_k = found
-    V = projected(X, heads.W_V, heads.b_V)
-    V = V * torch.linalg.matrix_norm(heads.W_O, ord=2)[:, None, None]
     spread = torch.cdist(A @ V, V) * A
-    logits = reach_q * (spread @ reach_k.unsqueeze(-1)).squeeze(-1)
-    values = (A @ _lengths(V).unsqueeze(-1)).squeeze(-1)
-    total: Tensor = (logits + values).sum(1)
-    return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
+    moved = reach_q * (spread @ reach_k.unsqueeze(-1)).squeeze(-1) * _gain(heads)
+    total: Tensor = moved.sum(1)
+    return total
+
+
+def _gain(heads: Heads) -> Tensor:
+    """|W_O,h|, [heads, 1]."""
+    gain: Tensor = torch.linalg.matrix_norm(heads.W_O, ord=2)
+    return gain.unsqueeze(-1)
 
 
 def projected(X: Tensor, W: Tensor, bias: Tensor | None) -> Tensor:

@@ -14,7 +14,8 @@ eps = 1.2e-7 that of float32 (libraries round softmax and norms to float32 in an
 far one relative rounding of what the part is made of moves that token:
     a sum of streams           the lengths of its terms
     a norm                     the largest gain times |x| / scale, the lengths of output and shift
-    attention                  `attention_rounding`: logits move by |q| |k|, outputs by their spread
+    attention                  `value_rounding`, and only where that does not cover the error
+                               `logit_rounding`: logits move by |q| |k|, outputs by their spread
     the FFN, token by token    its change under a random perturbation of relative size eps
 Nothing of another token but those attended to is in it: a sink with a stream of 10^4 excuses nobody
 else. Attention whose rounding would be above BLIND of its output at most of its tokens would pass
@@ -29,8 +30,10 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.attention import (
     Attention,
-    attention_output,
-    attention_rounding,
+    logit_rounding,
+    output_of_values,
+    projected,
+    value_rounding,
 )
 from oversmoothing.experiments.models.model import Heads, Layer, Norm
 from oversmoothing.theory.support.errors import InputError
@@ -149,10 +152,14 @@ class Verifier:
         given = seen.added(self.layer)
         if given is None:
             return 0.0
-        moved = attention_rounding(found, X, heads)
+        V = projected(X, heads.W_V, heads.b_V)
+        own = output_of_values(found.A, V, heads)
+        moved = value_rounding(found.A, V, heads)
         if seen.output is None:
             moved = moved + _lengths(seen.before)
-        own = attention_output(found.A, X, heads)
+        # What holds without the logits' part holds with it, and that part costs as much again.
+        if bool(self._beyond(own, given, moved).any()):
+            moved = moved + logit_rounding(found, V, heads)
         return self._compare(own, given, moved, "attention times values", _ATTENTION, blind=BLIND)
 
     def _norm(self, name: str, seen: Seen, given: Tensor) -> Tensor:
@@ -211,6 +218,11 @@ class Verifier:
         if X is not None:
             self._compare(_wide(X), given, _lengths(given), part, advice)
 
+    def _beyond(self, own: Tensor, given: Tensor, moved: Tensor) -> Tensor:
+        """At which of the kept tokens the two differ by more than rounding."""
+        error = _lengths(_wide(own) - _wide(given))[self.keep]
+        return ~(error <= (ROUNDINGS * EPS) * moved.to(error)[self.keep])
+
     def _compare(
         self, own: Tensor, given: Tensor, moved: Tensor, part: str, advice: str,
         size: Tensor | None = None, *, blind: float = torch.inf,
@@ -222,7 +234,7 @@ class Verifier:
         longer = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
         size = longer[keep]
         relative = torch.where(error == 0, 0.0, error / size)
-        wrong = ~(error <= allowed)
+        wrong = self._beyond(own, given, moved)
         if bool(wrong.any()):
             worst = int(torch.where(wrong, relative, -1.0).nan_to_num(torch.inf).argmax())
             where, token = keep.nonzero()[worst].tolist()

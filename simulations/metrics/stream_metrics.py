@@ -114,7 +114,6 @@ def _of(X: Tensor, cosine: Tensor, square: Tensor | None) -> dict[str, Tensor]:
     size = cosine.abs()
     pairs = n * (n - 1)
     trace = cosine.diagonal(dim1=-2, dim2=-1).sum(-1)
-    off = ~torch.eye(n, dtype=torch.bool, device=X.device)
     sigma = torch.linalg.eigvalsh(X @ X.mT if square is None else square)
     sigma = sigma.clamp_min(0.0).sqrt().flip(-1)
     share = sigma / sigma.sum(-1, keepdim=True)
@@ -123,9 +122,10 @@ def _of(X: Tensor, cosine: Tensor, square: Tensor | None) -> dict[str, Tensor]:
         "hfc_lfc": ratio,
         "log_hfc_lfc": ratio.log(),
         "cos_mean": (cosine.sum((1, 2)) - trace) / pairs,
-        "cos_min": torch.where(off, cosine, torch.inf).amin((1, 2)),
+        # A token's cosine with itself is least only where all are 1: `_harmless` excludes it.
+        "cos_min": cosine.amin((1, 2)),
         "cos_abs_mean": (size.sum((1, 2)) - trace) / pairs,
-        "cos_abs_min": torch.where(off, size, torch.inf).amin((1, 2)),
+        "cos_abs_min": size.amin((1, 2)),
         "effective_rank": torch.special.entr(share).sum(-1).exp(),
         "sigma2_sigma1": second,
     }
