@@ -92,8 +92,12 @@ def test_T2_the_radius_of_an_inexact_spectrum_is_off_by_four_roundings_of_one_pl
 
 def test_clusters_of_moduli_part_below_their_gap():
     gap = 1 - numerical._GAP
-    assert len(list(numerical._clusters(np.array([1.0, gap]), 0.0))) == 1
-    assert len(list(numerical._clusters(np.array([1.0, np.nextafter(gap, 0)]), 0.0))) == 2
+    assert len(list(numerical._clusters(np.array([1.0, gap])))) == 1
+    assert len(list(numerical._clusters(np.array([1.0, np.nextafter(gap, 0)])))) == 2
+    # Equal within rounding they are one modulus; farther apart nobody can tell.
+    for apart, equal in ((1e-13, True), (1e-11, False)):
+        (found,) = numerical._clusters(np.array([1.0, 1.0 - apart]))
+        assert (found is not None) is equal
 
 
 def test_T11_5_a_ratio_is_a_number_as_long_as_binary64_holds_it():

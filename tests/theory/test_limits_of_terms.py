@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,8 +154,21 @@ def test_T4c_two_phases_in_both_factors_have_rank_2_and_in_one_factor_rank_1():
 def test_T4c_only_the_leading_terms_make_the_rank_and_small_singular_values_do_not():
     leading = term([[1, 0], [-1, 0]], [0, 0], level=1)
     assert limits([leading, term([[0, 1], [0, -1]], [0, 1])], (2, 2)).limit_rank == 1
-    for size, rank in ((1e-9, 1), (1e-5, 2)):
+    for size, rank in ((1e-16, 1), (1e-15, None), (1e-12, 2)):
         assert limits([term([[1, 0], [-1, 0]], [0, size])], (2, 2)).limit_rank == rank
+    # With an error of its entries a singular value counts far above it, or not at all.
+    for size, rank in ((1e-10, 1), (1e-8, None), (1e-6, 2)):
+        found = replace(term([[1, 0], [-1, 0]], [0, size]), error=1e-9)
+        assert limits([found], (2, 2)).limit_rank == rank
+
+
+def test_T4_a_limit_is_a_number_only_where_errors_leave_it_one():
+    for error, known in ((0.0, True), (1e-9, True), (1e-6, False)):
+        found = replace(term([[1, 0], [-1, 0]], [0, 1]), error=error)
+        assert limits([found], (2, 2)) == Limits("constant", 1.0 if known else None, 2)
+    # A mean far below the largest entry is known to as many digits less.
+    small = replace(term([[1, 0], [-1, 0]], [0, 1e-5]), error=1e-11)
+    assert limits([small], (2, 2)).limit is None
 
 
 def test_T4_two_draws_agree_on_what_they_share():

@@ -43,7 +43,10 @@ def decided_in_cell(case: Case, generic: bool) -> Decided:
 
 
 def merged(first: Limits, second: Limits) -> Limits:
-    """What either knows; of the limit what the one that knows tends_to says."""
+    """What either knows, what the first knows first; a limit only to the same tends_to."""
     known = first if first.tends_to is not None else second
+    limit = known.limit
+    if limit is None and known.tends_to == second.tends_to:
+        limit = second.limit
     rank = first.limit_rank if first.limit_rank is not None else second.limit_rank
-    return Limits(known.tends_to, known.limit, rank)
+    return Limits(known.tends_to, limit, rank)

@@ -17,8 +17,10 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, l
 # they stand on the diagonal.
 _LEAST = 1e-290
 # Moduli closer than this (relative) but farther apart than rounding are neither equal nor different
-# for the limits: which mode wins would show only at depths beyond 1/gap.
+# for the limits: which mode wins would show only at depths beyond 1/gap. Rounding of well
+# conditioned eigenvalues leaves equal ones within the second.
 _GAP = 1e-7
+_EQUAL = 1e-12
 # What is below so many times its error estimate may be 0: it is neither there nor absent.
 _DOUBT = 64
 # Directions that rounding may turn by more than this are not trusted.
@@ -119,7 +121,7 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     if not moduli.any():
         return UNKNOWN
     terms: list[Term] = []
-    for level, members in enumerate(_clusters(moduli, expansion.error)):
+    for level, members in enumerate(_clusters(moduli)):
         # What is below the first HFC and the first mean grows more slowly than both.
         if any(t.hfc.any() for t in terms) and any(t.mean.any() for t in terms):
             break
@@ -132,7 +134,7 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     return limits(terms, expansion.coefficients.shape)
 
 
-def _clusters(moduli: Array, error: float) -> Iterator[NDArray[np.bool_] | None]:
+def _clusters(moduli: Array) -> Iterator[NDArray[np.bool_] | None]:
     """Masks of equal moduli from the largest down; None in the place of an unclear boundary.
 
     Only the leading level of HFC and of LFC matters; a handful of levels covers both, since an
@@ -144,7 +146,7 @@ def _clusters(moduli: Array, error: float) -> Iterator[NDArray[np.bool_] | None]
     for k in range(1, len(order) + 1):
         if k == len(order) or order[k] < order[k - 1] * (1 - _GAP):
             spread = order[start] / order[k - 1] - 1
-            if spread > max(64 * error, 1e-12):
+            if spread > _EQUAL:
                 yield None
             else:
                 yield (moduli <= order[start]) & (moduli >= order[k - 1])
@@ -194,7 +196,7 @@ def _group(
             mean = np.zeros_like(mean)
         if any(part.any() and np.abs(part).max() <= small for part in (hfc, mean)):
             return None
-        terms.append(Term(level, 0, phase, hfc, mean))
+        terms.append(Term(level, 0, phase, hfc, mean, expansion.error * float(np.abs(G).max())))
     return terms
 
 

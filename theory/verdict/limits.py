@@ -11,11 +11,18 @@ from itertools import product
 
 import numpy as np
 
+from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Complex
 
 # Directions and phases arrive in binary64 from data of at least that accuracy; what agrees to
 # this relative tolerance is taken for equal.
 TOLERANCE = 1e-9
+# A limit is a number where errors leave less than this of it open (relative).
+_KNOWN = 1e-7
+# A singular value is there beyond so many times the errors of the terms.
+_DOUBT = 64
+# Depths below this show every rank that is taken again and again.
+_DEEP = 1000
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,8 @@ class Term:
 
     modulus: |mu|, given as a rank order `level` (equal levels are equal moduli, decided by the
     caller; larger is larger) so that no tie is decided here. k: the power of the nilpotent part.
-    phase: arg mu. hfc [n, d] = P G, mean [d] = 1^T G / n, both complex.
+    phase: arg mu. hfc [n, d] = P G, mean [d] = 1^T G / n, both complex, and how far an entry of
+    either may be off.
     """
 
     level: int
@@ -32,6 +40,7 @@ class Term:
     phase: float
     hfc: Complex
     mean: Complex
+    error: float = 0.0
 
     @property
     def order(self) -> tuple[int, int]:
@@ -50,6 +59,12 @@ class Limits:
     tends_to: str | None
     limit: float | None
     limit_rank: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left open."""
+        missing = self.tends_to == "constant" and self.limit is None
+        return not missing and None not in (self.tends_to, self.limit_rank)
 
 
 UNKNOWN = Limits(None, None, None)
@@ -98,26 +113,41 @@ def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str, float | None]
         return sum(near, 0j)
 
     # The coefficient at frequency 0 is a sum of squared norms: it is the largest and positive.
+    doubt = sum(
+        t.error / size for size, terms in zip(sizes, (hfc, lfc), strict=True) for t in terms
+    )
     scale = at(numerator, 0.0).real / at(denominator, 0.0).real
     for angle, _ in numerator + denominator:
         gap = abs(at(numerator, angle) - scale * at(denominator, angle))
         if gap > TOLERANCE * max(top, scale * bottom):
             return "oscillates", None
+    if doubt > _KNOWN:
+        return "constant", None
     return "constant", float(np.sqrt(scale / n) * (sizes[0] / sizes[1]))
 
 
-def _rank(terms: list[Term], shape: tuple[int, int]) -> int:
-    """Largest rank that the leading sum takes: minors are almost periodic in L (T4c)."""
+def _rank(terms: list[Term], shape: tuple[int, int]) -> int | None:
+    """Largest rank that the leading sum takes: minors are almost periodic in L (T4c). None where a
+    singular value is neither above all errors nor as small as rounding leaves a 0."""
     # With one phase the sum only turns as a whole: any depth will do.
     one_phase = len({term.phase for term in terms}) == 1
     rng = np.random.default_rng(20240109)
-    depths = rng.integers(10**3, 10**6, size=1 if one_phase else 24)
+    depths = rng.integers(10, _DEEP, size=1 if one_phase else 24)
     total = np.zeros((len(depths), *shape), dtype=np.complex128)
+    error = 0.0
     for term in terms:
-        turn = np.exp(1j * (depths - term.k) * term.phase)
-        total += turn[:, None, None] * (term.hfc + term.mean)
+        G, half = term.hfc + term.mean, term.phase / np.pi
+        # Half and quarter turns are exact, of others rounding is multiplied by the depth.
+        turn = np.exp(1j * np.pi * np.fmod((depths - term.k) * half, 2.0))
+        total += turn[:, None, None] * G
+        exact = float(2 * half).is_integer()
+        error += term.error + (0.0 if exact else _DEEP * EPS * float(np.abs(G).max()))
     sigma = np.linalg.svd(total, compute_uv=False)
-    return int(np.count_nonzero(sigma > TOLERANCE**0.75 * sigma[:, :1], axis=1).max())
+    low = EPS * max(shape) * sigma[:, :1] + error
+    least, most = (
+        int(np.count_nonzero(sigma > wide * low, axis=1).max()) for wide in (_DOUBT, 1.0)
+    )
+    return least if least == most else None
 
 
 def limits(terms: Sequence[Term], shape: tuple[int, int]) -> Limits:

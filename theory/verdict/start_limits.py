@@ -153,7 +153,7 @@ def numerical_limits_of_start(case: Case) -> OfStart:
     if found.outcome is Outcome.SMOOTHING:
         return replace(found, limits=_ZERO)
     known = found.limits
-    if found.outcome is not Outcome.UNDECIDED and None not in (known.tends_to, known.limit_rank):
+    if found.outcome is not Outcome.UNDECIDED and known.whole:
         return found
     shared = decided_in_cell(case, generic=False)
     if found.outcome is Outcome.UNDECIDED:
