@@ -280,3 +280,13 @@ def test_three_ways_to_a_depth_agree(A, d, seed):
             assert iterated[depth].log == pytest.approx(balls[depth].log, abs=1e-7)
     for state in states:
         assert state.log_hfc_lfc == pytest.approx(balls[state.depth].log, abs=1e-5)
+
+
+def test_T1d_logits_are_doubly_stochastic_only_where_rows_and_columns_hold_the_same_ones():
+    # [[e^-378, 1], [1, e^-198]] within rounding: the mean of the leading mode is small, not 0.
+    saturated = [[9.0, 387.0], [-243.0, -441.0]]
+    assert verdict(logits=saturated, H=[[-0.5]]).tends_to is None
+    for even in ([[0.0] * 3] * 3, [[1.0, 2, 3], [3.0, 1, 2], [2.0, 3, 1]], [[0.0, 1], [1.0, 0]]):
+        found = verdict(logits=even, H=[[-0.5]])
+        assert (found.tends_to, found.limit) == ("infinity", np.inf)
+    assert verdict(logits=[[0.0, 1], [2.0, 0]], H=[[-0.5]]).tends_to == "constant"

@@ -106,6 +106,15 @@ class Case:
         return [members.tolist() for members in closed_classes(self.positive.astype(np.float64))]
 
     @cached_property
+    def may_balance(self) -> bool:
+        """Whether columns of A that sum to 1 within rounding are meant to: of logits only where all
+        rows hold the same ones, and all columns, so that A is doubly stochastic for certain."""
+        if self.logits is None:
+            return True
+        rows, columns = np.sort(self.logits, axis=1), np.sort(self.logits, axis=0)
+        return bool((rows == rows[0]).all() and (columns == columns[:, :1]).all())
+
+    @cached_property
     def rational_A(self) -> Matrix:
         if "A" not in self.given:
             return normalised_rows(to_fractions(self.A.tolist(), "A"))

@@ -35,7 +35,8 @@ class Expansion:
 
     error: an estimate of the error of a coefficient, relative to the largest that it mixes with.
     doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
-    that the mean is consensus alone. triangular: the eigenvalues of A stand on its diagonal.
+    that the mean is consensus alone; hidden: it may look so and not be, so that a mean that came
+    out as 0 may not be 0. triangular: the eigenvalues of A stand on its diagonal.
     """
 
     attention: Complex
@@ -48,6 +49,7 @@ class Expansion:
     balanced: bool
     classes: int
     triangular: bool = False
+    hidden: bool = False
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -55,12 +57,12 @@ class Expansion:
         return np.asarray((self.coefficients != 0) & ~self.doubtful)
 
 
-def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
+def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion | None:
     """Coefficients of X_0 in the eigenbases; None where a basis is too ill-conditioned to trust.
 
     The eigenvectors of a = 1 are where tokens end (the vector of ones for one closed class); the
     others are made free of the class means, which they are in exact arithmetic (pi_k^T v = 0), so
-    that no consensus leaks into them.
+    that no consensus leaks into them. may_balance: see `Case`.
     """
     n, d = X0.shape
     triangular = not np.triu(A, 1).any()
@@ -98,9 +100,10 @@ def expand(A: Array, H: Array, X0: Array) -> Expansion | None:
         coefficients.astype(np.complex128),
         error,
         (size <= _DOUBT * error * largest) & (largest > 0),
-        bool((means == 1 / n).all()),
+        may_balance and bool((means == 1 / n).all()),
         m,
         triangular,
+        not may_balance,
     )
 
 
@@ -195,6 +198,8 @@ def _group(
         if expansion.balanced and not same[-1].any():
             mean = np.zeros_like(mean)
         if any(part.any() and np.abs(part).max() <= small for part in (hfc, mean)):
+            return None
+        if expansion.hidden and not mean.any():
             return None
         terms.append(Term(level, 0, phase, hfc, mean, expansion.error * float(np.abs(G).max())))
     return terms

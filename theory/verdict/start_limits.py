@@ -81,7 +81,7 @@ def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
 
 
 def _drawn_expansion(case: Case, rng: np.random.Generator) -> Limits:
-    expansion = expand(case.A, case.H, rng.standard_normal((case.n, case.d)))
+    expansion = expand(case.A, case.H, rng.standard_normal((case.n, case.d)), case.may_balance)
     return UNKNOWN if expansion is None else expansion_limits(expansion)
 
 
@@ -165,7 +165,7 @@ def numerical_limits_of_start(case: Case) -> OfStart:
 
 def _by_eigenvectors(case: Case) -> OfStart:
     assert case.X0 is not None
-    expansion = expand(case.A, case.H, case.X0)
+    expansion = expand(case.A, case.H, case.X0, case.may_balance)
     if expansion is None:
         return OfStart(UNKNOWN, Outcome.UNDECIDED, ILL_CONDITIONED)
     behaviour = expansion_limits(expansion)
