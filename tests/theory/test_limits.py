@@ -269,7 +269,11 @@ def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projec
     assume(rank is not None)
     n, d = len(A), len(projection[0])
     start = [
-        [Fraction((7919 * i + 104729 * j + 31 * i * j) % 1009 - 500) for j in range(1, d + 1)]
+        # No power of i alone: tokens in arithmetic progression have the rank 1 beside consensus.
+        [
+            Fraction((7919 * i**3 + 104729 * j + 31 * i * i * j) % 1009 - 500)
+            for j in range(1, d + 1)
+        ]
         for i in range(1, n + 1)
     ]
     content = start_content(A, projection[0], start)
