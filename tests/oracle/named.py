@@ -107,6 +107,6 @@ NAMED = [
     ),
     _case("X_0 of fractions", [["1/3", "2/3"], [0, 1]], [[4]], [["-8/5"], ["-9/2"]]),
     # Drawn ones that were wrong, or without an answer.
-    *(draw(20261122, index) for index in (536, 641, 4093, 5411)),
+    *(draw(20261122, index) for index in (536, 641, 4093, 5411, 12537, 17379, 19490)),
     *(draw_logits(20261122, index) for index in (420, 1740, 5280, 5600, 7800)),
 ]

@@ -154,7 +154,7 @@ def test_T4c_two_phases_in_both_factors_have_rank_2_and_in_one_factor_rank_1():
 def test_T4c_only_the_leading_terms_make_the_rank_and_small_singular_values_do_not():
     leading = term([[1, 0], [-1, 0]], [0, 0], level=1)
     assert limits([leading, term([[0, 1], [0, -1]], [0, 1])], (2, 2)).limit_rank == 1
-    for size, rank in ((1e-16, 1), (1e-15, None), (1e-12, 2)):
+    for size, rank in ((1e-16, 1), (1e-14, None), (1e-12, 2)):
         assert limits([term([[1, 0], [-1, 0]], [0, size])], (2, 2)).limit_rank == rank
     # With an error of its entries a singular value counts far above it, or not at all.
     for size, rank in ((1e-10, 1), (1e-8, None), (1e-6, 2)):

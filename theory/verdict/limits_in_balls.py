@@ -52,7 +52,7 @@ def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
 def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
     sides = _distinct([mode.attention for mode in top])
     values = _distinct([mode.value for mode in top])
-    if len(sides) == 1 and not sides[0].consensus:
+    if len(sides) == 1 and not sides[0].consensus and not _still(top):
         return _of_one_side(modes, top, sides[0])
     if len(values) == 1 and values[0].real and len(values[0]) == 1:
         return _of_one_value(modes, top)
@@ -60,6 +60,11 @@ def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
         return Limits(None, None, 1)
     paired = _are_conjugate(values) and (all(side.consensus for side in sides) or len(top) == 2)
     return _of_pair(modes, top) if paired else UNKNOWN
+
+
+def _still(top: list[Mode]) -> bool:
+    """Whether one h = 0 leads: its part of X_0 stays as it is, whatever A does."""
+    return len(top) == 1 and len(top[0].value) == 1 and top[0].value.value == 0
 
 
 def _distinct(items: Sequence[_Item]) -> list[_Item]:
@@ -77,9 +82,14 @@ def _of_one_side(modes: Modes, top: list[Mode], side: Side) -> Limits:
     v = _direction(modes, side)
     if v is None:
         return UNKNOWN
-    # Of a block of several real eigenvalues one leads only where nothing turns beside it.
+    # Of a block of several real eigenvalues one leads only where nothing turns beside it, and h is
+    # not 0, with which all of them stay.
     if len(side.block) > 1 and not all(
-        mode.value.real and len(mode.value) == 1 and not mode.multiplier.contains(0) for mode in top
+        mode.value.real
+        and len(mode.value) == 1
+        and not mode.value.value.contains(0)
+        and not mode.multiplier.contains(0)
+        for mode in top
     ):
         return UNKNOWN
     return _constant(v)

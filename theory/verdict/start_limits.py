@@ -46,7 +46,7 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
     cases that round to these floats share.
     """
     if case.n == 1:
-        return _ZERO if found.rho_consensus else UNKNOWN
+        return _ZERO if found.rho_consensus and _lasts(case) else UNKNOWN
     if found.outcome is Outcome.SMOOTHING:
         return _ZERO
     rng = np.random.default_rng(2401_04301)
@@ -194,7 +194,14 @@ def _at_consensus(case: Case) -> OfStart:
         if content.vanishes:
             return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
         return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
-    value = value_projection_spectrum(case.H)
-    if (np.abs(1 + value.values) > value.errors).all():
+    if _lasts(case, all_modes=True):
         return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+
+
+def _lasts(case: Case, all_modes: bool = False) -> bool:
+    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 beyond its
+    error; in fractions none is unknown."""
+    value = value_projection_spectrum(case.H)
+    beyond = np.abs(1 + value.values) > value.errors
+    return bool(beyond.all() if all_modes else case.decidable or beyond.any())
