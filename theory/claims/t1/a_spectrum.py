@@ -72,9 +72,12 @@ CLAIM = Claim(
     ),
     latex=r"\det\bigl(xI - I - H\otimes A\bigr) = \prod_{i,j}\bigl(x - 1 - h_j a_i\bigr)",
     source="arXiv 2401.04301, Theorem 1, for diagonalisable matrices; here without that hypothesis",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     evidence=(
+        by.Formal("Dynamics.vec_layer", (1,)),
         by.Formal("T1a_spectrum.spectrum_with_multiplicity", (2,)),
+        by.Formal("Dynamics.product_eigenvector", (3,)),
+        by.Formal("Dynamics.eigenvector_no_product", (4,)),
         by.written(
             "Schur forms",
             by.Step(

@@ -74,9 +74,18 @@ CLAIM = Claim(
     latex=r"\rho_C>\rho_Q \;\Rightarrow\; \frac{\|HFC\|}{\|LFC\|}\to0,\quad "
     r"\cos(x_i,x_k)\to1,\quad \mathrm{erank}\to1",
     source="ours; the three notions are those of arXiv 2401.04301",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.SMOOTHING, given.GENERIC),
     evidence=(
+        # For every archimedean algebraically closed field with a norm, of eta(p) = -p log p and of
+        # the exponential only their limits at 0 and 1.
+        by.Formal("T4a_smoothing.T4a_ratio", (1, 2)),
+        by.Formal("T4a_smoothing.T4a_cosines", (1, 2)),
+        by.Formal("T4a_smoothing.T4a_effective_rank", (1, 2)),
+        by.Formal("T4a_smoothing.T4a_proper", (1,)),
+        by.Formal("Singular.singular_values_exist", ()),
+        by.Formal("Norms.cosine_bound", ()),
+        by.Formal("Powers.power_bound", ()),
         by.written(
             "decoupling, a left eigenvector, and Weyl",
             "[1] T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L "
