@@ -5,6 +5,7 @@
     oversmoothing.evolve(X0=..., A=..., W=..., depth=1000)     # simulate it, on CPU or GPU
     oversmoothing.evolve_heads(X0=..., attention=..., weights=..., depth=50)  # many heads
     oversmoothing.inspect(model, images)                       # ask it of a trained model
+    from oversmoothing import Claim, by, draw, exact, given    # a claim of one's own, see `prove`
 
 This module is the public interface; `oversmoothing.theory`, `.simulations`, `.experiments` and
 `.paper_figures` are how it is made. Names load on first use, so that a verdict does not wait for
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from oversmoothing.simulations.metrics.metrics import metrics
     from oversmoothing.theory.ask import verdict
     from oversmoothing.theory.layer.golden import golden_case
+    from oversmoothing.theory.numbers import exact_matrix as exact
+    from oversmoothing.theory.proofs import by, hypotheses as given, strategies as draw
+    from oversmoothing.theory.proofs.claim import Claim
     from oversmoothing.theory.verdict.answer import Verdict
     from oversmoothing.theory.verdict.heads_verdict import heads_verdict
 
@@ -79,9 +83,12 @@ _HOME = {
     "golden_case": "oversmoothing.theory.layer.golden",
     "Verdict": "oversmoothing.theory.verdict.answer",
     "verdict": "oversmoothing.theory.ask",
+    # What a claim is written with.
+    **dict.fromkeys(("Claim", "by", "draw", "exact", "given"), "oversmoothing.theory.proofs.kit"),
 }
 
 __all__ = [
+    "Claim",
     "Comparison",
     "Drawn",
     "Fixed",
@@ -93,10 +100,14 @@ __all__ = [
     "Trajectory",
     "Verdict",
     "Watcher",
+    "by",
     "compare",
     "describe",
+    "draw",
     "evolve",
     "evolve_heads",
+    "exact",
+    "given",
     "golden_case",
     "heads_verdict",
     "inspect",

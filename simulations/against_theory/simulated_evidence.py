@@ -1,15 +1,15 @@
 """Simulated evidence for claims of the theory: the torch iteration against the predictions.
 
 theory/ states the claims and knows no torch; SIMULATED is what only a simulation can add to them.
+torch is imported when one of these runs: the ledger is listed, and most claims are asked, without.
 """
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricPsd
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.ask import verdict
@@ -20,6 +20,16 @@ from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.verdict.outcome import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _iterated(**case: Any) -> "pd.DataFrame":
+    """The metrics of the plain iteration, a row for each depth."""
+    from oversmoothing.simulations.engine.evolve import evolve
+
+    return evolve(**case, method="plain").metrics()
 
 
 def _case(seed: int, eigenvalues: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -34,7 +44,7 @@ def smoothing(effort: Effort) -> list[Measurement]:
     rows = []
     for k in range(3):
         A, H, X0 = _case(effort.seed + k, [0.6, 0.2])
-        table = evolve(X0=X0, A=A, H=H, depth=[300, 600], method="plain").metrics()
+        table = _iterated(X0=X0, A=A, H=H, depth=[300, 600])
         states = closed_form(A=A, H=H, X0=X0, depths=[300, 600])
         for measured, state in zip(table["log_hfc_lfc"], states, strict=True):
             # Each layer rounds once; the sum of 600 roundings stays below this.
@@ -54,7 +64,7 @@ def non_smoothing(effort: Effort) -> list[Measurement]:
     for k in range(3):
         A, H, X0 = _case(effort.seed + k, [-0.9, -0.4])
         found = verdict(A=A, H=H, X0=X0)
-        last = evolve(X0=X0, A=A, H=H, depth=4000, method="plain").metrics().iloc[-1]
+        last = _iterated(X0=X0, A=A, H=H, depth=4000).iloc[-1]
         if found.limit is None or not math.isfinite(found.limit):
             raise AssertionError(f"case {k} has no finite limit: {found.reason}")
         limit = found.limit
@@ -73,7 +83,7 @@ def rate(effort: Effort) -> list[Measurement]:
         A, H, X0 = _case(effort.seed + k, [0.5, 0.3, -0.2])
         a, h = attention_spectrum(A).values, value_projection_spectrum(H).values
         predicted = math.log(np.abs(1 + np.outer(a, h)).max() / np.abs(1 + h).max())
-        logs = evolve(X0=X0, A=A, H=H, depth=[2000, 4000], method="plain").metrics()["log_hfc_lfc"]
+        logs = _iterated(X0=X0, A=A, H=H, depth=[2000, 4000])["log_hfc_lfc"]
         slope = float(logs.iloc[-1] - logs.iloc[-2]) / 2000
         rows.append(Measurement(f"log rate per layer, case {k}", predicted, slope, 1e-6))
     return rows
@@ -83,7 +93,7 @@ def a_million_layers(effort: Effort) -> list[Measurement]:
     """T11.5: h = 1, a = 1/2, X_0 = (1, 2): -log 3 + L log(3/4), without overflow."""
     layers = 200_000
     A = [[0.75, 0.25], [0.25, 0.75]]
-    table = evolve(X0=[[1.0], [2.0]], A=A, H=[[1.0]], depth=layers, method="plain").metrics()
+    table = _iterated(X0=[[1.0], [2.0]], A=A, H=[[1.0]], depth=layers)
     exact = -math.log(3) + layers * math.log(0.75)
     measured = float(table["log_hfc_lfc"].iloc[-1])
     return [Measurement(f"log HFC/LFC after {layers} layers", exact, measured, 1e-9 * -exact)]
@@ -91,8 +101,10 @@ def a_million_layers(effort: Effort) -> list[Measurement]:
 
 def drift(effort: Effort) -> list[Measurement]:
     """T11.9: (Y, c) in float32 follows the closed form where X itself has saturated near eps."""
+    import torch
+
     A, H, X0 = _case(effort.seed, [0.6, 0.2])
-    table = evolve(X0=X0, A=A, H=H, depth=2000, method="plain", dtype=torch.float32).metrics()
+    table = _iterated(X0=X0, A=A, H=H, depth=2000, dtype=torch.float32)
     state = closed_form(A=A, H=H, X0=X0, depths=[2000])[0]
     measured = float(table["log_hfc_lfc"].iloc[-1])
     # 2000 layers, each with a relative error of a few eps in float32.

@@ -18,10 +18,11 @@ from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.numbers.exact_matrix import (
-    centred,
     kronecker,
     layer,
     plus_identity,
+    squared_norms as squared_norms,
+    squared_ratio as squared_ratio,
     weighted_mean,
 )
 from oversmoothing.theory.numbers.rational import Matrix, fraction_text, to_flint
@@ -69,20 +70,6 @@ def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict
         X = layer(A, H, X, depth - before)
         before, found[depth] = depth, X
     return found
-
-
-def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
-    """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
-    n = len(X)
-    hfc = sum((x * x for row in centred(X) for x in row), Fraction(0))
-    totals = [sum(column, Fraction(0)) for column in zip(*X, strict=True)]
-    return hfc, sum((x * x for x in totals), Fraction(0)) / n
-
-
-def squared_ratio(X: Matrix) -> Fraction:
-    """(HFC/LFC)^2 of a state in fractions with LFC != 0."""
-    hfc, lfc = squared_norms(X)
-    return hfc / lfc
 
 
 def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:

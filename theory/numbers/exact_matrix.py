@@ -118,6 +118,20 @@ def centred(X: Matrix) -> Matrix:
     return plus(X, product(uniform(len(X)), X), -1)
 
 
+def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
+    """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
+    n = len(X)
+    hfc = sum((x * x for row in centred(X) for x in row), Fraction(0))
+    totals = [sum(column, Fraction(0)) for column in zip(*X, strict=True)]
+    return hfc, sum((x * x for x in totals), Fraction(0)) / n
+
+
+def squared_ratio(X: Matrix) -> Fraction:
+    """(HFC/LFC)^2 of a state in fractions with LFC != 0."""
+    hfc, lfc = squared_norms(X)
+    return hfc / lfc
+
+
 def differences(X: Matrix) -> Matrix:
     """Rows x_i - x_n, i < n: coordinates of HFC without square roots."""
     return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]

@@ -37,11 +37,12 @@ Where things are:
   claim that it names (T1d) is one it rests on.
   by.Formal(theorem, clauses): what Coq's kernel checks in theory/formal.
   by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample.
-  by.searched, by.Symbolic, by.Certified, by.Simulated: see `evidence`. by.for_all: a statement for
-  all reals for z3 and cvc5, with false neighbours: `unless(change, without=..., given=...,
-  then=..., at=...)` leaves out, replaces or adds hypotheses (given stands in the place of what is
-  left out), or draws another conclusion; at: a witness. by.EIGENVALUE and the four by.CORNERS of
-  T2c are shared.
+  by.law(law, draws): drawn (A, H, X0) on which the law returns whether it holds; by.searched: a
+  law of anything that is drawn, at an instance. by.Symbolic, by.Certified, by.Simulated: see
+  `evidence`. by.for_all: a statement for all reals for z3 and cvc5, with false neighbours:
+  `unless(change, without=..., given=..., then=..., at=...)` leaves out, replaces or adds
+  hypotheses (given stands in the place of what is left out), or draws another conclusion; at: a
+  witness. by.EIGENVALUE and the four by.CORNERS of T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
   it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
   `instances`: the shared matrices.
@@ -50,6 +51,6 @@ Where things are:
   lists. `theory.numbers.exact_matrix` (exact): matrices of fractions.
 - `strategies` (draw): what searches draw.
 - `standing`: the status, from the clauses. `executed`: which assertions a check ran.
-- `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `fingerprint`: their
-  text under version control, theory/claims/ledger.txt.
+- `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `own`: those of a
+  user's file; `fingerprint`: their text under version control, theory/claims/ledger.txt.
 """

@@ -13,7 +13,7 @@ from oversmoothing.theory.proofs.evidence import (
 )
 from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
 from oversmoothing.theory.proofs.formal import Formal
-from oversmoothing.theory.proofs.search import searched
+from oversmoothing.theory.proofs.search import law, searched
 from oversmoothing.theory.proofs.written import refuted, step, written
 
 GENERAL = Scope.GENERAL

@@ -155,35 +155,61 @@ class Hypothesis:
         return bool(self.violated) and not any(map(self.holds, self.violated))
 
 
+def _is_evidence(given: object) -> bool:
+    return all(hasattr(given, part) for part in ("run", "covers", "title", "kind"))
+
+
+def _is_hypothesis(given: object) -> bool:
+    return isinstance(given, Hypothesis)
+
+
+_WRITTEN = {"evidence": "evidence (by.law(...), ...)", "hypotheses": "a hypothesis (given.NAME)"}
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement with its evidence.
 
     name: T2d, or P-v1-control for a statement of a paper. clauses: the statement in words, counted
     from 1; latex: the same as a formula. source: paper, version and place, or ours. setting: what
-    is assumed of more than A, H and X_0, in words. on_record: the status expected. repaired_by: the
-    claim that holds instead of a refuted one. further: what it would take to go further.
+    is assumed of more than A, H and X_0, in words. on_record: the status expected; a claim of the
+    ledger has one. repaired_by: the claim that holds instead of a refuted one. further: what it
+    would take to go further.
 
-    Raises ValueError where evidence covers a clause that is not there.
+    Raises ValueError where a part is not what it must be, or evidence is for a clause that is not
+    there.
     """
 
     name: str
     clauses: tuple[str, ...]
-    latex: str
-    source: str
-    on_record: Status
-    evidence: tuple[Evidence, ...]
+    latex: str = ""
+    source: str = ""
+    on_record: Status | None = None
+    evidence: tuple[Evidence, ...] = ()
     hypotheses: tuple[Hypothesis, ...] = ()
     setting: str = ""
     repaired_by: str | None = None
     further: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.clauses, str) or not self.clauses or not all(self.clauses):
-            raise ValueError(f"{self.name} needs a tuple of clauses")
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ValueError(f"a claim's name is a text that is not empty, not {self.name!r}")
+        if not isinstance(self.clauses, tuple) or not self.clauses or not all(self.clauses):
+            raise ValueError(
+                f"{self.name} needs a tuple of clauses; of one, with a comma: ('A clause.',)"
+            )
+        for what, kind in (("evidence", _is_evidence), ("hypotheses", _is_hypothesis)):
+            given = getattr(self, what)
+            if not isinstance(given, tuple):
+                raise ValueError(f"{self.name}: {what} is a tuple; of one, with a comma: (it,)")
+            if wrong := [one for one in given if not kind(one)]:
+                raise ValueError(
+                    f"{self.name}: {what} holds {wrong[0]!r:.80}, where {_WRITTEN[what]} stands"
+                )
         for one in self.evidence:
-            if beyond := [k for k in one.covers if not 1 <= k <= len(self.clauses)]:
-                raise ValueError(f"{self.name}, {one.title}: there is no clause {beyond[0]}")
+            for k in (*one.covers, *getattr(one, "against", ())):
+                if not 1 <= k <= len(self.clauses):
+                    raise ValueError(f"{self.name}, {one.title}: there is no clause {k}")
 
     @property
     def statement(self) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
     REFERENCE,
@@ -172,6 +173,12 @@ def show(value: object) -> str:
         inside = ", ".join(show(entry) for entry in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     return str(value)
+
+
+def read(text: str) -> Matrix:
+    """A matrix of fractions as `show` writes it."""
+    rows = text.removeprefix("[[").removesuffix("]]").split("], [")
+    return [[Fraction(entry) for entry in row.split(", ")] for row in rows]
 
 
 @dataclass(frozen=True)

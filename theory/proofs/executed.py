@@ -1,10 +1,12 @@
-"""Which assertions a check executed: a check that asserts nothing checks nothing."""
+"""Which assertions a check executed, and where it failed: what asserts nothing checks nothing."""
 
 import ast
 import sys
+import traceback
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 from types import CodeType, FrameType
 from typing import Any
 
@@ -48,6 +50,31 @@ def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
         return check(*arguments), count
     finally:
         sys.settrace(before)
+
+
+def raised_at(error: BaseException, check: Any) -> str:
+    """Where in the file of the check the error arose: "mine.py, line 12 (`return a / b`): "; empty
+    where it arose elsewhere."""
+    own = _code(check)
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
+    if not own or not lines:
+        return ""
+    return located(Path(own).name, lines[-1])
+
+
+def located(file: str, frame: traceback.FrameSummary) -> str:
+    """ "mine.py, line 12 (`return a / b`): "."""
+    return f"{file}, line {frame.lineno} (`{shorten(frame.line or '', 80, placeholder=' ...')}`): "
+
+
+def stated_at(check: Any) -> str:
+    """Where the check begins: "mine.py, line 10: "; empty where nothing says so."""
+    while hasattr(check, "func"):
+        check = check.func
+    code = getattr(check, "__code__", None)
+    if not isinstance(code, CodeType):
+        return ""
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}: "
 
 
 def _code(check: Any) -> str:

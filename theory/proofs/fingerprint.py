@@ -26,6 +26,7 @@ THEORY = Path(__file__).resolve().parents[1]
 PATH = THEORY / "claims" / "ledger.txt"
 # What only runs or shows the claims decides nothing about them.
 _SHOWS = ("__init__", "fingerprint", "kit", "by", "mathml", "page", "report", "running", "thorough")
+_OWN = "own"  # nor does what loads the claims of a user
 
 
 def digest(source: str) -> str:
@@ -45,7 +46,7 @@ def fingerprint(ledger: Mapping[str, Claim]) -> str:
     lines = [
         f"code {path.relative_to(THEORY).as_posix()} {digest(path.read_text('utf-8'))}"
         for path in sorted(shared)
-        if path not in named and path.stem not in _SHOWS
+        if path not in named and path.stem not in (*_SHOWS, _OWN)
     ]
     for claim in ledger.values():
         lines += ["", *_claim(claim)]
@@ -74,7 +75,7 @@ def _clauses(covers: tuple[int, ...]) -> str:
 
 def _evidence(evidence: Evidence) -> Iterator[str]:
     if isinstance(evidence, Formal):
-        yield statement(evidence.theorem)
+        yield statement(evidence.theorem, evidence.sources)
     elif isinstance(evidence, ForAllReals):
         yield evidence.query.describe()
         for mutation in evidence.mutations:

@@ -42,9 +42,14 @@ def _conditions(texts: Conditions) -> tuple[str, ...]:
 
 
 def _values(text: str) -> dict[str, str]:
-    """ "h=1, a=1/2" by name."""
-    pairs = (part.split("=") for part in text.split(",") if part.strip())
-    return {name.strip(): value.strip() for name, value in pairs}
+    """ "h=1, a=1/2" by name. Raises ValueError where a part is not a name with a fraction."""
+    found = {}
+    for part in filter(str.strip, text.split(",")):
+        name, sign, value = part.partition("=")
+        if not sign:
+            raise ValueError(f"'{text}' gives no values: write them as \"h=1, a=1/2\"")
+        found[name.strip()] = str(Fraction(value.strip()))
+    return found
 
 
 def for_all(
@@ -152,7 +157,8 @@ class ForAllReals:
         if second is not None:
             words.append(f"cvc5 {second.result} in {second.seconds:.3f} s")
         if not self.mutations:
-            return Outcome(None, f"{words[0]}, but there is no false neighbour", None, data)
+            said = f"{words[0]}, but there is no false neighbour: add .unless(...)"
+            return Outcome(None, said, None, data)
         mutated = []
         for mutation in self.mutations:
             shown, failure = _mutated(mutation, effort)

@@ -81,6 +81,12 @@ def check(theorems: tuple[str, ...], sources: Path = SOURCES) -> list[Checked]:
         return _asked(theorems, built)
 
 
+def _source(module: str, sources: Path) -> Path | None:
+    """The file of a module: beside the others, or one of theory/formal, which those may import."""
+    found = (folder / f"{module}.v" for folder in (sources, SOURCES))
+    return next((path for path in found if path.is_file()), None)
+
+
 def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
     """These modules and what they import of ours, imported ones first."""
     done: set[str] = set()
@@ -89,12 +95,12 @@ def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
         if module in done:
             return
         done.add(module)
-        path = sources / f"{module}.v"
-        if not path.is_file():
+        path = _source(module, sources)
+        if path is None:
             raise InputError(f"{sources} has no {module}.v")
         for line in re.findall(r"^Require Import ([\w ]+)\.", path.read_text(), re.M):
             for needed in line.split():
-                if (sources / f"{needed}.v").is_file():
+                if _source(needed, sources):
                     yield from visit(needed)
         yield module
 
@@ -103,7 +109,9 @@ def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
 
 
 def _build(module: str, sources: Path, built: Path) -> None:
-    text = (sources / f"{module}.v").read_text()
+    path = _source(module, sources)
+    assert path is not None, f"{module}.v was there a moment ago"
+    text = path.read_text()
     bare = _without_comments(text)
     if found := _NOT_A_PROOF.search(bare):
         line = bare[: found.start()].count("\n") + 1
@@ -183,12 +191,24 @@ class Formal:
     """A theorem of theory/formal, as module.theorem, that Coq's kernel checks.
 
     It holds where Coq is installed and accepts its file, on the axioms that are allowed; where Coq
-    or a library of it is not installed it is absent, and proves nothing.
+    or a library of it is not installed it is absent, and proves nothing. beside: a file, like the
+    `__file__` of a claim, in whose folder module.v stands instead; it may import theory/formal's.
+    Raises ValueError where theorem is not module.theorem.
     """
 
     theorem: str
     covers: tuple[int, ...]
     kind: Kind = Kind.FORMAL
+    beside: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\w+\.[\w']+", self.theorem):
+            raise ValueError(f"'{self.theorem}' is no module.theorem, as Control.beats is one")
+
+    @property
+    def sources(self) -> Path:
+        """The folder of its file."""
+        return SOURCES if self.beside is None else Path(self.beside).resolve().parent
 
     @property
     def title(self) -> str:
@@ -198,8 +218,9 @@ class Formal:
         if coq_version() is None:
             return Outcome(None, "absent: Coq is not installed", absent=True)
         try:
-            found = _checked(self.theorem)
-            data: dict[str, object] = {"coq": statement(self.theorem), "axioms": list(found.axioms)}
+            found = _checked(self.theorem, self.sources)
+            said = statement(self.theorem, self.sources)
+            data: dict[str, object] = {"coq": said, "axioms": list(found.axioms)}
         except NoLibrary as error:
             return Outcome(None, f"absent: {error}", absent=True)
         except InputError as error:
@@ -209,27 +230,28 @@ class Formal:
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Where this process builds, each file once."""
+def _folder(sources: Path) -> tempfile.TemporaryDirectory[str]:
+    """Where this process builds the files of a folder, each once."""
     return tempfile.TemporaryDirectory()
 
 
 @cache
-def _module(module: str) -> dict[str, Checked]:
+def _module(module: str, sources: Path) -> dict[str, Checked]:
     """The theorems of a file, built and asked in one run."""
-    built = Path(_folder().name)
-    for needed in _in_order({module}, SOURCES):
+    built = Path(_folder(sources).name)
+    for needed in _in_order({module}, sources):
         if not (built / f"{needed}.vo").is_file():
-            _build(needed, SOURCES, built)
-    text = _without_comments((SOURCES / f"{module}.v").read_text())
+            _build(needed, sources, built)
+    path = _source(module, sources)
+    text = _without_comments(path.read_text()) if path else ""
     names = re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)
     return {one.theorem: one for one in _asked(tuple(f"{module}.{n}" for n in names), built)}
 
 
-def _checked(theorem: str) -> Checked:
-    of_module = _module(theorem.split(".")[0])
+def _checked(theorem: str, sources: Path) -> Checked:
+    of_module = _module(theorem.split(".")[0], sources)
     if theorem not in of_module:
-        of_module[theorem] = _asked((theorem,), Path(_folder().name))[0]
+        of_module[theorem] = _asked((theorem,), Path(_folder(sources).name))[0]
     return of_module[theorem]
 
 

@@ -52,6 +52,8 @@ def claims() -> dict[str, Claim]:
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise RuntimeError(f"claims with the same name: {sorted(repeated)}")
+    if bare := [each.name for each in found if not (each.latex and each.source and each.on_record)]:
+        raise RuntimeError(f"claims without formula, source or status on record: {bare}")
     return {claim.name: claim for claim in sorted(found, key=_order)}
 
 
@@ -137,8 +139,8 @@ class Entry:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether the status is the one on record."""
-        return self.status is self.claim.on_record
+        """Whether the status is the one on record, where one is."""
+        return self.claim.on_record in (None, self.status)
 
 
 def _is_part(key: str, name: str) -> bool:

@@ -47,8 +47,9 @@ def mathml(latex: str, display: bool = False) -> str:
         source = pattern.sub(spelled, source)
     try:
         root = ElementTree.fromstring(convert(source, display="block" if display else "inline"))
-    except ElementTree.ParseError as error:
-        raise ValueError(f"no MathML for {latex!r}: {error}") from error
+    except Exception as error:  # the converter's have no class in common
+        said = str(error) or type(error).__name__
+        raise ValueError(f"no MathML for {latex!r}: {said}") from error
     for element in root.iter():
         _amend(element, latex)
     for element in root.iter():

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from oversmoothing.theory.proofs.claim import Finding, Kind, Scope
+from oversmoothing.theory.proofs.claim import Finding, Kind, Scope, Status
 from oversmoothing.theory.proofs.ledger import Entry
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
@@ -61,9 +61,12 @@ def details(entry: Entry, width: int = 100) -> str:
     ):
         several = len(claim.clauses) > 1
         lines += _wrapped(f"({k}) {clause} [{status}]" if several else clause, width)
+        if status is Status.UNDECIDED:
+            lines += [line for found in _attacks(entry, k) for line in _wrapped(found, width, 4)]
     for reason in entry.standing.reasons:
         lines += _wrapped(f"because {reason}", width)
-    lines += _wrapped(f"source: {claim.source}", width)
+    if claim.source:
+        lines += _wrapped(f"source: {claim.source}", width)
     if claim.setting:
         lines += _wrapped(f"setting: {claim.setting}", width)
     for hypothesis in claim.hypotheses:
@@ -92,6 +95,30 @@ def details(entry: Entry, width: int = 100) -> str:
     return "\n".join(lines)
 
 
+def _attacks(entry: Entry, k: int) -> list[str]:
+    """Of the searches that attack clause k, what they did not find: it proves nothing.
+
+    In the ledger one that names no clause need not attack any; a user's attacks all.
+    """
+    found = []
+    every = tuple(range(1, len(entry.claim.clauses) + 1)) if entry.claim.on_record is None else ()
+    for finding in entry.findings:
+        against = getattr(finding.evidence, "against", None)
+        if against is None or not finding.outcome.holds or k not in (against or every):
+            continue
+        data = finding.outcome.data
+        filtered = f" ({data['filtered']} filtered)" if data.get("filtered") else ""
+        examples = _counted(_number(data.get("examples")), "instance")
+        found.append(f"no counterexample in {examples}{filtered}: a search, no proof")
+    return found
+
+
+def _counted(count: int, what: str) -> str:
+    """ "1 claim", "2 claims", "2 queries"."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{count} {what if count == 1 else plural}"
+
+
 def _wrapped(text: str, width: int, indent: int = 2) -> list[str]:
     space = " " * indent
     return textwrap.wrap(
@@ -116,7 +143,7 @@ def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "because": list(entry.standing.reasons),
             "cites": list(entry.claim.cites),
             "setting": entry.claim.setting,
-            "on_record": str(entry.claim.on_record),
+            "on_record": None if entry.claim.on_record is None else str(entry.claim.on_record),
             "hypotheses": [hypothesis.words for hypothesis in entry.claim.hypotheses],
             "repaired_by": entry.claim.repaired_by,
             "further": entry.claim.further,
@@ -143,9 +170,11 @@ def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 def totals(entries: Sequence[Entry]) -> str:
     """Counts by status, and of the solvers' answers."""
     by_status = Counter(str(entry.status) for entry in entries)
+    stand = (f"{count} {status}" for status, count in by_status.most_common())
     lines = [
-        f"{len(entries)} claims: "
-        + ", ".join(f"{count} {status}" for status, count in by_status.most_common())
+        f"1 claim: {entries[0].status}"
+        if len(entries) == 1
+        else f"{len(entries)} claims: {', '.join(stand)}"
     ]
     queries = [
         finding.outcome.data
@@ -157,18 +186,27 @@ def totals(entries: Sequence[Entry]) -> str:
         agree = sum(_answer(data, "z3") == _answer(data, "cvc5") == "unsat" for data in queries)
         mutated = sum(_length(data.get("mutations")) for data in queries)
         lines.append(
-            f"{len(queries)} queries for all reals: z3 unsat on "
+            f"{_counted(len(queries), 'query')} for all reals: z3 unsat on "
             f"{sum(_answer(data, 'z3') == 'unsat' for data in queries)}, cvc5 agrees on {agree}; "
             f"{mutated} mutated ones sat"
         )
-    coq = Counter(f.outcome.absent for e in entries for f in e.findings if _formal(f))
+    coq = Counter(_answered(f) for e in entries for f in e.findings if _formal(f))
     if coq:
-        refuted = sum(e.standing.machine_checked and e.status.refuted for e in entries)
+        by_coq = [e.standing.machine_checked for e in entries if e.status.refuted]
+        of = f"; {sum(by_coq)} of the refutations are machine-checked" if by_coq else ""
+        refused = f", {coq['refused']} refused" if coq["refused"] else ""
         lines.append(
-            f"{coq[False]} theorems checked by Coq, {coq[True]} absent for want of it; "
-            f"{refuted} of the refutations are machine-checked"
+            f"{_counted(coq['checked'], 'theorem')} checked by Coq, {coq['absent']} absent for want"
+            f" of it{refused}{of}"
         )
     return "\n".join(lines)
+
+
+def _answered(finding: Finding) -> str:
+    """What Coq says of a theorem."""
+    if finding.outcome.absent:
+        return "absent"
+    return "checked" if finding.outcome.holds else "refused"
 
 
 def _formal(finding: Finding) -> bool:
@@ -236,6 +274,10 @@ def _clauses(covers: Sequence[int]) -> str:
 def _answer(data: dict[str, object], solver: str) -> object:
     record = data.get(solver)
     return record.get("result") if isinstance(record, dict) else None
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _length(value: object) -> int:

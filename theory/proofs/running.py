@@ -4,8 +4,10 @@ Evidence holds functions, which no process can send to another: a worker gets an
 that makes the ledger, and the name of the claim; what it sends back are positions and outcomes.
 """
 
+import contextlib
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -24,7 +26,13 @@ Kinds = frozenset[Kind] | None
 def _pool(jobs: int) -> ProcessPoolExecutor:
     # spawn: a forked copy of torch's thread pools can hang.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, context, initializer=end_with, initargs=(os.getpid(),))
+    return ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(os.getpid(),))
+
+
+def _begin(parent: int) -> None:
+    """A worker ends with its parent; what a claim prints is no part of the report."""
+    end_with(parent)
+    sys.stdout = sys.stderr
 
 
 def _claim_in_worker(
@@ -37,11 +45,19 @@ def _claim_in_worker(
 def run_claims(
     chosen: Sequence[Claim], make: MakeLedger, effort: Effort, kinds: Kinds, jobs: int
 ) -> Iterator[Entry]:
-    """Each claim's entry as soon as it is done, on `jobs` processes, to be `settled` together.
+    """Each claim's entry as soon as it is done, on `jobs` processes, to be `settled` together; one
+    claim, or with one job all of them, in this process.
 
     make: an importable function; its ledger holds the evidence of the chosen claims.
     """
     known = {claim.name: claim for claim in chosen}
+    if jobs == 1 or len(known) == 1:
+        # A worker costs the seconds in which it loads the ledger.
+        for claim in known.values():
+            with contextlib.redirect_stdout(sys.stderr):
+                entry = run_claim(claim, effort, kinds)
+            yield entry
+        return
     with _pool(jobs) as pool:
         futures = [pool.submit(_claim_in_worker, make, name, effort, kinds) for name in known]
         for future in as_completed(futures):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import math
+import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from hypothesis import (
     HealthCheck,
     Phase,
@@ -20,21 +25,28 @@ from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.proofs.claim import Effort, Hypothesis, Instance, Kind, Outcome
-from oversmoothing.theory.proofs.evidence import show
-from oversmoothing.theory.proofs.executed import executed
+from oversmoothing.theory.proofs.evidence import read, show
+from oversmoothing.theory.proofs.executed import executed, raised_at, stated_at
+from oversmoothing.theory.proofs.strategies import cases
 
 # The instance that a drawn value stands for: (A, H) or (A, H, X0).
 At = Callable[..., tuple[Any, ...]]
+
+
+class _Unusable(Exception):
+    """What was drawn, or what the law answered, is nothing that a search can use."""
 
 
 @dataclass(frozen=True)
 class Searched:
     """hypothesis draws (spectra first, matrices from them), hunts a violation and shrinks it.
 
-    law takes what is drawn, the entries of a tuple one by one, and raises AssertionError where the
-    statement fails on it; it may call hypothesis.assume. at: the instance that is drawn, on which
-    the hypotheses of the claim are run: what does not satisfy them is not counted. None: the law
-    needs none of them.
+    law takes what is drawn, the entries of a tuple one by one, and says whether the statement holds
+    on it: it returns True or False, or asserts; with a tolerance it returns by how much the
+    statement fails. Another error than a failed assertion is one of the law, no violation. It may
+    call hypothesis.assume. at: the instance that is drawn, on which the hypotheses of the claim are
+    run: what does not satisfy them is not counted. None: the law needs none of them. against: the
+    clauses that a violation refutes; none: all.
     """
 
     title: str
@@ -43,14 +55,27 @@ class Searched:
     at: At | None = None
     covers: tuple[int, ...] = ()
     kind: Kind = Kind.SEARCHED
+    against: tuple[int, ...] = ()
+    tolerance: float | Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.law):
+            raise ValueError(f"'{self.title}' needs a law, a function, not {self.law!r:.80}")
+        if not isinstance(self.draws, SearchStrategy):
+            raise ValueError(
+                f"'{self.title}' draws from a strategy, like draw.cases() with its brackets, not "
+                f"from {self.draws!r:.80}"
+            )
 
     def run(self, effort: Effort) -> Outcome:
         return self.search(effort.examples, effort.seed)
 
     def search(self, examples: int, seed: int, hypotheses: Sequence[Hypothesis] = ()) -> Outcome:
         """Try that many examples from that seed, on the hypotheses. Deterministic."""
-        tried = asserted = 0
-        worst: list[object] = []
+        tried = filtered = asserted = answered = silent = 0
+        # What was drawn last where the law failed, and where it could not be asked: the shrunk.
+        worst: list[tuple[Any, ...]] = []
+        unusable: list[tuple[tuple[Any, ...], Exception]] = []
 
         @with_seed(seed)
         @settings(
@@ -63,40 +88,204 @@ class Searched:
         )
         @given(self.draws)
         def attempt(value: Any) -> None:
-            nonlocal tried, asserted
+            nonlocal tried, filtered, asserted, answered, silent
             drawn = value if isinstance(value, tuple) else (value,)
-            if self.at is not None:
-                instance = Instance(*self.at(*drawn))
-                assume(all(hypothesis.holds(instance) for hypothesis in hypotheses))
             try:
-                if asserted:
-                    self.law(*drawn)
+                assume(self._admitted(drawn, hypotheses))
+                if asserted or answered:
+                    told = self.law(*self._copied(drawn))
                 else:
-                    _, asserted = executed(self.law, *drawn)
+                    told, asserted = executed(self.law, *self._copied(drawn))
+                if told is None and self.tolerance is None:
+                    silent += 1
+                else:
+                    answered += 1
+                    assert self._holds(told)
             except UnsatisfiedAssumption:
+                filtered += not worst
                 raise
-            except Exception:
-                worst[:] = [value]
+            except AssertionError:
+                worst[:] = [drawn]
                 raise
-            tried += 1
+            except Exception as error:
+                unusable[:] = [(drawn, error)]
+                raise
+            tried += not worst
 
         try:
             attempt()
         except Unsatisfiable:
             tried = 0
-        except Exception as error:  # whatever the law raises is the violation
-            if not worst:
+        except Exception:
+            if not worst and not unusable:
                 raise
-            shown = f"{show(worst[0])}: {str(error).splitlines()[0] if str(error) else 'violated'}"
-            return Outcome(False, f"violated after {tried} examples: {shown}", shown)
+        data: dict[str, object] = {"examples": tried, "filtered": filtered}
+        beside = f" ({filtered} filtered)" if filtered else ""
+        if worst:
+            found = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
+            also = f"; elsewhere {self._unusable(*unusable[0])}" if unusable else ""
+            return replace(found, detail=f"{found.detail}{also}")
+        if unusable:
+            return Outcome(None, self._unusable(*unusable[0]), None, {**data, "unusable": True})
         if tried == 0:
-            return Outcome(None, "every drawn example was filtered out: nothing was searched")
-        if not asserted:
-            return Outcome(None, "the law asserted nothing on any example")
-        beside = "" if self.at or not hypotheses else ", whatever the hypotheses"
-        return Outcome(
-            True, f"{tried} examples{beside}, none violates it", None, {"examples": tried}
+            return Outcome(
+                None,
+                f"every drawn example was filtered out{beside}: nothing was searched; draw what "
+                "satisfies the hypotheses",
+                None,
+                data,
+            )
+        if not asserted and not answered:
+            words = (
+                "the law asserted nothing and returned None on every example: return whether it "
+            )
+            return Outcome(None, f"{stated_at(self.law)}{words}holds", None, data)
+        if silent and answered:
+            words = f"the law returned None on {silent} of {tried} examples: return whether it "
+            return Outcome(None, f"{stated_at(self.law)}{words}holds on every path", None, data)
+        if not self.at and hypotheses:
+            beside = ", whatever the hypotheses"
+        return Outcome(True, f"{tried} examples{beside}, none violates it", None, data)
+
+    def _admitted(self, drawn: tuple[Any, ...], hypotheses: Sequence[Hypothesis]) -> bool:
+        """Whether the instance satisfies the hypotheses."""
+        if self.at is None:
+            return True
+        instance = Instance(*self.at(*drawn))
+        try:
+            return all(hypothesis.holds(instance) for hypothesis in hypotheses)
+        except AssertionError as error:
+            raise _Unusable(f"a hypothesis cannot be asked ({error})") from error
+
+    def _copied(self, drawn: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same, which a law may change without changing what is printed."""
+        if isinstance(self.at, _Whole):
+            return tuple([list(row) for row in part] for part in drawn)
+        return drawn
+
+    def _holds(self, told: object) -> bool:
+        """What the law's answer says. Raises `_Unusable` where it says nothing."""
+        if self.tolerance is None:
+            if isinstance(told, bool | np.bool_):
+                return bool(told)
+            raise _Unusable(f"it returned {_kind(told)}: return True or False, as all(...) does")
+        if isinstance(told, numbers.Real) and not isinstance(told, bool) and not math.isnan(told):
+            return bool(told <= self.tolerance)
+        raise _Unusable(
+            f"it returned {_kind(told)}: with a tolerance return by how much the statement fails"
         )
+
+    def _unusable(self, drawn: tuple[Any, ...], error: Exception) -> str:
+        """What went wrong in asking the law, and where, in a sentence."""
+        try:
+            inspect.signature(self.law).bind(*drawn)
+        except TypeError as mismatch:
+            many = f"the {len(drawn)} drawn" if len(drawn) > 1 else "what is drawn"
+            return f"{stated_at(self.law)}the law cannot take {many}: {mismatch}"
+        except ValueError:  # it has no signature
+            pass
+        if isinstance(error, _Unusable):
+            return f"{stated_at(self.law)}the law cannot be used: {error}, at {self._shown(drawn)}"
+        what = f"{type(error).__name__}: {error}".strip().rstrip(":")
+        place = raised_at(error, self.law)
+        return f"the law cannot be asked: {place}{what}, at {self._shown(drawn)}"
+
+    def _violated(
+        self,
+        drawn: tuple[Any, ...],
+        hypotheses: Sequence[Hypothesis],
+        after: str,
+        data: dict[str, object],
+    ) -> Outcome:
+        """What was found, after another look: of a whole instance, at the numbers as printed."""
+        shown = self._shown(drawn)
+        again = drawn
+        if self._is_whole(drawn):
+            again = tuple(read(show(part)) for part in drawn)
+            names = ("A", "H", "X0")
+            data["instance"] = {
+                name: [[str(x) for x in row] for row in part]
+                for name, part in zip(names, again, strict=False)
+            }
+        if not self._admitted(again, hypotheses):
+            return Outcome(None, f"violated at {shown}, where the hypotheses fail", None, data)
+        try:
+            told = self.law(*self._copied(again))
+            if (told is None and self.tolerance is None) or self._holds(told):
+                words = "the law fails once and holds the next time: it must depend on its instance"
+                return Outcome(None, f"{words} alone ({shown})", None, data)
+            said = f"the law returns {show(told)}"
+            if self.tolerance is not None:
+                said += f", more than {show(self.tolerance)}"
+        except AssertionError as error:
+            said = str(error).splitlines()[0] if str(error) else "violated"
+        words = f"violated {after}: {shown}: {said}; checked again"
+        if self._is_whole(drawn):
+            words = (
+                f"violated {after}, shrunk; checked again at the numbers as printed: every "
+                f"hypothesis holds, {said}"
+            )
+            return Outcome(False, words, shown, data)
+        return Outcome(False, words, f"{shown}: {said}", data)
+
+    def _is_whole(self, drawn: tuple[Any, ...]) -> bool:
+        """Whether matrices of fractions are drawn, A, H and perhaps X_0, and nothing else."""
+        return isinstance(self.at, _Whole) and all(
+            isinstance(x, Fraction) for part in drawn for row in part for x in row
+        )
+
+    def _shown(self, drawn: tuple[Any, ...]) -> str:
+        if self._is_whole(drawn):
+            named = zip(("A", "H", "X_0"), drawn, strict=False)
+            return ", ".join(f"{name} = {show(part)}" for name, part in named)
+        return show(drawn[0] if len(drawn) == 1 else drawn)
+
+
+class _Whole:
+    """The instance of a law about (A, H) or (A, H, X0): itself."""
+
+    def __call__(self, *drawn: Any) -> tuple[Any, ...]:
+        if len(drawn) not in (2, 3) or not all(isinstance(part, list) for part in drawn):
+            raise _Unusable(
+                "by.law draws (A, H) or (A, H, X0), as draw.cases() does; by.searched draws else"
+            )
+        return drawn
+
+
+def _kind(told: object) -> str:
+    """The answer of a law in words."""
+    if told is None:
+        return "None"
+    if isinstance(told, np.ndarray | list | tuple):
+        return f"{'an array' if isinstance(told, np.ndarray) else f'a {type(told).__name__}'}"
+    return f"{told!r:.40}, of type {type(told).__name__}"
+
+
+def law(
+    holds: Callable[..., object],
+    draws: SearchStrategy[Any] | None = None,
+    *,
+    against: tuple[int, ...] = (),
+    title: str = "",
+    tolerance: float | Fraction | None = None,
+) -> Searched:
+    """A search for an instance that satisfies the claim's hypotheses and violates the law.
+
+    holds: the law, a function of (A, H, X0), nested fractions [n, n], [d, d] and [n, d], that
+    returns whether the statement holds there. draws: a strategy of (A, H, X0), or (A, H) for a law
+    of two; draw.cases() where none is given. against: the clauses that a violation refutes, all
+    where none is named. tolerance: for a law in floats, which returns by how much the statement
+    fails: a violation is what fails by more.
+    """
+    name = title or str(getattr(holds, "__doc__", None) or getattr(holds, "__name__", "law"))
+    return Searched(
+        name.strip().splitlines()[0].rstrip("."),
+        cases() if draws is None else draws,
+        holds,
+        _Whole(),
+        against=against,
+        tolerance=tolerance,
+    )
 
 
 def searched(

@@ -1,10 +1,11 @@
 """How a claim stands: computed from what its evidence came to and how the claims it cites stand.
 
-- A counterexample that holds refutes, and so does other evidence that fails with one.
-- Evidence that fails, decides nothing or is empty leaves the claim undecided, and so does a clause
-  that no evidence covers, a citation of what is not proved, and a hypothesis whose predicate does
-  not know the instances that violate it. Only a tool that is not installed is passed over, with
-  what it alone would prove.
+- A counterexample that holds refutes, and so does other evidence that fails with one: the clauses
+  that it is for, or all where it names none; and with one of them the claim.
+- Evidence that fails without one leaves the claim undecided, and so does a citation of what is not
+  proved, and a hypothesis whose predicate does not know the instances that violate it; where
+  nothing refutes it, evidence that decides nothing or is empty, too, and a clause that no evidence
+  covers. Only a tool that is not installed is passed over, with what it alone would prove.
 - A clause that Coq checks is machine-checked; otherwise all evidence that covers it proves it
   together, and it is as strong as the weakest of that. So is the claim, of its clauses.
 """
@@ -48,7 +49,7 @@ def standing(
     """How the claim stands. cited: the status of each claim that it rests on."""
     refuting = [f for f in findings if _refutes(f)]
     others = [f for f in findings if f not in refuting]
-    reasons = [*_faults(claim), *_citations(claim, cited or {}), *_failures(others)]
+    reasons = [*_faults(claim), *_citations(claim, cited or {}), *_failures(others, False)]
     clauses = tuple(_clause(k, findings, claim) for k in range(1, len(claim.clauses) + 1))
     checked = {k for f in findings if _checks(f) for k in f.evidence.covers}
     machine = checked == set(range(1, len(claim.clauses) + 1))
@@ -56,7 +57,12 @@ def standing(
         if reasons:
             return Standing(Status.UNDECIDED, clauses, tuple(reasons), machine)
         reading = getattr(refuting[0].evidence, "of", Status.REFUTED)
-        return Standing(reading, (reading,) * len(clauses), (), machine)
+        every = range(1, len(clauses) + 1)
+        hit = {k for f in refuting for k in _against(f) or every}
+        return Standing(
+            reading, tuple(reading if k in hit else clauses[k - 1] for k in every), (), machine
+        )
+    reasons += _failures(others, None)
     for k, status in enumerate(clauses, 1):
         if status is Status.UNDECIDED:
             reasons.append(f"no evidence covers clause {k}: {claim.clauses[k - 1]}")
@@ -75,6 +81,11 @@ def _refutes(finding: Finding) -> bool:
     return finding.outcome.holds is False and finding.outcome.counterexample is not None
 
 
+def _against(finding: Finding) -> tuple[int, ...]:
+    """The clauses that a refuting finding is for."""
+    return finding.evidence.covers or getattr(finding.evidence, "against", ())
+
+
 def _faults(claim: Claim) -> list[str]:
     return [f"a hypothesis excludes nothing: {h.words}" for h in claim.hypotheses if not h.excludes]
 
@@ -90,15 +101,14 @@ def _citations(claim: Claim, cited: Mapping[str, Status]) -> list[str]:
     return found
 
 
-def _failures(findings: Sequence[Finding]) -> list[str]:
-    found = []
-    for finding in findings:
-        outcome, title = finding.outcome, finding.evidence.title
-        if outcome.holds is False:
-            found.append(f"fails: {title}: {outcome.detail}")
-        elif outcome.holds is None and not outcome.absent:
-            found.append(f"open: {title}: {outcome.detail}")
-    return found
+def _failures(findings: Sequence[Finding], holds: bool | None) -> list[str]:
+    """What fails (False) or is open (None), in sentences."""
+    word = "open" if holds is None else "fails"
+    return [
+        f"{word}: {finding.evidence.title}: {finding.outcome.detail}"
+        for finding in findings
+        if finding.outcome.holds is holds and not finding.outcome.absent
+    ]
 
 
 def _clause(k: int, findings: Sequence[Finding], claim: Claim) -> Status:

@@ -34,12 +34,16 @@ def fractions(
     Drawn from the finite list of them: one choice, many times cheaper than numerator after
     denominator.
     """
-    found = {
+    # Sorted as integers: fractions compare a hundred times slower, and one claim has 300,000.
+    found = [
         Fraction(k, q)
         for q in range(1, denominator + 1)
-        for k in range(math.ceil(low * q), math.floor(high * q) + 1)
-    }
-    return st.sampled_from(sorted(found, key=lambda x: (x.denominator, abs(x), x < 0)))
+        for k in sorted(
+            range(math.ceil(low * q), math.floor(high * q) + 1), key=lambda k: (abs(k), k < 0)
+        )
+        if math.gcd(k, q) == 1
+    ]
+    return st.sampled_from(found)
 
 
 @cache
@@ -188,6 +192,22 @@ def two_token_attention(draw: st.DrawFn) -> tuple[Matrix, Fraction]:
 def states(draw: st.DrawFn, n: int, d: int) -> Matrix:
     """X_0 in small integers, possibly zero."""
     return [[Fraction(entry) for entry in row] for row in draw(_integers(n, d))]
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn, A: SearchStrategy[Any] | None = None, H: SearchStrategy[Any] | None = None
+) -> tuple[Matrix, Matrix, Matrix]:
+    """(A, H, X0) in fractions from a strategy of A and one of H, each of matrices or of matrices
+    with what is known of them; any positive A and any H with small entries where none is given."""
+    a, h = draw(attention(1, 4) if A is None else A), draw(_any_projection() if H is None else H)
+    a, h = (M[0] if isinstance(M, tuple) else M for M in (a, h))
+    return a, h, draw(states(len(a), len(h)))
+
+
+@cache
+def _any_projection() -> SearchStrategy[Matrix]:
+    return _sizes(1, 3).flatmap(_small_entries)
 
 
 @st.composite

@@ -58,10 +58,14 @@ class Chunk:
 
 
 class Coverage:
-    """The record of finished chunks, kept in one JSON file."""
+    """The record of finished chunks, kept in one JSON file. own: the file of the claims, where they
+    are not those of the ledger."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, own: Path | None = None) -> None:
         self.path = path
+        self.code = fingerprint()
+        if own is not None:
+            self.code = hashlib.sha256(self.code.encode() + own.read_bytes()).hexdigest()
         self.chunks: dict[str, dict[str, Any]] = {}
         if path.exists():
             try:
@@ -75,10 +79,10 @@ class Coverage:
                     f"'{path}' is not a record of searched chunks ({error}): move it away to start "
                     "a new one, or restore it"
                 ) from error
-            if code != fingerprint():
+            if code != self.code:
                 raise InputError(
                     f"'{path}' is the record of a search by other code ({code[:12]}, now "
-                    f"{fingerprint()[:12]}): move it away to start a new one, or go on with the "
+                    f"{self.code[:12]}): move it away to start a new one, or go on with the "
                     "code that began it"
                 )
 
@@ -87,7 +91,7 @@ class Coverage:
         self.save()
 
     def save(self) -> None:
-        record = {"schema_version": SCHEMA_VERSION, "code": fingerprint(), "chunks": self.chunks}
+        record = {"schema_version": SCHEMA_VERSION, "code": self.code, "chunks": self.chunks}
         write_atomically(self.path, to_json(record))
 
     def totals(self) -> list[dict[str, Any]]:
@@ -153,9 +157,11 @@ def run_chunk(chunk: Chunk, claims: Mapping[str, Claim]) -> dict[str, Any]:
     evidence = next(e for _, e in searches([claim]) if e.title == chunk.title)
     start = time.perf_counter()
     outcome = evidence.search(chunk.examples, chunk.seed, claim.hypotheses)
+    unusable = "unusable" in outcome.data
     return {
         "examples": int(str(outcome.data.get("examples", 0))) if outcome.holds else 0,
         "seconds": round(time.perf_counter() - start, 3),
-        "violation": outcome.counterexample,
+        # A law that cannot be asked is to be seen, too.
+        "violation": outcome.counterexample or (outcome.detail if unusable else None),
         "detail": outcome.detail,
     }

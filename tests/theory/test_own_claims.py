@@ -1,0 +1,374 @@
+"""A user's own claims, by the command line: refuted, repaired, undecided, proved, and refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import oversmoothing
+from oversmoothing.theory.numbers import exact_matrix as exact
+from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs.evidence import read, show
+from oversmoothing.theory.proofs.own import ledger_with, names_of
+from oversmoothing.theory.proofs.thorough import Coverage
+from oversmoothing.theory.support.errors import InputError
+
+HEAD = "from oversmoothing import Claim, by, draw, exact, given\n"
+LAW = """
+def law(A, H, X0):
+    {body}
+"""
+CLAIM = """
+C = Claim(
+    name="mine",
+    clauses=({clauses},),
+    hypotheses=({hypotheses}),
+    evidence=({evidence},),
+)
+"""
+
+
+def claim(
+    body: str = "return True",
+    hypotheses: str = "given.POSITIVE,",
+    evidence: str = "by.law(law)",
+    clauses: str = "'It is so.'",
+    above: str = "",
+) -> str:
+    """The text of a file with one claim."""
+    stated = CLAIM.format(clauses=clauses, hypotheses=hypotheses, evidence=evidence)
+    return HEAD + above + LAW.format(body=body) + stated
+
+
+@pytest.fixture
+def prove(tmp_path, monkeypatch, capsys):
+    """Write mine.py, run `oversmoothing prove mine.py ...` beside it: status, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(text: str | None, *words: str, examples: int = 40) -> tuple[int, str, str]:
+        if text is not None:
+            Path("mine.py").write_text(text)
+        effort = ["--examples", str(examples)]
+        status = oversmoothing.main(["prove", "mine.py", *effort, *words])
+        said = capsys.readouterr()
+        return status, " ".join(said.out.split()), " ".join(said.err.split())
+
+    return run
+
+
+def ratio(X: np.ndarray) -> float:
+    mean = X.mean(axis=0)
+    return float(np.linalg.norm(X - mean) / (np.sqrt(len(X)) * np.linalg.norm(mean)))
+
+
+# ------------------------------------------------------------------------------------ the example
+
+
+def test_the_example_runs_as_it_is_written_one_claim_refuted_and_one_proved(prove, capsys):
+    assert oversmoothing.main(["prove", "--init", "mine.py"]) == 0
+    assert "oversmoothing prove mine.py" in capsys.readouterr().out
+    status, out, _ = prove(None, examples=200)
+    assert status == 1
+    assert "one-layer: refuted" in out and "one-layer-repaired: written" in out
+    assert "2 claims: 1 refuted, 1 written" in out
+    status, out, _ = prove(None, "one-layer-repaired", "--seed", "7")
+    assert status == 0 and "1 claim: written" in out and "one-layer: " not in out
+
+
+def test_the_printed_counterexample_of_the_example_is_one_in_floats_too(prove):
+    oversmoothing.main(["prove", "--init", "mine.py"])
+    status, out, _ = prove(None, "--json", "--claim", "one-layer", examples=200)
+    assert status == 1
+    (found,) = json.loads(out[out.index("[") :])
+    assert found["status"] == "refuted" and found["on_record"] is None
+    instance = found["evidence"][0]["data"]["instance"]
+    A, H, X = (
+        np.array([[float(Fraction(x)) for x in row] for row in instance[name]])
+        for name in ("A", "H", "X0")
+    )
+    assert ratio(X + A @ X @ H.T) > ratio(X) * (1 + 1e-9)
+
+
+def test_the_example_names_every_hypothesis_and_replaces_no_file(prove, capsys):
+    oversmoothing.main(["prove", "--init", "mine.py"])
+    text = Path("mine.py").read_text()
+    assert all(f"given.{name} " in text for name in names_of("given"))
+    assert all(f"draw.{name}" in text for name in ("cases", "attention", "with_spectrum"))
+    Path("mine.py").write_text("x = 1\n")
+    assert oversmoothing.main(["prove", "--init", "mine.py"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert Path("mine.py").read_text() == "x = 1\n"
+    assert oversmoothing.main(["prove", "--init", "mine.txt"]) == 2
+
+
+# ------------------------------------------------------------------------------- what is found
+
+
+def test_a_false_law_is_refuted_at_the_smallest_instance(prove):
+    status, out, _ = prove(claim("return H[0][0] < 1", "given.POSITIVE, given.ONE_FEATURE"))
+    assert status == 1 and "mine: refuted" in out
+    assert "counterexample: A = [[1]], H = [[1]], X_0 = [[0]]" in out
+    assert "checked again at the numbers as printed: every hypothesis holds" in out
+
+
+def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
+    text = claim("return H[0][0] < 1", "given.POSITIVE, given.ONE_FEATURE, given.HALF_OPEN")
+    status, out, _ = prove(text)
+    assert status == 0 and "mine: undecided" in out
+    assert "no counterexample in " in out and " filtered): a search, no proof" in out
+
+
+@pytest.mark.parametrize("bound", [Fraction(-2), Fraction(-1, 3), Fraction(5, 6), Fraction(1)])
+def test_the_counterexample_to_a_bound_violates_it(tmp_path, bound):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        claim(f"return H[0][0] < {bound.numerator} / exact.Fraction({bound.denominator})")
+    )
+    (own,) = ledger_with(path).select()
+    outcome = own.evidence[0].search(200, 0, own.hypotheses)
+    assert outcome.holds is False
+    assert Fraction(outcome.data["instance"]["H"][0][0]) >= bound
+
+
+@given(case=draw.exact_cases())
+def test_what_is_printed_reads_back_as_it_was(case):
+    assert tuple(read(show(part)) for part in case) == case
+
+
+def test_only_the_clauses_that_a_law_is_against_are_refuted(prove):
+    text = claim(
+        "return len(A) < 2",
+        evidence="by.law(law, against=(2,)), by.law(lambda A, H, X0: True, against=(1,))",
+        clauses="'One.', 'Two.'",
+    )
+    status, out, _ = prove(text)
+    assert status == 1 and "(1) One. [undecided]" in out and "(2) Two. [refuted]" in out
+
+
+def test_a_query_decides_its_clause_and_a_false_one_is_refuted_by_its_model(prove):
+    query = (
+        "by.for_all('q', given='h > 0', then='h*h > {}', at='h=1').unless('any h', without='h > 0')"
+    )
+    query = query.replace("at='h=1'", "at='h=1', covers=(1,)")
+    status, out, _ = prove(claim(evidence=query.format(0)))
+    assert status == 0 and "mine: decided" in out
+    status, out, _ = prove(claim(evidence=query.format(1)))
+    assert status == 1 and "mine: refuted" in out and "counterexample: h = " in out
+
+
+def test_a_law_in_floats_fails_only_beyond_its_tolerance(prove):
+    body = "return abs(sum(float(x) for x in A[0]) - 1) + {}"
+    status, out, _ = prove(claim(body.format("0"), evidence="by.law(law, tolerance=1e-12)"))
+    assert status == 0 and "none violates it" in out
+    status, out, _ = prove(claim(body.format("1e-6"), evidence="by.law(law, tolerance=1e-12)"))
+    assert status == 1 and "more than 1e-12" in out
+
+
+def test_a_law_that_depends_on_more_than_its_instance_refutes_nothing(prove):
+    above = "import itertools\ncount = itertools.count()\n"
+    status, out, _ = prove(claim("return next(count) != 9", above=above))
+    assert status == 1 and "mine: undecided" in out
+    assert "must depend on its instance alone" in out
+
+
+def test_a_law_that_changes_what_it_is_given_is_shown_what_was_drawn(prove):
+    status, out, _ = prove(claim("X0[0][0] += 5; return X0[0][0] < 9"))
+    assert status == 1 and "X_0 = [[4]]" in out
+
+
+def test_a_violation_counts_beside_instances_where_the_law_cannot_be_asked(prove):
+    status, out, _ = prove(claim("return 1 / X0[0][0] < 0 or len(A) < 2"), examples=200)
+    assert status == 1 and "mine: refuted" in out and "ZeroDivisionError" in out
+
+
+def test_a_claim_may_rest_on_one_of_the_ledger_but_on_no_other(prove):
+    status, out, _ = prove(claim(evidence="by.written('x', '[1] By T11.2 it is so.')"))
+    assert status == 0 and "mine: written" in out and "T11.2: " not in out
+    status, _, err = prove(claim(evidence="by.written('x', '[1] By T99 it is so.')"))
+    assert status == 2 and "cites 'T99', which is no claim" in err
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
+def test_a_theorem_of_coq_beside_the_file_proves_its_clause(prove):
+    text = claim(evidence="by.Formal('Mine.sums', (1,), beside=__file__)")
+    Path("Mine.v").write_text("Theorem sums : 1 + 1 = 2.\nProof. reflexivity. Qed.\n")
+    status, out, _ = prove(text)
+    assert status == 0 and "mine: machine-checked" in out and "1 + 1 = 2" in out
+    # Another text, for a process builds a file once.
+    Path("Sorry.v").write_text("Theorem sums : 1 + 1 = 3.\nProof. Admitted.\n")
+    status, out, _ = prove(text.replace("Mine.", "Sorry."))
+    assert status == 1 and "'Admitted' is no proof" in out and "1 refused" in out
+
+
+def test_what_the_file_prints_is_no_part_of_the_report(prove):
+    text = claim("print('inside'); return True", above="print('outside')\n")
+    status, out, err = prove(text, "--json")
+    assert status == 0 and json.loads(out)[0]["name"] == "mine"
+    assert "outside" in err and "inside" in err
+
+
+def test_a_page_needs_no_formula_but_refuses_a_wrong_one(prove):
+    assert prove(claim(), "--report", "page.html")[0] == 0
+    assert "mine" in Path("page.html").read_text()
+    text = claim().replace("clauses=", "latex=r'\\nothing{', clauses=")
+    status, _, err = prove(text, "--report", "page.html")
+    assert status == 2 and "the formula of mine" in err
+
+
+def test_a_thorough_search_goes_on_only_with_the_same_file(prove):
+    status, _, err = prove(claim(), "--thorough", "--minutes", "0")
+    assert status == 0 and "50 chunks to do" in err
+    Coverage(Path("thorough.json"), Path("mine.py")).save()
+    Path("mine.py").write_text(claim("return len(A) > 0"))
+    with pytest.raises(InputError, match="by other code"):
+        Coverage(Path("thorough.json"), Path("mine.py"))
+
+
+# ------------------------------------------------------------------------------ what is refused
+
+REFUSED = {
+    "a syntax error": (claim("return ("), "mine.py, line 4 (`return (`) is no Python: '(' was"),
+    "no claim": (HEAD, "defines no claim"),
+    "an unknown hypothesis": (
+        claim(hypotheses="given.POSITVE,"),
+        "there is no given.POSITVE; given.POSITIVE perhaps; there are given.",
+    ),
+    "a hypothesis by its text": (claim(hypotheses="'POSITIVE',"), "there are given."),
+    "an unknown strategy": (claim(evidence="by.law(law, draw.cased())"), "draw.cases perhaps"),
+    "no tuple": (claim(hypotheses="given.POSITIVE"), "of one, with a comma"),
+    "an unknown name": (HEAD.replace("by,", "bye,"), "there are Claim, by, draw, exact, given"),
+    "a strategy without its brackets": (
+        claim(evidence="by.law(law, draw.cases)"),
+        "with its brackets",
+    ),
+    "a name of the ledger's": (claim().replace('"mine"', '"T2b"'), "are the ledger's"),
+    "two claims of one name": (claim() + claim().replace("C =", "D ="), "two claims of the name"),
+    "no evidence": (claim().replace("(by.law(law),)", "()"), "has no evidence"),
+    "two laws of one title": (claim(evidence="by.law(law), by.law(law)"), "name one, title=..."),
+    "no such clause": (claim(evidence="by.law(law, against=(3,))"), "there is no clause 3"),
+    "a query that is none": (
+        claim(evidence="by.for_all('q', given='h >', then='h > 0', at='h=1')"),
+        "'q' is no query: invalid syntax",
+    ),
+    "a query of an unknown variable": (
+        claim(evidence="by.for_all('q', then='k > 0', at='h=1')"),
+        "'k' is not a variable",
+    ),
+    "a step that says not what it is for": (
+        claim(evidence="by.written('x', 'So it is.')"),
+        "for which clauses is the step 'So it is.'?",
+    ),
+    "an error of its own": ("\nx = [][0]\n", "mine.py, line 2 (`x = [][0]`): IndexError"),
+    "an end of Python": ("raise SystemExit(0)\n", "mine.py, line 1 (`raise SystemExit(0)`)"),
+    "a strategy that raises": (
+        claim(evidence="by.law(law, draw.cases().map(lambda case: 1 / 0))"),
+        "ZeroDivisionError",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(prove, kind):
+    text, sentence = REFUSED[kind]
+    status, out, err = prove(text)
+    assert status == 2 and sentence in err, (out, err)
+    assert "mine.py" in err and "Traceback" not in err and not out
+
+
+def test_a_file_that_is_not_there_is_refused(prove):
+    status, _, err = prove(None)
+    assert status == 2 and "there is no file 'mine.py'" in err and "--init mine.py" in err
+
+
+EMPTY = {
+    "returns None": ("pass", "asserted nothing and returned None on every example"),
+    "returns None on some": ("if len(A) > 1: return True", "returned None on"),
+    "returns an array": ("import numpy; return numpy.ones(2)", "it returned an array"),
+    "returns a number": ("return 1", "it returned 1, of type int"),
+    "raises": (
+        "return 1 / X0[0][0] < 9",
+        "mine.py, line 4 (`return 1 / X0[0][0] < 9`): ZeroDivisionError",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_a_law_that_cannot_be_used_never_holds(prove, kind):
+    body, sentence = EMPTY[kind]
+    status, out, _ = prove(claim(body))
+    assert status == 1 and sentence in out and "mine: undecided" in out, out
+    assert "mine.py, line " in out and "refuted" not in out
+
+
+def test_a_law_of_other_arguments_is_told_what_it_gets(prove):
+    status, out, _ = prove(claim().replace("law(A, H, X0)", "law(A)"))
+    assert status == 1 and "mine.py, line 3: the law cannot take the 3 drawn" in out
+    status, out, _ = prove(claim(evidence="by.law(law, draw.attention())"))
+    assert status == 1 and "cannot take" in out
+
+
+def test_hypotheses_that_no_drawn_instance_meets_never_hold(prove):
+    status, out, _ = prove(claim(hypotheses="given.POSITIVE, given.CAUSAL_MASK, given.TWO_TOKENS"))
+    assert status == 1 and "mine: undecided" in out
+    assert "every drawn example was filtered out (" in out and "nothing was searched" in out
+
+
+# --------------------------------------------------------------------- the ledger, by bare names
+
+
+def test_a_bare_name_is_a_claim_of_the_ledger(capsys):
+    assert oversmoothing.main(["prove", "T4c", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert oversmoothing.main(["prove", "--claim", "T4c", "--list"]) == 0
+    assert capsys.readouterr().out == listed and listed.startswith("T4c ")
+    assert oversmoothing.main(["prove", "T2a", "--kind", "for all reals"]) == 0
+    assert "1 claim: " in capsys.readouterr().out
+    assert oversmoothing.main(["prove", "T99"]) == 2
+    assert "no claim 'T99'; there are T1a, " in capsys.readouterr().err
+
+
+def test_a_claim_of_the_file_is_chosen_by_its_name(prove):
+    assert prove(claim(), "mine")[0] == 0
+    status, _, err = prove(claim(), "T2b")
+    assert status == 2 and "no claim 'T2b'; there are mine" in err
+
+
+@pytest.mark.parametrize("denominator", [1, 6, 12])
+def test_fractions_are_drawn_from_all_of_them_the_simplest_first(denominator):
+    found = draw.fractions(-2, Fraction(3, 2), denominator)
+    elements = list(getattr(found, "wrapped_strategy", found).elements)
+    assert set(elements) == {
+        Fraction(k, q) for q in range(1, denominator + 1) for k in range(-2 * q, 3 * q // 2 + 1)
+    }
+    assert elements == sorted(elements, key=lambda x: (x.denominator, abs(x), x < 0))
+
+
+# ---------------------------------------------------------------------------- the book's chapter
+
+CHAPTER = Path(__file__).resolve().parents[2] / "docs" / "guide" / "own-theorem.md"
+
+
+def test_the_chapter_refutes_repairs_and_proves(prove):
+    cells = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", CHAPTER.read_text("utf-8"), re.S)
+    python = ["\n".join(x for x in cell.splitlines() if x[:1] != "!") for cell in cells]
+    shared: dict[str, object] = {}
+    for cell in (python[0], *python[2:]):
+        exec(cell, shared)
+    found = {}
+    for name in ("mine", "repaired", "proved"):
+        _, out, _ = prove(Path(f"{name}.py").read_text(), "--json", examples=100)
+        found[name] = json.loads(out)[0]
+    assert [each["status"] for each in found.values()] == ["refuted", "undecided", "written"]
+    # The cell in which the counterexample is followed by hand.
+    data = found["mine"]["evidence"][0]["data"]
+    shared["printed"] = [json.dumps([{"evidence": [{"data": data}]}])]
+    lines = [line for line in python[1].splitlines() if not line.startswith("printed")]
+    exec("\n".join(lines), shared)
+    assert exact.squared_ratio(shared["X1"]) < exact.squared_ratio(shared["X0"])
