@@ -64,6 +64,17 @@ _A = {
     ],
     "nearly alone": [[1, 0], [1e-20, 1]],
     "all to the first": [[1, 0], [1, 0]],
+    "three nearly alike": [
+        [0.799998, 0.100003, 0.099999],
+        [0.100001, 0.799998, 0.100001],
+        [0.100002, 0.099997, 0.800001],
+    ],
+    "four nearly alike": [
+        [0.700002, 0.100001, 0.099998, 0.099999],
+        [0.100001, 0.700001, 0.099999, 0.099999],
+        [0.099999, 0.100001, 0.699997, 0.100003],
+        [0.100002, 0.099997, 0.1, 0.700001],
+    ],
 }
 _H = {
     "d0": [[0.3, 0], [0, 0]],
@@ -96,6 +107,7 @@ _H = {
     "quarter": [[0, -1], [1, 0]],
     "-2": [[-2]],
     "-.6": [[-0.6]],
+    "-1.2": [[-1.2]],
 }
 _SAID = [
     ("two", "d0", [[1, 1], [-1, -1]], "SMOOTHING", "zero", 0.0, 1),
@@ -238,6 +250,10 @@ _SAID = [
         2,
     ),
     ("a swap beside a circulant", "third of a turn", None, "NON_SMOOTHING", None, None, 2),
+    # Of eigenvalues that are nearly equal the finest blocks leave open what coarser ones decide:
+    # the verdict, or what HFC/LFC tends to.
+    ("three nearly alike", "-1.2", [[-2], [2], [0]], "SMOOTHING", "zero", 0.0, 1),
+    ("four nearly alike", "-.5", None, "NON_SMOOTHING", "constant", None, 1),
     # Equal moduli that no structure shows.
     ("a swap and one alone", "quarter", None, "UNDECIDED", None, None, None),
     ("all to the first", "-2", [[1], [2]], "UNDECIDED", None, None, 1),

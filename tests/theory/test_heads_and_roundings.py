@@ -10,7 +10,7 @@ import pytest
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.spectra.heads_operator import Radius
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict import heads_verdict as of_heads, low_precision
+from oversmoothing.theory.verdict import heads_verdict as of_heads, low_precision, nearest
 from oversmoothing.theory.verdict.heads_verdict import heads_verdict
 from oversmoothing.theory.verdict.nearest import distance_to_tie
 
@@ -159,6 +159,17 @@ def test_T2b_there_is_no_distance_without_a_gradient():
     assert distance_to_tie(np.array([[1.0]]), np.array([[0.5]])) is None
     assert distance_to_tie(MIXING, np.array([[0.0]])) is None
     assert distance_to_tie(MIXING, np.array([[2e150]])) is None
+    # a = 1/2, and next to h itself the gap is h/2.
+    largest = distance_to_tie(MIXING, np.array([[1e150]]))
+    assert largest == pytest.approx(0.5 / (0.5 + np.linalg.norm(MIXING)), rel=1e-12)
+
+
+def test_T2b_an_eigenvalue_of_condition_1e12_counts_as_defective():
+    """The right eigenvector has length 1, the left one 1e12 and a unit of rounding less."""
+    right = np.array([[1.0 + 0j]])
+    assert nearest._gradient(np.array([[1e12 + 0j]]), right, 0) is None
+    found = nearest._gradient(np.array([[1e12 * (1 - 2.0**-52) + 0j]]), right, 0)
+    assert found is not None and found.shape == (1, 1)
 
 
 # --- short floats ---

@@ -483,6 +483,9 @@ def test_T4e_in_floats_the_finite_horizon_is_the_same():
     # The one mode there is leads at once.
     assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [1]]).shows_from is None
     assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [-1]]).shows_from == 0.0
+    # What dies has no largest mode.
+    dying = content(AA, [[-1]], [[1], [1]])
+    assert dying.vanishes and dying.shows_from is None
 
 
 def test_T4e_in_floats_the_finite_horizon_depends_on_no_basis_of_a_repeated_eigenvalue():

@@ -13,7 +13,7 @@ import flint
 import mpmath as mp
 import numpy as np
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, doublings
 from oversmoothing.theory.numbers.exact_matrix import kronecker, plus_identity
 from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
 from oversmoothing.theory.support.errors import InputError
@@ -193,12 +193,11 @@ def slope(
     Where these bits leave it indistinguishable from 0, twice as many are taken.
     Raises `InputError` where _MOST_BITS are too few: it is 0.
     """
-    while bits <= _MOST_BITS:
-        found = [measure(X, bits=bits) for X in states(A, H, X0, depths, bits).values()]
+    for enough in doublings(bits, _MOST_BITS):
+        found = [measure(X, bits=enough) for X in states(A, H, X0, depths, enough).values()]
         if all(x > 0 and x.rel_accuracy_bits() >= _GOOD_BITS for x in found):
             near, far = map(log, found)
             return float(np.exp((far - near) / (depths[1] - depths[0])))
-        bits *= 2
     raise InputError(f"what is measured at the depths {depths} cannot be told from 0")
 
 

@@ -1,6 +1,6 @@
 """Ball arithmetic: the few operations on FLINT's balls that the theory needs everywhere."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import reduce
@@ -13,6 +13,13 @@ def at_precision(bits: int) -> AbstractContextManager[Any]:
     """A context in which ball arithmetic works with `bits` bits."""
     context: AbstractContextManager[Any] = flint.ctx.workprec(bits)
     return context
+
+
+def doublings(first: int, most: int) -> Iterator[int]:
+    """Working precisions to try one after the other: first, 2 first, 4 first ... up to most."""
+    while first <= most:
+        yield first
+        first *= 2
 
 
 def to_ball(x: Fraction) -> flint.arb:

@@ -7,7 +7,7 @@ conjugate multipliers leads both and g_x . g_x = 0, so that sizes and inner prod
 """
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import flint
 
@@ -17,9 +17,6 @@ from oversmoothing.theory.verdict.growth import Multipliers, compare_growth, gro
 from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import Resolvent
 from oversmoothing.theory.verdict.tokens import Token
-
-# Rational factors between two tokens are looked for up to this denominator.
-_DENOMINATOR = 10**6
 
 
 def keep_their_angle(
@@ -31,7 +28,8 @@ def keep_their_angle(
     Raises `OutOfReachError`.
     """
     if not all(_is_never_small(token) for token in tokens):
-        return _is_one_pair(tokens[0]) and _are_parallel(tokens)
+        first, _ = tokens
+        return _is_one_pair(first) and _are_parallel(tokens)
     return (
         _are_apart(tokens)
         or _keep_their_sizes(tokens)
@@ -44,14 +42,10 @@ def _is_never_small(token: Token) -> bool:
     """Whether the directions of the leading roots are independent: |y_i(L)| then stays away from 0,
     whatever the phases are."""
     bits = token.bits
-    vectors = list(token.directions(bits).values())
+    vectors = flint.acb_mat(list(token.directions(bits).values()))
     with at_precision(bits):
-        rows = [[_hermitian(u, v) for v in vectors] for u in vectors]
-        return not flint.acb_mat(rows).det().contains(0)
-
-
-def _hermitian(u: list[flint.acb], v: list[flint.acb]) -> flint.acb:
-    return sum((a * b.conjugate() for a, b in zip(u, v, strict=True)), flint.acb(0))
+        gram = vectors * vectors.conjugate().transpose()
+        return not gram.det().contains(0)
 
 
 def _is_one_pair(token: Token) -> bool:
@@ -70,7 +64,7 @@ def _are_parallel(tokens: tuple[Token, Token]) -> bool:
     b = second.numerators[first.numerators.index(a)]
     top, bottom = int(a[int(a.degree())]), int(b[int(a.degree())])
     rows = zip(first.numerators, second.numerators, strict=True)
-    return bottom != 0 and all(p * bottom == q * top for p, q in rows)
+    return all(p * bottom == q * top for p, q in rows)
 
 
 def _are_apart(tokens: tuple[Token, Token]) -> bool:
@@ -100,14 +94,12 @@ def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
     first, second = tokens
     if not _is_one_pair(first) or set(first.growth.roots) != set(second.growth.roots):
         return False
-    modulus = first.growth.roots[0].factor.polynomial
-
-    def inner(one: Token, two: Token) -> flint.fmpz_poly:
-        rows = zip(one.part.numerators, two.part.numerators, strict=True)
-        return sum((p * q for p, q in rows), flint.fmpz_poly([]))
-
-    pairs = ((first, first), (first, second), (second, second))
-    return all((inner(*pair) % modulus).is_zero() for pair in pairs)
+    root, _ = first.growth.roots
+    products = (
+        sum((p * q for p, q in zip(*pair, strict=True)), flint.fmpz_poly([]))
+        for pair in combinations_with_replacement((t.part.numerators for t in tokens), 2)
+    )
+    return all((product % root.factor.polynomial).is_zero() for product in products)
 
 
 def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) -> bool:
@@ -130,21 +122,19 @@ def _by_a_rational(
     n = found.table.nrows()
     row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
     rest = found.part([row])
+    first, _ = tokens
     return rest.dies or (
-        compare_growth(growth_of(rest, multipliers), tokens[0].growth, multipliers) < 0
+        compare_growth(growth_of(rest, multipliers), first.growth, multipliers) < 0
     )
 
 
-def _factor(tokens: tuple[Token, Token]) -> Fraction:
-    """The ratio of two entries of the directions as a short fraction, 0 where there is none."""
-    bits = max(token.bits for token in tokens)
-    tables = [token.directions(bits) for token in tokens]
-    root = next(iter(tables[0]))
-    if root not in tables[1]:
-        return Fraction(0)
-    with at_precision(bits):
-        for a, b in zip(tables[0][root], tables[1][root], strict=True):
-            if not b.contains(0):
-                ratio = float((a / b).real.mid())
-                return Fraction(ratio).limit_denominator(_DENOMINATOR)
-    return Fraction(0)
+def _factor(tokens: tuple[Token, Token]) -> Fraction | None:
+    """The ratio of two entries of the directions as a short fraction, None where there is none."""
+    first, second = (token.directions(token.bits) for token in tokens)
+    root = next(iter(first))
+    if root not in second:
+        return None
+    for a, b in zip(first[root], second[root], strict=True):
+        if not b.contains(0):
+            return Fraction(float((a / b).real.mid())).limit_denominator()
+    return None

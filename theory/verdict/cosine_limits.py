@@ -14,11 +14,11 @@ from itertools import combinations
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.collinear import keep_their_angle
 from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
-from oversmoothing.theory.verdict.phases import UnknownPhaseError, period_of, real_power
+from oversmoothing.theory.verdict.phases import UnknownPhaseError, period_of, real_power, signs
 from oversmoothing.theory.verdict.resolvent import Resolvent
 from oversmoothing.theory.verdict.tokens import (
     SHOWN_BITS,
@@ -33,8 +33,6 @@ from oversmoothing.theory.verdict.tokens import (
 _DEPTHS = sorted({round(1.25**k) for k in range(72)})
 # A cosine is known to so many bits, or not at all when that takes more working bits than the most.
 _KNOWN_BITS, _MOST_BITS = 60, 2**16
-
-_SIGN_BITS = 512
 
 Pair = tuple[int, int]
 
@@ -104,7 +102,7 @@ class TokensOfStart:
             if any(not a.overlaps(b) for a, b in combinations(cosines, 2)):
                 return OSCILLATES
             if cosines and keep_their_angle(pair, tokens, self._found, self._multipliers):
-                return CosineLimit("constant", (_rounded(cosines[0]),))
+                return CosineLimit("constant", (_rounded(cosines.pop()),))
         except (UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
         return None
@@ -137,15 +135,13 @@ class TokensOfStart:
             self._at_residue(k, token, period, residue)
             for k, token in zip(pair, tokens, strict=True)
         ]
-        first, second = found
-        if first is None or second is None:
+        directions = [direction for direction in found if direction is not None]
+        if len(directions) < len(tokens):
             return None
-        bits = max(token.bits for token in tokens)
-        while bits <= _MOST_BITS:
-            value = _cosine(first(bits), second(bits))
+        for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
+            value = _cosine([direction(bits) for direction in directions])
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
                 return _rounded(value)
-            bits *= 2
         raise _UnsettledError
 
     def _every(self, k: int, token: Token, period: int, residue: int) -> "Direction | None":
@@ -160,11 +156,11 @@ class TokensOfStart:
         slower = every(token.part, period, residue, self._multipliers)
         if slower is None:
             return None
-        root = slower.growth.roots[0]
-        turns = any(not (x.ball(_SIGN_BITS) ** period).real > 0 for x in token.growth.roots)
-        if turns or len(slower.growth.roots) > 1 or not root.ball(_SIGN_BITS).real > 0:
+        turns = signs(token, period) | signs(slower, 1) != {True}
+        if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
-        return lambda bits: slower.leading_sum(0, max(bits, slower.bits))
+        # One positive root leads: the direction is the same at every depth.
+        return lambda bits: slower.leading_sum(residue, max(bits, slower.bits))
 
 
 Direction = Callable[[int], list[flint.arb]]
@@ -176,22 +172,18 @@ class _UnsettledError(ArithmeticError):
 
 def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
     """The cosine of the leading sums at some depths at which neither is 0."""
-    bits = max(token.bits for token in tokens)
     for depth in _DEPTHS:
-        first, second = (token.leading_sum(depth, bits) for token in tokens)
-        value = _cosine(first, second)
+        value = _cosine([token.leading_sum(depth, token.bits) for token in tokens])
         if value is not None:
             yield value
 
 
-def _cosine(x: list[flint.arb], y: list[flint.arb]) -> flint.arb | None:
-    """None where a vector may be 0."""
+def _cosine(vectors: list[list[flint.arb]]) -> flint.arb | None:
+    """That of two vectors, None where one of them may be 0."""
     with at_precision(SHOWN_BITS):
-        sizes = [sum((c * c for c in v), flint.arb(0)) for v in (x, y)]
-        if not all(size > 0 for size in sizes):
-            return None
-        inner = sum((a * b for a, b in zip(x, y, strict=True)), flint.arb(0))
-        return inner / (sizes[0] * sizes[1]).sqrt()
+        rows = flint.arb_mat(vectors)
+        (xx, xy), (_, yy) = (rows * rows.transpose()).tolist()
+        return xy / (xx * yy).sqrt() if xx > 0 and yy > 0 else None
 
 
 def _rounded(value: flint.arb) -> float:

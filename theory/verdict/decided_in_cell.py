@@ -33,11 +33,9 @@ def decided_in_cell(case: Case, generic: bool) -> Decided:
         for modes in modes_of(RoundingCell(case), generic):
             if outcome is Outcome.UNDECIDED:
                 outcome = modes.outcome()
-            limits = merged(limits, limits_in_balls(modes, outcome))
-            if outcome is not Outcome.UNDECIDED and None not in (
-                limits.tends_to,
-                limits.limit_rank,
-            ):
+            limits = merged(limits, second=limits_in_balls(modes, outcome))
+            known = outcome, limits.tends_to, limits.limit_rank
+            if {Outcome.UNDECIDED, None}.isdisjoint(known):
                 break
     return Decided(outcome, limits)
 

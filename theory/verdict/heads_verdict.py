@@ -28,7 +28,8 @@ def heads_verdict(
     A = checked_heads(A, W)
     consensus = dense_radius(consensus_block(W, residual), "dense")
     rho_c = consensus.value
-    if A.shape[-1] == 1:
+    _, n, _ = A.shape
+    if n == 1:
         return Verdict(Outcome.TRIVIAL, "numerical", rho_c, None, ONE_TOKEN)
     quotient = other_radius(A, W, residual, dense_size, beside=consensus)
     rho_q = quotient.value

@@ -85,7 +85,7 @@ class Modes:
     def part(self, side: Side, value: Block) -> Balls:
         """The coefficients of a pair of blocks [m, p]; of generic X_0 some that are not 0."""
         if self.coefficients is None:
-            return [[flint.acb(1) for _ in value.columns] for _ in side.block.columns]
+            return [[flint.acb(1)] * len(value) for _ in side.block.columns]
         return [[self.coefficients[i][j] for j in value.columns] for i in side.block.columns]
 
     def all_modes(self) -> list[Mode]:
@@ -108,10 +108,9 @@ class Modes:
             return found
         for value in self.H.blocks:
             if self.coefficients is None:
-                rows = [[flint.acb(1)] * len(value)]
+                rows = self.part(fixed[0], value)
             else:
-                states = self.fixed_states(fixed, value)
-                rows = [[x - y for x, y in zip(row, states[0], strict=True)] for row in states[1:]]
+                rows = _from_the_first(self.fixed_states(fixed, value))
             mode = self._mode(fixed[0], value, rows)
             if mode is not None:
                 found.append(mode)
@@ -119,16 +118,11 @@ class Modes:
 
     def fixed_states(self, sides: Sequence[Side], value: Block) -> Balls:
         """sum of V C over some blocks of A, [n, p] on the columns of one block of H."""
-        n = self.cell.case.n
-        total = [[flint.acb(0)] * len(value) for _ in range(n)]
-        for side in sides:
-            part = self.part(side, value)
-            for i in range(n):
-                for column, row in zip(side.block.columns, part, strict=True):
-                    total[i] = [
-                        x + self.A.basis[i][column] * y for x, y in zip(total[i], row, strict=True)
-                    ]
-        return total
+        columns = [column for side in sides for column in side.block.columns]
+        V = flint.acb_mat([[row[column] for column in columns] for row in self.A.basis])
+        C = flint.acb_mat([row for side in sides for row in self.part(side, value)])
+        states: Balls = (V * C).tolist()
+        return states
 
     def _mode(self, side: Side, value: Block, rows: Balls) -> Mode | None:
         entries = [x for row in rows for x in row]
@@ -136,8 +130,8 @@ class Modes:
             return None
         sure = any(not x.contains(0) for x in entries)
         full = self.coefficients is None or len(value) == 1
-        if sure and not full and (len(side.block) == 1 or side.consensus):
-            full = any(_spans(value.T, row) for row in rows)
+        if len(side.block) == 1 or side.consensus:
+            full = full or any(_spans(value.T, row) for row in rows)
         return Mode(side, value, _multiplier(side, value.value), sure, full)
 
     def outcome(self) -> Outcome:
@@ -173,6 +167,12 @@ def _beat(winners: list[Mode], losers: list[Mode]) -> bool:
     return bool(sure) and all(any(w.exceeds(x) for w in sure) for x in losers)
 
 
+def _from_the_first(rows: Balls) -> Balls:
+    """The differences to the first row."""
+    found: Balls = (flint.acb_mat(rows) - flint.acb_mat(rows[:1] * len(rows))).tolist()
+    return found
+
+
 def _spans(T: Balls, row: Sequence[flint.acb]) -> bool:
     """Whether y, T y, T^2 y, ... span everything: then y contains every eigenvalue of T."""
     step = flint.acb_mat(T)
@@ -193,11 +193,10 @@ def modes_of(cell: RoundingCell, generic: bool) -> Iterator[Modes]:
     """The modes of generic X_0, or of the X_0 of the case, by finer and coarser blocks."""
     for A in invariant_blocks(cell.departures):
         sides = _sides(cell, A)
-        if sides is None:
-            continue
-        for H in invariant_blocks(cell.value):
-            coefficients = None if generic else _coefficients(cell, A, sides, H)
-            yield Modes(cell, A, H, sides, coefficients)
+        if sides is not None:
+            for H in invariant_blocks(cell.value):
+                coefficients = None if generic else _coefficients(cell, A, sides, H)
+                yield Modes(cell, A, H, sides, coefficients)
 
 
 def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
@@ -215,10 +214,8 @@ def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
 def _coefficients(cell: RoundingCell, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
     """V^-1 X_0 U^-T. Only the rows of a = 1 see what all tokens share: the others are taken of
     the differences to one token, which may be far smaller."""
-    X0 = cell.start
-    apart = [[x - y for x, y in zip(row, X0[0], strict=True)] for row in X0]
     left, U = flint.acb_mat(A.inverse), flint.acb_mat(H.inverse).transpose()
-    found: Balls = (left * flint.acb_mat(apart) * U).tolist()
-    means: Balls = (left * flint.acb_mat(X0) * U).tolist()
+    found: Balls = (left * flint.acb_mat(_from_the_first(cell.start)) * U).tolist()
+    means: Balls = (left * flint.acb_mat(cell.start) * U).tolist()
     fixed = {column for side in sides if side.consensus for column in side.block.columns}
     return [means[i] if i in fixed else row for i, row in enumerate(found)]

@@ -29,7 +29,7 @@ def distance_to_tie(A: Array, H: Array) -> float | None:
     Q = complement_basis(len(A))
     a, right, left = _eigen(quotient(A))
     h, value_right, value_left = _eigen(H)
-    rho_c, _, j = largest_modulus(np.ones(1), h)
+    rho_c, _, j = largest_modulus(np.array([1.0]), h)
     rho_q, i, k = largest_modulus(a, h)
     phases = [np.conj(z) / abs(z) if z else 0.0 for z in (1 + h[j], 1 + h[k] * a[i])]
     first, second = (_gradient(value_left, value_right, index) for index in (j, k))
@@ -55,8 +55,10 @@ def _eigen(M: Array) -> tuple[Complex, Complex, Complex]:
 
 def _gradient(left: Complex, right: Complex, index: int) -> Complex | None:
     """d(eigenvalue) = sum of gradient * dM, entry by entry; None where there is none."""
-    if not np.isfinite(left[index]).all():
+    w, v = left[index], right[:, index]
+    # Right eigenvectors have the length 1, so this is the condition number of the eigenvalue:
+    # from there on it is defective to all digits.
+    if not np.linalg.norm(w) < 1e12:
         return None
-    gradient: Complex = np.outer(left[index], right[:, index])
-    # The condition number of the eigenvalue: beyond this it is defective to all digits.
-    return gradient if np.linalg.norm(gradient) < 1e12 else None
+    gradient: Complex = w[:, None] * v
+    return gradient

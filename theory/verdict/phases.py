@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from math import lcm
 
-import flint
-
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.tokens import Token
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues
+from oversmoothing.theory.verdict.tokens import Token, factors_of, power_polynomial
 
 # Roots of polynomials of a larger degree are not looked at: too many orders are possible.
 _LARGEST_DEGREE = 12
+# phi(k) > k/6 for every k below 10^4: of that degree no order reaches 6 * 12 * 11.
+_ORDERS = range(2, 792)
 # Periods in L up to which the limits are taken residue by residue.
 LARGEST_PERIOD = 240
 _BITS = 512
@@ -28,14 +28,11 @@ def real_power(x: Eigenvalue) -> int | None:
     """
     if x.is_real:
         return 1
-    degree = x.factor.degree
-    if degree > _LARGEST_DEGREE:
+    if x.factor.degree > _LARGEST_DEGREE:
         raise UnknownPhaseError
-    most = degree * (degree - 1)
     with at_precision(_BITS):
         ball = x.ball(_BITS)
-        # phi(k) > k/6 for every k below 10^4.
-        for k in range(2, 6 * most + 1):
+        for k in _ORDERS:
             if (ball**k).imag.contains(0):
                 if not _is_real(x, k):
                     raise UnknownPhaseError
@@ -44,32 +41,16 @@ def real_power(x: Eigenvalue) -> int | None:
 
 
 def _is_real(x: Eigenvalue, k: int) -> bool:
-    """Whether x^k is real: of the isolated roots of its polynomial, it is one and that one is real.
+    """Whether x^k is real: it is one of the isolated roots of its polynomial, and all that it can
+    be are real.
 
     False where it is not, or where the balls do not say.
     """
-    f = x.factor.polynomial
-    degree = x.factor.degree
-    companion = flint.fmpz_mat(
-        [
-            [int(i == j + 1) if j < degree - 1 else -int(f[i]) for j in range(degree)]
-            for i in range(degree)
-        ]
-    )
-    _, found = (companion**k).charpoly().factor()
+    classes = factors_of(power_polynomial(x.factor.polynomial, k))
     with at_precision(_BITS):
         power = x.ball(_BITS) ** k
-        near = [
-            root
-            for g, e in found
-            for root in _roots(Factor(g, int(e), (int(e),)))
-            if root.ball(_BITS).overlaps(power)
-        ]
-    return len(near) == 1 and near[0].is_real
-
-
-def _roots(factor: Factor) -> list[Eigenvalue]:
-    return [Eigenvalue(factor, k) for k in range(factor.degree)]
+        near = {y.is_real for y in eigenvalues(classes) if y.ball(_BITS).overlaps(power)}
+    return near == {True}
 
 
 def period_of(tokens: tuple[Token, Token], order: Callable[[Eigenvalue], int | None]) -> int | None:
@@ -86,10 +67,11 @@ def period_of(tokens: tuple[Token, Token], order: Callable[[Eigenvalue], int | N
     period = lcm(*(k for k in orders if k is not None))
     if period > LARGEST_PERIOD:
         raise UnknownPhaseError
-    signs = [_signs(token, period) for token in tokens]
-    return period if signs[0] == signs[1] and len(signs[0]) == 1 else 2 * period
+    first, second = (signs(token, period) for token in tokens)
+    return period if first == second and len(first) == 1 else 2 * period
 
 
-def _signs(token: Token, period: int) -> set[bool]:
+def signs(token: Token, period: int) -> set[bool]:
+    """Of the real parts of x^period: whether they are positive, over the leading roots x."""
     with at_precision(_BITS):
         return {(x.ball(_BITS) ** period).real > 0 for x in token.growth.roots}

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.numbers.rational import Matrix, exact_stationary
 from oversmoothing.theory.verdict.asymptotic_rank import leading_rank
 from oversmoothing.theory.verdict.cosine_limits import TokensOfStart
@@ -28,6 +28,7 @@ from oversmoothing.theory.verdict.growth import (
 from oversmoothing.theory.verdict.leading import leading_norm, ratio_limit
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.resolvent import Part, Resolvent, resolvent
+from oversmoothing.theory.verdict.tokens import SHOWN_BITS
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,12 @@ def start_content(
     )
 
 
-def _compare(consensus: Part, hfc: Part, multipliers: Multipliers) -> int | None:
-    if consensus.is_zero or hfc.is_zero:
-        return None if consensus.is_zero and hfc.is_zero else 1 if hfc.is_zero else -1
+def _compare(consensus: Part, hfc: Part, multipliers: Multipliers) -> int:
+    # X_0 is not 0: it has one of them.
+    if hfc.is_zero:
+        return 1
+    if consensus.is_zero:
+        return -1
     first, second = (growth_of(part, multipliers) for part in (consensus, hfc))
     return multipliers.compare(first.roots[0], second.roots[0])
 
@@ -121,8 +125,6 @@ def _limits(
 def _radius(part: Part, found: Resolvent) -> float | None:
     if part.is_zero:
         return None
-    with at_precision(128):
-        largest = max(
-            (squared_modulus(root, 128) for root, _ in part.roots()), key=lambda x: float(x.mid())
-        )
-        return float((largest.sqrt() / found.scale).mid())
+    with at_precision(SHOWN_BITS):
+        top = largest(squared_modulus(root, SHOWN_BITS) for root, _ in part.roots())
+        return float((top.sqrt() / found.scale).mid())

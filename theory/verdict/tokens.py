@@ -73,8 +73,8 @@ class Token:
             return [+t for t in total]
 
     def measured(self, scale: int) -> TokenGrowth:
-        with at_precision(128):
-            rate = squared_modulus(self.growth.roots[0], 128).sqrt() / scale
+        with at_precision(SHOWN_BITS):
+            rate = squared_modulus(self.growth.roots[0], SHOWN_BITS).sqrt() / scale
             # What is not 0 and below the floats stays the smallest of them.
             return TokenGrowth(max(float(rate.mid()), _TINY), self.growth.power)
 
@@ -100,15 +100,8 @@ def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Toke
     """
     q = part.denominator
     degree = int(q.degree())
-    companion = flint.fmpz_mat(
-        [
-            [int(i == j + 1) if j < degree - 1 else -int(q[i]) for j in range(degree)]
-            for i in range(degree)
-        ]
-    )
-    polynomial = (companion**period).charpoly()
-    _, found = polynomial.factor()
-    factors = [(Factor(f, int(e), (int(e),)), int(e)) for f, e in found]
+    polynomial = power_polynomial(q, period)
+    factors = [(factor, factor.multiplicity) for factor in factors_of(polynomial)]
     numerators = []
     for numerator in part.numerators:
         terms = _terms(numerator, q, first + period * degree)[first::period]
@@ -126,11 +119,30 @@ def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Toke
     return Token(sub, growth_of(sub, _Powers(part, period, multipliers)))
 
 
+def power_polynomial(q: flint.fmpz_poly, exponent: int) -> flint.fmpz_poly:
+    """prod (z - x^exponent) over the roots x of a monic q, repeated as they are."""
+    degree = int(q.degree())
+    companion = flint.fmpz_mat(
+        [
+            [int(i == j + 1) if j < degree - 1 else -int(q[i]) for j in range(degree)]
+            for i in range(degree)
+        ]
+    )
+    return (companion**exponent).charpoly()
+
+
+def factors_of(polynomial: flint.fmpz_poly) -> list[Factor]:
+    """Its irreducible factors, as of a matrix with one Jordan block for each root."""
+    _, found = polynomial.factor()
+    return [Factor(polynomial=f, multiplicity=int(e), jordan=(int(e),)) for f, e in found]
+
+
 def _terms(numerator: flint.fmpz_poly, q: flint.fmpz_poly, count: int) -> list[int]:
     """The first terms of numerator/q = sum over L of term_L z^-(L+1), q monic."""
     degree, terms = int(q.degree()), list[int]()
     for k in range(count):
-        value = int(numerator[degree - 1 - k]) if k < degree else 0
+        # Coefficients beyond the polynomial, on either side, are 0.
+        value = int(numerator[degree - 1 - k])
         value -= sum(int(q[degree - i]) * terms[k - i] for i in range(1, min(k, degree) + 1))
         terms.append(value)
     return terms
