@@ -10,11 +10,19 @@ import flint
 import pytest
 
 from oversmoothing.theory.certificates.certificate import certify, digest
-from oversmoothing.theory.checker import check, generic, krylov, reading, start, ties
+from oversmoothing.theory.checker import (
+    check,
+    discs as disc_module,
+    generic,
+    krylov,
+    reading,
+    start,
+    ties,
+)
 from oversmoothing.theory.checker.check import _compared, check_certificate
 from oversmoothing.theory.checker.containment import Bounds, show
 from oversmoothing.theory.checker.depth import _consensus_modes, check_depth, two_norm
-from oversmoothing.theory.checker.discs import _merged
+from oversmoothing.theory.checker.discs import _merged, discs
 from oversmoothing.theory.checker.generic import check_genericity
 from oversmoothing.theory.checker.krylov import minimal_polynomial
 from oversmoothing.theory.checker.moduli import Modes
@@ -144,6 +152,37 @@ def test_T4e_a_minimal_polynomial_is_bounded_by_its_degree_and_the_bits_of_a_lay
     assert minimal_polynomial(both, H, start_of_two) is None
 
 
+def cycle(k, scale=1):
+    return rational([[Fraction(scale * ((i + 1) % k == j)) for j in range(k)] for i in range(k)])
+
+
+def unit(k):
+    return rational([[Fraction(int(i == 0))] for i in range(k)])
+
+
+def test_T4e_minimal_polynomials_are_computed_up_to_the_degree_160():
+    """The k-th power of a cycle is 1: its layer 1 + a has (x - 1)^k = 1."""
+    one = rational([[Fraction(1)]])
+    found = minimal_polynomial(cycle(160), one, unit(160))
+    assert found == flint.fmpz_poly([-1, 1]) ** 160 - 1
+    assert minimal_polynomial(cycle(161), one, unit(161)) is None
+
+
+def test_T4e_minimal_polynomials_take_up_to_2_to_the_33_of_degree_and_bits():
+    """Of the degree 100 and 2^80 * 100 + 1, of 87 bits: 8.7e9 against 8.59e9."""
+    one = rational([[Fraction(1)]])
+    assert minimal_polynomial(cycle(100, 2**80), one, unit(100)) is None
+    assert minimal_polynomial(cycle(100, 2**77), one, unit(100)).degree() == 100
+
+
+def test_T4e_a_relation_modulo_every_prime_is_none():
+    """1 + a for a = 0 and for the product of all the primes: equal modulo each of them."""
+    far = (2**61 - 1) * (2**31 - 1) * (2**62 - 57)
+    T = rational([[Fraction(0), Fraction(0)], [Fraction(0), Fraction(far)]])
+    both = rational([[Fraction(1)], [Fraction(1)]])
+    assert minimal_polynomial(T, rational([[Fraction(1)]]), both) is None
+
+
 def test_T4e_modes_are_kept_that_may_be_any_of_the_roots():
     """h = 1 and h = -3: |1 + h| = 2 twice, h = 1/2 is no root."""
     consensus, _ = Modes(matrix(A2), matrix([[1, 0, 0], [0, -3, 0], [0, 0, "1/2"]])).pairs(64)
@@ -186,6 +225,23 @@ def test_T10_discs_that_meet_share_the_box_around_both():
     assert meeting.single == [False, False]
     for box in meeting.boxes:
         assert box.real.contains(-0.5) and box.real.contains(1.25) and box.imag.contains(0.5)
+
+
+@pytest.mark.parametrize("ends", [(1.5e308, -1.5e308), (1.5e308, 1.5e308)])
+def test_T10_discs_whose_gap_is_no_float_are_found_without_a_warning(ends):
+    M = flint.acb_mat([[ends[0], 0], [0, ends[1]]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = discs(M, 160)
+    assert found.single == [ends[0] != ends[1]] * 2
+    assert all(any(box.contains(end) for box in found.boxes) for end in ends)
+
+
+def test_T10_discs_are_found_up_to_a_side_of_320(monkeypatch):
+    assert discs(flint.acb_mat(321, 321), 64) is None
+    monkeypatch.setattr(disc_module, "DISC_SIZE", 2)
+    assert discs(flint.acb_mat(2, 2), 64) is not None
+    assert discs(flint.acb_mat(3, 3), 64) is None
 
 
 def test_T10_discs_at_the_ends_of_the_floats_are_told_apart_without_a_warning():
@@ -245,6 +301,19 @@ def test_T4d_a_coefficient_close_to_0_is_confirmed_with_more_bits():
     case = given(A2, [["-1/2"]], [[1], [1 + small]])
     found = check_genericity(case, Bounds(small / 10, Fraction(1)), False)
     assert found.accepted and "e-101" in found.words
+
+
+@pytest.mark.parametrize(("n", "d"), [(21, 1), (2, 21)])
+def test_T4d_a_coefficient_close_to_0_stays_open_beyond_20_tokens_and_features(n, d):
+    small = Fraction(1, 10**100)
+    A = [[Fraction(1 + (i == j), n + 1) for j in range(n)] for i in range(n)]
+    H = [
+        [Fraction(-1, 2) if i == j == 0 else Fraction(-1, 9) * (i == j) for j in range(d)]
+        for i in range(d)
+    ]
+    X0 = [[1 + small * (i == 0)] * d for i in range(n)]
+    found = check_genericity(given(A, H, X0), Bounds(small / 10**3, Fraction(1)), False)
+    assert not found.accepted and found.beyond
 
 
 def test_T4d_a_coefficient_that_is_not_found_is_beyond_the_checker(monkeypatch):

@@ -66,8 +66,10 @@ def test_T5d_a_stretch_of_layers_is_covered_by_the_norms_of_the_powers():
         size = 0.5**layer
         for room, layers in ((0.9, 0), (2, 1), (5, 2), (20, 4), (40, math.inf)):
             assert view.covered(layer, flint.arb(room * size)) == layers
+    # What is as large as the bound is covered: ||S^0 y|| = 1.
+    assert view.covered(0, view._excess[1]) == 2
     twice = _View(complex_matrix([[0.5]]), complex_matrix([[8]]), flint.arb(2))
-    assert twice.covered(0, flint.arb(16.001)) == math.inf and twice.covered(0, flint.arb(15)) == 0
+    assert twice.covered(0, flint.arb(16)) == math.inf and twice.covered(0, flint.arb(15)) == 0
     for size in (1, 1.5):
         assert not _View(complex_matrix([[size]]), complex_matrix([[1]]), flint.arb(1)).contracts
 
@@ -262,6 +264,16 @@ def test_T4d_the_dominant_pair_stands_alone_but_for_its_conjugate():
     assert dominant(discs(near), discs([0.5])) is None
 
 
+def test_T4d_the_conjugate_of_the_dominant_pair_is_one_box_of_one_eigenvalue():
+    """A box that reaches over the real line, beside one that its mirror image meets as well."""
+    dominant = generic._dominant
+    assert dominant(None, discs([0.5 + 1j, 0.5 - 1j], [True, False])) is None
+    own = flint.acb(flint.arb(1.02, 0.01), flint.arb(0.05, 0.1))
+    beside = flint.acb(flint.arb(0.58, 0.44), flint.arb(-0.15, 0.05))
+    assert dominant(discs([0.2, own]), discs([0.5])) == (1, 0)
+    assert dominant(discs([0.2, beside, own]), discs([0.5])) is None
+
+
 # --- minimal polynomials ---
 
 
@@ -299,8 +311,8 @@ def test_T6b_modes_of_h_0_or_a_0_are_1_by_their_form():
     flat = matrix([["1/2", "1/2"]] * 2)
     for A, H in ((A2, [[0]]), (flat, [["1/3"]])):
         consensus, quotient = Modes(matrix(A), matrix(H)).pairs(64)
-        assert quotient[0].key == ("one",) and quotient[0].multiplier == 1
-        assert (consensus[0].key == ("one",)) == (H == [[0]])
+        assert quotient[0].key == {"one"} and quotient[0].multiplier == 1
+        assert (consensus[0].key == {"one"}) == (H == [[0]])
 
 
 def test_T6b_rational_modes_that_vanish_do_so_exactly():

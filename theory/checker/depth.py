@@ -30,7 +30,7 @@ def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> C
     weights = stationary(A)
     if len(weights) != 1:
         return Check(False, "the stationary distribution of A is not unique", beyond=True)
-    if all(row == X[0] for row in X):
+    if len(set(map(tuple, X))) == 1:
         return Check(True, f"HFC = 0 at every depth, so HFC/LFC <= {eps} from {depth} on")
     bits = 512 + 8 * depth.bit_length()
     found = Check(False, "no left eigenvector of H was found that X_0 contains", beyond=True)
@@ -58,41 +58,21 @@ def _followed(course: "_Course", weight: Any, depth: int, eps: Fraction, bits: i
         covered = max(view.covered(layer, target) for view in views)
         if covered == inf:
             return Check(True, f"HFC/LFC <= {eps} at every depth from {depth} on")
-        hfc, lfc = (0, 1) if covered else course.squares(layer)
-        if not hfc <= bound * bound * lfc:
-            words = f"HFC/LFC <= {eps} does not hold at layer {layer}, past {depth}"
-            return Check(False, words, beyond=not hfc > bound * bound * lfc)
+        if not covered:
+            hfc, lfc = course.squares(layer)
+            if not hfc <= bound * bound * lfc:
+                words = f"HFC/LFC <= {eps} does not hold at layer {layer}, past {depth}"
+                return Check(False, words, beyond=not hfc > bound * bound * lfc)
         layer += max(1, int(covered))
     words = "the depth could not be confirmed within the layers checked"
     return Check(False, words, beyond=True)
 
 
-class _View:
-    """S^L y in some coordinates, of which HFC is at most `factor` times as large."""
+class _States:
+    """S^L y."""
 
-    def __init__(self, S: Any, y: Any, factor: Any) -> None:
-        self._powers, self._y, self._factor = [S], y, factor
-        # Bounds of ||S^m|| for m < 2^i, the last for every m if a norm below 1 was found.
-        self._excess = [flint.arb(1)]
-        self.contracts = self._contraction()
-
-    def _contraction(self) -> bool:
-        for i in range(DOUBLINGS):
-            size = two_norm(self._power(i))
-            if size < 1:
-                return True
-            if not size.is_finite():
-                return False
-            self._excess.append((self._excess[-1] * size.max(flint.arb(1))).upper())
-        return False
-
-    def covered(self, layer: int, target: Any) -> float:
-        """How many layers from this one on are seen to have HFC <= target: a power of 2, 0, inf."""
-        size = self._factor * norm(self.at(layer).entries())
-        if size * self._excess[-1] <= target:
-            return inf
-        reach = [i for i, excess in enumerate(self._excess) if size * excess <= target]
-        return 2 ** max(reach) if reach else 0
+    def __init__(self, S: Any, y: Any) -> None:
+        self._powers, self._y = [S], y
 
     def at(self, layer: int) -> Any:
         """S^layer y."""
@@ -106,6 +86,35 @@ class _View:
         while len(self._powers) <= i:
             self._powers.append(self._powers[-1] * self._powers[-1])
         return self._powers[i]
+
+
+class _View(_States):
+    """S^L y in some coordinates, of which HFC is at most `factor` times as large."""
+
+    def __init__(self, S: Any, y: Any, factor: Any) -> None:
+        super().__init__(S, y)
+        self._factor = factor
+        # Bounds of ||S^m|| for m < 2^i, the last for every m if a norm below 1 was found.
+        self._excess = [flint.arb(1)]
+        self.contracts = self._contraction()
+
+    def _contraction(self) -> bool:
+        for i in range(DOUBLINGS):
+            size = two_norm(self._power(i))
+            if size < 1:
+                return True
+            if not size.is_finite():
+                return False
+            self._excess.append(self._excess[-1] * size.max(flint.arb(1)))
+        return False
+
+    def covered(self, layer: int, target: Any) -> float:
+        """How many layers from this one on are seen to have HFC <= target: a power of 2, 0, inf."""
+        size = self._factor * norm(self.at(layer).entries())
+        if size * self._excess[-1] <= target:
+            return inf
+        reach = [i for i, excess in enumerate(self._excess) if size * excess <= target]
+        return 2 ** max(reach) if reach else 0
 
 
 class _Course:
@@ -128,7 +137,7 @@ class _Course:
         self.quotient = self._view(self._B, self._H, self._Y, flint.arb(1))
         start = flint.acb_mat((pi * exact(X)).transpose())
         one = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
-        self._consensus = _View((one + self._H) * self._over, start, flint.arb(1))
+        self._consensus = _States((one + self._H) * self._over, start)
 
     def adapted(self, bits: int) -> _View:
         """In coordinates in which both matrices are nearly diagonal, where such are found.
@@ -138,7 +147,7 @@ class _Course:
         found = [discs(M, bits) for M in (self._B, self._H)]
         if found[0] is None or found[1] is None:
             return self.quotient
-        bases, matrices, factor = [], [], flint.arb(1)
+        bases, matrices, factors = [], [], []
         for each in found:
             assert each is not None
             # Right eigenvectors of length 1, as columns: the smallest condition number but for n.
@@ -147,9 +156,9 @@ class _Course:
             stretch, shrink = _diagonal(lengths), _diagonal([1 / x for x in lengths])
             bases.append(stretch * each.U)
             matrices.append(stretch * flint.acb_mat(each.similar) * shrink)
-            factor *= two_norm(inverse * shrink)
+            factors.append(two_norm(inverse * shrink))
         start = bases[0] * self._Y * bases[1].transpose()
-        return self._view(matrices[0], matrices[1], start, factor)
+        return self._view(matrices[0], matrices[1], start, factors[0] * factors[1])
 
     def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> _View:
         """I + B (x) H on the rows of Y, over the growth."""
@@ -168,10 +177,9 @@ class _Course:
 
     def squares(self, layer: int) -> tuple[Any, Any]:
         """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""
-        y, c = self.quotient.at(layer), self._consensus.at(layer).entries()
+        y, c = self.quotient.at(layer), self._consensus.at(layer)
         shift = self._shift * flint.acb_mat(self.n - 1, self._d, y.entries())
-        mean = [x - s for x, s in zip(c, shift.entries(), strict=True)]
-        return _squared(y.entries()), self.n * _squared(mean)
+        return _squared(y.entries()), self.n * _squared((c - shift.transpose()).entries())
 
 
 def _diagonal(values: list[Any]) -> Any:
@@ -207,21 +215,15 @@ def _consensus_modes(H: Matrix, c: Any) -> list[tuple[Any, Any]]:
     identity = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
     roots: list[Any] = exact(H).charpoly().numer().complex_roots()
     found: list[tuple[Any, Any]] = []
-    for k, (h, multiplicity) in enumerate(roots):
-        if multiplicity > 1:
-            continue
+    simple = [(k, h) for k, (h, multiplicity) in enumerate(roots) if multiplicity == 1]
+    for k, h in simple:
         g = identity
         for j, (other, count) in enumerate(roots):
             for _ in range(count if j != k else 0):
                 g = g * (matrix - identity * other)
-        for i in range(d):
-            z = [g[i, j] for j in range(d)]
-            content = abs(
-                sum((x * flint.acb(v) for x, v in zip(z, c.entries(), strict=True)), flint.acb(0))
-            )
-            length = _squared(z).sqrt()
-            if content > 0 and length > 0:
+        for z, content in zip(g.tolist(), (g * flint.acb_mat(c)).entries(), strict=True):
+            if abs(content) > 0:
                 if abs(1 + h) > 0:
-                    found.append((abs(1 + h), content / length))
+                    found.append((abs(1 + h), abs(content) / _squared(z).sqrt()))
                 break
     return sorted(found, key=lambda mode: mode[0].mid(), reverse=True)

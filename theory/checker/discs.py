@@ -39,7 +39,7 @@ def discs(M: Any, bits: int) -> Discs | None:
                 R = np.array([[complex(x.mid()) for x in row] for row in similar])
                 step = np.zeros_like(R)
                 # What overflows is not refined.
-                with np.errstate(invalid="ignore", over="ignore"):
+                with np.errstate(all="ignore"):
                     gap = np.diag(R)[:, None] - np.diag(R)[None, :]
                     np.divide(R, gap, out=step, where=np.abs(gap) / 4 > np.abs(R))
                 U = (U + _matrix(step) * U).mid()
@@ -71,7 +71,7 @@ def _merged(U: Any, similar: list[list[Any]]) -> Discs:
     boxes = []
     for i in range(len(similar)):
         row, column = _off_diagonal(moduli, i)
-        spread = flint.arb(0, row.max(column).upper())
+        spread = flint.arb(0, row.max(column))
         boxes.append(similar[i][i] + flint.acb(spread, spread))
     group = np.arange(len(boxes))
     for i, box in enumerate(boxes):
@@ -103,6 +103,6 @@ def left_eigenvector(found: Discs, i: int) -> Any:
             y.append(flint.acb(1))
             continue
         distance = abs(found.similar[m][m] - found.similar[i][i]) - own
-        size = flint.arb(0, (_off_diagonal(moduli, m)[1] / distance).upper())
+        size = flint.arb(0, _off_diagonal(moduli, m)[1] / distance)
         y.append(flint.acb(size, size))
     return flint.acb_mat(1, k, y) * found.U

@@ -48,8 +48,9 @@ def coefficient(given: Given, consensus: bool, bits: int) -> Any:
         z = left_eigenvector(value, pair[1]).transpose()
         if lift is not None:
             z = lift * z
-        w = _stationary(given, bits) if attention is None else None
-        if attention is not None:
+        if attention is None:
+            w = _stationary(given, bits)
+        else:
             # The differences z_i = x_1 - x_(i+1): v^T z = w^T x with w = (sum v, -v).
             v = left_eigenvector(attention, pair[0]).entries()
             w = [sum(v, flint.acb(0)), *(-x for x in v)]
@@ -67,23 +68,24 @@ def _length(entries: list[Any]) -> Any:
 
 def _dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
     """The pair of largest |1 + h a| (a = 1 without attention), alone but for its conjugate."""
-    a_boxes = [flint.acb(1)] if attention is None else attention.boxes
-    pairs = [
-        (abs(1 + a * h), i, j) for i, a in enumerate(a_boxes) for j, h in enumerate(value.boxes)
-    ]
-    best, i, j = max(pairs, key=lambda entry: float(entry[0].mid()))
-    if not value.single[j] or not (attention is None or attention.single[i]):
+    sides = ([flint.acb(1)], [True]), (value.boxes, value.single)
+    if attention is not None:
+        sides = (attention.boxes, attention.single), (value.boxes, value.single)
+    (a_boxes, a_single), (h_boxes, h_single) = sides
+    pairs = [(abs(1 + a * h), i, j) for i, a in enumerate(a_boxes) for j, h in enumerate(h_boxes)]
+    # Balls are compared where they are disjoint, as one that wins is from all others.
+    best, i, j = max(pairs)
+    if not (a_single[i] and h_single[j]):
         return None
-    mirrored = (a_boxes[i].conjugate(), value.boxes[j].conjugate())
-    partner = (
-        [k for k, box in enumerate(a_boxes) if box.overlaps(mirrored[0])],
-        [k for k, box in enumerate(value.boxes) if box.overlaps(mirrored[1])],
-    )
-    if len(partner[0]) != 1 or len(partner[1]) != 1:
-        return None
-    allowed = {(i, j), (partner[0][0], partner[1][0])}
+    mirror = _mirror(a_boxes, a_single, i), _mirror(h_boxes, h_single, j)
     rivals = {(k, m) for modulus, k, m in pairs if not modulus < best}
-    return (i, j) if rivals <= allowed else None
+    return (i, j) if rivals <= {(i, j), mirror} else None
+
+
+def _mirror(boxes: list[Any], single: list[bool], i: int) -> int | None:
+    """The box of the conjugate of the eigenvalue in box i, None unless it is alone there."""
+    found = [k for k, box in enumerate(boxes) if box.overlaps(boxes[i].conjugate())]
+    return found[0] if len(found) == 1 and single[found[0]] else None
 
 
 def _stationary(given: Given, bits: int) -> list[Any] | None:

@@ -1,6 +1,5 @@
 """The minimal polynomial of a start under a matrix, exactly, from Krylov vectors modulo a prime."""
 
-from math import lcm
 from typing import Any
 
 import flint
@@ -20,13 +19,12 @@ def minimal_polynomial(T: Any, H: Any, start: Any) -> Any:
     """
     if not any(start.entries()):
         return flint.fmpz_poly([1])
-    scales = [lcm(*(int(x.q) for x in M.entries())) for M in (T, H)]
-    left, right = ((M * s).numer_denom()[0] for M, s in zip((T, H), scales, strict=True))
-    right, first, scale = right.transpose(), start.numer_denom()[0], scales[0] * scales[1]
+    (left, s), (right, t), (first, _) = (M.numer_denom() for M in (T, H.transpose(), start))
+    scale = int(s * t)
     sizes = [max(abs(int(x)) for x in M.entries()) * M.nrows() for M in (left, right)]
     bits = (scale + sizes[0] * sizes[1]).bit_length()
     for prime in PRIMES:
-        rank = _rank(left, right, first, scale, prime)
+        rank = _rank(left, right, first, prime)
         if rank is None or rank**4 * bits > WORK:
             return None
         states = [first]
@@ -36,25 +34,30 @@ def minimal_polynomial(T: Any, H: Any, start: Any) -> Any:
         found = _relation(table, rank, prime)
         if found is not None:
             # p(scale x) for a p that annihilates under scale times the layer.
-            return flint.fmpz_poly([c * flint.fmpz(scale) ** j for j, c in enumerate(found)])
+            return flint.fmpz_poly([c * scale**j for j, c in enumerate(found)])
     return None
 
 
-def _rank(left: Any, right: Any, first: Any, scale: int, prime: int) -> int | None:
-    """The number of independent Krylov vectors modulo a prime, None beyond `DEGREE`."""
+def _rank(left: Any, right: Any, first: Any, prime: int) -> int | None:
+    """The number of independent Krylov vectors modulo a prime, None beyond `DEGREE`: those of
+    Z -> left Z right, which span the same as with a multiple of Z added."""
     T, W, Z = (flint.nmod_mat(M, prime) for M in (left, right, first))
     most = min(len(Z.entries()), DEGREE)
     rows = []
     for _ in range(most + 1):
         rows.append(Z.entries())
-        Z = Z * (scale % prime) + T * Z * W
+        Z = T * Z * W
     flat = [x for row in rows for x in row]
     rank = int(flint.nmod_mat(len(rows), len(rows[0]), flat, prime).rank())
     return rank if rank <= most else None
 
 
 def _relation(table: Any, rank: int, prime: int) -> list[Any] | None:
-    """Integers c_0 ... c_rank, not all 0, with sum c_j v_j = 0 for the columns v_j, exactly."""
+    """Integers c_0 ... c_rank = 1 with sum c_j v_j = 0 for the columns v_j, exactly.
+
+    The minimal polynomial of integers is integer (Gauss): fractions come of a bad prime, and their
+    numerators alone do not annihilate.
+    """
     reduced, found = flint.nmod_mat(table.transpose(), prime).rref()
     if found != rank:
         return None
@@ -63,8 +66,6 @@ def _relation(table: Any, rank: int, prime: int) -> list[Any] | None:
     entries = table.tolist()
     left = flint.fmpq_mat(flint.fmpz_mat([entries[i][:rank] for i in places]))
     right = flint.fmpq_mat(flint.fmpz_mat([[entries[i][rank]] for i in places]))
-    solution = left.solve(right).entries()
-    common = lcm(1, *(int(x.q) for x in solution))
-    relation = [int(-x * common) for x in solution] + [common]
+    relation = [-x.p for x in left.solve(right).entries()] + [flint.fmpz(1)]
     total = table * flint.fmpz_mat(rank + 1, 1, relation)
     return None if any(total.entries()) else relation

@@ -65,14 +65,14 @@ class Pair:
     modulus: Any
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> frozenset[Any]:
         """Equal for modes of equal moduli by their form alone: h a = 0, a = 1, joint conjugates."""
         if self.h.of.is_x or (self.a is not None and self.a.of.is_x):
-            return ("one",)
+            return frozenset(["one"])
         a = None if self.a is None or self.a.of.is_one else self.a
         straight = (self.h.number, self.h.index, *((a.number, a.index) if a else (-1, -1)))
         mirrored = (self.h.number, self.h.conjugate, *((a.number, a.conjugate) if a else (-1, -1)))
-        return min(straight, mirrored)
+        return frozenset((straight, mirrored))
 
     @property
     def block(self) -> int:
@@ -121,7 +121,7 @@ class Modes:
             a_roots = self._roots(self._a, len(self._h), kept)
 
             def near(side: list[Pair], h: Root, a: Root | None) -> bool:
-                return any(_same(p.h, h) and _same(p.a, a) for p in side)
+                return any(_same((p.h, h)) and _same((p.a, a)) for p in side)
 
             return (
                 [_pair(h, None) for h in h_roots if near(sides[0], h, None)],
@@ -147,28 +147,24 @@ class Modes:
         return found
 
 
-def _same(first: Root | None, second: Root | None) -> bool:
+def _same(pair: tuple[Root | None, Root | None]) -> bool:
     """Whether two balls may hold one root."""
+    first, second = pair
     if first is None or second is None:
         return first is second
     return first.number == second.number and bool(first.ball.overlaps(second.ball))
 
 
 def _pair(h: Root, a: Root | None) -> Pair:
-    if h.of.is_x or (a is not None and a.of.is_x):
-        multiplier = flint.acb(1)
-    elif a is None or a.of.is_one:
+    if a is None or a.of.is_one:
         multiplier = 1 + h.ball
     elif h.of.degree == a.of.degree == 1:
         # Rounded once: 1 + h a = 0 has to be exactly that.
-        multiplier = flint.acb(1 + _rational(h) * _rational(a))
+        (p, q), (r, s) = h.of.poly, a.of.poly
+        multiplier = flint.acb(1 + flint.fmpq(p * r, q * s))
     else:
         multiplier = 1 + h.ball * a.ball
     return Pair(h, a, multiplier, abs(multiplier))
-
-
-def _rational(root: Root) -> Any:
-    return flint.fmpq(-root.of.poly[0], root.of.poly[1])
 
 
 def largest(pairs: list[Pair]) -> list[Pair]:
@@ -197,7 +193,8 @@ def equality_bits(first: Pair, second: Pair) -> float:
     with flint.ctx.workprec(64):
         roots = (root for pair in (first, second) for root, _ in pair.h.of.poly.complex_roots())
         size = maximum([abs(root) for root in roots])
-        largest_log = float(((1 + size).log() / flint.arb(2).log()).upper())
+        # The ball is narrower than the 1e-6 that is added.
+        largest_log = float((1 + size).log() / flint.arb(2).log())
     return q + (ways - 1) * (q + 2 * largest_log + 1 + 1e-6) + 2
 
 

@@ -62,7 +62,7 @@ def _check_verdict_x0(given: Given, claim: Claim) -> Check:
         found = "UNDEFINED"
     elif claim.coefficient is not None:
         # The dominant mode stays for ever, so that the state never becomes 0.
-        found = "TRIVIAL" if all(row == X[0] for row in X) else claim.verdict
+        found = "TRIVIAL" if len(set(map(tuple, X))) == 1 else claim.verdict
     elif given.A is not None and all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
         found = verdict_of(given.A, given.H, X)
     if found is None:
