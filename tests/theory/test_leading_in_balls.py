@@ -105,6 +105,10 @@ def test_T5a_what_two_ways_know_is_joined():
     assert merged(constant, ranked) == Limits("constant", 0.5, 2)
     assert merged(Limits(None, None, 3), ranked) == Limits("zero", 0.0, 3)
     assert merged(UNKNOWN, UNKNOWN) == UNKNOWN
+    open_ = Limits("constant", None, 1)
+    assert merged(open_, constant) == Limits("constant", 0.5, 1)
+    assert merged(Limits("constant", 0.25, 1), constant).limit == 0.25
+    assert merged(open_, ranked) == Limits("constant", None, 1)
 
 
 def test_T4c_the_limit_of_one_direction_is_its_spread_over_its_mean():

@@ -154,6 +154,18 @@ def test_T14h_what_is_left_by_two_multipliers_is_not_one_direction():
     assert tokens._every(0, token, 2, 0)(128)[0] > 0
 
 
+def test_T14h_what_is_left_by_a_pair_that_turns_slowly_is_not_one_direction():
+    """4^L + (-4)^L leaves at odd depths (2 + i)^L: 3 +- 4 i turn with a positive real part."""
+    whole, slower = [0, 2], [-2, 1]
+    summed = ([-4, 1], 1), ([4, 1], 1), ([5, -4, 1], 1)
+    numerator = flint.fmpz_poly(whole) * flint.fmpz_poly([5, -4, 1])
+    numerator += flint.fmpz_poly(slower) * flint.fmpz_poly([-16, 0, 1])
+    tokens, (token,) = known((list(numerator), *summed))
+    assert [x[0] for x in sequence(token.part, 4)] == [2 + 1, 0 + 2, 32 + 3, 0 + 2]
+    with pytest.raises(cosine_limits._UnsettledError):
+        tokens._every(0, token, 2, 1)
+
+
 # --- phases that turn ---
 
 

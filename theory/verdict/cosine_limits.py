@@ -156,7 +156,7 @@ class TokensOfStart:
         slower = every(token.part, period, residue, self._multipliers)
         if slower is None:
             return None
-        turns = signs(token, period) | signs(slower, 1) != {True}
+        turns = {*signs(token, period), *signs(slower, 1)} != {True}
         if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
         # One positive root leads: the direction is the same at every depth.

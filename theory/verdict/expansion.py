@@ -1,7 +1,6 @@
 """X_0 over the eigenvectors of A and H in float64, and the limits that follow (T4)."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,37 +122,23 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     moduli[moduli <= _DOUBT * expansion.error * (1 + np.abs(mu).max())] = 0.0
     if not moduli.any():
         return UNKNOWN
-    terms: list[Term] = []
-    for level, members in enumerate(_clusters(moduli)):
-        # What is below the first HFC and the first mean grows more slowly than both.
-        if any(t.hfc.any() for t in terms) and any(t.mean.any() for t in terms):
-            break
-        if members is None or not _determined(expansion, members):
-            return UNKNOWN
-        found = _group(expansion, mu, members, -level)
-        if found is None:
-            return UNKNOWN
-        terms += found
-    return limits(terms, expansion.coefficients.shape)
+    members = _leading(moduli)
+    if members is None or not _determined(expansion, members):
+        return UNKNOWN
+    terms = _terms(expansion, mu, members)
+    return UNKNOWN if terms is None else limits(terms, expansion.coefficients.shape)
 
 
-def _clusters(moduli: Array) -> Iterator[NDArray[np.bool_] | None]:
-    """Masks of equal moduli from the largest down; None in the place of an unclear boundary.
+def _leading(moduli: Array) -> NDArray[np.bool_] | None:
+    """Mask of the largest moduli, equal within rounding; None where others are too close to them.
 
-    Only the leading level of HFC and of LFC matters; a handful of levels covers both, since an
-    LFC-free leading level is followed by the consensus modes. Made on demand: all the masks of
-    n = 500 and d = 100 are gigabytes.
+    They alone matter: where they leave the mean (or all but the mean) at 0, what is left of it
+    grows more slowly.
     """
-    order = np.unique(moduli[moduli > 0])[::-1]
-    start = 0
-    for k in range(1, len(order) + 1):
-        if k == len(order) or order[k] < order[k - 1] * (1 - _GAP):
-            spread = order[start] / order[k - 1] - 1
-            if spread > _EQUAL:
-                yield None
-            else:
-                yield (moduli <= order[start]) & (moduli >= order[k - 1])
-            start = k
+    top = moduli.max()
+    equal = np.asarray(moduli >= top / (1 + _EQUAL))
+    near = np.asarray(moduli >= top * (1 - _GAP))
+    return equal if (equal == near).all() else None
 
 
 def _determined(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
@@ -171,10 +156,8 @@ def _determined(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
     return True
 
 
-def _group(
-    expansion: Expansion, mu: Complex, members: NDArray[np.bool_], level: int
-) -> list[Term] | None:
-    """Terms of one modulus, one for each phase; None where a part may be 0 and may be not, or where
+def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> list[Term] | None:
+    """The leading terms, one for each phase; None where a part may be 0 and may be not, or where
     moduli may differ."""
     # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ.
     product = np.abs(np.outer(expansion.attention, expansion.value))[members]
@@ -201,7 +184,7 @@ def _group(
             return None
         if expansion.hidden and not mean.any():
             return None
-        terms.append(Term(level, 0, phase, hfc, mean, expansion.error * float(np.abs(G).max())))
+        terms.append(Term(phase, hfc, mean, expansion.error * float(np.abs(G).max())))
     return terms
 
 
