@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import flint
@@ -23,7 +24,16 @@ from oversmoothing.theory.verdict.dominance import (
     in_universal_disc,
     safe_interval,
 )
-from oversmoothing.theory.verdict.exact_comparison import EXACT_BITS, Mode, compare, exact_dominance
+from oversmoothing.theory.verdict.exact_comparison import (
+    EXACT_BITS,
+    ExactDominance,
+    Mode,
+    all_modes,
+    compare,
+    exact_dominance,
+    gap_bits,
+    generic_rank,
+)
 from tests.support.float_cases import disc_points
 
 EPS = np.finfo(float).eps
@@ -174,6 +184,108 @@ def test_a_comparison_out_of_reach_keeps_every_mode_and_proves_no_equality(monke
     assert found.bits_needed == 2 * EXACT_BITS
     # a = 1 twice: each mode of the quotient is one of consensus, but the largest is not proved.
     assert exact_dominance(apart, H).comparison is None
+
+
+# --- the parts of a proof ---
+
+HALF = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+FLAT = [[Fraction(1, 2)] * 2] * 2
+
+
+def table(*rows):
+    return [[Fraction(x) for x in row] for row in rows]
+
+
+def test_T14_a_further_eigenvalue_1_of_A_is_consensus_by_structure():
+    apart = table([1, 0], [0, 1])
+    for H in (table(["1/2"]), table([0, -2], [1, 0])):
+        found = exact_dominance(apart, H)
+        assert found.comparison == 0 and found.bits_needed == 0
+        keys = {mode.structural for mode in found.consensus + found.quotient}
+        assert len(keys) == 1 and len(found.quotient) == len(H)
+
+
+def test_T6b_the_gap_bound_takes_a_leading_coefficient_once_for_a_pair_and_twice_for_a_real_root():
+    """3 x^2 + 2 x + 5, |h| = sqrt(5/3), and a = 1/2: q = 3 * 2^2, two conjugates."""
+    H = table([0, "-5/3"], [1, "-2/3"])
+    modes = all_modes(HALF, H)
+    consensus, other = (
+        next(mode for mode in modes if (mode.attention is None) == one) for one in (True, False)
+    )
+    q = math.log2(3) + 2
+    size = q + 1 + 2 * math.log2(1 + math.sqrt(5 / 3))
+    assert gap_bits(consensus, other) == pytest.approx(q + size + 2, abs=1e-5)
+
+
+def test_T1_one_token_leaves_consensus_alone():
+    found = exact_dominance(table([1]), table([1, 0], [0, "1/2"]))
+    assert found.comparison == 1 and not found.quotient and found.bits_needed == 64
+    assert found.radius(False) == 0 and found.radius(True) == 2
+
+
+def test_a_radius_that_cancels_is_known_to_half_of_its_bits():
+    """h = -1 + 10^-60, from a root of x^2 - 2 next to it: 1 + h takes 200 bits off."""
+    h = Fraction(math.isqrt(2 * 10**120), 10**60) + 1
+    H = table([-h, 2], [1, -h])
+    found = Mode(None, min(eigenvalues(factors(H)), key=lambda x: abs(1 + x.ball(400))))
+    for bits in (128, 256):
+        radius = ExactDominance([found], [], 1, 0).radius(True, bits)
+        assert radius.rel_accuracy_bits() >= bits // 2 and radius < flint.arb(10) ** -59
+    # What is 0 and not exactly so in balls has an end: h a = -1 for h = -sqrt 2, a = 1/sqrt 2.
+    root = eigenvalues(factors(table([0, 2], [1, 0])))
+    other = eigenvalues(factors(table([0, "1/2"], [1, 0])))
+    (gone,) = (Mode(a, h) for a in other for h in root[:1] if (a.ball(64) * h.ball(64)).real < 0)
+    assert ExactDominance([gone], [], 1, 0).radius(True).contains(0)
+
+
+def test_T6b_equality_is_proved_beyond_2_to_the_15_bits():
+    """h = -1 + c + i s on the unit circle about -1, against 1 = |1 + 0 h| of a = 0."""
+    p = 2**9000 + 1
+    c, s = Fraction(p * p - 1, p * p + 1), Fraction(2 * p, p * p + 1)
+    found = exact_dominance(FLAT, [[c - 1, -s], [s, c - 1]])
+    assert found.comparison == 0 and found.bits_needed > 2**15
+
+
+def test_where_equality_is_out_of_reach_2_to_the_14_bits_still_separate():
+    far = Fraction(1, 2**3000)
+    first, second = (Mode(None, x) for x in eigenvalues(factors(table([1, 0], [0, 1 + far]))))
+    sign, bits = compare(first, second, limit=1)
+    assert sign in (1, -1) and 3000 < bits < 2**15
+    assert compare(second, first, limit=1)[0] == -sign
+    far = Fraction(1, 2**40000)
+    assert (
+        compare(*(Mode(None, x) for x in eigenvalues(factors(table([1, 0], [0, 1 + far])))), 1)[0]
+        is None
+    )
+
+
+def test_T2_modes_that_tie_with_the_largest_bring_their_conjugates():
+    """|1 + 4| = |1 + 2 +- 4 i| = 5."""
+    found = exact_dominance(HALF, table([4, 0, 0], [0, 2, -4], [0, 4, 2]))
+    assert len(found.consensus) == 3
+    # The pair first, then what exceeds it.
+    larger = exact_dominance(HALF, table([0, -4, 0], [4, 0, 0], [0, 0, 7]))
+    assert len(larger.consensus) == 1 and larger.consensus[0].value.is_real
+
+
+def test_a_tie_is_proved_where_both_sides_know_their_largest(monkeypatch):
+    """h = 1 and -3: |1 + h| = 2 twice, which is left open here."""
+    of_all = exact_comparison.compare
+
+    def open_in_consensus(first, second):
+        if first.attention is second.attention is None and first is not second:
+            return None, 5
+        return (0, 3) if first.attention is not second.attention else of_all(first, second)
+
+    monkeypatch.setattr(exact_comparison, "compare", open_in_consensus)
+    found = exact_dominance(HALF, table([1, 0], [0, -3]))
+    assert found.comparison is None and len(found.consensus) == 2
+
+
+def test_T4c_a_jordan_block_beside_a_simple_mode_leaves_the_rank_open():
+    H = table([1, 1, 0], [0, 1, 0], [0, 0, -3])
+    assert generic_rank(exact_dominance(HALF, H)) is None
+    assert generic_rank(exact_dominance(HALF, table([1, 0], [0, -3]))) == 1
 
 
 @given(own.attention(2, 4), own.exact_cases(max_d=2))

@@ -12,7 +12,7 @@ from math import ceil, log2, prod
 import flint
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, doublings, largest
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 
@@ -49,17 +49,14 @@ class Mode:
             return mu.real * mu.real + mu.imag * mu.imag
 
     @property
-    def structural(self) -> tuple[object, ...]:
+    def structural(self) -> frozenset[object]:
         """Equal keys mean equal moduli by structure: mu = 1 for h = 0, a = 1, joint conjugates."""
-        if self.value.is_zero:
-            return ("one",)
-        a = self.attention if self.attention is None or not self.attention.is_one else None
-        return min(self._key(a, self.value), self._key(a and a.conjugate, self.value.conjugate))
-
-    @staticmethod
-    def _key(a: Eigenvalue | None, h: Eigenvalue) -> tuple[object, ...]:
-        left = (0, 0) if a is None else (id(a.factor), a.index)
-        return (*left, id(h.factor), h.index)
+        a, h = self.attention, self.value
+        if h.is_zero:
+            return frozenset(["one"])
+        if a is None or a.is_one:
+            return frozenset([h, h.conjugate])
+        return frozenset([(a, h), (a.conjugate, h.conjugate)])
 
 
 def jordan_size(mode: Mode) -> int:
@@ -98,13 +95,10 @@ def gap_bits(first: Mode, second: Mode) -> float:
     # Every eigenvalue of A has modulus at most 1, so 0 <= |1 + h a|^2 <= (1 + max |h|)^2 at
     # complex places; at the others the two factors belong to different roots, with the same bound,
     # and the difference of two such products is at most twice it.
-    with at_precision(64):
-        # As a ball, for it may be beyond the range of a float.
-        largest = max(
-            abs(root).upper() for mode in (first, second) for root in mode.value.factor.roots(64)
-        )
-        logarithm = float(((1 + largest).log() / flint.arb(2).log()).upper())
-    size = max(0.0, denominator + 1 + 2 * logarithm) + 1e-6
+    # As a ball, for it may be beyond the range of a float, and narrower than the 1e-6.
+    top = largest(abs(x) for mode in (first, second) for x in mode.value.factor.roots(64))
+    logarithm = float((1 + top).log() / flint.arb(2).log())
+    size = denominator + 1 + 2 * logarithm + 1e-6
     return denominator + (degree - 1) * size + 2
 
 
@@ -121,17 +115,16 @@ class ExactDominance:
     bits_needed: int
 
     def radius(self, consensus: bool, bits: int = 128) -> flint.arb:
-        """Ball around rho_C or rho_Q (0 where there are no modes), good to that many bits."""
+        """Ball around rho_C or rho_Q (0 where there are no modes), good to half as many bits."""
         modes = self.consensus if consensus else self.quotient
         if not modes:
             return flint.arb(0)
         # 1 + h a may cancel: where it is not exactly 0, more bits show how large it is.
-        working = bits
-        while True:
+        working, modulus = bits, abs(modes[0].multiplier(bits))
+        while modulus.rel_accuracy_bits() < bits // 2 and working < 2**16:
+            working *= 2
             modulus = abs(modes[0].multiplier(working))
-            if modulus == 0 or modulus.rel_accuracy_bits() >= bits // 2 or working > 2**16:
-                return modulus
-            working *= 4
+        return modulus
 
     def dominant(self) -> list[Mode]:
         """The modes of largest modulus over both sides."""
@@ -148,53 +141,36 @@ def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | N
     needed = ceil(gap_bits(first, second))
     # Where equality is out of reach, 2^14 bits still separate whatever is not meant to be equal.
     last = needed + 64 if needed <= limit else 2**14
-    bits = 64
-    while True:
-        difference = _difference(first, second, bits)
-        if difference > 0:
-            return 1, bits
-        if difference < 0:
-            return -1, bits
-        if _is_below(difference, needed):
-            return 0, needed
-        if bits >= 2 * last:
-            return None, needed
-        # Balls lose a few bits to cancellation: one more doubling than the bound asks for.
-        bits = min(4 * bits, last) if bits < last else 2 * last
-
-
-def _difference(first: Mode, second: Mode, bits: int) -> flint.arb:
-    with at_precision(bits):
-        return first.squared_modulus(bits) - second.squared_modulus(bits)
-
-
-def _is_below(difference: flint.arb, bits: int) -> bool:
-    """Whether |difference| < 2^-bits for certain."""
-    with at_precision(64):
-        return bool(abs(difference).upper() < flint.arb(2) ** (-bits))
+    # Balls lose a few bits to cancellation: up to a doubling more than the bound asks for.
+    for bits in doublings(64, 2 * last):
+        with at_precision(bits):
+            difference = first.squared_modulus(bits) - second.squared_modulus(bits)
+            if difference > 0:
+                return 1, bits
+            if difference < 0:
+                return -1, bits
+            if abs(difference) < flint.arb(2) ** -needed:
+                return 0, needed
+    return None, needed
 
 
 def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
     """The modes of largest modulus; whether every comparison was decided; the most bits used."""
     best: list[Mode] = []
     decided, used = True, 0
-    seen: dict[tuple[object, ...], int] = {}
+    # By structure: whether modes of that modulus are among the best.
+    seen: dict[frozenset[object], bool] = {}
     for mode in modes:
-        known = seen.get(mode.structural)
-        if known is not None:
-            if known == 0:
-                best.append(mode)
-            continue
-        sign, bits = compare(mode, best[0]) if best else (1, 0)
-        used = max(used, bits)
-        if sign is None:
-            decided, sign = False, 0
-        if sign > 0:
-            best = [mode]
-            seen = dict.fromkeys(seen, -1)
-        elif sign == 0:
+        if mode.structural not in seen:
+            sign, bits = compare(mode, (best or [mode])[0])
+            used = max(used, bits)
+            if sign is None:
+                decided, sign = False, 0
+            if sign > 0:
+                best, seen = [], dict.fromkeys(seen, False)
+            seen[mode.structural] = sign >= 0
+        if seen[mode.structural]:
             best.append(mode)
-        seen[mode.structural] = 0 if sign >= 0 else -1
     return best, decided, used
 
 
@@ -227,21 +203,20 @@ def generic_rank(found: ExactDominance) -> int | None:
     if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
         return None
     # Each token's row of eigenvalues of A, and the columns of H that it is dominant with.
-    columns: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    columns: dict[object, list[object]] = {}
     for mode in dominant:
         a, h = mode.attention, mode.value
-        key = (0, 0) if a is None else (id(a.factor), a.index)
-        found_columns = [(id(h.factor), h.index, j) for j in range(h.factor.multiplicity)]
+        found_columns = [(h, j) for j in range(h.factor.multiplicity)]
         for i in range(1 if a is None else a.factor.multiplicity):
-            columns.setdefault((*key, i), []).extend(found_columns)
+            columns.setdefault((a, i), []).extend(found_columns)
     return _matching(columns)
 
 
-def _matching(columns: dict[tuple[int, ...], list[tuple[int, ...]]]) -> int:
+def _matching(columns: dict[object, list[object]]) -> int:
     """The size of a maximum matching of rows to the columns they may take, by augmenting paths."""
-    taken: dict[tuple[int, ...], tuple[int, ...]] = {}
+    taken: dict[object, object] = {}
 
-    def place(row: tuple[int, ...], tried: set[tuple[int, ...]]) -> bool:
+    def place(row: object, tried: set[object]) -> bool:
         for column in columns[row]:
             if column not in tried:
                 tried.add(column)
