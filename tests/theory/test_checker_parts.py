@@ -315,6 +315,18 @@ def test_T6b_modes_of_h_0_or_a_0_are_1_by_their_form():
         assert (consensus[0].key == {"one"}) == (H == [[0]])
 
 
+def test_T6b_modes_of_one_h_and_several_a_have_keys_of_their_own():
+    """h = 1/2, and a = 1/5 and 1/2 of A3, or a pair of conjugates with one key."""
+    _, quotient = Modes(matrix(A3), matrix([["1/2"]])).pairs(64)
+    assert len({pair.key for pair in quotient}) == 2
+    turning = [["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]]
+    _, quotient = Modes(matrix(turning), matrix([["1/2"]])).pairs(64)
+    assert len(quotient) == 2 and len({pair.key for pair in quotient}) == 1
+    # With h complex too, (h, a) goes with (conj h, conj a) alone.
+    _, quotient = Modes(matrix(turning), matrix([[0, -1], [1, 0]])).pairs(64)
+    assert len(quotient) == 4 and len({pair.key for pair in quotient}) == 2
+
+
 def test_T6b_rational_modes_that_vanish_do_so_exactly():
     """h = -3 and a = 1/3: 1 + h a = 0, which 64 bits of 1/3 would not show."""
     thirds = matrix([["2/3", "1/3"], ["1/3", "2/3"]])
