@@ -62,8 +62,8 @@ _TESTS = {
     certificates_stages checker_boundaries checker_by_hand checker_ends checker_parts
     closed_form_by_hand dominance_complex dominance_real edge_cases enclosure_bounds
     expansion_by_hand float_comparison golden heads_and_roundings intervals_of_radii leading_by_hand
-    leading_in_balls limits limits_of_terms low_precision outcome pairs_of_tokens rates
-    rates_by_hand rounding_cell start_by_hand tokens_as_sequences tokens_by_hand
+    leading_in_balls limits limits_of_starts limits_of_terms low_precision outcome pairs_of_tokens
+    rates rates_by_hand rounding_cell start_by_hand tokens_as_sequences tokens_by_hand
     verdict_branches words_of_a_verdict""",
     "tests/forgeries": """forgeries garbled""",
     "tests/simulations": """evolve_methods states_by_hand""",

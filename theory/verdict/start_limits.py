@@ -56,11 +56,10 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
             behaviour = agreed(*(_drawn_expansion(case, rng) for _ in range(2)))
         if None not in (behaviour.tends_to, behaviour.limit_rank):
             return behaviour
-        return merged(behaviour, decided_in_cell(case, generic=True).limits)
+        return merged(behaviour, second=decided_in_cell(case, generic=True).limits)
     if found.outcome is Outcome.UNDECIDED:
         return UNKNOWN
-    first = _drawn_limits(case, rng)
-    behaviour = UNKNOWN if first is UNKNOWN else agreed(first, _drawn_limits(case, rng))
+    behaviour = agreed(*(_drawn_limits(case, rng) for _ in range(2)))
     if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=found.rank)
@@ -134,7 +133,7 @@ def _tokens_of_short_numbers(case: Case) -> TokenLimits:
 
 def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
     """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
-    if all(row == X0[0] for row in X0):
+    if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case)
     if has_every_mode(case.rational_A, case.rational_H, X0):
         return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
@@ -156,11 +155,9 @@ def numerical_limits_of_start(case: Case) -> OfStart:
     if found.outcome is not Outcome.UNDECIDED and known.whole:
         return found
     shared = decided_in_cell(case, generic=False)
-    if found.outcome is Outcome.UNDECIDED:
-        if shared.outcome is Outcome.UNDECIDED:
-            return replace(found, limits=merged(known, shared.limits))
+    if found.outcome is Outcome.UNDECIDED and shared.outcome is not Outcome.UNDECIDED:
         found = replace(found, outcome=shared.outcome, words="")
-    return replace(found, limits=merged(known, shared.limits))
+    return replace(found, limits=merged(known, second=shared.limits))
 
 
 def _by_eigenvectors(case: Case) -> OfStart:

@@ -52,9 +52,10 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     """
     values: list[Any] = list(depth) if isinstance(depth, Iterable) else [depth]
     for value in values:
-        if isinstance(value, float) and value.is_integer() and 0 <= value <= DEPTH:
-            continue  # 1e6
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        # 1e6 is a number of layers, too.
+        whole = isinstance(value, float) and value.is_integer()
+        whole = whole or isinstance(value, int | np.integer)
+        if isinstance(value, bool) or not whole or value < 0:
             raise InputError(f"depth {value!r} must be an integer >= 0: a number of layers")
         if value > DEPTH:
             raise InputError(f"a depth is more than {DEPTH:,} layers, the most that is computed")
