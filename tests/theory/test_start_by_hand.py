@@ -453,6 +453,35 @@ def test_T5a_a_limit_in_floats_is_found_at_any_size_of_the_mean():
         assert found.verdict_x0 == "TIE" and found.limit == pytest.approx(expected, rel=1e-12)
 
 
+# --- how far a resolvent is computed ---
+
+
+def cycle(k):
+    return [[Fraction(int((i + 1) % k == j)) for j in range(k)] for i in range(k)]
+
+
+def test_T4e_the_work_of_a_resolvent_is_its_order_and_the_bits_of_a_layer():
+    """1 + 7 * 5 * 2 = 71: 7 bits."""
+    step, _ = resolvents._in_integers(matrix([[1, 7], [0, 3]]), matrix([[5]]), column(1, 1))
+    assert step.bits == 7
+    turned, _ = resolvents._in_integers(matrix([[5]]), matrix([[1, 7], [0, 3]]), [[1, 1]])
+    assert turned.bits == 7
+
+
+def test_T4e_resolvents_are_computed_up_to_the_order_128():
+    start = column(1, *[0] * 127)
+    assert resolvent(cycle(128), [[Fraction(1)]], start).degree == 128
+    assert resolvent(cycle(129), [[Fraction(1)]], [*start, [Fraction(0)]]) is None
+
+
+def test_T4e_what_no_prime_tells_apart_is_no_resolvent():
+    """1 + a for a = 0 and for the product of all the primes: equal modulo each of them."""
+    far = (2**62 - 57) * (2**62 - 87) * (2**62 - 117) * (2**61 - 1)
+    A = [[Fraction(0), Fraction(0)], [Fraction(0), Fraction(far)]]
+    with pytest.raises(ArithmeticError, match="no prime"):
+        resolvent(A, [[Fraction(1)]], column(1, 1))
+
+
 # --- the finite horizon and the nearest other verdict ---
 
 

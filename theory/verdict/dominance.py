@@ -44,7 +44,7 @@ def dominance(attention_values: Complex, value_values: Complex) -> Dominance:
 
     |1 + h a| is convex in a and in h, but n d products are cheaper than two hulls at these sizes.
     """
-    rho_c, _, j = largest_modulus(np.ones(1), value_values)
+    rho_c, _, j = largest_modulus(np.array([1.0]), value_values)
     rho_q, i, k = largest_modulus(attention_values, value_values)
     return Dominance(rho_c, rho_q, j, None if i < 0 else (i, k))
 

@@ -163,7 +163,8 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     hankel = flint.fmpz_mat(
         [
-            [int(polynomial[k + 1 + j]) if k + j < order else 0 for k in range(order)]
+            # Beyond the polynomial its coefficients are 0.
+            [int(polynomial[k + 1 + j]) for k in range(order)]
             for j in range(order)
         ]
     )
@@ -193,12 +194,12 @@ class _Step:
         return (self.scale + product).bit_length()
 
     def modulo(self, Z: flint.fmpz_mat, prime: int, count: int) -> list[list[int]]:
-        """The entries of Z_0 ... Z_(count - 1) modulo a prime."""
+        """Entries modulo a prime of what spans the same as Z_0 ... Z_(count - 1): of Z -> A Z W."""
         A, W = flint.nmod_mat(self.A, prime), flint.nmod_mat(self.W, prime)
         state, found = flint.nmod_mat(Z, prime), []
         for _ in range(count):
             found.append([int(x) for x in state.entries()])
-            state = state * (self.scale % prime) + A * state * W
+            state = A * state * W
         return found
 
 
