@@ -8,6 +8,7 @@ from fractions import Fraction
 import flint
 import pytest
 
+from oversmoothing.theory.numbers.balls import doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import asymptotic_rank, growth as growths_of, leading
 from oversmoothing.theory.verdict.asymptotic_rank import leading_rank
@@ -238,8 +239,8 @@ def test_T4c_the_cut_may_take_any_of_the_eigenvalues_of_A():
 
 
 def test_T4e_every_further_try_has_more_bits():
-    for tries in (growths_of._BITS, growths_of._MATCHING):
-        assert list(tries) == sorted(set(tries))
+    assert list(doublings(64, 256)) == [64, 128, 256] == list(doublings(64, 511))
+    assert list(doublings(9, 8)) == []
 
 
 def test_T4e_a_next_modulus_of_1_is_a_modulus_as_any_other():

@@ -9,7 +9,13 @@ import flint
 import pytest
 
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.growth import OutOfReachError, squared_modulus
+from oversmoothing.theory.verdict.growth import (
+    Multipliers,
+    OutOfReachError,
+    depth_of_dominance,
+    growth_of,
+    squared_modulus,
+)
 from oversmoothing.theory.verdict.phases import UnknownPhaseError, period_of, real_power
 from oversmoothing.theory.verdict.resolvent import Part
 from oversmoothing.theory.verdict.tokens import TokenGrowth, every, token_of
@@ -53,6 +59,33 @@ SEQUENCES = {
     "the roots of z^3 - 2, and 1": part([[1, 2, 3, -4]], ([-2, 0, 0, 1], 1), ([-1, 1], 1)),
     "-5 alone": part([[7], [-2], [0]], ([5, 1], 1)),
 }
+
+
+# --- growth ---
+
+
+def test_T4e_of_equal_moduli_those_of_the_largest_multiplicity_lead():
+    """3 twice and -3: like L 3^L."""
+    for of in (SEQUENCES["3 twice and -3"], part([[1, 2, 3]], ([3, 1], 1), ([-3, 1], 2))):
+        growth = growth_of(of, ByModulus())
+        assert moduli(growth) == [3.0] and growth.power == 1
+
+
+def test_T2_squared_moduli_that_differ_by_less_than_1_are_told_apart():
+    """3 of sqrt 3, and 2.618 of (1 + sqrt 5)/2."""
+    compare = Multipliers([], [], 1).compare
+    (_, three), golden = roots(-3, 0, 1), roots(-1, -1, 1)
+    larger = max(golden, key=lambda x: float(x.ball(64).real))
+    assert compare(three, larger) == 1 and compare(larger, three) == -1
+
+
+@pytest.mark.parametrize(("size", "depth"), [(1, 0.5), (64, 0.0)])
+def test_T4e_the_depth_of_dominance_is_over_the_next_modulus(size, depth):
+    """4, 2 and 1 of a part that starts at 2: log(2 / (size sqrt 2)) / log(4 / 2), 0 at least."""
+    of = part([[1, 1, 2]], ([-4, 1], 1), ([-2, 1], 1), ([-1, 1], 1))
+    growth = growth_of(of, ByModulus())
+    found = depth_of_dominance(of, growth, flint.arb(size) * flint.arb(2).sqrt())
+    assert found == pytest.approx(depth)
 
 
 # --- every N-th depth alone ---

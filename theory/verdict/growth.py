@@ -13,15 +13,15 @@ from typing import Protocol
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, doublings
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.exact_comparison import Mode, all_modes, compare
 from oversmoothing.theory.verdict.resolvent import Part
 
-_BITS = (64, 256, 1024)
-# Bits at which a root is matched to the pairs it can be, until all of them agree.
-_MATCHING = (1024, 2**13, 2**16)
+# Bits from which on roots are compared, at which they are matched to the pairs that they can be,
+# and up to which until all of these agree.
+_FIRST, _FINE, _MOST = 64, 1024, 2**16
 
 
 class OutOfReachError(ArithmeticError):
@@ -43,7 +43,7 @@ class Multipliers:
     def _modes(self) -> list[Mode]:
         return all_modes(self._A, self._H)
 
-    def _pairs(self, root: Eigenvalue, bits: int = _MATCHING[0]) -> list[Mode]:
+    def _pairs(self, root: Eigenvalue, bits: int = _FINE) -> list[Mode]:
         """The pairs (a, h) with scale * (1 + h a) in the root's ball, its own pairs among them."""
         with at_precision(bits):
             ball = root.ball(bits)
@@ -53,13 +53,13 @@ class Multipliers:
         """The sign of |first| - |second|. Raises `OutOfReachError` where it cannot be decided."""
         if second in (first, first.conjugate):
             return 0
-        for bits in _BITS:
+        for bits in doublings(_FIRST, _FINE):
             with at_precision(bits):
                 difference = squared_modulus(first, bits) - squared_modulus(second, bits)
                 if not difference.contains(0):
                     return 1 if difference > 0 else -1
         # Each root is one of its pairs: what holds for all of them holds for it.
-        for bits in _MATCHING:
+        for bits in doublings(_FINE, _MOST):
             pairs = product(self.pairs(first, bits), self.pairs(second, bits))
             signs = {compare(x, y)[0] for x, y in pairs}
             if len(signs) == 1 and None not in signs:
@@ -114,10 +114,10 @@ def depth_of_dominance(part: Part, growth: Growth, size: flint.arb) -> float | N
     """
     if growth.power:
         return None
-    with at_precision(_BITS[-1]):
-        top = squared_modulus(growth.roots[0], _BITS[-1])
-        below = [squared_modulus(root, _BITS[-1]) for root, _ in part.roots()]
-        rest = max((x for x in below if x < top), key=lambda x: float(x.mid()), default=None)
+    with at_precision(_FINE):
+        top = squared_modulus(growth.roots[0], _FINE)
+        below = [squared_modulus(root, _FINE) for root, _ in part.roots()]
+        rest = max((x for x in below if x < top), default=None)
         if rest is None or rest == 0:
             return 0.0
         degree = part.denominator.degree()
