@@ -10,7 +10,7 @@ from math import comb, prod
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.exact_comparison import Mode
 from oversmoothing.theory.verdict.growth import Growth, Multipliers
@@ -44,7 +44,7 @@ def leading_rank(
 
 def _sum_at(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> list[flint.acb]:
     powers = {x: x.ball(bits) ** depth for x in table}
-    size = max(abs(p).upper() for p in powers.values())
+    size = largest(abs(p) for p in powers.values()).mid()
     return [
         sum((powers[x] * values[i] / size for x, values in table.items()), flint.acb(0))
         for i in range(len(next(iter(table.values()))))
@@ -144,7 +144,8 @@ def _series(
     def term(depth: int) -> flint.fmpq:
         while len(terms) <= depth:
             k = len(terms)
-            value = numerator[degree - 1 - k] if k < degree else flint.fmpq(0)
+            # Coefficients beyond the polynomial, on either side, are 0.
+            value = numerator[degree - 1 - k]
             for i in range(1, min(k, degree) + 1):
                 value -= denominator[degree - i] * terms[k - i]
             terms.append(value)

@@ -12,7 +12,7 @@ from math import ceil, prod
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision, norm
+from oversmoothing.theory.numbers.balls import at_precision, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.growth import Growth, Multipliers
 from oversmoothing.theory.verdict.resolvent import Part
@@ -28,10 +28,7 @@ def working_bits(*parts: Part) -> int:
         for part in parts
         for polynomial in (part.denominator, *part.numerators)
     ]
-    roots = max(
-        (abs(r).upper() for part in parts for f, _ in part.factors for r in f.roots(64)),
-        default=flint.arb(0),
-    )
+    roots = largest(abs(r) for part in parts for f, _ in part.factors for r in f.roots(64))
     degree = max(part.denominator.degree() for part in parts)
     return 128 + max(costs) + int(degree * bits_of(roots + 2))
 
@@ -108,10 +105,9 @@ def _frequencies(
 def _hermitian(
     table: dict[Eigenvalue, list[flint.acb]], group: list[tuple[Eigenvalue, Eigenvalue]]
 ) -> flint.acb:
-    products = (
-        a * b.conjugate() for x, y in group for a, b in zip(table[x], table[y], strict=True)
-    )
-    return sum(products, flint.acb(0))
+    rows = ([flint.acb_mat([table[x]]) for x in pair] for pair in group)
+    total = sum((x * y.conjugate().transpose() for x, y in rows), flint.acb_mat(1, 1))
+    return total.trace()
 
 
 def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers, side: str) -> object | None:
@@ -168,12 +164,11 @@ def proportionality_bits(
     Times |q|^2 at all the roots that lead they are algebraic integers, and no conjugate of them is
     larger than the bound.
     """
-    size = max(abs(r).upper() for x in roots for r in x.factor.roots(64))
-    largest = max(flint.arb(1), size)
+    size = largest([flint.arb(1), *(abs(r) for x in roots for r in x.factor.roots(64))])
 
     def height(polynomial: flint.fmpz_poly) -> flint.arb:
         powers = enumerate(polynomial.coeffs())
-        return sum((abs(flint.arb(c)) * largest**k for k, c in powers), flint.arb(1))
+        return sum((abs(flint.arb(c)) * size**k for k, c in powers), flint.arb(1))
 
     with at_precision(64):
         bound = flint.arb(2 * len(roots) ** 4)
