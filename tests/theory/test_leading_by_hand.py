@@ -20,6 +20,7 @@ from oversmoothing.theory.verdict.leading import (
     working_bits,
 )
 from oversmoothing.theory.verdict.resolvent import Part, resolvent
+from tests.theory.test_tokens_as_sequences import ByModulus, part
 
 FLAT = [["1/2", "1/2"], ["1/2", "1/2"]]
 # Spectrum 1, 1/2, 1/5.
@@ -233,6 +234,26 @@ def test_T4c_the_cut_may_take_any_of_the_eigenvalues_of_A():
     ]
     H = [[Fraction(h) * (i == j) for j in range(4)] for i, h in enumerate((-4, -8, -8, -8))]
     assert bound(A, H, [-1, 1], 0, (5, 4)) == 3
+
+
+# --- working precision, and the frequencies of a pair ---
+
+
+def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
+    """(z - 6)(z - 1)^2: heights 13 and 2, the degrees 3 and 2, and 3 bits for 6 + 2 at z^3."""
+    first = part([[1, 1, 2]], ([-6, 1], 1), ([-1, 1], 2))
+    assert leading.working_bits(first) == 128 + (4 + 8 * 3) + 3 * 3
+    # Of two parts the largest cost, degree and root; a part of no root has none.
+    second = part([[2**40]], ([-1, 1], 1))
+    assert leading.working_bits(second, first) == 128 + 41 + 3 * 3
+    assert leading.working_bits(part([[0]])) == 128 + 1
+
+
+def test_T5a_a_pair_turns_in_both_parts_of_its_products():
+    """x = 1 + 2 i with x and conj(x) for numerators: x^2 and its conjugate differ by a sign."""
+    mean, hfc = part([[0, 1]], ([5, -2, 1], 1)), part([[2, -1]], ([5, -2, 1], 1))
+    growths = growths_of.growth_of(hfc, ByModulus()), growths_of.growth_of(mean, ByModulus())
+    assert leading.ratio_limit(hfc, mean, growths, 2, ByModulus()) == ("oscillates", None)
 
 
 # --- growth ---
