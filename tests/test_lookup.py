@@ -50,7 +50,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 # --- the data folder ---
 
 
-@pytest.mark.parametrize("command", ["inspect", "certify-model", "readings", "ladder"])
+@pytest.mark.parametrize("command", ["inspect", "certify-model", "enclose", "readings", "ladder"])
 def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_path):
     asked = []
 

@@ -21,6 +21,9 @@ def check(
     try:
         found = check_certificate(read_text(certificate))
     except NotACertificate as error:
-        raise InputError(f"'{certificate}' is no certificate: {error}") from error
+        raise InputError(
+            f"'{certificate}' is no certificate: {error} (the file of an enclosure is checked by "
+            "`oversmoothing enclose MODEL --check`)"
+        ) from error
     print(f"{'accepted' if found.accepted else 'REFUSED'}: {found.words}")
     return 0 if found.accepted else 1

@@ -1,0 +1,217 @@
+"""A trained network as exact numbers: what a theorem about its forward pass is a theorem about.
+
+Every weight is the binary64 number that holds it exactly (a float32 or float16 weight loses
+nothing). The digest is over all of them and the form, so that a file can say which network it
+speaks of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from oversmoothing.experiments.enclosures.ffn_form import FeedForward, feed_forward
+from oversmoothing.experiments.models.model import Layer, Model, Norm
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+
+_FIRST = ("cls_token", "class_embedding", "cls", "distillation_token")
+_POSITIONS = (
+    "position_embeddings", "pos_embed", "position", "position_embedding.weight"
+)  # fmt: skip
+SUPPORTED = (
+    "Transformers of LayerNorm or RMSNorm in front of, behind or beside the sublayers, softmax "
+    "attention with or without a causal mask, and a feed-forward of one activation can be enclosed"
+)
+
+
+@dataclass(frozen=True)
+class NormWeights:
+    """y = gain (x - mean x) / sqrt(var x + eps) + shift ('layer'), the same without the mean
+    ('rms'), or y = x ('none'); gain [d], shift [d] or None."""
+
+    kind: str
+    gain: Array
+    shift: Array | None
+    eps: float
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """One head, in X W form: W_Q, W_K, W_V [d, r], b_* [r] or None, W_O [r, d]."""
+
+    W_Q: Array
+    b_Q: Array | None
+    W_K: Array
+    b_K: Array | None
+    W_V: Array
+    b_V: Array | None
+    W_O: Array
+
+
+@dataclass(frozen=True)
+class Block:
+    """One layer as `experiments.models.model.Layer` describes it; b_O [d] or None."""
+
+    placement: str
+    norm_attention: NormWeights
+    norm_ffn: NormWeights
+    output_norm_attention: NormWeights
+    output_norm_ffn: NormWeights
+    heads: tuple[HeadWeights, ...]
+    b_O: Array | None
+    scaling: float
+    causal: bool
+    ffn: FeedForward | None
+
+
+@dataclass(frozen=True)
+class Patches:
+    """Pixels [c, s, s] -> tokens [n, d]: `first` [k, d] (CLS), then the patches of side p, row by
+    row, each as (channel, row, column) W + b; to all of them positions [n, d] are added."""
+
+    side: int
+    W: Array
+    b: Array | None
+    first: Array
+    positions: Array
+
+    def cut(self, pixels: Array) -> Array:
+        """The patches of pixels [c, s, s] as rows [(s / p)^2, c p p]."""
+        c, s, _ = pixels.shape
+        p, many = self.side, s // self.side
+        rows = pixels.reshape(c, many, p, many, p).transpose(1, 3, 0, 2, 4)
+        return rows.reshape(many * many, c * p * p)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Embedding (None: it starts from a stream X_0 that is given) and blocks; cls: whether token 0
+    is a CLS token."""
+
+    patches: Patches | None
+    blocks: tuple[Block, ...]
+    cls: bool
+
+    @property
+    def width(self) -> int:
+        return len(self.blocks[0].norm_attention.gain)
+
+    def digest(self) -> str:
+        """SHA-256 of the form and every number."""
+        running = hashlib.sha256()
+        _feed(self, running)
+        return running.hexdigest()
+
+
+def _feed(value: Any, running: Any) -> None:
+    if is_dataclass(value):
+        running.update(type(value).__name__.encode() + b"{")
+        for field in fields(value):
+            running.update(field.name.encode() + b":")
+            _feed(getattr(value, field.name), running)
+        running.update(b"}")
+    elif isinstance(value, tuple):
+        running.update(b"(%d" % len(value))
+        for each in value:
+            _feed(each, running)
+    elif isinstance(value, np.ndarray):
+        running.update(json.dumps(value.shape).encode())
+        # -0 and 0 are one number.
+        running.update(np.ascontiguousarray(value + 0.0, dtype="<f8").tobytes())
+    else:
+        running.update((value.hex() if isinstance(value, float) else json.dumps(value)).encode())
+
+
+def alike(heads: tuple[HeadWeights, ...]) -> list[list[HeadWeights]]:
+    """The heads in groups that share their values: the digits models have one H for all."""
+    groups: dict[bytes, list[HeadWeights]] = {}
+    for head in heads:
+        shift = b"" if head.b_V is None else head.b_V.tobytes()
+        groups.setdefault(head.W_V.tobytes() + shift + head.W_O.tobytes(), []).append(head)
+    return list(groups.values())
+
+
+def network_of(model: Model) -> Network:
+    """The network of a described model in float64 (`open_model(..., dtype=torch.float64)`).
+
+    Raises `InputError` for parts that cannot be enclosed. Whether it computes what the model does
+    is compared stream by stream where it runs (`statement.enclosed`).
+    """
+    if model.dtype != torch.float64:
+        raise InputError(f"the model '{model.name}' is in {model.dtype}: open it in float64")
+    blocks = tuple(
+        _block(layer, model, f"layer {number}") for number, layer in enumerate(model.layers, 1)
+    )
+    return Network(_patches(model), blocks, model.cls)
+
+
+def _block(layer: Layer, model: Model, where: str) -> Block:
+    for part in ("q_norm", "k_norm", "softcap", "sinks"):
+        if getattr(layer, part) is not None:
+            raise InputError(f"{where} has {part}, which cannot be enclosed: {SUPPORTED}")
+    h = layer.heads.double()
+    taken = zip(*(_each(getattr(h, name), h.number) for name in
+                  ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O")), strict=True)  # fmt: skip
+    return Block(
+        placement=layer.placement,
+        norm_attention=_norm(layer.norm_attention, model.width),
+        norm_ffn=_norm(layer.norm_ffn, model.width),
+        output_norm_attention=_norm(layer.output_norm_attention, model.width),
+        output_norm_ffn=_norm(layer.output_norm_ffn, model.width),
+        heads=tuple(HeadWeights(*parts) for parts in taken),
+        b_O=None if h.b_O is None else h.b_O.numpy(),
+        scaling=float(h.W_Q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling),
+        causal=model.causal,
+        ffn=feed_forward(layer, model.width, where),
+    )
+
+
+def _each(weights: torch.Tensor | None, heads: int) -> list[Any]:
+    return [None] * heads if weights is None else list(weights.numpy())
+
+
+def _norm(norm: Norm, width: int) -> NormWeights:
+    gain = np.broadcast_to(norm.gain.detach().cpu().double().numpy(), (width,))
+    shift = None if norm.shift is None else norm.shift.detach().cpu().double().numpy()
+    return NormWeights(norm.kind, gain, shift, float(norm.eps))
+
+
+def _patches(model: Model) -> Patches | None:
+    """The embedding of a vision transformer of one convolution, or None where it is not found."""
+    if model.modality != "vision":
+        return None
+    parts = [
+        each for name, each in model.module.named_modules()
+        if (isinstance(each, nn.Conv2d) and each.kernel_size == each.stride)
+        or (name == "patches" and isinstance(each, nn.Linear))
+    ]  # fmt: skip
+    named = dict(model.module.named_parameters())
+    first = [each for name, each in named.items() if name.rsplit(".")[-1] in _FIRST]
+    positions = [each for name, each in named.items() if name.endswith(_POSITIONS)]
+    if len(parts) != 1 or len(positions) != 1:
+        return None
+    weight = parts[0].weight.detach().cpu().double().numpy()
+    d = model.width
+    side = round(weight[0].size ** 0.5) if weight.ndim == 2 else weight.shape[-1]
+    bias = parts[0].bias
+    found = Patches(
+        side=side,
+        W=weight.reshape(d, -1).T,
+        b=None if bias is None else bias.detach().cpu().double().numpy(),
+        first=np.concatenate([np.zeros((0, d)), *(_tokens(each, d) for each in first)]),
+        positions=_tokens(positions[0], d),
+    )
+    many = getattr(model.prepare, "size", 0) // side
+    return found if many * many + len(found.first) == len(found.positions) else None
+
+
+def _tokens(each: torch.Tensor, width: int) -> Array:
+    found: Array = each.detach().cpu().double().numpy().reshape(-1, width)
+    return found

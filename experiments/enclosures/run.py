@@ -1,0 +1,155 @@
+"""Enclosures of a described model's inputs: proved, checked, written, and said in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.enclosures.boxing import largest_box, on_box
+from oversmoothing.experiments.enclosures.enclosing import Enclosed, enclosed
+from oversmoothing.experiments.enclosures.float_errors import STATED, largest_error
+from oversmoothing.experiments.enclosures.network import Network, network_of
+from oversmoothing.experiments.enclosures.statement import box_statement, read_statement, statement
+from oversmoothing.experiments.enclosures.statement_check import Checked, check_statement
+from oversmoothing.experiments.inspection.extract import batches, extract, prepared
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.files import read_text, to_json, write_atomically
+
+# Columns of the table that is printed.
+SHOWN = ("hfc_lfc", "cos_mean", "cos_min", "effective_rank")
+# Tokens: attention in balls takes their square.
+MOST_TOKENS = 1024
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One file: its body, what the checker found, and what is printed of it."""
+
+    body: dict[str, Any]
+    table: pd.DataFrame | None
+    words: str
+
+
+def read_inputs(model: Model, inputs: Any) -> Iterator[tuple[Any, Array, list[Tensor]]]:
+    """(batch of one, exact input, streams [n, d] in float64) of each input.
+
+    The exact input is the pixels [c, s, s] where the embedding is a convolution of patches, tokens
+    in front and positions; else the stream in front of the first layer as the model gives it.
+    """
+    network = network_of(model)
+    for batch in batches(inputs, 1):
+        read = prepared(model, batch)
+        seen = streams_of(model, read)
+        if len(seen[0]) > MOST_TOKENS:
+            raise InputError(f"an input has {len(seen[0])} tokens: at most {MOST_TOKENS} here")
+        given = seen[0].numpy() if network.patches is None else _pixels(read)
+        yield read, given, seen
+
+
+def streams_of(model: Model, batch: Any) -> list[Tensor]:
+    """The streams [n, d] of a batch of one, kept tokens alone, in front of layer 1 and behind each,
+    in the dtype that the model runs in."""
+    found = extract(model, batch, attention=False)
+    keep = found.keep[0]
+    return [found.traces[0].before[0][keep], *(trace.after_ffn[0][keep] for trace in found.traces)]
+
+
+def _pixels(batch: Any) -> Array:
+    pixels = batch if isinstance(batch, Tensor) else batch["pixel_values"]
+    one: Array = pixels[0].cpu().double().numpy()
+    return one[None] if one.ndim == 2 else one
+
+
+def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Proof]:
+    """An enclosure of every layer for each input; single: the same model in float32, to compare.
+
+    model is in float64. Raises `InputError` for a network that cannot be enclosed and
+    `RequirementError` where the checker does not confirm what was found.
+    """
+    network = network_of(model)
+    for batch, given, seen in read_inputs(model, inputs):
+        found = enclosed(network, given, [X.numpy() for X in seen])
+        body = statement(network, given, found)
+        checked, seconds = _confirmed(network, body)
+        errors = {torch.float64: largest_error(found.layers, seen)}
+        if single is not None:
+            errors[torch.float32] = largest_error(found.layers, streams_of(single, batch))
+        words = [
+            f"{found.bits} bits, {found.seconds:.0f} s; widest interval {_widest(found):.1e} of "
+            "its metric",
+            *(f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
+              f"most ({'within' if error <= STATED[dtype] else 'BEYOND'} the stated "
+              f"{STATED[dtype]:.0e})" for dtype, error in errors.items()),
+            f"checked in {seconds:.0f} s: {checked.words}",
+        ]  # fmt: skip
+        yield Proof(body, _table(found), "\n".join(words))
+
+
+def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int]) -> Iterator[Proof]:
+    """Signs of the change of HFC/LFC on a box around each input: of eps, or for each layer (all
+    where none is named) the largest that is proved. Raises as `prove_inputs` does."""
+    network = network_of(model)
+    for _, given, _ in read_inputs(model, inputs):
+        start = time.perf_counter()
+        if eps is not None:
+            claims = on_box(network, given, eps, layers)
+            if not claims:
+                raise RequirementError(
+                    f"no sign is proved on the box of {eps:.6g}: give a smaller one, or leave "
+                    "--eps out"
+                )
+            found = [(eps, claims)]
+        else:
+            every = layers or range(1, len(network.blocks) + 1)
+            boxes = ((layer, largest_box(network, given, layer)) for layer in every)
+            found = [(size, {layer: ends}) for layer, (size, ends) in boxes]
+        seconds = (time.perf_counter() - start) / len(found)
+        for size, claims in found:
+            body = box_statement(network, given, size, claims)
+            checked, more = _confirmed(network, body)
+            words = f"proved in {seconds:.0f} s, checked in {more:.0f} s: {checked.words}"
+            yield Proof(body, None, words)
+
+
+def check_file(model: Model, path: str) -> Checked:
+    """What the checker finds of a file. Raises `InputError` for what is no enclosure."""
+    return check_statement(network_of(model), read_statement(read_text(path), f"'{path}'"))
+
+
+def _confirmed(network: Network, body: dict[str, Any]) -> tuple[Checked, float]:
+    start = time.perf_counter()
+    found = check_statement(network, read_statement(to_json(body), "the enclosure"))
+    if not found.accepted:
+        raise RequirementError(
+            f"the checker does not confirm what was enclosed ({found.words}): nothing is written"
+        )
+    return found, time.perf_counter() - start
+
+
+def _widest(found: Enclosed) -> float:
+    balls = [ball for layer in found.layers for ball in layer.values()]
+    return max(2 * float(x.rad()) / max(abs(float(x.mid())), np.finfo(float).tiny) for x in balls)
+
+
+def _table(found: Enclosed) -> pd.DataFrame:
+    rows = [
+        {"layer": number} | {name: layer[name].str(20, radius=False) for name in SHOWN}
+        | {"widest radius": max(float(x.rad()) for x in layer.values())}
+        for number, layer in enumerate(found.layers)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def write(folder: Path, number: int, proof: Proof) -> Path:
+    """The file of the proof in a folder."""
+    return write_atomically(folder / f"enclosure-{number}.json", to_json(proof.body))

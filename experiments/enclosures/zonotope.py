@@ -1,0 +1,161 @@
+"""Zonotopes in binary64 with every rounding accounted for: what a box of inputs becomes.
+
+A value z [...] stands for every point centre + sum_s e_s generators[s] + t rest with e_s and the
+entries of t in [-1, 1]. Symbols e_s are shared by all values of one pass: what two values have in
+common cancels. Roundings, and what a curved function adds to its linear part, go into `rest`, which
+`Symbols.shared` turns into symbols of their own. Rounding bounds are those of
+`theory.certificates.rounding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from oversmoothing.theory.certificates.rounding import TINY, UNIT, gamma, inflated
+from oversmoothing.theory.support.arrays import Array
+
+# A bilinear map of arrays with leading dimensions that broadcast: products, row by row or whole.
+Product = Callable[[Array, Array], Array]
+# Symbols at once, where their moduli are added: what fits a cache.
+_BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Zonotope:
+    """centre [...], generators [symbols, ...], rest [...] >= 0."""
+
+    centre: Array
+    generators: Array
+    rest: Array
+
+    @cached_property
+    def radius(self) -> Array:
+        """An upper bound, entry by entry, on how far a point is from the centre."""
+        spread = np.zeros_like(self.centre)
+        for start in range(0, self.symbols, _BLOCK):
+            spread += np.abs(self.generators[start : start + _BLOCK]).sum(0)
+        return inflated(spread + self.rest, self.symbols + 2)
+
+    @property
+    def symbols(self) -> int:
+        return len(self.generators)
+
+    @property
+    def size(self) -> Array:
+        """An upper bound on the moduli of its points, and of what they are computed from."""
+        return np.abs(self.centre) + self.radius
+
+    def interval(self) -> tuple[Array, Array]:
+        """(lowest, highest) of every entry."""
+        radius = inflated(self.radius + 2 * UNIT * self.size, 4)
+        return self.centre - radius, self.centre + radius
+
+    def padded(self, symbols: int) -> Array:
+        """The generators of so many symbols."""
+        more = np.zeros((symbols - self.symbols, *self.centre.shape))
+        return np.concatenate([self.generators, more]) if len(more) else self.generators
+
+    def swapped(self) -> Zonotope:
+        """The transpose of the last two dimensions."""
+        return Zonotope(*(x.swapaxes(-1, -2) for x in (self.centre, self.generators, self.rest)))
+
+    def __add__(self, other: Zonotope) -> Zonotope:
+        return _sum(self, other, self.centre + other.centre, np.add)
+
+    def __sub__(self, other: Zonotope) -> Zonotope:
+        return _sum(self, other, self.centre - other.centre, np.subtract)
+
+    def times(self, factor: Array | float, shift: Array | float = 0.0) -> Zonotope:
+        """factor z + shift, entry by entry; factors may be one rounding off what is meant."""
+        error = _error(self.size * np.abs(factor) + np.abs(shift), 3, self.symbols)
+        rest = inflated(self.rest * np.abs(factor) + error, 4)
+        return Zonotope(self.centre * factor + shift, self.generators * factor, rest)
+
+    def mapped(self, W: Array, b: Array | None = None) -> Zonotope:
+        """z W + b over the last dimension; entries of W may be one rounding off."""
+        shift = np.zeros(W.shape[1]) if b is None else b
+        size = self.size @ np.abs(W) + np.abs(shift)
+        rest = self.rest @ np.abs(W) + _error(size, len(W) + 2, self.symbols)
+        return Zonotope(self.centre @ W + shift, self.generators @ W, inflated(rest, len(W) + 4))
+
+
+def _sum(P: Zonotope, Q: Zonotope, centre: Array, by: Callable[..., Array]) -> Zonotope:
+    """P + Q or P - Q, entry by entry, of shapes that broadcast."""
+    fewer, many = sorted((P.symbols, Q.symbols))
+    generators = np.zeros((many, *centre.shape))
+    by(P.generators[:fewer], Q.generators[:fewer], out=generators[:fewer])
+    if P.symbols > fewer:
+        generators[fewer:] = P.generators[fewer:]
+    elif Q.symbols > fewer:
+        by(0.0, Q.generators[fewer:], out=generators[fewer:])
+    error = _error(P.size + Q.size, 1, many)
+    return Zonotope(centre, generators, inflated(P.rest + Q.rest + error, 4))
+
+
+def _error(size: Array, terms: int, symbols: int) -> Array:
+    """What sums of so many products of moduli `size` may be off by, all symbols together."""
+    return inflated(gamma(terms + 4) * size + (terms + 4) * (symbols + 1) * TINY, terms + 8)
+
+
+class Symbols:
+    """How many symbols a pass has used."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.number = first
+
+    def box(self, centre: Array, radius: Array | float) -> Zonotope:
+        """Every point within radius [...] of the centre, a symbol for each entry."""
+        point = np.zeros((0, *centre.shape))
+        return self.shared(Zonotope(centre, point, np.broadcast_to(radius, centre.shape)))
+
+    def shared(self, z: Zonotope) -> Zonotope:
+        """The same value, what was its `rest` under symbols of its own."""
+        places = np.flatnonzero(z.rest)
+        generators = np.zeros((self.number + len(places), *z.centre.shape))
+        generators[: z.symbols] = z.generators
+        flat = generators.reshape(len(generators), z.centre.size)
+        flat[self.number + np.arange(len(places)), places] = z.rest.ravel()[places]
+        self.number += len(places)
+        return Zonotope(z.centre, generators, np.zeros_like(z.rest))
+
+
+def bilinear(P: Zonotope, Q: Zonotope, product: Product, terms: int) -> Zonotope:
+    """product(P, Q), each entry a sum of `terms` products of entries.
+
+    Around the centres it is linear but for the product of both departures, at most that of the
+    radii.
+    """
+    many = max(P.symbols, Q.symbols)
+    p, q = P.radius, Q.radius
+    generators = product(P.padded(many), Q.centre) + product(P.centre, Q.padded(many))
+    rest = product(P.rest, np.abs(Q.centre)) + product(np.abs(P.centre), Q.rest) + product(p, q)
+    size = product(P.size, Q.size)
+    rest = rest + _error(2 * size, terms + 1, many)
+    return Zonotope(product(P.centre, Q.centre), generators, inflated(rest, 2 * terms + 8))
+
+
+def squares(P: Zonotope, axes: tuple[int, ...], scale: float) -> Zonotope:
+    """scale times the sum of z^2 over these axes, counted from the last as -1 (kept, of size 1).
+
+    The square of the departure lies between 0 and that of the radius: half of it moves the centre.
+    """
+    terms = int(np.prod([P.centre.shape[axis] for axis in axes]))
+    p = P.radius
+    half = 0.5 * scale * (p * p).sum(axes, keepdims=True)
+    centre = scale * (P.centre * P.centre).sum(axes, keepdims=True) + half
+    generators = 2 * scale * (P.generators * P.centre).sum(axes, keepdims=True)
+    rest = half + 2 * scale * (P.rest * np.abs(P.centre)).sum(axes, keepdims=True)
+    size = scale * (P.size**2).sum(axes, keepdims=True)
+    rest = rest + _error(2 * size, terms + 4, P.symbols)
+    return Zonotope(centre, generators, inflated(rest, 2 * terms + 8))
+
+
+def curved(z: Zonotope, slope: Array, middle: Array, error: Array) -> Zonotope:
+    """f(z), entry by entry, for f(x) = middle + slope (x - centre) +- error on the whole of z."""
+    rounding = _error(z.radius * np.abs(slope), 2, z.symbols)
+    rest = inflated(z.rest * np.abs(slope) + error + rounding, 4)
+    return Zonotope(middle, z.generators * slope, rest)

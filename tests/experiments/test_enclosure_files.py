@@ -1,0 +1,306 @@
+"""Files of enclosures: what is true is accepted, every forgery refused; the command for both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import oversmoothing
+from oversmoothing.experiments.enclosures import ball_pass, boxing, statement_check
+from oversmoothing.experiments.enclosures.boxing import both_routes
+from oversmoothing.experiments.enclosures.enclosing import enclosed
+from oversmoothing.experiments.enclosures.statement import (
+    CHANGE,
+    box_statement,
+    decimal,
+    digest,
+    read_statement,
+    statement,
+)
+from oversmoothing.experiments.enclosures.statement_check import check_statement
+from oversmoothing.theory.support.errors import InputError
+from tests.support.drawn_networks import drawn_input, drawn_network
+from tests.support.tiny_models import tiny_config
+
+Body = dict[str, Any]
+NETWORK = drawn_network(5, depth=1)
+GIVEN = drawn_input(NETWORK, 5)
+STREAM = drawn_network(6, depth=1, patches=False, placement="post", activation="silu", gated=True)
+X0 = drawn_input(STREAM, 6)
+EPS = 2.0**-12
+
+
+def honest() -> dict[str, tuple[Any, Body]]:
+    point = statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
+    stream = statement(STREAM, X0, enclosed(STREAM, X0))
+    ends = both_routes(NETWORK, GIVEN, EPS, 1)[0]
+    box = box_statement(NETWORK, GIVEN, EPS, {1: ends})
+    return {"pixels": (NETWORK, point), "stream": (STREAM, stream), "box": (NETWORK, box)}
+
+
+@pytest.fixture(scope="module")
+def files():
+    return honest()
+
+
+def accepted(network: Any, body: Body, *, seal: bool = True) -> bool:
+    """Whether the checker accepts the file, its digest made to fit."""
+    text = json.dumps({**body, "digest": digest(body)} if seal else body)
+    try:
+        return check_statement(network, read_statement(text, "a file")).accepted
+    except InputError:
+        return False
+
+
+@pytest.mark.parametrize("kind", ["pixels", "stream", "box"])
+def test_what_is_honest_is_accepted(kind, files):
+    network, body = files[kind]
+    assert accepted(network, body, seal=False)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of every part of a JSON value."""
+    yield path
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            yield from places(inner, (*path, key))
+
+
+def at(body: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        body = body[key]
+    return body
+
+
+WRONG = (None, True, 0, 1.5, "", "x", [], {}, [[]], "nan", "1e0", "inf", -1)
+
+
+@pytest.mark.parametrize("kind", ["pixels", "stream", "box"])
+def test_no_part_of_another_type_missing_renamed_or_added_is_accepted(kind, files):
+    network, body = files[kind]
+    passed = []
+    for path in places(body):
+        if not path or path == ("digest",) or (path[0] == "claims" and len(path) == 4):
+            continue  # ends have a test of their own
+        for wrong in WRONG:
+            if wrong == at(body, path) and type(wrong) is type(at(body, path)):
+                continue
+            other = deepcopy(body)
+            at(other, path[:-1])[path[-1]] = wrong
+            passed += [(path, wrong)] if accepted(network, other) else []
+        if isinstance(path[-1], str):
+            for change in (_dropped, _renamed, _in_capitals, _added):
+                other = deepcopy(body)
+                if change(at(other, path[:-1]), path[-1]):
+                    passed += [(path, change.__name__)] if accepted(network, other) else []
+    assert not passed, passed[:5]
+
+
+def _dropped(place: Body, key: str) -> bool:
+    del place[key]
+    return True
+
+
+def _renamed(place: Body, key: str) -> bool:
+    place[f"{key}_"] = place.pop(key)
+    return True
+
+
+def _in_capitals(place: Body, key: str) -> bool:
+    place[key.swapcase()] = place.pop(key)
+    return key.swapcase() != key
+
+
+def _added(place: Body, key: str) -> bool:
+    place["comment"] = "it is so"
+    return True
+
+
+MOVES: dict[str, Callable[[Fraction, Fraction], tuple[Fraction, Fraction]]] = {
+    "above": lambda low, high: (high + (high - low), high + 2 * (high - low)),
+    "below": lambda low, high: (low - 2 * (high - low), low - (high - low)),
+    "far above": lambda low, high: (high + 1, high + 2),
+    "its upper tenth": lambda low, high: (high - (high - low) / 10, high),
+    "its lower tenth": lambda low, high: (low, low + (high - low) / 10),
+    "its low end alone": lambda low, high: (low, low),
+    "with ends exchanged": lambda low, high: (high, low),
+    "negated": lambda low, high: (-high, -low),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("kind", ["pixels", "stream", "box"])
+def test_no_interval_beside_the_truth_is_accepted(kind, move, files):
+    network, body = files[kind]
+    # One of each metric in some layer: the checker stops at the first that is false.
+    layers = list(body["claims"])
+    for k, name in enumerate(body["claims"][layers[-1]]):
+        other = deepcopy(body)
+        layer = other["claims"][layers[k % len(layers)]]
+        low, high = MOVES[move](*map(Fraction, layer[name]))
+        layer[name] = [decimal(low, "ROUND_FLOOR"), decimal(high, "ROUND_CEILING")]
+        assert not accepted(network, other), name
+
+
+SPELLED = {
+    "a decimal": lambda x: str(float(x)),
+    "in capitals": lambda x: x.upper(),
+    "a number": float,
+    "with a space": lambda x: f" {x}",
+    "with a plus": lambda x: f"+{x}",
+    "hexadecimal": lambda x: float(x).hex(),
+    "with a digit more": lambda x: x.replace("e", "0e"),
+    "without an exponent": lambda x: x.split("e")[0],
+    "an endless exponent": lambda x: x.split("e")[0] + "e" + "9" * 50,
+    "infinite": lambda x: "inf",
+    "no number": lambda x: "nan",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_ends_are_read_in_one_spelling(spelling, files):
+    for network, body in files.values():
+        other = deepcopy(body)
+        layer = next(iter(other["claims"].values()))
+        name = next(iter(layer))
+        layer[name] = [SPELLED[spelling](layer[name][0]), layer[name][1]]
+        assert not accepted(network, other)
+
+
+def test_another_input_network_box_or_digest_is_refused(files):
+    network, body = files["pixels"]
+    changed = deepcopy(body)
+    changed["input"] = files["box"][1]["input"] | {"eps": (1.0).hex()}
+    assert not accepted(network, changed)
+    moved = GIVEN.copy()
+    moved[0, 0, 0] += 2.0**-10
+    other = statement(NETWORK, moved, enclosed(NETWORK, GIVEN))
+    assert not accepted(NETWORK, other)
+    assert not accepted(drawn_network(7, depth=1), body)
+    assert not accepted(network, body | {"digest": "0" * 64}, seal=False)
+    box = deepcopy(files["box"][1])
+    box["input"]["eps"] = (2 * EPS).hex()
+    assert not accepted(network, box)
+    for eps in ("-0x1.0p-3", "0x0.0p+0", "inf", "nan", 0.001, "0.001"):
+        box["input"]["eps"] = eps
+        assert not accepted(network, box)
+
+
+def test_a_box_within_the_proved_one_is_accepted(files):
+    network, body = files["box"]
+    box = deepcopy(body)
+    box["input"]["eps"] = (EPS / 2).hex()
+    assert accepted(network, box)
+
+
+def test_a_repeated_key_is_refused(files):
+    text = json.dumps(files["pixels"][1])
+    twice = text.replace('"kind": ', '"kind": "x", "kind": ', 1)
+    with pytest.raises(InputError, match="more than once"):
+        read_statement(twice, "a file")
+
+
+def test_decimals_are_outward():
+    for value in (Fraction(1, 3), Fraction(-2, 3), Fraction(10**40 + 1, 7), Fraction(0)):
+        low, high = decimal(value, "ROUND_FLOOR"), decimal(value, "ROUND_CEILING")
+        assert Fraction(low) <= value <= Fraction(high)
+        assert Fraction(high) - Fraction(low) <= abs(value) / 10**23
+
+
+def test_a_wrong_formula_of_one_route_is_not_confirmed_by_the_other(monkeypatch, files):
+    tanh = ball_pass.ACTIVATIONS["gelu_tanh"]
+    monkeypatch.setitem(ball_pass.ACTIVATIONS, "gelu", tanh)
+    body = statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
+    assert not accepted(NETWORK, body)
+
+
+def test_a_claim_too_narrow_for_the_checker_is_not_confirmed(monkeypatch, files):
+    network, body = files["pixels"]
+    monkeypatch.setattr(statement_check, "MORE", -140)
+    monkeypatch.setattr(statement_check, "DOUBLED", 0)
+    found = check_statement(network, read_statement(json.dumps(body), "a file"))
+    assert not found.accepted and "narrower than 8 bits can confirm" in found.words
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """A digits model that was not trained, as a run leaves it."""
+    from oversmoothing.experiments.digits.store import save_run
+    from oversmoothing.experiments.digits.training import train
+
+    config = tiny_config("vit", epochs=1, log_every=1)
+    model, log, metrics = train(config, progress=False)
+    folder = tmp_path / config.folder_name()
+    save_run(
+        folder, config=config.model_dump(), weights=model.state_dict(), log=log, metrics=metrics
+    )
+    return folder
+
+
+def test_the_command_encloses_checks_and_refuses(run_folder, tmp_path, capsys):
+    words = ["enclose", str(run_folder), "--count", "2", "--out", str(tmp_path / "out")]
+    assert oversmoothing.main(words) == 0
+    said = capsys.readouterr().out
+    assert "float64 are off by" in said and "checked in" in said and "BEYOND" not in said
+    folder = tmp_path / "out" / "enclose" / run_folder.name
+    paths = sorted(folder.iterdir())
+    assert [path.name for path in paths] == ["enclosure-1.json", "enclosure-2.json"]
+    checks = ["enclose", str(run_folder), "--check", *map(str, paths)]
+    assert oversmoothing.main(checks) == 0
+    assert capsys.readouterr().out.count(": accepted: ") == 2
+    body = json.loads(paths[0].read_text())
+    body["claims"]["1"]["hfc_lfc"] = body["claims"]["0"]["hfc_lfc"]
+    paths[0].write_text(json.dumps(body | {"digest": digest(body)}))
+    assert oversmoothing.main(checks) == 1
+    assert "REFUSED: false: hfc_lfc of layer 1" in capsys.readouterr().out
+    assert oversmoothing.main(["check", str(paths[1])]) == 2
+    assert "enclose MODEL --check" in capsys.readouterr().err
+
+
+def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(boxing, "NEAR", 5.0)
+    words = ["enclose", str(run_folder), "--box", "--out", str(tmp_path / "out")]
+    assert oversmoothing.main([*words, "--layer", "2", "--layer", "1"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("for every input within") == 2
+    folder = tmp_path / "out" / "enclose" / run_folder.name
+    found = [json.loads(path.read_text()) for path in sorted(folder.iterdir())]
+    assert [list(body["claims"]) for body in found] == [["2"], ["1"]]
+    for body in found:
+        low, high = map(float, next(iter(body["claims"].values()))[CHANGE])
+        assert low * high > 0
+    assert oversmoothing.main([*words, "--eps", "1e-6"]) == 0
+    assert "within 1e-06 in every pixel" in capsys.readouterr().out
+    assert oversmoothing.main([*words, "--eps", "10"]) == 1
+    assert "give a smaller one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--eps", "0.1"], "give --box too"),
+        (["--layer", "1"], "give --box too"),
+        (["--box", "--eps", "-1"], "give a positive number"),
+        (["--box", "--eps", "nan"], "give a positive number"),
+        (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
+        (["--text", "x.txt"], "reads images, not text"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(words, said, run_folder, tmp_path, capsys):
+    command = ["enclose", str(run_folder), "--out", str(tmp_path / "out")]
+    assert oversmoothing.main([*command, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_no_enclosure_is_said(run_folder, tmp_path, capsys):
+    path = tmp_path / "x.json"
+    for text in ("{}", "[]", "1", '{"kind": "oversmoothing enclosure"}', "nonsense"):
+        path.write_text(text)
+        assert oversmoothing.main(["enclose", str(run_folder), "--check", str(path)]) == 2
+    assert "x.json" in capsys.readouterr().err

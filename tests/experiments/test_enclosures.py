@@ -1,0 +1,238 @@
+"""Enclosures contain what exact arithmetic gives, by both routes, and say when they cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+import torch
+
+from oversmoothing.experiments.enclosures import ball_pass, enclosing, other_pass
+from oversmoothing.experiments.enclosures.ball_metrics import NAMES, ball_metrics, singular_values
+from oversmoothing.experiments.enclosures.enclosing import enclosed
+from oversmoothing.experiments.enclosures.float_errors import STATED, largest_error
+from oversmoothing.experiments.enclosures.network import network_of
+from oversmoothing.experiments.enclosures.other_metrics import other_metrics
+from oversmoothing.experiments.enclosures.run import read_inputs, streams_of
+from oversmoothing.experiments.enclosures.statement import exact_ends
+from oversmoothing.experiments.models.adapters import from_module
+from oversmoothing.experiments.models.pictures import named_pictures, real_inputs
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.metrics import stream_metrics
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from tests.support.drawn_networks import drawn_input, drawn_network
+from tests.support.exact_forward import exact_metrics, exact_streams, mp
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import pixels, tiny, tokens
+
+BITS = 200
+FORMS = {
+    "ViT": {},
+    "ViT without biases": {"biases": False},
+    "Post-LN": {"placement": "post", "patches": False},
+    "parallel": {"placement": "parallel", "patches": False},
+    "causal, GELU by tanh": {"causal": True, "activation": "gelu_tanh", "patches": False},
+    "gated SiLU, RMSNorm": {"activation": "silu", "gated": True, "kind": "rms", "causal": True},
+    "ReLU": {"activation": "relu"},
+    "quick GELU": {"activation": "quick_gelu"},
+    "norms behind": {"behind": "rms"},
+    "attention alone": {"ffn": False},
+    "Post-LN, attention alone": {"ffn": False, "placement": "post"},
+}
+
+
+def exact(x) -> Fraction:
+    """A number of mpmath as the fraction that it is."""
+    sign, mantissa, exponent, _ = x._mpf_
+    return Fraction((-1) ** sign * int(mantissa)) * Fraction(2) ** exponent
+
+
+def contains(ball, x, slack=Fraction(1, 10**70)) -> bool:
+    """Whether the ball holds a number that mpmath knows to 80 digits."""
+    low, high = exact_ends(ball)
+    room = slack * (1 + abs(exact(x)))
+    return low - room <= exact(x) <= high + room
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_both_routes_contain_every_stream_and_metric_of_80_digits(form):
+    network = drawn_network(len(form), **FORMS[form])
+    given = drawn_input(network, 3)
+    with flint.ctx.workprec(BITS):
+        ways = zip(
+            ball_pass.streams(network, given),
+            other_pass.transposed_streams(network, given),
+            exact_streams(network, given),
+            strict=True,
+        )
+        for X, Z, truth in ways:
+            for i in range(truth.rows):
+                for j in range(truth.cols):
+                    assert contains(X[i, j], truth[i, j])
+                    assert contains(Z[j, i], truth[i, j])
+            # Narrow, too: an infinite ball contains everything.
+            assert max(float(x.rad()) for x in (*X.entries(), *Z.entries())) < 1e-40
+            expected = exact_metrics(truth)
+            for found, width in ((ball_metrics(X), 1e-10), (other_metrics(Z), 1e-20)):
+                assert list(found) == list(NAMES) == list(stream_metrics.NAMES)
+                for name, ball in found.items():
+                    assert contains(ball, expected[name]), name
+                    assert float(ball.rad()) < width, name
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (6, 4), (5, 5)])
+@pytest.mark.parametrize("spectrum", ["spread", "equal", "deficient", "nearly equal"])
+def test_singular_values_contain_a_chosen_spectrum(shape, spectrum):
+    """X = (I - 2 u u^T / |u|^2) D (I - 2 v v^T / |v|^2) has the diagonal of D, exactly."""
+    rng = np.random.default_rng(sum(shape))
+    n, d = shape
+    k = min(shape)
+    sigma = {
+        "spread": [10.0**-i for i in range(k)],
+        "equal": [2.0] * k,
+        "deficient": [3.0] + [0.0] * (k - 1),
+        "nearly equal": [1 + i * 2.0**-40 for i in range(k)][::-1],
+    }[spectrum]
+    with flint.ctx.workprec(BITS):
+        D = flint.arb_mat([[sigma[i] if i == j else 0 for j in range(d)] for i in range(n)])
+        X = _reflection(rng, n) * D * _reflection(rng, d)
+        assert all(s.contains(flint.arb(x)) for s, x in zip(singular_values(X), sigma, strict=True))
+        assert max(float(s.rad()) for s in singular_values(X)) < 1e-12
+        p = [mp.mpf(x) / sum(map(mp.mpf, sigma)) for x in sigma if x]
+        rank = mp.exp(-sum(x * mp.log(x) for x in p))
+        for found in (ball_metrics(X), other_metrics(X.transpose())):
+            if n > 1:
+                assert contains(found["effective_rank"], rank)
+                assert contains(found["sigma2_sigma1"], mp.mpf(sigma[1]) / mp.mpf(sigma[0]))
+
+
+def _reflection(rng, size):
+    v = [flint.arb(int(x)) for x in rng.integers(1, 9, size)]
+    square = sum((x * x for x in v), flint.arb(0))
+    return flint.arb_mat(
+        [[int(i == j) - 2 * v[i] * v[j] / square for j in range(size)] for i in range(size)]
+    )
+
+
+@pytest.mark.parametrize("family", ["vit", "deit", "gpt2", "bert"])
+def test_models_of_the_library_are_enclosed_and_their_floats_are_within_the_stated_error(family):
+    wide, single = (from_module(tiny(family).to(dtype)) for dtype in STATED)
+    given = pixels(1) if family in ("vit", "deit") else tokens((7,))
+    (_, start, seen), *_ = read_inputs(wide, given)
+    network = network_of(wide)
+    assert (network.patches is not None) == (family in ("vit", "deit"))
+    found = enclosed(network, start, [X.numpy() for X in seen])
+    assert largest_error(found.layers, seen) <= STATED[torch.float64]
+    assert largest_error(found.layers, streams_of(single, given)) <= STATED[torch.float32]
+    assert all(enclosing.small(x) for layer in found.layers for x in layer.values())
+
+
+def test_padding_is_no_part_of_the_stream_that_is_enclosed():
+    model = from_module(tiny("bert").double())
+    (_, start, seen), *_ = read_inputs(model, tokens((4, 7)))
+    assert start.shape == (4, 24) and all(X.shape == (4, 24) for X in seen)
+
+
+def test_the_projects_own_vit_is_enclosed():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    (_, start, seen), *_ = read_inputs(model, random_pixels(1))
+    found = enclosed(network_of(model), start, [X.numpy() for X in seen])
+    assert len(found.layers) == 3 and largest_error(found.layers, seen) <= STATED[torch.float64]
+
+
+def test_a_float_metric_beyond_the_stated_error_is_seen():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    (_, start, seen), *_ = read_inputs(model, random_pixels(1))
+    found = enclosed(network_of(model), start)
+    seen[1][0, 0] += 1e-6
+    assert largest_error(found.layers, seen) > STATED[torch.float64]
+
+
+def test_a_network_that_is_not_the_models_is_refused_with_its_layer():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    network = network_of(model)
+    (_, start, seen), *_ = read_inputs(model, random_pixels(1))
+    block = network.blocks[1]
+    other = replace(block, ffn=replace(block.ffn, activation="gelu_tanh"))
+    wrong = replace(network, blocks=(network.blocks[0], other))
+    with pytest.raises(InputError, match="layer 2 gives another stream"):
+        enclosed(wrong, start, [X.numpy() for X in seen])
+    assert wrong.digest() != network.digest()
+
+
+def test_rotary_positions_are_refused():
+    model = from_module(tiny("llama").double())
+    (_, start, seen), *_ = read_inputs(model, tokens((7,)))
+    with pytest.raises(InputError, match="rotary positions"):
+        enclosed(network_of(model), start, [X.numpy() for X in seen])
+
+
+def test_a_model_in_float32_is_no_network():
+    with pytest.raises(InputError, match="open it in float64"):
+        network_of(open_model(tiny_model(), dtype=torch.float32))
+
+
+def test_bits_are_doubled_until_the_intervals_are_narrow(monkeypatch):
+    network = drawn_network(0)
+    given = drawn_input(network, 0)
+    usual = enclosed(network, given)
+    monkeypatch.setattr(enclosing, "first_bits", lambda network: 12)
+    found = enclosed(network, given)
+    assert found.bits > 24
+    for one, other in zip(usual.layers, found.layers, strict=True):
+        assert all(one[name].overlaps(other[name]) for name in one)
+
+
+def test_what_no_precision_tells_is_said(monkeypatch):
+    network = drawn_network(0, patches=False, biases=False)
+    given = drawn_input(network, 0)
+    given[1] = 0.0  # a token without a direction
+    monkeypatch.setattr(enclosing, "MOST", 400)
+    with pytest.raises(RequirementError, match="400 bits do not tell"):
+        enclosed(network, given)
+
+
+def test_the_digest_tells_every_number_of_a_network():
+    network = drawn_network(0)
+    block = network.blocks[0]
+    changed = [
+        replace(network, cls=False),
+        replace(network, blocks=network.blocks[:1]),
+        replace(network, patches=replace(network.patches, side=1)),
+        replace(network, blocks=(replace(block, causal=True), *network.blocks[1:])),
+        replace(network, blocks=(replace(block, scaling=np.nextafter(1, 2)), *network.blocks[1:])),
+        replace(network, blocks=(replace(block, b_O=None), *network.blocks[1:])),
+    ]
+    head = block.heads[1]
+    moved = replace(head, W_O=head.W_O + np.eye(3, 4) * 2.0**-52)
+    heads = (block.heads[0], moved)
+    changed.append(replace(network, blocks=(replace(block, heads=heads), *network.blocks[1:])))
+    assert len({network.digest(), *(each.digest() for each in changed)}) == 1 + len(changed)
+
+
+DEIT = "deit-tiny-patch16-224"
+
+
+@pytest.mark.skipif(
+    real_inputs() is None or not (real_inputs() / DEIT).is_dir(), reason="needs real inputs"
+)
+def test_the_first_block_of_a_trained_deit_is_enclosed_by_both_routes():
+    model = open_model(real_inputs() / DEIT, dtype=torch.float64)
+    single = open_model(real_inputs() / DEIT, dtype=torch.float32)
+    picture = named_pictures("photographs", 1, None)
+    (batch, start, seen), *_ = read_inputs(model, picture)
+    network = network_of(model)
+    network = replace(network, blocks=network.blocks[:1])
+    found = enclosed(network, start, [X.numpy() for X in seen])
+    floats = {torch.float64: seen, torch.float32: streams_of(single, batch)}
+    for dtype, streams in floats.items():
+        assert largest_error(found.layers, streams[:2]) <= STATED[dtype]
+    with flint.ctx.workprec(found.bits + 96):
+        for Z, layer in zip(
+            other_pass.transposed_streams(network, start), found.layers, strict=True
+        ):
+            other = other_metrics(Z)
+            assert all(layer[name].contains(ball) for name, ball in other.items())
