@@ -22,9 +22,11 @@ BASE, A_BLOCK = 128, 20
 MOST = 2**13
 # The radius of a metric, in units of the larger of 1 and its modulus, that is small enough.
 RADIUS = 1e-9
-# Of the float64 stream that a model gives: another network differs by more. Relative to the
-# largest entry.
-SAME = 1e-7
+# Of each token that a model gives in float64, relative to its length: another network differs by
+# more.
+SAME = 1e-9
+# Tokens of an input: attention in balls takes their square.
+MOST_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,13 @@ def _metrics(network: Network, X: Balls) -> dict[str, Ball]:
 def _compare(X: Balls, seen: Array, number: int) -> None:
     own = middles(X)
     same = own.shape == seen.shape
-    error = float(np.abs(own - seen).max() / np.abs(seen).max()) if same else np.inf
+    error = np.inf
+    if same:
+        lengths = np.linalg.norm(own - seen, axis=-1), np.linalg.norm(seen, axis=-1)
+        error = float((lengths[0] / np.maximum(lengths[1], np.finfo(float).tiny)).max())
     if not error <= SAME:
         where = f"layer {number} gives" if number else "the embedding gives"
         raise InputError(
-            f"{where} another stream than its parts do ({error:.1e} of its largest entry): it "
+            f"{where} another stream than its parts do ({error:.1e} of a token's length): it "
             f"computes what cannot be enclosed (rotary positions, biases); {SUPPORTED}"
         )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.enclosures.boxing import largest_box, on_box
-from oversmoothing.experiments.enclosures.enclosing import Enclosed, enclosed
+from oversmoothing.experiments.enclosures.enclosing import MOST_TOKENS, Enclosed, enclosed
 from oversmoothing.experiments.enclosures.float_errors import STATED, largest_error
 from oversmoothing.experiments.enclosures.network import Network, network_of
 from oversmoothing.experiments.enclosures.statement import box_statement, read_statement, statement
@@ -27,8 +27,6 @@ from oversmoothing.theory.support.files import read_text, to_json, write_atomica
 
 # Columns of the table that is printed.
 SHOWN = ("hfc_lfc", "cos_mean", "cos_min", "effective_rank")
-# Tokens: attention in balls takes their square.
-MOST_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,7 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Pr
         if single is not None:
             errors[torch.float32] = largest_error(found.layers, streams_of(single, batch))
         words = [
+            f"of all tokens{'; the file holds them without CLS too' if network.cls else ''}; "
             f"{found.bits} bits, {found.seconds:.0f} s; widest interval {_widest(found):.1e} of "
             "its metric",
             *(f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "

@@ -15,7 +15,12 @@ from oversmoothing.experiments.enclosures.ball_arrays import Ball, Balls
 from oversmoothing.experiments.enclosures.ball_metrics import NAMES
 from oversmoothing.experiments.enclosures.box_pass import refuse_unboxable
 from oversmoothing.experiments.enclosures.boxing import changes
-from oversmoothing.experiments.enclosures.enclosing import WITHOUT, first_bits, names_of
+from oversmoothing.experiments.enclosures.enclosing import (
+    MOST_TOKENS,
+    WITHOUT,
+    first_bits,
+    names_of,
+)
 from oversmoothing.experiments.enclosures.network import Network
 from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
 from oversmoothing.experiments.enclosures.other_metrics import other_metrics
@@ -119,7 +124,8 @@ def misfit(network: Network, read: Statement) -> str | None:
         return "its input is not what the network starts from"
     shape = read.given.shape
     if patches is None:
-        fits = len(shape) == 2 and shape[1] == network.width and shape[0] >= 2 + network.cls
+        fits = len(shape) == 2 and shape[1] == network.width
+        fits = fits and 2 + network.cls <= shape[0] <= MOST_TOKENS
     else:
         tokens = len(patches.positions) - len(patches.first)
         fits = len(shape) == 3 and shape[1] == shape[2] and shape[1] % patches.side == 0

@@ -8,6 +8,7 @@ from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
+import flint
 import pytest
 
 import oversmoothing
@@ -22,7 +23,7 @@ from oversmoothing.experiments.enclosures.statement import (
     read_statement,
     statement,
 )
-from oversmoothing.experiments.enclosures.statement_check import check_statement
+from oversmoothing.experiments.enclosures.statement_check import check_statement, compared
 from oversmoothing.theory.support.errors import InputError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.tiny_models import tiny_config
@@ -226,6 +227,16 @@ def test_a_claim_too_narrow_for_the_checker_is_not_confirmed(monkeypatch, files)
     monkeypatch.setattr(statement_check, "DOUBLED", 0)
     found = check_statement(network, read_statement(json.dumps(body), "a file"))
     assert not found.accepted and "narrower than 8 bits can confirm" in found.words
+
+
+def test_a_claim_is_confirmed_by_a_ball_within_it_alone():
+    claim = (Fraction(1), Fraction(2))
+    for middle, radius, found in (
+        (1.5, 0.25, True), (1.5, 0.499, True), (1.5, 0.501, None), (2.0, 0.25, None),
+        (1.0, 0.0, True), (2.5, 0.25, False), (0.5, 0.25, False), (2.5, 0.5, None),
+        (0.0, float("inf"), None),
+    ):  # fmt: skip
+        assert compared(flint.arb(middle, radius), claim) is found
 
 
 @pytest.fixture
