@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.ladder.climb import ladder
     from oversmoothing.experiments.models.describe import describe
     from oversmoothing.experiments.models.sources import open_model
+    from oversmoothing.experiments.parameterisations.choose import (
+        parameterisation,
+        value_projection,
+    )
+    from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
     from oversmoothing.experiments.table1.table import readings_of
     from oversmoothing.experiments.watching.watcher import Watcher
     from oversmoothing.simulations.engine.evolve import evolve
@@ -77,6 +82,9 @@ _HOME = {
     "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
     "heads_verdict": "oversmoothing.theory.verdict.heads_verdict",
     "ladder": "oversmoothing.experiments.ladder.climb",
+    "lasting_bound": "oversmoothing.experiments.parameterisations.lasting_bound",
+    "parameterisation": "oversmoothing.experiments.parameterisations.choose",
+    "value_projection": "oversmoothing.experiments.parameterisations.choose",
     "metrics": "oversmoothing.simulations.metrics.metrics",
     "readings_of": "oversmoothing.experiments.table1.table",
     "open_model": "oversmoothing.experiments.models.sources",
@@ -113,9 +121,12 @@ __all__ = [
     "inspect",
     "inspect_stages",
     "ladder",
+    "lasting_bound",
     "metrics",
     "open_model",
+    "parameterisation",
     "readings_of",
+    "value_projection",
     "verdict",
 ]
 

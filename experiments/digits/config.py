@@ -23,8 +23,18 @@ from oversmoothing.theory.support.strict_json import read_json
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
 VARIANTS = {"vit": "free", "vit+": "plus", "vit-": "minus", "vit-random": "free"}
 TRAINED = ("vit", "vit+", "vit-")
+# The further forms of H (`experiments.parameterisations`): 'vit-band' and so on.
+FURTHER = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
+FORM_OF = {**VARIANTS, **{f"vit-{form}": form for form in FURTHER}}
+Variant = Literal[
+    "vit", "vit+", "vit-", "vit-random", "vit-clip-minus", "vit-clip-plus", "vit-sigmoid-minus",
+    "vit-sigmoid-plus", "vit-disc", "vit-interval", "vit-band",
+]  # fmt: skip
 # Signs have no place in a folder name.
-_FOLDER = {"vit": "vit", "vit+": "vit-plus", "vit-": "vit-minus", "vit-random": "vit-random"}
+_FOLDER = {"vit+": "vit-plus", "vit-": "vit-minus"}
+# Choices that came later: they enter a run's name only where they are not the default, so that
+# results that were stored before keep theirs.
+_LATER = ("band_p", "band_q", "tied", "form_layers", "placement", "gains")
 # Raised whenever code changes what a configuration trains to, so that old results are not reused.
 RECIPE = 2
 
@@ -37,7 +47,11 @@ class TrainConfig(BaseModel):
     """Every choice of one training run; the defaults are the ones behind the figures.
 
     depth, width, heads, patch, ffn_ratio: of `experiments.digits.vit.ViT`. value_scale: about how
-    far from zero the spectrum of H starts.
+    far from zero the spectrum of H starts. band_p, band_q: the band [-q, -p] of vit-band. tied: one
+    H for all layers that have the same form. form_layers: numbers, from 1, of the layers that have
+    the variant's form; the others' H is free (None: all have it). placement: Pre-LN or Post-LN.
+    gains: of the two norms in each layer, 'free', 'positive' (exp g), 'negative' (-exp g), or
+    'fixed' (1, not trained); the norm in front of the classifier stays free.
     epochs (0 for vit-random), batch_size: of the run. learning_rate: peak, after a linear warm-up
     over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone. shift
     (pixels), rotation (degrees), zoom (share): reach of the augmentation. log_every: epochs between
@@ -48,7 +62,7 @@ class TrainConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    variant: Literal["vit", "vit+", "vit-", "vit-random"] = "vit"
+    variant: Variant = "vit"
     seed: int = Field(0, ge=0, le=2**63 - 1)
     depth: Count = 8
     width: Count = 64
@@ -67,6 +81,12 @@ class TrainConfig(BaseModel):
     zoom: Share = 0.05
     log_every: Count = 5
     probe_images: int = Field(16, ge=1, le=VALIDATION)
+    band_p: float = Field(0.5, gt=0, lt=1)
+    band_q: float = Field(1.0, gt=0, le=1)
+    tied: bool = False
+    form_layers: list[Count] | None = None
+    placement: Literal["pre", "post"] = "pre"
+    gains: Literal["free", "positive", "negative", "fixed"] = "free"
 
     def __init__(self, **fields: Any) -> None:
         try:
@@ -90,18 +110,43 @@ class TrainConfig(BaseModel):
             raise InputError(
                 f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"
             )
+        if self.band_p >= self.band_q:
+            raise InputError(
+                f"band_p {self.band_p} and band_q {self.band_q}: the band [-q, -p] needs p < q"
+            )
+        chosen = self.form_layers
+        if chosen is not None and (
+            not chosen or sorted(set(chosen)) != chosen or chosen[-1] > self.depth
+        ):
+            raise InputError(
+                f"form_layers {chosen}: give numbers of layers from 1 to depth {self.depth}, each "
+                "once, in rising order"
+            )
         return self
 
     @property
     def form(self) -> str:
-        """The form of H: free, plus or minus."""
-        return VARIANTS[self.variant]
+        """The form of H by its name in `experiments.parameterisations`."""
+        return FORM_OF[self.variant]
+
+    def form_of_layer(self, number: int) -> str:
+        """The form of H in layer `number`, from 1: the variant's, or free where not chosen."""
+        chosen = self.form_layers is None or number in self.form_layers
+        return self.form if chosen else "free"
+
+    def form_options(self, form: str) -> dict[str, float]:
+        """The options of a form: p and q of the band."""
+        return {"p": self.band_p, "q": self.band_q} if form == "band" else {}
 
     def folder_name(self) -> str:
         """digits-<variant>-<hash>: the first 12 hexadecimal digits of the SHA-256 of all fields."""
-        canonical = json.dumps({"recipe": RECIPE, **self.model_dump()}, sort_keys=True)
+        fields = self.model_dump()
+        for name in _LATER:
+            if fields[name] == type(self).model_fields[name].default:
+                del fields[name]
+        canonical = json.dumps({"recipe": RECIPE, **fields}, sort_keys=True)
         digest = hashlib.sha256(canonical.encode()).hexdigest()[:12]
-        return f"digits-{_FOLDER[self.variant]}-{digest}"
+        return f"digits-{_FOLDER.get(self.variant, self.variant)}-{digest}"
 
     @classmethod
     def from_json_object(cls, value: object, source: str) -> TrainConfig:

@@ -24,10 +24,10 @@ from tqdm import tqdm
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import Digits, Images, augmented, digits
+from oversmoothing.experiments.digits.probes import dominance_by_layer, refresh_intervals
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
-from oversmoothing.experiments.digits.vit import LayerTrace, ViT
+from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.spectra.layer_dominance import LayerDominance, layer_dominance
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 # What a default configuration must reach on the test images.
@@ -127,7 +127,7 @@ def train(
     # accuracies. The untrained model is no candidate.
     lowest, selected = math.inf, 0
     weights: Any = None if config.epochs else model.state_dict()
-    for epoch, loss in _epochs(model, config, on_device.train, progress):
+    for epoch, loss in _epochs(model, config, on_device, progress):
         if not math.isfinite(loss):
             raise InputError(
                 f"training diverged in epoch {epoch} (loss {loss}): lower learning_rate or "
@@ -186,19 +186,13 @@ def score(model: ViT, images: Images) -> tuple[float, int]:
     return float(loss), int((scores.argmax(1) == images.labels).sum())
 
 
-@torch.no_grad()
-def dominance_by_layer(model: ViT, pixels: Tensor) -> list[LayerDominance]:
-    """Reading E2 of every layer on images on the model's device."""
-    record: list[LayerTrace] = []
-    model(pixels, record)
-    return [
-        layer_dominance(trace.attention.cpu().numpy(), H.numpy())
-        for trace, H in zip(record, model.value_projections(), strict=True)
-    ]
+def _epochs(model: ViT, config: TrainConfig, data: Digits, progress: bool) -> Any:
+    """Train epoch by epoch; yields (epoch from 1, mean training loss of the epoch).
 
-
-def _epochs(model: ViT, config: TrainConfig, images: Images, progress: bool) -> Any:
-    """Train epoch by epoch; yields (epoch from 1, mean training loss of the epoch)."""
+    Measured intervals (T3b) are refreshed on the probe images in front of each epoch and after it,
+    so that what is logged is the model that the guarantee is of.
+    """
+    images = data.train
     order = generator(config.seed, "order")
     reach = config.model_dump(include={"shift", "rotation", "zoom"})
     augmentation = generator(config.seed, "augmentation")
@@ -207,6 +201,7 @@ def _epochs(model: ViT, config: TrainConfig, images: Images, progress: bool) -> 
     steps = config.epochs * per_epoch
     quiet = None if progress else True
     with tqdm(total=steps, desc=config.variant, unit="step", file=sys.stderr, disable=quiet) as bar:
+        refresh_intervals(model, data.validation.pixels[: config.probe_images])
         for epoch in range(1, config.epochs + 1):
             model.train()
             total = torch.zeros((), device=images.pixels.device)
@@ -218,6 +213,7 @@ def _epochs(model: ViT, config: TrainConfig, images: Images, progress: bool) -> 
                 pixels = augmented(images.pixels[batch], augmentation, **reach)
                 total += _step(model, optimizer, pixels, images.labels[batch], config)
                 bar.update()
+            refresh_intervals(model, data.validation.pixels[: config.probe_images])
             yield epoch, float(total) / per_epoch
 
 
@@ -239,8 +235,9 @@ def _optimizer(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
     decayed: list[Tensor] = []
     free: list[Tensor] = []
     for name, parameter in model.named_parameters():
-        # Decay would only shrink Theta, whose length Q does not see, and pull positions together.
-        is_weight = parameter.ndim == 2 and not name.endswith((".theta", "position"))
+        # Decay would only shrink Theta, whose length Q does not see, and pull positions together
+        # and the K of T3c's disc to 0.
+        is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
         (decayed if is_weight else free).append(parameter)
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},
@@ -252,12 +249,15 @@ def _optimizer(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
 def _log_rows(
     model: ViT, config: TrainConfig, data: Digits, epoch: int, training_loss: float
 ) -> list[dict[str, Any]]:
-    """One row a layer: loss, accuracy, the spectrum of H, and dominance on the probe images."""
+    """One row a layer: loss, accuracy, the spectrum of H, dominance on the probe images, and
+    whether H lies in its form's region."""
     model.eval()
     loss, correct = score(model, data.validation)
     rows = []
     probes = data.validation.pixels[: config.probe_images]
-    for number, layer in enumerate(dominance_by_layer(model, probes), 1):
+    found = zip(dominance_by_layer(model, probes), model.stack(), strict=True)
+    for number, (layer, own) in enumerate(found, 1):
+        region = own.value_projection.inside()
         rows.append(
             {
                 "epoch": epoch,
@@ -272,27 +272,8 @@ def _log_rows(
                 "outside_share": layer.outside.mean(),
                 "consensus_share": layer.share("consensus"),
                 "tie_share": layer.share("tie"),
+                "region": region.status,
+                "region_excess": region.excess,
             }
         )
     return rows
-
-
-def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
-    """A row for each model; the flag says that it was trained before."""
-    rows = []
-    for model, stored in models:
-        log, metrics = model.run.log, model.run.metrics
-        kept = log[log["epoch"] == metrics["selected_epoch"]]
-        rows.append(
-            {
-                "model": metrics["variant"],
-                "seed": model.config.seed,
-                "test accuracy": f"{metrics['test_correct']}/{metrics['test_count']} = "
-                f"{100 * metrics['test_accuracy']:.2f} %",
-                "epoch kept": metrics["selected_epoch"],
-                "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
-                "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
-                "folder": str(model.run.folder),
-            }
-        )
-    return pd.DataFrame(rows)

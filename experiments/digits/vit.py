@@ -1,14 +1,18 @@
-"""A Pre-LN vision transformer for small grey images whose value-projection product is one H.
+"""A vision transformer for small grey images whose value-projection product is one H a layer.
 
-A layer on the residual stream X [n, d] (rows = tokens, the first is CLS):
+A Pre-LN layer on the residual stream X [n, d] (rows = tokens, the first is CLS):
 
     X <- X + A LN(X) H^T,    A = mean over heads of softmax(LN(X) W_Q W_K^T LN(X)^T / sqrt(k))
     X <- X + FFN(LN(X))
 
+and a Post-LN layer X <- LN(X + A X H^T), X <- LN(X + FFN(X)). Either way one more norm stands in
+front of the classifier. H is free or of any form of `experiments.parameterisations`, its own in
+each layer or tied.
+
 Taking the mean over heads, with one H for all of them, is our reading: arXiv 2401.04301 replaces
 W_V W_proj by one H and does not say how heads are combined. It makes the attention sublayer
-without LN exactly vec(X') = (I + H (x) A) vec(X), also with many heads. No bias on queries, keys
-or H.
+without LN exactly vec(X') = (I + H (x) A) vec(X), also with many heads: A is row-stochastic, and
+what holds of one head holds. No bias on queries, keys or H.
 """
 
 from collections.abc import Iterator
@@ -16,10 +20,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import CLASSES, IMAGE_SIZE
-from oversmoothing.experiments.digits.reparameterise import value_projection
+from oversmoothing.experiments.parameterisations.choose import value_projection
+from oversmoothing.experiments.parameterisations.form import ValueProjection
 
 # Large position embeddings let the first layers tell tokens apart from the start.
 POSITION_STD = 0.5
@@ -45,17 +51,49 @@ def _linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
     return nn.Linear(inputs, outputs, bias, device="meta").to_empty(device="cpu")
 
 
-class Layer(nn.Module):
-    """One Pre-LN layer: attention sublayer, then FFN sublayer."""
+class SignedGain(nn.Module):
+    """A gain of one sign, sign exp(g): a parametrisation of LayerNorm's weight."""
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self.sign = sign
+
+    def forward(self, g: Tensor) -> Tensor:
+        return self.sign * g.exp()
+
+    def right_inverse(self, gain: Tensor) -> Tensor:
+        return gain.abs().log()
+
+
+def _norm(config: TrainConfig) -> nn.LayerNorm:
+    """A norm within a layer, its gains as the configuration wants them; all start at +1 or -1."""
+    norm = nn.LayerNorm(config.width)
+    if config.gains == "fixed":
+        norm.weight.requires_grad_(False)
+    elif config.gains != "free":
+        sign = SignedGain(1 if config.gains == "positive" else -1)
+        parametrize.register_parametrization(norm, "weight", sign)
+    return norm
+
+
+class Layer(nn.Module):
+    """One layer: attention sublayer, then FFN sublayer; tied: the H of an earlier layer."""
+
+    value_projection: ValueProjection
+
+    def __init__(self, config: TrainConfig, form: str, tied: ValueProjection | None = None) -> None:
         super().__init__()
         d = config.width
         self.heads = config.heads
-        self.norm_attention = nn.LayerNorm(d)
+        self.placement = config.placement
+        self.norm_attention = _norm(config)
         self.query_key = _linear(d, 2 * d, bias=False)
-        self.value_projection = value_projection(config.form, d)
-        self.norm_ffn = nn.LayerNorm(d)
+        if tied is None:
+            self.value_projection = value_projection(form, d, **config.form_options(form))
+        else:
+            # Held but not registered: its parameters belong to the layer that owns them, once.
+            object.__setattr__(self, "value_projection", tied)
+        self.norm_ffn = _norm(config)
         self.ffn = nn.Sequential(
             _linear(d, config.ffn_ratio * d), nn.GELU(), _linear(config.ffn_ratio * d, d)
         )
@@ -68,10 +106,14 @@ class Layer(nn.Module):
         return logits.softmax(-1)
 
     def forward(self, x: Tensor, record: list[LayerTrace] | None = None) -> Tensor:
-        y = self.norm_attention(x)
+        y = self.norm_attention(x) if self.placement == "pre" else x
         heads = self.attention(y)
-        middle = x + heads.mean(1) @ (y @ self.value_projection().mT)
-        after: Tensor = middle + self.ffn(self.norm_ffn(middle))
+        middle: Tensor = x + heads.mean(1) @ (y @ self.value_projection().mT)
+        if self.placement == "pre":
+            after: Tensor = middle + self.ffn(self.norm_ffn(middle))
+        else:
+            middle = self.norm_attention(middle)
+            after = self.norm_ffn(middle + self.ffn(middle))
         if record is not None:
             record.append(LayerTrace(heads.detach(), x.detach(), middle.detach(), after.detach()))
         return after
@@ -87,7 +129,14 @@ class ViT(nn.Module):
         self.patches = _linear(config.patch**2, d)
         self.cls = nn.Parameter(torch.zeros(d))
         self.position = nn.Parameter(torch.empty(1 + (IMAGE_SIZE // config.patch) ** 2, d))
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.depth))
+        self.layers = nn.ModuleList()
+        owners: dict[str, ValueProjection] = {}
+        for number in range(1, config.depth + 1):
+            form = config.form_of_layer(number)
+            layer = Layer(config, form, owners.get(form))
+            if config.tied:
+                owners[form] = layer.value_projection
+            self.layers.append(layer)
         self.norm = nn.LayerNorm(d)
         self.classifier = _linear(d, CLASSES)
         self._initialise(generator)
@@ -103,14 +152,20 @@ class ViT(nn.Module):
                 if module.bias is not None:
                     module.bias.zero_()
         self.position.copy_(torch.randn(self.position.shape, generator=generator) * POSITION_STD)
-        for layer in self.stack():
-            layer.value_projection.initialise(self.config.value_scale, generator)
+        for projection in self.projections():
+            projection.initialise(self.config.value_scale, generator)
 
     def stack(self) -> Iterator[Layer]:
         """The layers, first to last."""
         for layer in self.layers:
             assert isinstance(layer, Layer)
             yield layer
+
+    def projections(self) -> list[ValueProjection]:
+        """The different modules of H, first to last: one a layer, or fewer where H is tied."""
+        return list(
+            {id(each.value_projection): each.value_projection for each in self.stack()}.values()
+        )
 
     def tokens(self, pixels: Tensor) -> Tensor:
         """Pixels [b, s, s] -> the residual stream in front of the first layer [b, n, d]."""
@@ -135,15 +190,9 @@ class ViT(nn.Module):
 
     @torch.no_grad()
     def value_projections(self) -> Tensor:
-        """H of every layer, [depth, d, d] in float64 on the CPU.
+        """H of every layer, tied or not, [depth, d, d] in float64 on the CPU.
 
         The parameters are upcast first and H is formed from them in float64, so that the
         eigenvalues of a signed H are its +-psi^2 to float64 rounding.
         """
-        products = []
-        for layer in self.stack():
-            module = layer.value_projection
-            double = value_projection(self.config.form, self.config.width).double()
-            double.load_state_dict(module.state_dict())
-            products.append(double())
-        return torch.stack(products).cpu()
+        return torch.stack([each.value_projection.in_float64() for each in self.stack()]).cpu()

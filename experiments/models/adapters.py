@@ -240,7 +240,7 @@ def _own_vit(module: ViT, name: str | None) -> Model:
                 heads=read(),
                 norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
                 norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
-                placement="pre",
+                placement=module.config.placement,
                 ffn=layer.ffn,
                 block=layer,
                 attention=layer,

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from oversmoothing.experiments.digits.config import VARIANTS, default_config
+from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, default_config
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.models.hub import NotOnHubError
@@ -40,7 +40,7 @@ def named_model(
     Raises `InputError` where there is none, and says which command trains it.
     """
     chosen = choose_device(device)
-    if name in VARIANTS:
+    if name in FORM_OF:
         config = default_config(name, seed)
         if name != "vit-random" and not (results / config.folder_name()).exists():
             raise InputError(

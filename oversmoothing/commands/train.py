@@ -12,8 +12,26 @@ def train(
         str | None, Argument(metavar="CONFIG.json", help="An object of configuration fields.")
     ] = None,
     variant: Annotated[
-        Literal["vit", "vit+", "vit-", "all"] | None,
-        Option(help="Form of H (default: CONFIG's, or all)."),
+        Literal[
+            "vit",
+            "vit+",
+            "vit-",
+            "vit-clip-minus",
+            "vit-clip-plus",
+            "vit-sigmoid-minus",
+            "vit-sigmoid-plus",
+            "vit-disc",
+            "vit-interval",
+            "vit-band",
+            "all",
+        ]
+        | None,
+        Option(
+            metavar="NAME",
+            help="Form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of clip-minus, "
+            "clip-plus, sigmoid-minus, sigmoid-plus, disc, interval, band (default: CONFIG's, or "
+            "all: the first three).",
+        ),
     ] = None,
     seed: Annotated[
         int | None,
@@ -22,13 +40,14 @@ def train(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Train the digits models: ordinary, smoothing, sharpening.
+    """Train the digits models: ordinary, smoothing, sharpening, or with H in a stated region.
 
     A model that was trained before with the same configuration is read back.
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.digits.config import configurations
-    from oversmoothing.experiments.digits.training import trained, training_table
+    from oversmoothing.experiments.digits.training import trained
+    from oversmoothing.experiments.digits.training_table import training_table
     from oversmoothing.simulations.engine.inputs import choose_device
     from oversmoothing.theory.support.files import output_folder
 

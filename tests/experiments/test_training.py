@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 import oversmoothing.experiments.digits.store
 import oversmoothing.experiments.digits.training
 from oversmoothing import main
-from oversmoothing.experiments.digits.config import VARIANTS, TrainConfig, default_config
+from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
 from oversmoothing.experiments.digits.images import TEST, TRAIN, VALIDATION, augmented, digits
 from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
@@ -29,6 +29,9 @@ from oversmoothing.experiments.digits.training import (
     train,
     trained,
 )
+from oversmoothing.experiments.digits.training_table import training_table
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import TINY, random_pixels, tiny_config
 
@@ -358,6 +361,10 @@ def test_a_run_finished_by_another_process_first_stays(
         ({"variant": "vit*"}, "one of vit, vit"),
         ({"width": 30}, "not a multiple of heads"),
         ({"patch": 3}, "does not divide"),
+        ({"band_p": 0.6, "band_q": 0.5}, "p < q"),
+        ({"form_layers": [2, 1]}, "rising order"),
+        ({"form_layers": [9]}, "1 to depth 8"),
+        ({"form_layers": []}, "1 to depth 8"),
         ([], "must hold a JSON object"),
     ],
 )
@@ -374,7 +381,8 @@ def test_every_field_enters_the_name_of_the_run() -> None:
         "variant": "vit+", "seed": 1, "depth": 4, "width": 32, "heads": 8, "patch": 4,
         "ffn_ratio": 3, "value_scale": 0.7, "epochs": 1, "batch_size": 16, "learning_rate": 0.1,
         "warmup": 0.5, "weight_decay": 0.5, "label_smoothing": 0.5, "shift": 0.7, "rotation": 1.0,
-        "zoom": 0.5, "log_every": 1, "probe_images": 1,
+        "zoom": 0.5, "log_every": 1, "probe_images": 1, "band_p": 0.4, "band_q": 0.9, "tied": True,
+        "form_layers": [1, 3], "placement": "post", "gains": "negative",
     }  # fmt: skip
     assert set(changed) == set(base.model_dump())
     names = {base.folder_name()} | {
@@ -383,7 +391,74 @@ def test_every_field_enters_the_name_of_the_run() -> None:
     }
     assert len(names) == len(changed) + 1
     assert TrainConfig.from_json_object(base.model_dump(), "x").folder_name() in names
-    assert len({default_config(variant).folder_name() for variant in VARIANTS}) == 4
+    assert len({default_config(variant).folder_name() for variant in FORM_OF}) == len(FORM_OF)
+
+
+def test_results_from_before_the_later_choices_keep_their_names() -> None:
+    """Stored runs are found by these names; a field at its default does not enter them."""
+    names = {variant: default_config(variant).folder_name() for variant in VARIANTS}
+    assert names == {
+        "vit": "digits-vit-1c4284b73c5c",
+        "vit+": "digits-vit-plus-2c6bf96149a9",
+        "vit-": "digits-vit-minus-a8cea94f7e49",
+        "vit-random": "digits-vit-random-ded20e92c20a",
+    }
+
+
+# --- forms of H through training ---
+
+
+@pytest.mark.parametrize("variant", ["vit-clip-minus", "vit-disc", "vit-interval", "vit-band"])
+def test_spectra_lie_in_the_region_at_every_logged_step(variant: str) -> None:
+    """Learning rate 0.1, fifty times the figures': H stays, and consensus dominates no image."""
+    config = tiny_config(variant, batch_size=32, learning_rate=0.1, tied=variant == "vit-interval")
+    model, log, _ = train(config, progress=False)
+    assert len(log) == 6 and (log["region"] == "inside").all()
+    assert (log["consensus_share"] == 0).all()
+    if variant == "vit-band":
+        assert log["h_real_min"].min() >= -1 - 1e-9 and log["h_real_max"].max() <= -0.5 + 1e-9
+    if variant == "vit-interval":
+        # One H in both layers: a start of 1, then what the probe images leave.
+        assert float(model.projections()[0].form.s) > 1
+        assert len(model.projections()) == 1
+
+
+def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path: Path) -> None:
+    """-psi^2 drawn down to -6: the log and the table say which share of H is no longer safe."""
+    config = tiny_config("vit-", value_scale=6.0, epochs=1)
+    model = trained(config, tmp_path, progress=False)
+    log = model.run.log
+    assert (log["h_real_min"] < -log["safe_interval_min"]).any()
+    assert log["outside_share"].max() > 0.3
+    assert (log["region"] == "inside").all()  # its region, (-inf, 0], is no guarantee
+    shown = training_table([(model, False)])["h safe"].iloc[0]
+    safe = 100 * (1 - log[log["epoch"] == 1]["outside_share"].mean())
+    assert shown == f"{safe:.0f} %" and safe < 70
+    held = trained(tiny_config("vit-band", epochs=1), tmp_path, progress=False)
+    assert training_table([(held, False)])["h safe"].iloc[0] == "100 %"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"variant": "vit-band", "tied": True},
+        {"variant": "vit-interval", "form_layers": [2], "gains": "positive"},
+        {"variant": "vit-disc", "placement": "post", "gains": "negative"},
+        {"variant": "vit", "placement": "post", "gains": "fixed"},
+    ],
+)
+def test_every_choice_is_stored_read_back_and_inspected(
+    tmp_path: Path, how: dict[str, object]
+) -> None:
+    found = trained(tiny_config(epochs=1, **how), tmp_path, progress=False)
+    again = load_model(found.run.folder)
+    for name, value in found.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    pixels = random_pixels(3)
+    assert torch.equal(found.model(pixels), again.model(pixels))
+    # `extract` holds the description against the module: norms, attention, sums, stream.
+    seen = extract(open_model(again.model), pixels)
+    assert max(seen.av_error) < 1e-4
 
 
 # --- the command line ---

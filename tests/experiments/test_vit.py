@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +12,11 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
+from oversmoothing.experiments.parameterisations.choose import parameterisation
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_model
 
-VARIANTS = ["vit", "vit+", "vit-"]
+VARIANTS = ["vit", "vit+", "vit-", "vit-clip-minus", "vit-disc", "vit-interval", "vit-band"]
 
 
 def traced(model: ViT, pixels: torch.Tensor) -> list[LayerTrace]:
@@ -105,6 +107,76 @@ def test_float64_projections_are_those_of_the_model() -> None:
     for layer, H in zip(model.stack(), model.value_projections(), strict=True):
         assert H.dtype == torch.float64
         torch.testing.assert_close(H.float(), layer.value_projection(), rtol=1e-5, atol=1e-6)
+
+
+def test_tied_layers_share_one_h_and_untied_ones_do_not() -> None:
+    for tied, number in ((True, 1), (False, 3)):
+        model = tiny_model("vit-band", depth=3, tied=tied)
+        assert len(model.projections()) == number
+        held = [name for name in model.state_dict() if name.endswith("psi")]
+        assert held == [f"layers.{k}.value_projection.psi" for k in range(number)]
+        H = model.value_projections()
+        assert H.shape == (3, 16, 16)
+        assert torch.equal(H[0], H[2]) == tied
+    copied = copy.deepcopy(tiny_model("vit-band", depth=3, tied=True))
+    assert len(copied.projections()) == 1
+    loss = copied(random_pixels(2)).square().sum()
+    loss.backward()
+    assert all(p.grad is not None for p in copied.parameters())
+
+
+def test_only_the_chosen_layers_take_the_form() -> None:
+    model = tiny_model("vit-band", depth=4, form_layers=[2, 4])
+    inside = [bool(parameterisation("band").inside(H)) for H in model.value_projections()]
+    assert inside == [False, True, False, True]
+    tied = tiny_model("vit-band", depth=4, form_layers=[2, 4], tied=True)
+    H = tied.value_projections()
+    assert torch.equal(H[1], H[3]) and torch.equal(H[0], H[2]) and not torch.equal(H[0], H[1])
+
+
+@pytest.mark.parametrize("gains", ["free", "positive", "negative", "fixed"])
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_gains_keep_their_sign_through_training(placement: str, gains: str) -> None:
+    model = tiny_model("vit", placement=placement, gains=gains).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=5.0)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(random_pixels(4)).square().sum().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    for layer in model.stack():
+        for norm in (layer.norm_attention, layer.norm_ffn):
+            gain = norm.weight.detach()
+            moved = not torch.equal(gain.abs(), torch.ones_like(gain))
+            assert moved == (gains != "fixed")
+            assert {"positive": (gain > 0), "negative": (gain < 0)}.get(gains, gain == gain).all()
+
+
+def test_post_ln_normalises_behind_each_sublayer() -> None:
+    """X <- LN(X + A X H^T), X <- LN(X + FFN(X)): T8c's order, from the record."""
+    model = tiny_model("vit", placement="post").double()
+    trace = traced(model, random_pixels(1).double())[0]
+    layer = next(model.stack())
+    A, X = trace.attention[0].mean(0), trace.before[0]
+    middle = layer.norm_attention(X + A @ X @ layer.value_projection().mT)
+    torch.testing.assert_close(trace.after_attention[0], middle, rtol=0, atol=1e-12)
+    after = layer.norm_ffn(middle + layer.ffn(middle))
+    torch.testing.assert_close(trace.after_ffn[0], after, rtol=0, atol=1e-12)
+    assert torch.equal(trace.attention[0], layer.attention(X[None])[0])
+
+
+def test_the_sign_of_all_gains_reverses_h_in_pre_ln_and_nothing_in_post_ln() -> None:
+    """T8d, exactly: Pre-LN gamma -> -gamma in front of attention is H -> -H; Post-LN is odd."""
+    flip = {"gains": "negative"}
+    pixels = random_pixels(2).double()
+    plain, flipped = (tiny_model("vit", **how).double() for how in ({}, flip))
+    first, second = traced(plain, pixels)[0], traced(flipped, pixels)[0]
+    gained = [trace.after_attention - trace.before for trace in (first, second)]
+    torch.testing.assert_close(gained[0], -gained[1], rtol=0, atol=1e-13)
+    assert torch.equal(first.attention, second.attention)
+    plain, flipped = (tiny_model("vit", placement="post", **how).double() for how in ({}, flip))
+    first, second = traced(plain, pixels)[0], traced(flipped, pixels)[0]
+    assert torch.equal(first.after_attention, -second.after_attention)
 
 
 @pytest.mark.parametrize("shape", [{"patch": 3}, {"width": 30, "heads": 4}])

@@ -1,0 +1,31 @@
+"""What `oversmoothing train` prints of its models."""
+
+import pandas as pd
+
+from oversmoothing.experiments.digits.training import TrainedModel
+
+
+def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
+    """A row for each model; the flag says that it was trained before.
+
+    "h safe": the share of eigenvalues of H at which consensus loses under the attention of the
+    probe images (T3b), over layers and images: what leaves it shows here.
+    """
+    rows = []
+    for model, stored in models:
+        log, metrics = model.run.log, model.run.metrics
+        kept = log[log["epoch"] == metrics["selected_epoch"]]
+        rows.append(
+            {
+                "model": metrics["variant"],
+                "seed": model.config.seed,
+                "test accuracy": f"{metrics['test_correct']}/{metrics['test_count']} = "
+                f"{100 * metrics['test_accuracy']:.2f} %",
+                "epoch kept": metrics["selected_epoch"],
+                "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
+                "h safe": f"{100 * (1 - kept['outside_share'].mean()):.0f} %",
+                "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
+                "folder": str(model.run.folder),
+            }
+        )
+    return pd.DataFrame(rows)
