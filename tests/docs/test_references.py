@@ -14,8 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NAMES = list(claims())
 CHAPTERS = {path.stem.upper() for path in (DOCS / "theory").glob("t*.md")}
-# Statements of the book that are measured or exact by inspection, and have no claim.
-WITHOUT_CLAIM = {"T8f": "docs/theory/t8.md"}
 PLANTED = {"T77", "T99"}  # claims that tests make up
 SINGLE = re.compile(r"\b(T\d+)((?:\.\d+)|[a-z])?(?:-([a-z])\b)?(?![\w])")
 PLACE = re.compile(r"^```\{claim\} (\S+)$", re.MULTILINE)
@@ -45,8 +43,6 @@ def references(text: str) -> set[str]:
 def resolves(reference: str) -> bool:
     if reference in CHAPTERS | PLANTED or reference in NAMES:
         return True
-    if reference in WITHOUT_CLAIM:
-        return (ROOT / WITHOUT_CLAIM[reference]).exists()
     return any(name.startswith(f"{reference}-") for name in NAMES)
 
 
