@@ -4,7 +4,6 @@ from fractions import Fraction
 
 from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
 
-RULE = "p < q*a and q*(1+a) > -2"
 _SIDE = "-1 < a; a < 0; q < 0; q <= p"
 
 
@@ -45,13 +44,29 @@ CLAIM = Claim(
     hypotheses=(_SYMMETRIC, given.IRREDUCIBLE, given.TWO_TOKENS),
     evidence=(
         by.for_all(
-            "the rule is NON_SMOOTHING",
+            "the rule gives NON_SMOOTHING",
+            given=(_SIDE, "p < q*a; q*(1+a) > -2"),
+            then="NON_SMOOTHING",
+            at="a=-1/2, q=-1, p=0",
+            where=by.CORNERS,
+            covers=(1,),
+        ).unless("without its second part", without="q*(1+a) > -2"),
+        by.for_all(
+            "NON_SMOOTHING needs its first part",
             given=_SIDE,
-            then=f"Iff(NON_SMOOTHING, {RULE})",
+            then="Implies(NON_SMOOTHING, p < q*a)",
             at="a=-1/2, q=-1, p=0",
             where=by.CORNERS,
             covers=(1,),
         ).unless("for a >= 0 too", without="a < 0", given="a < 1", at="a=1/2, q=-1, p=-1/10"),
+        by.for_all(
+            "and its second",
+            given=_SIDE,
+            then="Implies(NON_SMOOTHING, q*(1+a) > -2)",
+            at="a=-1/2, q=-1, p=0",
+            where=by.CORNERS,
+            covers=(1,),
+        ).unless("above -1", then="Implies(NON_SMOOTHING, q*(1+a) > -1)"),
         by.for_all(
             "SMOOTHING is the strict opposite of one part",
             given=_SIDE,

@@ -20,7 +20,7 @@ def _normalised() -> None:
     """With every token normalised in each layer, at consensus on u = (1, 0), mu = 1/2, only h =
     -3/4 counts (N-2605.25619-normalised): |1 - 3/4|/mu = 1/2 and |1 - 27/40|/mu = 13/20. Both are
     below 1: every X_0 near 1 u^T ends at consensus, HFC/LFC -> 0."""
-    h, mu = Fraction(-3, 4), Fraction(1, 2)
+    h, mu = _H[1][1], 1 + _H[0][0]
     found = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
     equal(found, [Fraction(1, 2), Fraction(13, 20)])
     assert max(found) < 1

@@ -4,8 +4,9 @@ import sympy as sp
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.proofs.all_depths import symbolic
 from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, given, vanishes
+from oversmoothing.theory.proofs.kit import by, equal, given, vanishes
 
 # F = [[0, 0], [1, 0]], u = w = (1, 0), alpha = 9.
 _H = matrix("9 0; 1 0")
@@ -16,6 +17,7 @@ def _another() -> None:
     1) for alpha, for every alpha != 0; F' u = (alpha, 1) is no multiple of u."""
     alpha = sp.Symbol("alpha", nonzero=True)
     steered = sp.Matrix([[0, 0], [1, 0]]) + alpha * sp.Matrix([[1, 0], [0, 0]])
+    equal(steered.subs(alpha, 9), symbolic(_H))
     principal = sp.Matrix([alpha, 1])
     vanishes(steered * principal - alpha * principal)
     assert (steered * sp.Matrix([1, 0]))[1] == 1
