@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import flint
 import pytest
@@ -65,7 +66,7 @@ class Leading:
 
     def proportional(self):
         groups = leading._frequencies(self.roots, working_bits(self.hfc, self.mean))
-        return leading._proportional(self.hfc, self.mean, self.growths, self.roots, groups)
+        return leading._proportional((self.hfc, self.mean), self.growths, self.roots, groups)
 
 
 def eigenvalues(*coefficients):
@@ -254,6 +255,47 @@ def test_T5a_a_pair_turns_in_both_parts_of_its_products():
     mean, hfc = part([[0, 1]], ([5, -2, 1], 1)), part([[2, -1]], ([5, -2, 1], 1))
     growths = growths_of.growth_of(hfc, ByModulus()), growths_of.growth_of(mean, ByModulus())
     assert leading.ratio_limit(hfc, mean, growths, 2, ByModulus()) == ("oscillates", None)
+
+
+def test_T5a_proportional_parts_are_proved_so_and_no_others():
+    """x = 1 +- 2 i: N = z and 3 z are, z and 2 - z are not, though the real parts of x^2 agree."""
+
+    def proportional(*numerators, groups=None):
+        parts = tuple(part([n], ([5, -2, 1], 1)) for n in numerators)
+        growths = tuple(growths_of.growth_of(one, ByModulus()) for one in parts)
+        roots = [Eigenvalue(parts[0].factors[0][0], k) for k in range(2)]
+        growths = tuple(Growth(tuple(roots), 0) for _ in growths)
+        groups = groups or (lambda x, y: [[(x, x), (y, y)], [(x, y)], [(y, x)]])
+        return leading._proportional(parts, growths, roots, groups(*roots))
+
+    assert proportional([0, 1], [0, 3])
+    assert not proportional([0, 1], [2, -1])
+    # x^2 and conj(x)^2 are two frequencies: taken for one, their sum would agree.
+    assert not proportional(
+        [0, 1], [2, -1], groups=lambda x, y: [[(x, x), (y, y)], [(x, y), (y, x)]]
+    )
+
+
+def test_T5a_one_real_simple_eigenvalue_of_all_pairs_is_shared():
+    def pairs(*known):
+        return SimpleNamespace(pairs=lambda root: [SimpleNamespace(**pair) for pair in known])
+
+    def eigenvalue(real=True, multiplicity=1):
+        return SimpleNamespace(is_real=real, factor=SimpleNamespace(multiplicity=multiplicity))
+
+    # Equal as they are built of equal parts: told apart by another multiplicity of no meaning here.
+    a, other, h = eigenvalue(), eigenvalue(multiplicity=0), eigenvalue(multiplicity=-1)
+    root = object()
+    assert leading.shared([root], pairs({"attention": a, "value": h}), "attention") is a
+    both = {"attention": a, "value": h}, {"attention": a, "value": other}
+    assert leading.shared([root], pairs(*both), "attention") is a
+    assert leading.shared([root], pairs(*both), "value") is None
+    mixed = {"attention": a, "value": h}, {"attention": None, "value": h}
+    assert leading.shared([root], pairs(*mixed), "attention") is None
+    assert leading.shared([root], pairs(*mixed[::-1]), "attention") is None
+    assert leading.shared([root], pairs(*mixed), "value") is h
+    for bad in (eigenvalue(real=False), eigenvalue(multiplicity=2), eigenvalue(False, 2)):
+        assert leading.shared([root], pairs({"attention": bad, "value": h}), "attention") is None
 
 
 # --- growth ---

@@ -65,11 +65,12 @@ def ratio_limit(
     The squared ratio of the two almost periodic sums is constant iff their coefficients at the
     frequencies x conj(y) are proportional.
     """
-    roots = list(dict.fromkeys((*growths[0].roots, *growths[1].roots)))
-    bits = working_bits(hfc, mean)
+    parts = hfc, mean
+    roots = list(dict.fromkeys(root for growth in growths for root in growth.roots))
+    bits = working_bits(*parts)
     tables = [
         {x: coefficients(part, growth, x, bits) for x in roots}
-        for part, growth in zip((hfc, mean), growths, strict=True)
+        for part, growth in zip(parts, growths, strict=True)
     ]
     groups = _frequencies(roots, bits)
     with at_precision(bits):
@@ -80,7 +81,7 @@ def ratio_limit(
         if any(not gap.contains(0) for gap in gaps):
             return "oscillates", None
         settled = len(roots) == 1 or shared(roots, multipliers, "attention") is not None
-        if not settled and not _proportional(hfc, mean, growths, roots, groups):
+        if not settled and not _proportional(parts, growths, roots, groups):
             return None, None
         return "constant", float((top / (bottom * n)).sqrt().mid())
 
@@ -119,37 +120,33 @@ def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers, side: str) -> 
     first = getattr(pairs[0], side)
     if first is None or not first.is_real or first.factor.multiplicity > 1:
         return None
-    if side == "attention" and any(pair.attention is None for pair in pairs):
-        return None
     found: object = first
     return found if all(getattr(pair, side) == first for pair in pairs) else None
 
 
 def _proportional(
-    hfc: Part,
-    mean: Part,
+    parts: tuple[Part, Part],
     growths: tuple[Growth, Growth],
     roots: Sequence[Eigenvalue],
     groups: list[list[tuple[Eigenvalue, Eigenvalue]]],
 ) -> bool:
     """Whether the coefficients are proportional, by the gap of algebraic integers."""
-    needed = proportionality_bits((hfc, mean), growths, roots)
+    needed = proportionality_bits(parts, growths, roots)
     if needed > GAP_BITS:
         return False
-    bits = needed + working_bits(hfc, mean) * (4 * len(roots) + 4)
+    bits = needed + working_bits(*parts) * (4 * len(roots) + 4)
     with at_precision(bits):
         gap = flint.arb(2) ** (-needed)
         for group in groups:
             values = [x.ball(bits) * y.ball(bits).conjugate() for x, y in group]
             if any(not abs(value - values[0]).upper() < gap for value in values):
                 return False
-        tables, scales = [], []
-        for part, growth in zip((hfc, mean), growths, strict=True):
-            tables.append({x: coefficients(part, growth, x, bits) for x in roots})
+        sums, scale = [], flint.arb(1)
+        for part, growth in zip(parts, growths, strict=True):
+            table = {x: coefficients(part, growth, x, bits) for x in roots}
+            sums.append([_hermitian(table, group) for group in groups])
             q = part.cofactor(growth.power + 1)
-            scales.append(prod((abs(q(x.ball(bits))) ** 2 for x in growth.roots), start=1))
-        sums = [[_hermitian(table, group) for group in groups] for table in tables]
-        scale = scales[0] * scales[1]
+            scale *= prod(abs(q(x.ball(bits))) ** 2 for x in growth.roots)
         return all(
             abs((s * sums[1][0] - t * sums[0][0]) * scale).upper() < gap
             for s, t in zip(*sums, strict=True)
@@ -170,13 +167,12 @@ def proportionality_bits(
         powers = enumerate(polynomial.coeffs())
         return sum((abs(flint.arb(c)) * size**k for k, c in powers), flint.arb(1))
 
-    with at_precision(64):
-        bound = flint.arb(2 * len(roots) ** 4)
-        for part, growth in zip(parts, growths, strict=True):
-            total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
-            bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
-        # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
-        return (embeddings(roots) - 1) * bits_of(bound) + 64
+    bound = flint.arb(2 * len(roots) ** 4)
+    for part, growth in zip(parts, growths, strict=True):
+        total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
+        bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
+    # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
+    return (embeddings(roots) - 1) * bits_of(bound) + 64
 
 
 def embeddings(roots: Sequence[Eigenvalue]) -> int:
