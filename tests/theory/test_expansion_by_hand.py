@@ -180,9 +180,9 @@ def test_T4_a_mean_within_the_error_of_what_leads_may_be_0(share, known):
 
 
 def test_T1a_consensus_alone_has_no_other_part_whatever_rounding_leaves():
-    """The mean of three times 0.1 is not 0.1 in floats."""
-    assert np.mean([0.1] * 3) != 0.1
-    assert told([0.5, -0.5, 1.0], [0.5], [[0.0], [0.0], [0.1]]) == ("zero", 0.0)
+    """The mean of three times 0.15 is not 0.15 in floats."""
+    assert np.full((3, 1), 0.15 + 0j).mean(axis=0) != 0.15
+    assert told([0.5, -0.5, 1.0], [0.5], [[0.0], [0.0], [0.15]]) == ("zero", 0.0)
     # a = -1/2 leads by |1 - 5/2 a| = 9/4, the second of the rows.
     assert told([0.5, -0.5, 1.0], [-2.5], [[0.0], [1.0], [0.1]])[0] == "constant"
 
@@ -195,6 +195,19 @@ def test_T1d_of_balanced_attention_no_other_mode_has_a_mean_whatever_rounding_le
         assert told(a, [-0.5], c, V, balanced=True) == NEVER
     assert told([0.25, 0.5, 1.0], [-0.5], [[0.0], [1.0], [0.0]], V) == (None, None)
     assert told([0.5, 0.25, 1.0], [0.5], [[0.0], [0.0], [1.0]], V, balanced=True) == ("zero", 0.0)
+
+
+def test_T4_a_limit_is_as_uncertain_as_the_largest_entry_of_what_leads():
+    """v = (1, 0, 0) known to 1e-7: HFC/LFC is constant, and no number of it is known."""
+    case = [0.5, -0.25, 1.0], [-0.5], [[1.0], [0.0], [1.0]]
+    assert told(*case) == ("constant", pytest.approx(math.sqrt(2)))
+    assert told(*case, error=1e-7) == ("constant", None)
+
+
+def test_T1d_a_mean_that_may_be_hidden_is_there_where_any_feature_shows_it():
+    case = [0.5, 1.0], [-0.5, 0.0], [[1.0, 0.0], [1.0, 0.0]]
+    assert told(*case, hidden=True)[0] == "constant"
+    assert told(*case, [[1.0, 1], [-1, 1]], hidden=True) == (None, None)
 
 
 # --- the depth from which the largest mode outweighs the others ---
@@ -304,6 +317,16 @@ def test_T6b_a_tie_needs_whatever_else_may_be_there_to_be_below():
     # In consensus itself h = 1/2 in doubt may lead alone.
     above = made([0.5, 1.0], [0.0, 0.5], [[1.0, 0.0], [1.0, 1.0]], doubtful=doubt[::-1])
     assert not present_radii(above).tie
+    three = made(
+        [0.5, -1.0, 1.0],
+        [0.0, 0.5],
+        [[1.0, 0.0], [1.0, 0.0], [1.0, 1.0]],
+        doubtful=[[False, False], [False, False], [False, True]],
+    )
+    assert not present_radii(three).tie
+    # h = -1/2 with a = 1/4: 7/8 is below 1, the consensus of h = 0, and 1/2 that of h = -1/2.
+    below = made([0.5, 0.25, 1.0], [0.0, -0.5], np.ones((3, 2)))
+    assert present_radii(below).tie and present_radii(below).consensus.low == 1.0
 
 
 def test_T6b_what_may_all_be_0_ties_with_nothing():
