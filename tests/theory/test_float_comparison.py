@@ -56,6 +56,14 @@ def test_T2d_eigenvalues_that_may_be_a_complex_pair_have_no_sign():
     assert outcome(0.5, 1.0, errors=0.2) == "SMOOTHING"
     assert outcome(-0.75, -0.25, errors=0.2) == "NON_SMOOTHING"
     assert outcome(0.5 + 0.1j, 0.5 - 0.1j) == "UNDECIDED"
+    # Of the three the largest is apart, and whatever the others are they are smaller.
+    assert outcome(1.0, -0.2, -0.2, errors=[0.0, 0.1, 0.1]) == "SMOOTHING"
+
+
+@pytest.mark.parametrize("h", [-0.25, 0.25])
+def test_T2d_an_h_that_may_be_0_loses_to_no_a_and_wins_over_none(h):
+    assert outcome(h, errors=0.25) == "UNDECIDED"
+    assert outcome(h, errors=0.24) != "UNDECIDED"
 
 
 def test_T11_1_without_a_quotient_the_signs_of_h_say_nothing():
