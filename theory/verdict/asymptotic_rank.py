@@ -25,7 +25,7 @@ def leading_rank(
     whole: Part, growth: Growth, shape: tuple[int, int], multipliers: Multipliers
 ) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
-    upper = _rank_bound(growth, shape, multipliers)
+    upper = _rank_bound(growth, multipliers)
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
     with at_precision(bits):
@@ -71,7 +71,7 @@ def _ball_rank(rows: list[list[flint.acb]]) -> int:
     return rank
 
 
-def _rank_bound(growth: Growth, shape: tuple[int, int], multipliers: Multipliers) -> int:
+def _rank_bound(growth: Growth, multipliers: Multipliers) -> int:
     """An upper bound: rows are eigenvectors of A, columns of H, each as often as it can occur.
 
     A sum of blocks E_a X E_h^T has at most the rank of a maximum flow from the a to the h over the
@@ -92,7 +92,7 @@ def _rank_bound(growth: Growth, shape: tuple[int, int], multipliers: Multipliers
         columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
         edges.add((a, h))
     # The cut of least capacity that covers all pairs: few rows, so all subsets of them are tried.
-    best = min(sum(rows.values()), sum(columns.values()), *shape)
+    best = sum(rows.values())
     names = list(rows)
     for chosen in range(2 ** min(len(names), 10)):
         kept = {name for k, name in enumerate(names) if chosen >> k & 1}
