@@ -132,7 +132,9 @@ Section Main.
 Variables (C : numClosedFieldType) (n d : nat) (A : 'M[C]_(1 + n)) (H : 'M[C]_d).
 Variables (pi : 'rV[C]_(1 + n)) (z : 'rV[C]_d) (h : C) (X0 : 'M[C]_(1 + n, d)).
 Hypothesis arch : archimedean C.
-Hypotheses (A1 : A *m e C (1 + n) = e C (1 + n)) (two_tokens : (0 < n)%N).
+Hypothesis A1 : A *m e C (1 + n) = e C (1 + n).
+(* At least two tokens; one token does as well unless h = -1 deletes it. *)
+Hypothesis two_tokens : (0 < n)%N || (h != -1).
 Hypotheses (piA : pi *m A = pi) (pi1 : pi *m e C (1 + n) = 1%:M) (zH : z *m H = h *: z).
 (* Consensus dominates with h: |1 + h| exceeds the modulus of every multiplier of the quotient. *)
 Hypothesis smoothing : forall h' a, root (char_poly H) h' -> root (char_poly (Bp A)) a ->
@@ -148,6 +150,7 @@ have d0 : (0 < d)%N.
   rewrite lt0n; apply: contraNneq generic => E; apply/eqP.
   move: z X0; rewrite E => z' X'; rewrite (thinmx0 z') !mul0mx //.
 have r0 : 0 < r.
+  have [n0|hn] := orP two_tokens; last by rewrite normr_gt0 addrC addr_eq0.
   have /closed_rootP[a ra] : size (char_poly (Bp A)) != 1%N.
     by rewrite size_char_poly eqSS -lt0n.
   have /closed_rootP[b rb] : size (char_poly H) != 1%N.

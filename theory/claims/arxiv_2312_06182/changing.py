@@ -39,6 +39,7 @@ CLAIM = by.refuted(
     title="two matrices in turn, each with lambda_2 = 0",
     at=((FIRST, _H), (SECOND, _H)),
     steps=(_collapse_alone, _survives),
+    formal=by.Formal("MoreRefutations.N_changing", (1,)),
     repaired_by="N-2312.06182-changing-bound",
     further="What bounds a product is Dobrushin's tau(A_l), osc(A x) <= tau osc(x), or a norm of "
     "the quotient, not the eigenvalues.",

@@ -43,6 +43,7 @@ CLAIM = by.refuted(
     title="three tokens that look ahead in a circle; and a defective A",
     at=((_COMPLEX, _ANY), (_DEFECTIVE, _ANY)),
     steps=(_complex, _defective),
+    formal=by.Formal("MoreRefutations.v1_real_spectrum", (1,)),
     repaired_by="T1g",
     further="Generic W_Q W_K^T give complex spectra from n = 3 on; T3a and T3b then decide.",
 )

@@ -27,9 +27,10 @@ CLAIM = Claim(
     latex=r"\rho_C > \rho_Q \Rightarrow \mathrm{HFC}/\mathrm{LFC} \to 0,\qquad "
     r"\rho_C < \rho_Q \Rightarrow \liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v1, Thm 3 (poster; genericity in public reviews)",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
+        by.Formal("Verdicts.v1_thm3", (1,)),
         by.written(
             "the two verdicts",
             "[1] rho_C > rho_Q: HFC/LFC -> 0 outside a proper subspace (T4a).",

@@ -31,11 +31,13 @@ CLAIM = Claim(
     latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \rho_C < \rho_Q,\ "
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     evidence=(
         by.Formal("Control.perron", (1,)),
         by.Formal("Control.control", (1,)),
+        by.Formal("Verdicts.v3_control_negative", (1, 2)),
+        by.Formal("Verdicts.smallest_dominates", (3,)),
         by.written(
             "every mode beats consensus",
             POSITIVE_SPECTRUM.covering(1, 2),

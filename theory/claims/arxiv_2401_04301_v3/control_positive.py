@@ -27,9 +27,10 @@ CLAIM = Claim(
     latex=r"\lambda_j^H \in (0,\infty)\ \forall j \implies \rho_C > \rho_Q,\ "
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 (public summary; the version of the wording is unknown)",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, _ALL_POSITIVE),
     evidence=(
+        by.Formal("Verdicts.v3_control_positive", (1,)),
         by.written(
             "consensus beats every mode",
             POSITIVE_SPECTRUM.covering(1),

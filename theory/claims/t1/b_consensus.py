@@ -45,10 +45,11 @@ CLAIM = Claim(
     latex=r"A\mathbf 1 = \mathbf 1 \implies \mathbf 1c^\top + A\mathbf 1c^\top W = "
     r"\mathbf 1\bigl((I+H)c\bigr)^\top",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.Formal("T1_blocks.consensus_invariant", (1,)),
+        by.Formal("T3_matrix.consensus_converse", (2,)),
         by.written(
             "one line each way",
             "[1] A (1 c^T) W = (A 1) (c^T H^T) = 1 (H c)^T, so 1 c^T -> 1 (c + H c)^T: C is mapped"

@@ -127,6 +127,7 @@ CLAIM = Claim(
     evidence=(
         by.Formal("T1f_floor.floor", (1,)),
         by.Formal("T1f_floor.delta_bound", (1,)),
+        by.Formal("Verdicts.liminf_floor", (4,)),
         by.written(
             "Cauchy-Schwarz against pi",
             _annihilated,

@@ -141,6 +141,9 @@ CLAIM = Claim(
     evidence=(
         by.Formal("T3c_disc.disc_sufficient", (1,)),
         by.Formal("T3c_disc.disc_necessary", (1,)),
+        by.Formal("T3_matrix.disc_non_smoothing", (4,)),
+        by.Formal("T3_matrix.matrix_form", (5,)),
+        by.Formal("T3_matrix.matrix_form_K", (5,)),
         LOSES,
         by.Symbolic(
             "the form of the query, and its symmetry under conjugation",

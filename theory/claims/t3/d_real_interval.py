@@ -38,9 +38,10 @@ CLAIM = Claim(
     ),
     latex=r"h\in[-1,0),\ |a|<1 \implies |1+ha|\ge 1-|h||a|>|1+h|",
     source="ours",
-    on_record=Status.DECIDED,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     evidence=(
+        by.Formal("T3_matrix.T3d_chain", (1,)),
         by.Formal("Control.beats", (2,)),
         EVERY_MODE,
         by.for_all(
