@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from oversmoothing.theory.proofs.running import MakeLedger
 
 _THOROUGH_EXAMPLES = 100_000
+_LONGEST = 1_000_000  # seconds; a process waits for no longer ones
 _JOBS = min(2, os.cpu_count() or 1)
 
 
@@ -100,8 +101,8 @@ def prove(
         for each in chosen:
             print(f"{each.name:28s} {each.on_record or ''!s:31s} {each.statement}")
         return 0
-    if limit <= 0:
-        raise InputError(f"--limit is {limit}: it must be positive")
+    if not 0 < limit <= _LONGEST:
+        raise InputError(f"--limit is {limit:g}: it must be positive, and at most {_LONGEST:,}")
     if thorough:
         if report is not None:
             raise InputError("--thorough writes thorough.json and no page: leave --report out")

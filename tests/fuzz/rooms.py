@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import oversmoothing
 from tests.fuzz import values
 
 Words, Files = list[str], dict[str, bytes]
@@ -165,10 +167,41 @@ def train(rng: random.Random) -> tuple[Words, Files]:
     }
 
 
+_ODD_CODE = [
+    "None", "0", "()", "[]", "''", "'x'", "1.5", "True", "lambda: 0", "1 / 0", "A", "given",
+    "exact", "given.GENERIC", "given.REAL", "draw.cases", "draw.states(2, 2)", "by.law", "(2,)",
+    "[[1]]", ")", "Claim", "assert", "return", "raise ValueError", "x" * 300, "é", "\0", "\ufeff",
+    "(" * 300,
+]  # fmt: skip
+
+
+def _own_claims(rng: random.Random) -> tuple[Words, Files]:
+    """The example of a user's claims, with slips: words exchanged, lines left out, an end."""
+    path = Path(oversmoothing.__file__).with_name("commands") / "claim_template.py"
+    lines = path.read_text("utf-8").splitlines()
+    for _ in range(rng.choice([0, 1, 1, 2, 3])):
+        place = rng.randrange(8, len(lines))
+        words = list(re.finditer(r"[\w.]+", lines[place]))
+        if words and rng.random() < 0.8:
+            begin, end = rng.choice(words).span()
+            lines[place] = lines[place][:begin] + rng.choice(_ODD_CODE) + lines[place][end:]
+        else:
+            lines[place] = ""
+    text = "\n".join(lines)
+    if rng.random() < 0.05:
+        text = text[: rng.randrange(len(text))]
+    words = ["--examples", "4", "--limit", "20", "input.py"]
+    return words, {"input.py": text.encode("utf-8", "surrogatepass")}
+
+
 def prove(rng: random.Random) -> tuple[Words, Files]:
-    """The list of claims; a long search over before it begins, with a record to go on from."""
-    if rng.random() < 0.4:
+    """The list of claims; a user's own; a long search over before it begins, with a record to go on
+    from."""
+    chance = rng.random()
+    if chance < 0.2:
         return ["--list"], {}
+    if chance < 0.7:
+        return _own_claims(rng)
     from oversmoothing.theory.proofs.thorough import fingerprint
 
     chunk = {"examples": 1, "seconds": 0.5, "violation": None, "detail": ""}

@@ -28,7 +28,7 @@ SECONDS, BYTES = 60, 2 * 2**30
 # Command -> how often it is drawn.
 SHARES = {
     "verdict": 28, "certify": 12, "check": 15, "simulate": 10, "heads": 10, "sweep": 12, "train": 4,
-    "rates": 1, "prove": 3, "figures": 1, "bench": 1, "inspect": 5, "readings": 1, "ladder": 1,
+    "rates": 1, "prove": 5, "figures": 1, "bench": 1, "inspect": 5, "readings": 1, "ladder": 1,
     "certify-model": 1,
 }  # fmt: skip
 # Flags that always stand there, so that no run takes its minutes.

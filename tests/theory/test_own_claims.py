@@ -330,6 +330,8 @@ def test_a_bare_name_is_a_claim_of_the_ledger(capsys):
     assert capsys.readouterr().out == listed and listed.startswith("T4c ")
     assert oversmoothing.main(["prove", "T2a", "--kind", "for all reals"]) == 0
     assert "1 claim: " in capsys.readouterr().out
+    assert oversmoothing.main(["prove", ""]) == 2
+    assert "no claim ''" in capsys.readouterr().err
     assert oversmoothing.main(["prove", "T99"]) == 2
     assert "no claim 'T99'; there are T1a, " in capsys.readouterr().err
 

@@ -113,7 +113,7 @@ class Ledger(dict[str, Claim]):
         for name in wanted:
             exact = [claim for key, claim in self.items() if key.lower() == name.lower()]
             parts = [claim for key, claim in self.items() if _is_part(key.lower(), name.lower())]
-            if not exact and not parts:
+            if not name or not (exact or parts):
                 raise InputError(f"no claim '{name}'; there are {', '.join(self)}")
             chosen |= {claim.name: claim for claim in exact or parts}
         return list(chosen.values())
