@@ -42,6 +42,10 @@ if TYPE_CHECKING:
         value_projection,
     )
     from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
+    from oversmoothing.experiments.reparameterised.reparameterise import (
+        Reparameterised,
+        reparameterise,
+    )
     from oversmoothing.experiments.table1.table import readings_of
     from oversmoothing.experiments.watching.watcher import Watcher
     from oversmoothing.simulations.engine.evolve import evolve
@@ -84,6 +88,8 @@ _HOME = {
     "ladder": "oversmoothing.experiments.ladder.climb",
     "lasting_bound": "oversmoothing.experiments.parameterisations.lasting_bound",
     "parameterisation": "oversmoothing.experiments.parameterisations.choose",
+    "Reparameterised": "oversmoothing.experiments.reparameterised.reparameterise",
+    "reparameterise": "oversmoothing.experiments.reparameterised.reparameterise",
     "value_projection": "oversmoothing.experiments.parameterisations.choose",
     "metrics": "oversmoothing.simulations.metrics.metrics",
     "readings_of": "oversmoothing.experiments.table1.table",
@@ -103,6 +109,7 @@ __all__ = [
     "FromState",
     "InputError",
     "PerLayer",
+    "Reparameterised",
     "Report",
     "Stages",
     "Trajectory",
@@ -126,6 +133,7 @@ __all__ = [
     "open_model",
     "parameterisation",
     "readings_of",
+    "reparameterise",
     "value_projection",
     "verdict",
 ]

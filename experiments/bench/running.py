@@ -20,6 +20,7 @@ _MODULES = (
     "scaling",
     "inspecting",
     "watcher_cost",
+    "reparameterised_training",
     "trained_spectra",
 )
 

@@ -39,6 +39,7 @@ from oversmoothing.experiments.models.model import (
     Placement,
     Rotate,
 )
+from oversmoothing.experiments.models.value_parts import value_parts
 from oversmoothing.experiments.models.weights import (
     check_finite,
     check_heads,
@@ -174,6 +175,7 @@ def describe(
                 output_norm_attention=norms[2],
                 output_norm_ffn=norms[3],
                 read=partial(_scaled, read, block, scale_attention),
+                parts=value_parts(block, (q, k, v, out), heads, kv_heads or heads, fused),
             )
         )
     return Model(

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from oversmoothing.experiments.models.layer_table import layer_table
+from oversmoothing.experiments.models.value_parts import ValueParts
 from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.theory.support.errors import InputError
 
@@ -159,7 +160,7 @@ class Layer:
     value is 0, so that rows of A sum to less than 1. `out` is the output projection, whose output
     times `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's
     (None: what the block adds in front of its FFN). `read` gives the heads' weights as the module
-    holds them at that moment; `heads` are those of the description.
+    holds them at that moment; `heads` are those of the description; `parts`: where they stand.
     """
 
     heads: Heads
@@ -181,6 +182,7 @@ class Layer:
     output_norm_attention: Norm = NO_NORM
     output_norm_ffn: Norm = NO_NORM
     read: Callable[[], Heads] | None = None
+    parts: ValueParts | None = None
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""

@@ -1,15 +1,13 @@
 """The forms of H by name.
 
-| name | H | spectrum | guarantee for |
-|---|---|---|---|
-| free | any matrix | anywhere | none |
-| plus | Q diag(psi^2) Q^T (v1, ViT+) | [0, inf) | tied weights: smooths |
-| minus | Q diag(-psi^2) Q^T (v1, ViT-) | (-inf, 0] | none |
-| clip-minus, clip-plus | V diag(clip psi) V^-1 (v3) | [-1, 0], [0, 1] | tied weights |
-| sigmoid-minus, sigmoid-plus | the same with a sigmoid | [-1, 0), (0, 1] | tied weights |
-| disc | -(I - K)/2 with norm of K < 1 (T3c) | abs(h + 1/2) < 1/2 | tied weights |
-| interval | symmetric (T3b) | (-s, 0), s measured | tied weights, that attention |
-| band | symmetric (T7b) | [-q, -p] | weights that differ by layer, while tau < p/q |
+free                        any matrix; anywhere; no guarantee
+plus                        Q diag(psi^2) Q^T (v1, ViT+); h >= 0; tied weights: smooths
+minus                       Q diag(-psi^2) Q^T (v1, ViT-); h <= 0; no guarantee
+clip-minus, clip-plus       V diag(clip psi) V^-1 (v3); [-1, 0], [0, 1]; tied weights
+sigmoid-minus, -plus        the same with a sigmoid; [-1, 0), (0, 1]; tied weights
+disc                        -(I - K)/2, ||K|| < 1 (T3c); |h + 1/2| < 1/2; tied weights
+interval                    symmetric (T3b); (-s, 0), s measured; tied weights, that attention
+band                        symmetric (T7b); [-q, -p]; weights that differ, while tau < p/q
 """
 
 from collections.abc import Callable
@@ -46,12 +44,9 @@ def parameterisation(name: str, **options: Any) -> Form:
     options: p and q of the band. `.guarantee` says what is promised, for which weights and which
     attention, by which statement; `.inside(H)` whether an H lies in its region.
 
-    >>> from torch import nn
-    >>> from torch.nn.utils import parametrize
-    >>> H = nn.Linear(4, 4, bias=False)
-    >>> _ = parametrize.register_parametrization(H, "weight", parameterisation("band", p=0.6))
-    >>> bool(H.parametrizations.weight[0].inside(H.weight))
-    True
+        layer = nn.Linear(4, 4, bias=False)  # its weight is H
+        form = oversmoothing.parameterisation("band", p=0.6)
+        parametrize.register_parametrization(layer, "weight", form)
 
     Raises `InputError` for an unknown form or option.
     """
