@@ -65,7 +65,7 @@ CLAIM = Claim(
         "+ h| > |1 + h_j|.",
     ),
     latex=r"\operatorname{spec}\Big(\tfrac{(I-uu^\top)(I+a_iH)}{|\mu|}\Big)=\{0\}\cup"
-    r"\Big\{\tfrac{1+a_ih_j}{|\mu|}:j\ne u\Big\}",
+    r"\{\tfrac{1+a_ih_j}{|\mu|}:j\ne u\}",
     source="ours, for the L2-normalised layers of arXiv 2605.25619",
     on_record=Status.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
