@@ -139,19 +139,23 @@ Proof. by rewrite -eigenvalue_root_char => /eigenvalueP[z zH z0]; exists z. Qed.
 Variables (n d : nat) (A : 'M[C]_(1 + n)) (H : 'M[C]_d).
 Hypothesis A1 : A *m e C (1 + n) = e C (1 + n).
 
+Lemma quotient_unit : (forall a, root (char_poly (Bp A)) a -> a != 1) -> 1%:M - Bp A \in unitmx.
+Proof.
+move=> no1; rewrite unitmxE unitfE; apply: contraT; rewrite negbK => /eqP E.
+have r1 : root (char_poly (Bp A)) 1.
+  rewrite /root /char_poly -horner_evalE -det_map_mx /=.
+  have -> : map_mx (horner_eval 1) (char_poly_mx (Bp A)) = 1%:M - Bp A.
+    apply/matrixP=> i j; rewrite !mxE /horner_eval hornerD hornerN hornerC.
+    by rewrite hornerMn hornerX.
+  by rewrite E.
+by have := no1 _ r1; rewrite eqxx.
+Qed.
+
 (* Where 1 is simple, A has a left eigenvector of entries that sum to 1. *)
 Lemma left_perron : (forall a, root (char_poly (Bp A)) a -> a != 1) ->
   exists pi : 'rV[C]_(1 + n), pi *m A = pi /\ pi *m e C (1 + n) = 1%:M.
 Proof.
-move=> no1; have u : 1%:M - Bp A \in unitmx.
-  rewrite unitmxE unitfE; apply: contraT; rewrite negbK => /eqP E.
-  have r1 : root (char_poly (Bp A)) 1.
-    rewrite /root /char_poly -horner_evalE -det_map_mx /=.
-    have -> : map_mx (horner_eval 1) (char_poly_mx (Bp A)) = 1%:M - Bp A.
-      apply/matrixP=> i j; rewrite !mxE /horner_eval hornerD hornerN hornerC.
-      by rewrite hornerMn hornerX.
-    by rewrite E.
-  by have := no1 _ r1; rewrite eqxx.
+move=> /quotient_unit u.
 have [b Eb] : exists b : 'rV[C]_n, b - b *m Bp A = ursubmx A.
   exists (ursubmx A *m invmx (1%:M - Bp A)); set k := _ *m invmx _.
   by rewrite -{1}[k]mulmx1 -mulmxBr mulmxKV.

@@ -24,9 +24,10 @@ CLAIM = Claim(
     latex=r"\max_{i,j}|1+\lambda_j^H\lambda_i^A| = \max_j\max\{|1+\lambda_j^H\lambda_1^A|, "
     r"|1+\lambda_j^H\lambda_n^A|\}",
     source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     evidence=(
+        by.Formal("Farthest.v1_thm1", (1,)),
         by.written(
             "from the pairs to the ends",
             SPECTRUM.covering(1),

@@ -75,7 +75,7 @@ CLAIM = Claim(
     latex=r"H=-I:\quad c_L = 0\ (L\ge 1),\qquad \frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} \ge "
     r"\frac{1}{\sqrt n\,\delta}\in(0,\infty]",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,
@@ -85,6 +85,9 @@ CLAIM = Claim(
         ),
     ),
     evidence=(
+        by.Formal("Farthest.minus_one", (1,)),
+        by.Formal("Farthest.minus_one_doubly", (2,)),
+        by.Formal("Farthest.minus_one_consensus", (3,)),
         by.written("c vanishes, Y does not", _consensus_dies, _doubly_stochastic, _other),
         by.searched(
             "the floor at every layer, in fractions",

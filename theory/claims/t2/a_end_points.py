@@ -20,9 +20,10 @@ CLAIM = Claim(
     ),
     latex=r"a \le b \le 1 \implies |1+hb| \le \max(|1+ha|,\ |1+h|)",
     source="ours, sharpening the dominance statement of arXiv 2401.04301",
-    on_record=Status.DECIDED,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H),
     evidence=(
+        by.Formal("T3b_disc.end_points", (1,)),
         # |x| <= M as -M <= x <= M: bilinear, which both solvers like better than squares.
         by.for_all(
             "Q2: |1 + hb| <= max(|1 + ha|, |1 + h|) for a <= b <= 1",

@@ -67,9 +67,12 @@ CLAIM = Claim(
     ),
     latex=r"|1+ha| = |h|\,\big|a-(-\tfrac1h)\big|",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(_nonsingular,),
     evidence=(
+        by.Formal("Farthest.distance", (1,)),
+        by.Formal("Farthest.farthest", (2,)),
+        by.Formal("Farthest.voronoi", (3,)),
         by.Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest, covers=(1,), scope=by.Scope.GENERAL),
         by.Symbolic(
             "strict convexity of the squared distance",

@@ -48,9 +48,15 @@ CLAIM = Claim(
     latex=r"|1+h|<|1+ha| \iff "
     r"\Big|h+\tfrac{1-\bar a}{1-|a|^2}\Big| < \tfrac{|1-a|}{1-|a|^2}",
     source="ours",
-    on_record=Status.DECIDED,
+    on_record=Status.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
+        by.Formal("T3b_disc.disc_form_sign", (1,)),
+        by.Formal("T3b_disc.disc_of_a_whole", (1,)),
+        by.Formal("T3b_disc.disc_real", (2,)),
+        by.Formal("T3b_disc.disc_real_h", (2,)),
+        by.Formal("T3b_disc.loses_in_union", (3,)),
+        by.Formal("T3b_disc.verdict_over_pairs", (3,)),
         by.Formal("T3c_disc.disc_of_a", ()),
         by.for_all(
             "|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",

@@ -128,7 +128,7 @@ CLAIM = Claim(
     latex=r"\big(\forall |a|<1:\ \max(|1+ha|,|1+h\bar a|)>|1+h|\big)\iff"
     r"|h+\tfrac12|\le\tfrac12,\ h\ne0",
     source="ours, extending the control statement of arXiv 2401.04301 v3 to complex spectra",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,
@@ -141,6 +141,9 @@ CLAIM = Claim(
     evidence=(
         by.Formal("T3c_disc.disc_sufficient", (1,)),
         by.Formal("T3c_disc.disc_necessary", (1,)),
+        by.Formal("T3b_disc.disc_inverse", (2,)),
+        by.Formal("T3b_disc.disc_of_real", (2,)),
+        by.Formal("T3b_disc.disc_witness", (3,)),
         by.Formal("T3_matrix.disc_non_smoothing", (4,)),
         by.Formal("T3_matrix.matrix_form", (5,)),
         by.Formal("T3_matrix.matrix_form_K", (5,)),

@@ -133,6 +133,7 @@ CLAIM = Claim(
         given.GENERIC,
     ),
     evidence=(
+        by.Formal("Farthest.both_signs", (3,)),
         by.written(
             "projectors, and pi^T v = 0",
             "[1] The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same "
