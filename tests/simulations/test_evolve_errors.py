@@ -49,6 +49,14 @@ ONCE_WRONG = {
 }
 
 
+def test_a_head_adds_sums_of_powers_whose_errors_grow_like_its_other_modes():
+    """Of case 1708 the mode that grows is not in X_0, and its rounding came to 5e-8 unsaid; a state
+    of two tokens at consensus that all but vanishes (6308) has metrics."""
+    for index, method in ((1708, "closed_form"), (1708, "auto"), (6308, "closed_form")):
+        wrong, claims = check(20261122, index, (method,))
+        assert not wrong and method in claims
+
+
 @pytest.mark.parametrize("what", ONCE_WRONG)
 def test_what_was_once_claimed_wrongly_is_right_or_not_claimed(what: str) -> None:
     index, weights, depth = ONCE_WRONG[what]

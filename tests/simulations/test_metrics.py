@@ -296,3 +296,10 @@ def test_T5_sigma2_far_below_eps_with_and_without_a_mean(seed: int) -> None:
         X[-1] = -X[:-1].sum(axis=0)
     found = metrics(torch.tensor(X))["log_sigma2_sigma1"].item()
     assert found == pytest.approx(_log_ratio_to_60_digits(X), abs=1e-9)
+
+
+def test_two_equal_tokens_far_below_the_range_have_rank_one():
+    mean = torch.tensor([0.25, 0.75], dtype=torch.float64)
+    zero, far = torch.zeros((2, 2), dtype=torch.float64), torch.tensor(-5584)
+    found = metrics(join(zero, mean, torch.tensor(0), far))
+    assert (found["effective_rank"], found["sigma2_sigma1"]) == (1.0, 0.0)

@@ -139,8 +139,9 @@ class ClosedForm:
                 np.matmul(new_hfc, Q, out=place)
                 new_c = new_c @ Q
                 if self.residual:
-                    y_error = _add_start(place, y_exponent, y_error, hfc)
-                    c_error = _add_start(new_c, c_exponent, c_error, c)
+                    size = float(np.linalg.norm(Q))
+                    y_error = _add_start(place, y_exponent, y_error * size, hfc)
+                    c_error = _add_start(new_c, c_exponent, c_error * size, c)
             found.append(Parts(place, y_exponent, new_c, c_exponent, y_error, c_error))
         return found
 
@@ -179,7 +180,8 @@ class ClosedForm:
     def _powers(
         self, C: Complex, rows: Indices | None, columns: Indices, depth: int
     ) -> tuple[Complex, int, float]:
-        """C o (what the depth makes of each mode), divided by 2^exponent; exponent; its error.
+        """C o (what the depth makes of each mode), divided by 2^exponent; exponent; its error,
+        relative to the largest entry, for a head with residual relative to 2^exponent.
 
         rows: indices of the modes of the quotient, None for consensus (a = 1, exactly).
         """
@@ -206,9 +208,16 @@ class ClosedForm:
         powers = np.zeros_like(C)
         powers[left] = np.exp(size[left] - exponent * _LOG2 + 1j * phase[left])
         powers[left] *= C[left] / np.abs(C[left])
+        here = np.isfinite(weight)
+        largest = float(weight.max())
         if grows:
+            # A mode that is added counts with its sum, which may be far below the power itself.
             powers = self._sums(multipliers, C, powers, depth, exponent)
-        noise = float(modulus[np.isfinite(weight)].max(initial=-np.inf) + weight.max() - top)
+            top = exponent * _LOG2
+            modulus = _log_size(powers) + top - np.where(here, weight, 0.0)
+            g = np.abs(multipliers.h + multipliers.h_shift)
+            weight = weight - np.log(np.maximum(g, 1 / depth))
+        noise = float(modulus[here].max(initial=-np.inf) + largest - top)
         error = 4 * EPS * self.condition * float(np.exp(min(noise, 50.0)))
         return powers, exponent, error + multipliers.uncertainty(steps, weight, top)
 
@@ -275,9 +284,8 @@ def _log_size(C: Complex) -> Array:
 
 
 def _add_start(moved: Array, exponent: int, error: float, start: Array) -> float:
-    """Add start / 2^exponent to `moved`, in place; the relative error of that sum."""
+    """Add start / 2^exponent to `moved` with its error, in place; the relative error of the sum."""
     scale = 2.0**-exponent if exponent < 1000 else 0.0
-    error = error * float(np.linalg.norm(moved))
     if scale:
         error += EPS * scale * float(np.linalg.norm(start))
         moved += scale * start
