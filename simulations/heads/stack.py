@@ -150,8 +150,8 @@ class Stack:
             inexact = (A.sum(axis=-1) != 1.0).any(axis=-1)[..., None, None]
             rows = rows + nudge.draw(rows.shape) * np.where(inexact, whole, rows)
             lost = (into + out_of)[..., : n - 1] / n
-            coupled = (g != 0.0).any(axis=-1, keepdims=True)
-            g = g + np.where(coupled, nudge.draw(g.shape) * lost, 0.0)
+            # Also where all differences rounded to 0: a saturated A only looks doubly stochastic.
+            g = g + np.where(balanced, 0.0, nudge.draw(g.shape) * lost)
         extended = np.concatenate((rows, g[..., None, :]), axis=-2)
         extended = self._over_batch(extended, layer)
         if layer == 0:

@@ -49,10 +49,14 @@ ONCE_WRONG = {
 }
 
 
-def test_a_head_adds_sums_of_powers_whose_errors_grow_like_its_other_modes():
-    """Of case 1708 the mode that grows is not in X_0, and its rounding came to 5e-8 unsaid; a state
-    of two tokens at consensus that all but vanishes (6308) has metrics."""
-    for index, method in ((1708, "closed_form"), (1708, "auto"), (6308, "closed_form")):
+def test_what_a_night_of_draws_found_is_right_or_not_claimed():
+    """Case 1708 is a head whose growing mode is not in X_0: its rounding came to 5e-8, unsaid. 6308
+    is a state of two equal tokens that all but vanishes. The A of 8149 rounds to a doubly stochastic
+    one and moves the mean all the same."""
+    for index, method in (
+        *((1708, "closed_form"), (1708, "auto"), (6308, "closed_form")),
+        (8149, "heads"),
+    ):
         wrong, claims = check(20261122, index, (method,))
         assert not wrong and method in claims
 

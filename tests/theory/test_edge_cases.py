@@ -290,3 +290,10 @@ def test_T1d_logits_are_doubly_stochastic_only_where_rows_and_columns_hold_the_s
         found = verdict(logits=even, H=[[-0.5]])
         assert (found.tends_to, found.limit) == ("infinity", np.inf)
     assert verdict(logits=[[0.0, 1], [2.0, 0]], H=[[-0.5]]).tends_to == "constant"
+
+
+def test_a_head_without_one_of_its_factors_is_refused(tmp_path):
+    path = tmp_path / "case.json"
+    path.write_text('{"A": [[1]], "W_V": null, "W_proj": [[1]]}')
+    with pytest.raises(InputError, match="both of W_V and W_proj"):
+        read_case(str(path))

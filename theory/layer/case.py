@@ -187,6 +187,8 @@ def make_case(
         raise InputError('give exactly one of "A" and "logits" (A is the softmax of their rows)')
     if (H is None) == (factors is None):
         raise InputError('give exactly one of "H" and the pair "W_V", "W_proj"')
+    if factors is not None and any(factor is None for factor in factors):
+        raise InputError("a head needs both of W_V and W_proj: one of them is missing")
     matrices = {"A": A, "logits": logits, "H": H, "X0": X0}
     if factors is not None:
         matrices |= {"W_V": factors[0], "W_proj": factors[1]}
