@@ -51,8 +51,8 @@ ONCE_WRONG = {
 
 def test_what_a_night_of_draws_found_is_right_or_not_claimed():
     """Case 1708 is a head whose growing mode is not in X_0: its rounding came to 5e-8, unsaid. 6308
-    is a state of two equal tokens that all but vanishes. The A of 8149 rounds to a doubly stochastic
-    one and moves the mean all the same."""
+    is a state of two equal tokens that all but vanishes. The A of 8149 rounds to a doubly
+    stochastic one and moves the mean all the same."""
     for index, method in (
         *((1708, "closed_form"), (1708, "auto"), (6308, "closed_form")),
         (8149, "heads"),
