@@ -34,6 +34,8 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
         # Without a file the library makes a tokenizer that knows its special tokens alone.
         if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
             raise LookupError("no vocabulary")
+        if not isinstance(found.model_max_length, int | float):
+            raise TypeError("model_max_length is no number")
     except Exception as error:  # the library raises many kinds
         raise InputError(
             f"'{folder}' has no tokenizer that can be loaded ({type(error).__name__}): put its "

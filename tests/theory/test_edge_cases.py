@@ -297,3 +297,16 @@ def test_a_head_without_one_of_its_factors_is_refused(tmp_path):
     path.write_text('{"A": [[1]], "W_V": null, "W_proj": [[1]]}')
     with pytest.raises(InputError, match="both of W_V and W_proj"):
         read_case(str(path))
+
+
+def test_T4_what_a_start_leads_to_does_not_depend_on_its_scale():
+    """Sums of the largest numbers overflow: X_0 is scaled by a power of two first."""
+    A = [[1 / 7, 5 / 7, 1 / 7], [0.2, 0.4, 0.4], [1.0, 0.0, 0.0]]
+    start = np.array([[1.7], [-1.0], [-0.33]])
+    for weight in (2.0, -0.5):
+        found = [verdict(A=A, H=[[weight]], X0=np.ldexp(start, k)) for k in (0, 1023, -1000)]
+        for other in found[1:]:
+            for name in ("verdict_x0", "tends_to", "limit", "limit_rank", "shows_from"):
+                assert getattr(other, name) == getattr(found[0], name)
+    huge = [[1.7e308], [-1.0], [-0.33]]
+    assert verdict(A=A, H=[[2.0]], X0=huge).verdict_x0 == "SMOOTHING"

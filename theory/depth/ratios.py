@@ -243,11 +243,13 @@ def numerical_ratios(
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
     n = len(A)
     Q, B, pi = complement_basis(n), quotient(A), stationary_distribution(A)
+    # Scaled first: differences of the largest numbers would overflow.
+    X0, exponent = normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
     y, c = Q.T @ (X0 - X0[0]), pi @ X0
     # m = c + (1/n - pi)^T Q Y.
     eta = Q.T @ (1.0 / n - pi)
-    y_exponent = c_exponent = 0
+    y_exponent = c_exponent = exponent
     wanted = sorted(set(depths))
     result = {}
     for depth in range(wanted[-1] + 1 if wanted else 0):

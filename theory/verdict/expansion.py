@@ -61,9 +61,15 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
 
     The eigenvectors of a = 1 are where tokens end (the vector of ones for one closed class); the
     others are made free of the class means, which they are in exact arithmetic (pi_k^T v = 0), so
-    that no consensus leaks into them. may_balance: see `Case`.
+    that no consensus leaks into them. may_balance: see `Case`. None also where X_0 has numbers that
+    are lost beside its largest.
     """
     n, d = X0.shape
+    # HFC/LFC does not see the scale: sums of the largest numbers would overflow.
+    scale = int(np.frexp(np.abs(X0).max())[1])
+    given, X0 = X0, np.ldexp(X0, -scale)
+    if (np.ldexp(X0, scale) != given).any():
+        return None
     triangular = not np.triu(A, 1).any()
     if A[A > 0].min() < _LEAST and not triangular:
         return None
