@@ -20,6 +20,8 @@ _LEAST = 1e-290
 # conditioned eigenvalues leaves equal ones within the second.
 _GAP = 1e-7
 _EQUAL = 1e-12
+# A largest entry beyond 2^500, or below 2^-500, is brought to 1.
+_FAR = 500
 # What is below so many times its error estimate may be 0: it is neither there nor absent.
 _DOUBT = 64
 # Directions that rounding may turn by more than this are not trusted.
@@ -65,11 +67,12 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
     are lost beside its largest.
     """
     n, d = X0.shape
-    # HFC/LFC does not see the scale: sums of the largest numbers would overflow.
-    scale = int(np.frexp(np.abs(X0).max())[1])
-    given, X0 = X0, np.ldexp(X0, -scale)
-    if (np.ldexp(X0, scale) != given).any():
-        return None
+    top = int(np.frexp(np.abs(X0).max())[1])
+    if abs(top) > _FAR:
+        # HFC/LFC does not see the scale: sums of the largest numbers would overflow.
+        given, X0 = X0, np.ldexp(X0, -top)
+        if (np.ldexp(X0, top) != given).any():
+            return None
     triangular = not np.triu(A, 1).any()
     if A[A > 0].min() < _LEAST and not triangular:
         return None
