@@ -110,8 +110,9 @@ def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeyp
     for H, outcome, limits, words in (
         ([[0.5]], Outcome.TRIVIAL, ZERO, AT_CONSENSUS),
         ([[-1.0]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
+        ([[-1.0, 0.0], [0.0, 0.5]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
     ):
-        found = numerical_limits_of_start(make_case(FLOATS, H, [[2.0], [2.0]]))
+        found = numerical_limits_of_start(make_case(FLOATS, H, [[2.0] * len(H)] * 2))
         assert (found.outcome, found.limits, found.words) == (outcome, limits, words)
 
 

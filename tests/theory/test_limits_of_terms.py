@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.verdict.limits import Limits, Term, agreed, limits
 
 
@@ -174,6 +175,30 @@ def test_T4c_small_singular_values_make_no_rank():
     for size, rank in ((1e-10, 1), (1e-8, None), (1e-6, 2)):
         found = replace(term([[1, 0], [-1, 0]], [0, size]), error=1e-9)
         assert limits([found], (2, 2)).limit_rank == rank
+
+
+def test_T4c_rounding_grows_with_the_longer_side():
+    """400 features, of which two are there: 64 times 400 roundings of the larger."""
+    hfc = np.zeros((2, 400))
+    hfc[:, 0] = [1, -1]
+    for roundings, rank in ((6400, None), (64 * 900, 2)):
+        mean = np.zeros(400)
+        mean[1] = roundings * EPS
+        assert limits([term(hfc, mean)], (2, 400)).limit_rank == rank
+
+
+def test_T4c_what_may_be_no_rounding_is_not_left_out_of_a_rank():
+    """2 sqrt 2 + 4 roundings of one term of 2 x 2: between them and 64 times as much is open."""
+    for roundings, rank in ((4, 1), (7.2, None)):
+        mean = [0, roundings * EPS]
+        assert limits([term([[1, 0], [-1, 0]], mean)], (2, 2)).limit_rank == rank
+
+
+def test_T4_limits_are_whole_where_nothing_is_left_open():
+    for whole in (("constant", 0.5, 1), ("zero", 0.0, 1), ("oscillates", None, 2)):
+        assert Limits(*whole).whole
+    for open_ in (("constant", None, 1), (None, None, 1), ("zero", 0.0, None)):
+        assert not Limits(*open_).whole
 
 
 def test_T4_a_limit_is_a_number_only_where_errors_leave_it_one():
