@@ -72,11 +72,14 @@ CLAIM = Claim(
     ),
     latex=r"PA = PAP,\qquad Y' = Y + BYW,\qquad \det(x-A) = (x-1)\det(x-B) = (x-1)\det(x-B')",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.Formal("T1_blocks.quotient", (1,)),
         by.Formal("T1_blocks.HFC_autonomous", (1,)),
+        by.Formal("T1c_quotient.quotient_layer", (2,)),
+        by.Formal("T1c_quotient.quotient_spectrum", (3,)),
+        by.Formal("T1c_quotient.quotient_rational", (4,)),
         by.Formal("T1_blocks.no_consensus_no_HFC", ()),
         by.Formal("T1_blocks.char_poly_quotient", ()),
         by.written(
