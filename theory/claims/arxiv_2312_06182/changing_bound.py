@@ -58,7 +58,7 @@ CLAIM = Claim(
     latex=r"\operatorname{osc}(X_L) \le |h|^L \prod_l \tau(A_l)\,\operatorname{osc}(X_0)",
     source="ours, repairing the reading of arXiv 2312.06182 for layers that differ; the "
     "coefficient is Dobrushin's",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(
         given.TWO_TOKENS,
         given.Hypothesis(
@@ -69,6 +69,8 @@ CLAIM = Claim(
         given.ONE_FEATURE,
     ),
     evidence=(
+        by.Formal("Edges.changing_bound", (1,)),
+        by.Formal("Edges.attained", (2,)),
         by.written(
             "one layer, by the positive part",
             _positive_part,

@@ -82,6 +82,7 @@ CLAIM = Claim(
         ),
     ),
     evidence=(
+        by.Formal("Edges.mean_zero", (2,)),
         by.written("what vanishes", _zero, _infinite, _rows),
         by.searched(
             "value, infinity or nothing, as the exact norms say",

@@ -166,7 +166,7 @@ CLAIM = Claim(
     latex=r"\frac{\|HFC_L\|}{\|LFC_L\|}\ \ge\ \frac{1}{\sqrt{2n}}"
     r"\min\Big(\frac{1-\tau}{1-1/n},\ \frac1{u_0}\Big)\quad\text{for every }L",
     source="ours; Dobrushin 1956 and Birkhoff 1957 for tau",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,
@@ -180,6 +180,14 @@ CLAIM = Claim(
     evidence=(
         by.Formal("T7b_certificate.certificate", (1,)),
         by.Formal("T7b_certificate.floor", (1,)),
+        by.Formal("T7b_matrix.beyond_minus_one", (2,)),
+        by.Formal("T7b_features.features", (3, 4)),
+        by.Formal("T7b_matrix.matrix_certificate", (5,)),
+        by.Formal("T7b_symmetric.matrix_floor", (5,)),
+        by.Formal("T7b_symmetric.asks", (5,)),
+        by.Formal("T7b_symmetric.symmetric_head", (5,)),
+        by.Formal("T7b_features.tau_logits", (6,)),
+        by.Formal("T7b_features.tau_causal", (6,)),
         _PROOF,
         # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
         # in total variation between the mean row of A and the uniform one.

@@ -1,0 +1,1 @@
+"""T13: several residual streams (hyper-connections)."""
