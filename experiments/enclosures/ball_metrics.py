@@ -68,7 +68,8 @@ def singular_values(X: Balls) -> list[Ball]:
     k = min(middle.shape)
     diagonal = [abs(B[i][i]) for i in range(k)]
     rest = _norm_off_diagonal(B)
-    bent = _skew(U_) + _skew(V_) + _skew(U_) * _skew(V_)
+    left, right = _skew(U_), _skew(V_)
+    bent = left + right + left * right
     # sigma_i(X) = sigma_i(B) / t with t^2 between (1 - skew U)(1 - skew V) and (1 + ...)(1 + ...)
     scale = 1 / (1 + flint.arb(0, 1) * bent).sqrt()
     return [clipped((x + flint.arb(0, 1) * rest) * scale) for x in _sorted_hulls(diagonal)]

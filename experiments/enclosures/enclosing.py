@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,7 +34,6 @@ class Enclosed:
 
     layers: tuple[dict[str, Ball], ...]
     bits: int
-    seconds: float
 
 
 def first_bits(network: Network) -> int:
@@ -56,13 +54,12 @@ def enclosed(network: Network, given: Array, seen: Sequence[Array] | None = None
     two tokens (three with CLS), and `RequirementError` where `MOST` bits do not suffice: a token
     or the mean of all is 0.
     """
-    start = time.perf_counter()
     bits = first_bits(network)
     while bits <= MOST:
         with at_precision(bits):
             found = _at(network, given, seen)
         if found is not None:
-            return Enclosed(found, bits, time.perf_counter() - start)
+            return Enclosed(found, bits)
         bits *= 2
     raise RequirementError(
         f"{MOST} bits do not tell the metrics of a layer: a token, or the mean of all, is 0 or "

@@ -13,8 +13,6 @@ import numpy as np
 from oversmoothing.experiments.enclosures.ball_arrays import Ball, Balls
 from oversmoothing.theory.support.arrays import Array
 
-_STEPS = 2
-
 
 def other_metrics(Z: Balls) -> dict[str, Ball]:
     """The metrics of `ball_metrics.NAMES`; not finite where they cannot be told."""
@@ -59,8 +57,7 @@ def _singular_values(Z: Balls) -> list[Ball]:
     if not np.isfinite(middle).all():
         return [flint.arb("nan")] * k
     V = flint.arb_mat([[flint.arb(x) for x in row] for row in np.linalg.eigh(middle)[1].tolist()])
-    for _ in range(_STEPS):
-        V = _refined(S, V)
+    V = _refined(S, V)
     T = (V.transpose() * S * V).tolist()
     off = _row_sums(T, [[False] * i + [True] + [False] * (k - i - 1) for i in range(k)])
     M = (V.transpose() * V).tolist()

@@ -76,20 +76,23 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Pr
     """
     network = network_of(model)
     for batch, given, seen in read_inputs(model, inputs):
+        start = Clock()
         found = enclosed(network, given, [X.numpy() for X in seen])
-        body = statement(network, given, found)
-        checked, seconds = _confirmed(network, body)
+        body, proved = statement(network, given, found), str(start)
+        start = Clock()
+        checked = _confirmed(network, body)
+        confirmed = str(start)
         errors = {torch.float64: largest_error(found.layers, seen)}
         if single is not None:
             errors[torch.float32] = largest_error(found.layers, streams_of(single, batch))
         words = [
             f"of all tokens{'; the file holds them without CLS too' if network.cls else ''}; "
-            f"{found.bits} bits, {found.seconds:.0f} s; widest interval {_widest(found):.1e} of "
+            f"{found.bits} bits, {proved}; widest interval {_widest(found):.1e} of "
             "its metric",
             *(f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
               f"most ({'within' if error <= STATED[dtype] else 'BEYOND'} the stated "
               f"{STATED[dtype]:.0e})" for dtype, error in errors.items()),
-            f"checked in {seconds:.0f} s: {checked.words}",
+            f"checked in {confirmed}: {checked.words}",
         ]  # fmt: skip
         yield Proof(body, _table(found), "\n".join(words))
 
@@ -99,7 +102,7 @@ def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int])
     where none is named) the largest that is proved. Raises as `prove_inputs` does."""
     network = network_of(model)
     for _, given, _ in read_inputs(model, inputs):
-        start = time.perf_counter()
+        start = Clock()
         if eps is not None:
             claims = on_box(network, given, eps, layers)
             if not claims:
@@ -112,11 +115,12 @@ def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int])
             every = layers or range(1, len(network.blocks) + 1)
             boxes = ((layer, largest_box(network, given, layer)) for layer in every)
             found = [(size, {layer: ends}) for layer, (size, ends) in boxes]
-        seconds = (time.perf_counter() - start) / len(found)
+        proved = f"{'all ' * (len(found) > 1)}proved in {start}"
         for size, claims in found:
             body = box_statement(network, given, size, claims)
-            checked, more = _confirmed(network, body)
-            words = f"proved in {seconds:.0f} s, checked in {more:.0f} s: {checked.words}"
+            start = Clock()
+            checked = _confirmed(network, body)
+            words = f"{proved}, checked in {start}: {checked.words}"
             yield Proof(body, None, words)
 
 
@@ -125,14 +129,24 @@ def check_file(model: Model, path: str) -> Checked:
     return check_statement(network_of(model), read_statement(read_text(path), f"'{path}'"))
 
 
-def _confirmed(network: Network, body: dict[str, Any]) -> tuple[Checked, float]:
-    start = time.perf_counter()
+class Clock:
+    """Since it was made: seconds, and those that this process computed."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter(), time.process_time()
+
+    def __str__(self) -> str:
+        wall, computed = time.perf_counter() - self.start[0], time.process_time() - self.start[1]
+        return f"{wall:.0f} s ({computed:.0f} s of CPU)"
+
+
+def _confirmed(network: Network, body: dict[str, Any]) -> Checked:
     found = check_statement(network, read_statement(to_json(body), "the enclosure"))
     if not found.accepted:
         raise RequirementError(
             f"the checker does not confirm what was enclosed ({found.words}): nothing is written"
         )
-    return found, time.perf_counter() - start
+    return found
 
 
 def _widest(found: Enclosed) -> float:
