@@ -38,9 +38,9 @@ def enclose(
     data_dir: opt.DataDir = None,
     out: opt.Out = opt.RESULTS,
 ) -> int:
-    """HFC/LFC, cosines and effective rank of every layer as theorems about MODEL and an input.
+    """Metrics of every layer of a trained model, proved for an input or a box of them.
 
-    The forward pass runs in rigorous arithmetic: intervals that contain what exact arithmetic
+    HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs in rigorous arithmetic: intervals that contain what exact arithmetic
     would give. Writes enclosure-1.json and so on into enclose/MODEL of the folder of results, each
     after another route has confirmed it. --box: over all images within --eps of one, does HFC/LFC
     fall or rise over a layer? Exit status of --check: 0 accepted, 1 refused.
