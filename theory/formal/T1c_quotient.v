@@ -47,6 +47,27 @@ have E : Q^T *m A = B *m Q^T.
 by rewrite mulmxDr !mulmxA E.
 Qed.
 
+(* T1d (3): Y = Q^T X and c = pi X move apart, and X is had from them by one static coupling. *)
+Theorem decoupled d (X : 'M[R]_(n + 1, d)) (W : 'M[R]_d) (pi : 'rV[R]_(n + 1)) :
+  pi *m A = pi -> pi *m one = 1%:M ->
+  [/\ Q^T *m (X + A *m X *m W) = Q^T *m X + B *m (Q^T *m X) *m W,
+      pi *m (X + A *m X *m W) = pi *m X *m (1%:M + W) &
+      X = Q *m (Q^T *m X) + one *m (pi *m X + ((n + 1)%:R^-1 *: one^T - pi) *m (Q *m (Q^T *m X)))].
+Proof.
+move=> piA pi1; have [E F] := quotient_layer X W; split=> //.
+  have -> : pi *m (X + A *m X *m W) = pi *m X + pi *m A *m X *m W by rewrite mulmxDr !mulmxA.
+  by rewrite piA [RHS]mulmxDr mulmx1.
+rewrite -F; have oJ : (n + 1)%:R^-1 *: one^T *m (1%:M - J1) = 0.
+  rewrite mulmxBr mulmx1 /J1 -scalemxAr mulmxA -scalemxAl oo scale_scalar_mx mulVf ?n0 //.
+  by rewrite mul1mx subrr.
+have pJ : pi *m J1 = (n + 1)%:R^-1 *: one^T by rewrite /J1 -scalemxAr mulmxA pi1 mul1mx.
+rewrite mulmxA; set nJ := _ *: one^T in oJ pJ *.
+have -> : (nJ - pi) *m (1%:M - J1) = nJ - pi.
+  by rewrite mulmxBl oJ sub0r mulmxBr mulmx1 pJ opprB.
+have -> : pi *m X + (nJ - pi) *m X = nJ *m X by rewrite [(_ - pi) *m X]mulmxBl addrC subrK.
+by rewrite mulmxBl mul1mx mulmxA /nJ -scalemxAr -/J1 subrK.
+Qed.
+
 (* T1c (3) *)
 Theorem quotient_spectrum : char_poly A = char_poly B * ('X - 1).
 Proof.

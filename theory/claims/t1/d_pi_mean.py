@@ -69,12 +69,16 @@ CLAIM = Claim(
     latex=r"c' = c(I+W),\qquad c_L = c_0(I+W)^L,\qquad "
     r"m = c + \bigl(\tfrac{1}{n}\mathbf 1-\pi\bigr)^\top\mathrm{HFC}",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=Status.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
+        by.Formal("T1d_stationary.stationary_exists", (1,)),
+        by.Formal("T1d_stationary.stationary_unique", (1,)),
+        by.Formal("T1d_stationary.stationary_positive", (1,)),
         by.Formal("T1_blocks.pi_mean_autonomous", (2,)),
         by.Formal("T1_blocks.pi_mean_power", (2,)),
         by.Formal("T1_blocks.coupling", (2,)),
+        by.Formal("T1c_quotient.decoupled", (3,)),
         by.written(
             "the left Perron vector",
             _stationary_is_a_distribution,
