@@ -93,6 +93,7 @@ class Form(nn.Module, ABC):
         """Free tensors to start from, float32."""
 
     def forward(self, *free: Tensor) -> Tensor:
+        """H [d, d] of the free tensors, in their dtype."""
         wide = [each.to(torch.promote_types(each.dtype, torch.float32)) for each in free]
         with torch.autocast(free[0].device.type, enabled=False):
             return self.product(*wide).to(free[0].dtype)
@@ -155,6 +156,7 @@ class ValueProjection(nn.Module):
         return tuple(getattr(self, name) for name in self.form.parts)
 
     def forward(self) -> Tensor:
+        """H [d, d] in the parameters' dtype."""
         H: Tensor = self.form(*self.free())
         return H
 

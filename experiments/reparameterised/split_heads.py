@@ -52,6 +52,7 @@ class OrthonormalValues(nn.Module):
         self.split: ValueParts
 
     def forward(self, weight: Tensor) -> Tensor:
+        """The weight with Q in place of W_V."""
         W = values(self.split, weight)
         wide = W.to(torch.promote_types(W.dtype, torch.float32))
         with torch.autocast(W.device.type, enabled=False):
@@ -84,6 +85,7 @@ class SplitOutputs(nn.Module):
         self.split: ValueParts
 
     def forward(self, *free: Tensor) -> Tensor:
+        """The weight of the output projection."""
         H = self.form(*free)
         Q = values(self.split)
         with torch.autocast(Q.device.type, enabled=False):
