@@ -63,11 +63,11 @@ class LastingBound:
                 f"any depth while tau and H are like these (T7b; {SCOPE})"
             )
         row = self.table.iloc[self.void_at]
+        known = f"HFC/LFC >= {self.floor:.4g} after each of these {depth} layers, no floor for more"
         return (
             f"the guarantee is void at layer {self.void_at}: with tau = {row['tau']:.4g} attention "
-            f"may take more from the differences than H keeps from the mean; HFC/LFC >= "
-            f"{self.floor:.4g} is known for these {depth} layers and no floor for more (T7b; "
-            f"{SCOPE})"
+            f"may take as much from the differences as H does from the mean; known is "
+            f"{known if self.floor else 'no floor'} (T7b; {SCOPE})"
         )
 
 
@@ -115,7 +115,7 @@ def lasting_bound(
         if factor >= 1 - ROUNDING:
             void_at = void_at or layer
         u = factor * u + _gain(W, np.ones(len(W))) / (1 - taken) if factor < math.inf else math.inf
-        moved = np.einsum("hij,jd,hde->ie", A, Y, W)
+        moved = (A @ Y @ W).sum(0)
         mean, Y = mean + mean @ W.sum(0) + moved.mean(0), Y + moved
         # Centred again, or a mean of rounding's size in Y would outlive differences that decay.
         Y -= Y.mean(0)
