@@ -193,12 +193,22 @@ STATUS: dict[str, tuple[str, Change]] = {
     "a proof without steps": ("T1b", stepwise(lambda steps: ())),
     "the only step of a clause deleted": ("T14h", deleted_step(2)),
     "a step that covers its clause no more": ("T14f", one_step(3, covers=())),
-    "all queries of a claim deleted": ("T3b", without(lambda e: not isinstance(e, ForAllReals))),
+    "all queries of a claim deleted": (
+        "T8e-reversal",
+        without(lambda e: not isinstance(e, ForAllReals)),
+    ),
+    "all theorems and queries of T3b deleted": (
+        "T3b",
+        without(lambda e: not isinstance(e, ForAllReals | Formal)),
+    ),
     "all theorems and queries of T2d deleted": (
         "T2d",
         without(lambda e: not isinstance(e, ForAllReals | Formal | Written)),
     ),
-    "a query that covers its clause no more": ("T3b", swapped(ForAllReals, field(covers=()), 3)),
+    "a query that covers its clause no more": (
+        "T8e-reversal",
+        swapped(ForAllReals, field(covers=()), 2),
+    ),
     "a clause added that nothing covers": (
         "T1b",
         lambda claim: dataclasses.replace(claim, clauses=(*claim.clauses, "And more.")),
