@@ -13,7 +13,7 @@ SUMMARIES = {
     "heads": "run many heads and changing layers beside what the theory says",
     "prove": "run the ledger of claims, or put claims of your own to the test",
     "sweep": "the outcome of every point of a grid of parameters, as a table",
-    "train": "train the digits models: ordinary, smoothing, sharpening, or with H in a stated region",
+    "train": "train the digits models: ordinary, smoothing, sharpening, or with H in a region",
     "inspect": "does a trained model smooth, where, by which sublayer, and why",
     "certify-model": "certified verdicts on the attention of a trained vision model",
     "enclose": "metrics of every layer of a trained model, proved for an input or a box of them",

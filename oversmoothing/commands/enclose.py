@@ -40,10 +40,11 @@ def enclose(
 ) -> int:
     """Metrics of every layer of a trained model, proved for an input or a box of them.
 
-    HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs in rigorous arithmetic: intervals that contain what exact arithmetic
-    would give. Writes enclosure-1.json and so on into enclose/MODEL of the folder of results, each
-    after another route has confirmed it. --box: over all images within --eps of one, does HFC/LFC
-    fall or rise over a layer? Exit status of --check: 0 accepted, 1 refused.
+    HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs
+    in rigorous arithmetic, and gives intervals that contain what exact arithmetic would. Writes
+    enclosure-1.json and so on into enclose/MODEL of the folder of results, each after another route
+    has confirmed it. --box: over all images within --eps of one, does HFC/LFC fall or rise over a
+    layer? Exit status of --check: 0 accepted, 1 refused.
     """
     import torch
 

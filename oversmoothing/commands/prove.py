@@ -21,6 +21,7 @@ from typer import Argument, Option
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.proofs.claim import Claim, Kind
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import write_atomically
 
 if TYPE_CHECKING:
     from oversmoothing.theory.proofs.ledger import Entry, Ledger
@@ -202,11 +203,9 @@ def _write_example(path: Path) -> int:
         resources.files("oversmoothing.commands").joinpath("claim_template.py").read_text("utf-8")
     )
     listed = "\n".join(described())
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(f"{text.replace('FILE.py', path.name)}\n{listed}\n")
-    except FileExistsError:
-        raise InputError(f"'{path}' is there already and stays: choose another name") from None
+    if os.path.lexists(path):
+        raise InputError(f"'{path}' is there already and stays: choose another name")
+    write_atomically(path, f"{text.replace('FILE.py', path.name)}\n{listed}\n")
     print(f"wrote {path}, one false claim and one true; next: oversmoothing prove {path}")
     return 0
 

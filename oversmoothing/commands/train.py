@@ -40,7 +40,7 @@ def train(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Train the digits models: ordinary, smoothing, sharpening, or with H in a stated region.
+    """Train the digits models: ordinary, smoothing, sharpening, or with H in a region.
 
     A model that was trained before with the same configuration is read back.
     """
