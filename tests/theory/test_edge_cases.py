@@ -310,3 +310,11 @@ def test_T4_what_a_start_leads_to_does_not_depend_on_its_scale():
                 assert getattr(other, name) == getattr(found[0], name)
     huge = [[1.7e308], [-1.0], [-0.33]]
     assert verdict(A=A, H=[[2.0]], X0=huge).verdict_x0 == "SMOOTHING"
+
+
+def test_T14_h_of_zero_keeps_what_a_defective_A_would_turn():
+    """X_L = X_0 whatever A is: HFC/LFC stays that of X_0, not that of A's one eigenvector."""
+    A = [[1.0, 0.0, 0.0], [0.7, 0.3, 0.0], [0.35, 0.35, 0.3]]
+    found = verdict(A=A, H=[[0.0]], X0=[[0.0], [-5.0], [-3.0]])
+    # Mean -8/3; the squares of the differences sum to 38/3.
+    assert (found.tends_to, found.limit) == ("constant", pytest.approx(np.sqrt(38 / 64), rel=1e-9))
