@@ -11,7 +11,7 @@ import pytest
 
 from oversmoothing.theory.depth import ratios as trajectory
 from oversmoothing.theory.depth.closed_form import ClosedForm
-from oversmoothing.theory.depth.ratios import Ratio, _death, _modulo_prime, numerical_ratios
+from oversmoothing.theory.depth.ratios import Ratio, _modulo_prime, death, numerical_ratios
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.spectra.eigenbasis import EPS
@@ -124,10 +124,10 @@ def test_T1e_a_nilpotent_block_is_gone_after_its_size_and_no_other_ever_is():
     shift = [[Fraction(int(j == i + 1)) for j in range(4)] for i in range(4)]
     for k in range(4):
         start = [[Fraction(int(i == k))] for i in range(4)]
-        assert _death(to_flint(shift), start) == k + 1
+        assert death(to_flint(shift), start) == k + 1
     half = [[Fraction(1, 2)]]
-    assert _death(to_flint(half), [[Fraction(1)]]) is None
-    assert _death(to_flint(half), [[Fraction(0)]]) == 0
+    assert death(to_flint(half), [[Fraction(1)]]) is None
+    assert death(to_flint(half), [[Fraction(0)]]) == 0
 
 
 def test_T11_5_a_ratio_in_balls_takes_twice_the_bits_until_there_are_none(monkeypatch):
@@ -138,7 +138,7 @@ def test_T11_5_a_ratio_in_balls_takes_twice_the_bits_until_there_are_none(monkey
         return {}
 
     monkeypatch.setattr(trajectory, "_try", none)
-    monkeypatch.setattr(trajectory, "_MAX_BITS", 768)
+    monkeypatch.setattr(trajectory, "MAX_BITS", 768)
     monkeypatch.setattr(
         trajectory, "_by_recurrences", lambda *given: dict.fromkeys(given[-1], Ratio(None, None))
     )

@@ -14,6 +14,7 @@ import pytest
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell
+from oversmoothing.theory.verdict.outcome import Outcome
 
 _A = {
     "two": [[0.7, 0.3], [0.4, 0.6]],
@@ -300,3 +301,26 @@ def test_the_case_in_fractions_agrees_with_its_cell(A, H, X0, outcome, tends_to,
 def test_cells_are_looked_at_up_to_16_tokens(n, outcome):
     case = make_case([[1 / n] * n] * n, [[0.3]], [[float(i)] for i in range(n)])
     assert decided_in_cell(case, generic=False).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0"),
+    [
+        # Consensus may be missing from a sum that cancels; what leads then is of rank 1 as well.
+        ([[0.4, 0.6], [0.6, 0.4]], [[-0.5, -0.75], [1.5, 1.0]], [[0.1, 3.3], [-0.1, -3.3]]),
+        # 1 + h and 1 + h a may each be 0, but not both.
+        ([[1.0, 2e-100], [1e-100, 1.0]], [[-1.0]], [[-7.0], [4.0]]),
+        ([[1.0, 0.0], [2e-20, 1.0]], [[-1.0]], [[-1.0], [-5.0]]),
+    ],
+    ids=["a mean that may be 0", "nearly decoupled", "saturated"],
+)
+def test_T4c_the_rank_is_known_where_the_verdict_is_not(A, H, X0):
+    found = verdict(A=A, H=H, X0=X0)
+    assert found.verdict_x0 is Outcome.UNDECIDED
+    assert found.limit_rank == 1
+
+
+def test_T4c_a_state_that_may_become_0_has_no_rank():
+    """X_0 = (0, -9) holds one mode alone, and its 1 + h a may be 0 in a case that rounds to this."""
+    found = verdict(A=[[1.0, 0.0], [2e-17, 1.0]], H=[[-1.0]], X0=[[0.0], [-9.0]])
+    assert found.limit_rank is None

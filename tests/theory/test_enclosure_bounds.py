@@ -31,11 +31,11 @@ from oversmoothing.theory.certificates.rounding import (
 )
 from oversmoothing.theory.certificates.softmax import (
     EXP_ERROR,
-    softmax_balls,
     softmax_enclosure,
     softmax_in_floats,
 )
 from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
 from oversmoothing.theory.spectra.radii import Interval
 
 U = Fraction(1, 2**53)

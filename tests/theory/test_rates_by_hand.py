@@ -515,8 +515,8 @@ def test_T5d_a_depth_just_beyond_an_integer_is_the_next_one():
 
 def test_T11_5_a_ratio_of_balls_is_that_of_its_differences_and_its_mean():
     """Differences (1, 0) are -+1/2 around their mean: HFC^2 = 1/2, LFC^2 = 2 2^2."""
-    found = ratios._from_balls(
-        [flint.arb(2)], [flint.arb(1), flint.arb(0)], [Fraction(0)] * 2, 2, 1
+    found = ratios.ratio_from_balls(
+        [flint.arb(2)], [flint.arb(1), flint.arb(0)], [flint.arb(0)] * 2, 2, 1
     )
     assert found.value == pytest.approx(1 / 4, rel=1e-15)
     assert found.log == pytest.approx(-math.log(4), rel=1e-15)

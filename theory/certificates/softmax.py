@@ -9,8 +9,6 @@ and 64 u pays for products of errors too; the power of two is exact, and an unde
 2^-1074.
 """
 
-from collections.abc import Sequence
-from fractions import Fraction
 from math import factorial
 from typing import Any
 
@@ -19,7 +17,8 @@ import numpy as np
 
 from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated
 from oversmoothing.theory.layer.entries import read_entries
-from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
+from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.support.arrays import Array
 
 EXP_ERROR = 64 * UNIT
@@ -63,18 +62,6 @@ def softmax_in_floats(logits: Array) -> tuple[Array, Array]:
     # division and these products may underflow: `inflated` adds the smallest number for each.
     error = (relative + summed + UNIT) * (1 + 2 * summed) * A
     return A, np.where(masked, 0.0, inflated(error, 10))
-
-
-def softmax_balls(logits: Sequence[Sequence[Fraction | None]], bits: int) -> flint.arb_mat:
-    """softmax of the rows in balls; None is masked (exactly 0)."""
-    with at_precision(bits):
-        found = []
-        for row in logits:
-            top = max(x for x in row if x is not None)
-            weights = [flint.arb(0) if x is None else to_ball(x - top).exp() for x in row]
-            total = sum(weights, flint.arb(0))
-            found.append([weight / total for weight in weights])
-        return flint.arb_mat(found)
 
 
 def softmax_enclosure(logits: Any) -> tuple[Array, Array]:

@@ -20,8 +20,9 @@ from oversmoothing.theory.certificates.certified_radii import (
     given_discs,
 )
 from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, with_zeros
-from oversmoothing.theory.certificates.softmax import nearest, softmax_balls, softmax_in_floats
+from oversmoothing.theory.certificates.softmax import nearest, softmax_in_floats
 from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.spectra.radii import Interval, radius_in_balls

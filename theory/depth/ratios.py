@@ -33,7 +33,7 @@ EXACT_DEPTH = 64
 # Largest (n - 1) d whose propagator is raised to powers in balls.
 BALL_SIZE = 64
 # Beyond, what cancels is taken by recurrences of its own.
-_MAX_BITS = 2**12
+MAX_BITS = 2**12
 _GOOD_BITS = 60
 # A little below the logarithm of the largest binary64, 709.7827.
 _LARGEST_LOG = 709.78
@@ -104,14 +104,14 @@ def ball_ratios(
 ) -> dict[int, Ratio]:
     """HFC/LFC to about 1e-17 relative at any depth, by repeated squaring in balls.
 
-    For (n - 1) d <= BALL_SIZE. Where `_MAX_BITS` bits leave the norm of LFC or HFC
+    For (n - 1) d <= BALL_SIZE. Where `MAX_BITS` bits leave the norm of LFC or HFC
     indistinguishable from 0, each comes from the shortest recurrence that it obeys: a mean that is
     exactly 0 is so at every depth. A depth gets no value only where these cannot tell either.
     """
     wanted = sorted(set(depths))
     result: dict[int, Ratio] = {}
     bits = 192
-    while wanted and bits <= _MAX_BITS:
+    while wanted and bits <= MAX_BITS:
         with at_precision(bits):
             result |= _try(A, H, X0, pi, [depth for depth in wanted if depth not in result])
         wanted = [depth for depth in wanted if depth not in result]
@@ -145,12 +145,14 @@ def _try(
     consensus = to_flint(plus_identity(H))
     block = to_flint(plus_identity(kronecker(rational_quotient(A), H))) if n > 1 else None
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
-    c_death = _death(consensus, [[x] for x in c0])
+    c_death = death(consensus, [[x] for x in c0])
     y_start = [[x] for row in y0 for x in row]
-    y_death = 0 if block is None else _death(block, y_start)
+    y_death = 0 if block is None else death(block, y_start)
     found = {}
-    c_power = _Powers(consensus, c0)
-    y_power = None if block is None else _Powers(block, [row[0] for row in y_start])
+    c_power = Powers(flint.arb_mat(consensus), list(map(to_ball, c0)))
+    y_power = None
+    if block is not None:
+        y_power = Powers(flint.arb_mat(block), [to_ball(row[0]) for row in y_start])
     centred = not any(eta)
     for depth in depths:
         if depth == 0:
@@ -167,15 +169,16 @@ def _try(
             continue
         c = c_power.at(depth)
         y = y_power.at(depth) + [flint.arb(0)] * d
-        ratio = _from_balls(c, y, eta, n, d)
+        ratio = ratio_from_balls(c, y, list(map(to_ball, eta)), n, d)
         if ratio is not None:
             found[depth] = ratio
     return found
 
 
-def _from_balls(
-    c: list[flint.arb], y: list[flint.arb], eta: list[Fraction], n: int, d: int
+def ratio_from_balls(
+    c: list[flint.arb], y: list[flint.arb], eta: list[flint.arb], n: int, d: int
 ) -> Ratio | None:
+    """The ratio of X_L from c_L [d], y_L [n d] and eta = 1/n - pi; None where it is not known."""
     hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
     for j in range(d):
         column = [y[i * d + j] for i in range(n)]
@@ -184,8 +187,12 @@ def _from_balls(
         hfc_squared += sum((x * x for x in centred), flint.arb(0))
         mean = c[j]
         for e, x in zip(eta, centred, strict=True):
-            mean += flint.fmpq(e.numerator, e.denominator) * x
+            mean += e * x
         lfc_squared += n * mean * mean
+    if lfc_squared == 0 and hfc_squared > 0:
+        return Ratio(math.inf, math.inf)
+    if hfc_squared == 0 and lfc_squared > 0:
+        return Ratio(0.0, -math.inf)
     if not (hfc_squared > 0 and lfc_squared > 0):
         return None
     squared = hfc_squared / lfc_squared
@@ -195,7 +202,7 @@ def _from_balls(
     return Ratio(_as_float(squared.sqrt(), log), log)
 
 
-def _death(block: flint.fmpq_mat, start: Matrix) -> int | None:
+def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
     """The first k with block^k start = 0 exactly, None if it never is.
 
     Iterated modulo a prime, where it costs nothing: what is not zero there is not zero. What is, is
@@ -219,12 +226,12 @@ def _modulo_prime(matrix: flint.fmpq_mat) -> flint.nmod_mat:
     return flint.nmod_mat(matrix.nrows(), matrix.ncols(), entries, _PRIME)
 
 
-class _Powers:
+class Powers:
     """M^L v for several L from one table of squarings, at the precision of the context."""
 
-    def __init__(self, M: flint.fmpq_mat, start: list[Fraction]) -> None:
-        self._squares = [flint.arb_mat(M)]
-        self._start = flint.arb_mat(to_flint([[x] for x in start]))
+    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
+        self._squares = [M]
+        self._start = flint.arb_mat([[x] for x in start])
 
     def at(self, depth: int) -> list[flint.arb]:
         vector = self._start

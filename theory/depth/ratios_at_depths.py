@@ -13,6 +13,7 @@ from oversmoothing.theory.depth.ratios import (
     ratio_of_squares,
     squared_norms,
 )
+from oversmoothing.theory.depth.ratios_from_logits import softmax_ratios
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.support.errors import InputError
 
@@ -27,6 +28,8 @@ def ratios_at(case: Case, depths: list[int]) -> dict[int, Ratio]:
     ITERATED_DEPTH where the eigenbases allow it.
     """
     small = (case.n - 1) * case.d <= BALL_SIZE
+    if small and case.n > 1 and case.logits is not None:
+        return dict(sorted(softmax_ratios(case, depths).items()))
     found: dict[int, Ratio] = {}
     if case.decidable or small:
         A, H, X0 = case.rational_A, case.rational_H, case.rational_X0

@@ -8,6 +8,7 @@ means that may be 0, are left open.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TypeVar
 
 import flint
@@ -35,11 +36,23 @@ def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
         limits = _of_leading(modes, top) if top else UNKNOWN
         found = limits if found is None else agreed(found, limits)
     found = found or UNKNOWN
-    lasting = any(x.sure and not x.multiplier.contains(0) for x in modes.all_modes())
-    if lasting and min(modes.cell.case.n, modes.cell.case.d) == 1:
+    if min(modes.cell.case.n, modes.cell.case.d) == 1 and _lasts(modes.all_modes()):
         # A state of one feature has no other rank.
         return replace(found, limit_rank=1)
     return found
+
+
+def _lasts(modes: list[Mode]) -> bool:
+    """Whether X_L never is 0: some mode that is there has mu != 0, or two that share one h have
+    different mu."""
+    sure = [mode for mode in modes if mode.sure]
+    if any(not mode.multiplier.contains(0) for mode in sure):
+        return True
+    simple = [mode for mode in sure if len(mode.attention.block) == len(mode.value) == 1]
+    return any(
+        x.value is y.value and not (x.value.value * (x.attention.s - y.attention.s)).contains(0)
+        for x, y in combinations(simple, 2)
+    )
 
 
 def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
@@ -52,6 +65,12 @@ def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
 def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
     sides = _distinct([mode.attention for mode in top])
     values = _distinct([mode.value for mode in top])
+    if (
+        len(sides) == 1
+        and sides[0].consensus
+        and len(sides[0].block) == len(modes.cell.case.classes) == 1
+    ):
+        return ZERO
     if len(sides) == 1 and not sides[0].consensus and not _still(top):
         return _of_one_side(modes, top, sides[0])
     if len(values) == 1 and values[0].real and len(values[0]) == 1:
