@@ -321,6 +321,6 @@ def test_T4c_the_rank_is_known_where_the_verdict_is_not(A, H, X0):
 
 
 def test_T4c_a_state_that_may_become_0_has_no_rank():
-    """X_0 = (0, -9) holds one mode alone, and its 1 + h a may be 0 in a case that rounds to this."""
+    """X_0 = (0, -9) holds one mode alone, and 1 + h a may be 0 in a case that rounds to it."""
     found = verdict(A=[[1.0, 0.0], [2e-17, 1.0]], H=[[-1.0]], X0=[[0.0], [-9.0]])
     assert found.limit_rank is None
