@@ -68,7 +68,7 @@ class Watch:
             return remember
 
         def call(module: nn.Module, args: Any, kwargs: Any) -> None:
-            self.seen["call"] = _arguments(module, args, kwargs)
+            self.seen["call"] = call_arguments(module, args, kwargs)
 
         handles = [_before(layer.block, lambda X: self._start(layer, X))]
         handles.append(layer.attention.register_forward_pre_hook(call, with_kwargs=True))
@@ -215,7 +215,7 @@ def _precision(dtype: torch.dtype) -> str:
     return "open it with dtype=torch.float32" if dtype.itemsize < 4 else "use float64"
 
 
-def _arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
+def call_arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
     """The call's arguments by name, those swallowed by **kwargs among them."""
     try:
         bound = inspect.signature(module.forward).bind_partial(*args, **kwargs)

@@ -1,0 +1,103 @@
+"""A described layer at consensus: where it sends equal tokens, and its derivative in closed form.
+
+From the weights of the description alone (T8c), for any number of heads, masks, rotary positions
+and norms; only the FFN's own Jacobian is taken by jvp, of the FFN on one token.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.attention import attention, attention_output
+from oversmoothing.experiments.models.model import Layer, Norm
+from oversmoothing.theory.consensus.jacobians import (
+    AtConsensus,
+    TokenMap,
+    TokenNorm,
+    layer_at_consensus,
+)
+from oversmoothing.theory.support.arrays import Array
+
+
+@torch.no_grad()
+def consensus_step(layer: Layer, c: Tensor) -> Tensor:
+    """g(c) for c [b, d]: the layer sends equal tokens 1 c^T to 1 g(c)^T, whatever its attention."""
+    X = c.unsqueeze(1)
+    N = X if layer.placement == "post" else layer.norm_attention(X)
+    heads = layer.heads.to(c.device, c.dtype)
+    alone = torch.ones(len(c), heads.number, 1, 1, dtype=c.dtype, device=c.device)
+    middle = layer.after_attention(X, attention_output(alone, N, heads))
+    return layer.after_ffn(X, middle).squeeze(1)
+
+
+@torch.no_grad()
+def linearised(layer: Layer, c: Tensor, n: int, call: dict[str, Any], causal: bool) -> AtConsensus:
+    """The closed form of T8c at 1 c^T with n tokens, c [d] in float64; call: of its attention."""
+    X = c.expand(1, n, -1).contiguous()
+    N = X if layer.placement == "post" else layer.norm_attention(X)
+    heads = layer.heads.to(c.device, c.dtype)
+    keep = torch.ones(1, n, dtype=torch.bool, device=c.device)
+    A = attention(N, heads, layer, first_of(call), keep, causal).A[0]
+    W = torch.einsum("hdr,hre->hde", heads.W_V, heads.W_O)
+    bias = torch.zeros_like(c)
+    if heads.b_V is not None:
+        bias = bias + torch.einsum("hr,hre->e", heads.b_V, heads.W_O)
+    if heads.b_O is not None:
+        bias = bias + heads.b_O
+    ffn = layer.ffn
+    return layer_at_consensus(
+        c.numpy(),
+        A.double().numpy(),
+        W.double().numpy(),
+        bias.double().numpy(),
+        placement=layer.placement,
+        norm=_token_norm(layer.norm_attention, len(c)),
+        norm_ffn=_token_norm(layer.norm_ffn, len(c)),
+        ffn=None if ffn is None else TokenMap(_value(layer), _jacobian(layer)),
+        behind=_token_norm(layer.output_norm_attention, len(c)),
+        behind_ffn=_token_norm(layer.output_norm_ffn, len(c)),
+    )
+
+
+def first_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Attention's arguments for the first input of a batch."""
+
+    def cut(each: Any) -> Any:
+        if isinstance(each, tuple | list):
+            return tuple(cut(x) for x in each)
+        return each[:1] if isinstance(each, Tensor) and each.ndim >= 3 else each
+
+    return {name: cut(each) for name, each in call.items()}
+
+
+def _token_norm(norm: Norm, d: int) -> TokenNorm:
+    gain = np.ones(d) if norm.kind == "none" else norm.gain.double().cpu().numpy()
+    shift = np.zeros(d) if norm.shift is None else norm.shift.double().cpu().numpy()
+    return TokenNorm(norm.kind, gain, shift, norm.eps)
+
+
+def _value(layer: Layer) -> Any:
+    def value(x: Array) -> Array:
+        assert layer.ffn is not None
+        found: Array = layer.ffn(torch.from_numpy(x)[None, None])[0, 0].numpy()
+        return found
+
+    return value
+
+
+def _jacobian(layer: Layer) -> Any:
+    def jacobian(x: Array) -> Array:
+        """One jvp of d equal tokens, each in another direction: row k is column k of J."""
+        assert layer.ffn is not None
+        d = len(x)
+        X = torch.from_numpy(x).expand(1, d, d).contiguous()
+        D = torch.eye(d, dtype=X.dtype)[None]
+        moved = torch.func.jvp(layer.ffn, (X,), (D,))[1]
+        found: Array = moved[0].T.numpy()
+        return found
+
+    return jacobian

@@ -1,0 +1,148 @@
+"""How a model's blocks multiply small differences between tokens, on one batch.
+
+Directions D [b, n, d] sum to 0 over the tokens and have unit length; growth is log ||P Df(Z)[D]||,
+P = I - 11^T/n, at Z = 1 m^T + t (X - 1 m^T) with m the mean over the tokens of the stream X: t = 0
+is consensus, t = 1 the stream itself. There consensus is not invariant under Df, and P Df P is a
+compression of it, not a quotient; `leak` says how much of a common shift becomes difference.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.stability.block_maps import (
+    BlockMap,
+    Recorded,
+    at_consensus,
+    check_consensus,
+    jvp,
+    plain_attention,
+)
+from oversmoothing.experiments.stability.consensus import linearised
+from oversmoothing.experiments.stability.exponents import exponents
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+
+# How far from consensus, as a share of the stream's own differences.
+DISTANCES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+# Directions: the stream's own differences, a Gaussian draw, and draws v u^T over tokens, features.
+KINDS = ("own", "gaussian", "rank one", "rank one, again")
+GAUSSIAN = KINDS.index("gaussian")
+# Of a real perturbation, relative to the length of the stream.
+SIZE = 0.01
+
+Growth = dict[str, Array]
+
+
+def growth(model: Model, found: Recorded, generator: torch.Generator, size: float = SIZE) -> Growth:
+    """Arrays by name, layers first, then the b inputs of the batch:
+
+    growth [layers, b, distances, kinds] by jvp; closed [layers, b, kinds] by T8c at consensus;
+    observed [layers, b, kinds], of f(X + e D) - f(X) with e = size ||X||; along [layers, b], the
+    growth of a common shift at consensus; mean [layers, b], log |g(m)|/|m|; leak [layers, b], of a
+    common shift at X; exponents [layers, b, frame] and moved [1, b]: see `exponents`; tangent and
+    run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and really made;
+    logs [layers + 1, b]: log HFC/LFC.
+    """
+    states = found.states
+    if states[0].shape[1] < 2:
+        raise InputError(
+            "an input has a single token, and whether tokens become alike is asked of two or more: "
+            "leave it out"
+        )
+    rows: dict[str, list[Tensor]] = {}
+    with torch.no_grad(), plain_attention(model.module):
+        along = _Along(states[0], generator, size)
+        for f, X in zip(found.blocks, states, strict=False):
+            check_consensus(f, X)
+            for name, values in (_layer(model, f, X, generator, size) | along.step(f, X)).items():
+                rows.setdefault(name, []).append(values)
+        leading = exponents(found.blocks, states, generator)
+    logs = torch.stack([log_ratio(X) for X in states])
+    whole = {"exponents": leading.by_layer, "moved": leading.moved[None], "logs": logs}
+    joined = {name: torch.stack(values) for name, values in rows.items()} | whole
+    return {name: values.numpy() for name, values in joined.items()}
+
+
+def directions(X: Tensor, generator: torch.Generator) -> list[Tensor]:
+    """Of each kind in KINDS, [b, n, d]; the first is NaN where all tokens are equal."""
+    b, n, d = X.shape
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=X.dtype)
+
+    found = [X, draw(b, n, d), *(draw(b, n, 1) * draw(b, 1, d) for _ in KINDS[2:])]
+    return [unit(differences(D)) for D in found]
+
+
+def differences(X: Tensor) -> Tensor:
+    """P X: less the mean over the tokens."""
+    return X - X.mean(1, keepdim=True)
+
+
+def unit(D: Tensor) -> Tensor:
+    """Of unit length, input by input; NaN for 0."""
+    return D / lengths(D)[:, None, None]
+
+
+def lengths(D: Tensor) -> Tensor:
+    """||D|| of each input, [b]."""
+    size: Tensor = torch.linalg.vector_norm(D, dim=(1, 2))
+    return size
+
+
+def _layer(
+    model: Model, f: BlockMap, X: Tensor, generator: torch.Generator, size: float
+) -> dict[str, Tensor]:
+    kinds = directions(X, generator)
+    E, base = differences(X), at_consensus(X)
+    moved = [
+        torch.stack([lengths(differences(jvp(f, base + t * E, D))).log() for D in kinds], dim=-1)
+        for t in DISTANCES
+    ]
+    shift = unit(torch.randn(X[:, :1].shape, generator=generator, dtype=X.dtype).expand_as(X))
+    shifted = jvp(f, X, shift)
+    reach = size * lengths(X)[:, None, None]
+    Y = f(X)
+    seen = [lengths(differences(f(X + reach * D) - Y)) / reach[:, 0, 0] for D in kinds]
+    closed = []
+    for k, c in enumerate(base[:, 0]):
+        linear = linearised(f.layer, c.double(), X.shape[1], f.call, model.causal)
+        images = [torch.from_numpy(linear(D[k].double().numpy())) for D in kinds]
+        closed.append(torch.stack([lengths(differences(D[None])).log()[0] for D in images]))
+    image = f(base)
+    return {
+        "growth": torch.stack(moved, dim=1),
+        "closed": torch.stack(closed),
+        "observed": torch.stack(seen, dim=-1).log(),
+        "along": lengths(jvp(f, base, shift)).log(),
+        "mean": (lengths(image) / lengths(base)).log(),
+        "leak": lengths(differences(shifted)) / lengths(shifted),
+    }
+
+
+class _Along:
+    """A perturbation that goes with the streams layer by layer, carried by Df and really made."""
+
+    def __init__(self, X: Tensor, generator: torch.Generator, size: float) -> None:
+        b, n, d = X.shape
+        self.tangent = unit(differences(torch.randn(b, n, d, generator=generator, dtype=X.dtype)))
+        self.size = size * lengths(X)
+        self.real = X + self.size[:, None, None] * self.tangent
+        # Logs of the differences so far, of the tangent and of the real pair.
+        self.far = torch.zeros(b, dtype=X.dtype), torch.zeros(b, dtype=X.dtype)
+        self.scale = torch.zeros(b, dtype=X.dtype)
+
+    def step(self, f: BlockMap, X: Tensor) -> dict[str, Tensor]:
+        self.tangent = jvp(f, X, self.tangent)
+        size = lengths(self.tangent)
+        self.scale = self.scale + size.log()
+        self.tangent = self.tangent / size[:, None, None]
+        self.real = f(self.real)
+        tangent = lengths(differences(self.tangent)).log() + self.scale
+        real = (lengths(differences(self.real - f(X))) / self.size).log()
+        before, self.far = self.far, (tangent, real)
+        return {"tangent": tangent - before[0], "run": real - before[1]}

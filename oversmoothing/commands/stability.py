@@ -1,0 +1,72 @@
+"""`oversmoothing stability`: do small differences between tokens grow or die, layer by layer?"""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import sizes
+
+
+def stability(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: Annotated[
+        int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")
+    ] = 8,
+    tokens: Annotated[
+        int | None, Option(metavar="N", min=2, max=sizes.SEED, help="Cut texts to N tokens.")
+    ] = None,
+    size: Annotated[
+        float, Option(metavar="NUMBER", help="Of the real perturbations, relative to the stream.")
+    ] = 0.01,
+    part: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
+    ] = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Do small differences between tokens grow or die, layer by layer.
+
+    Derivatives of the model's own blocks (torch.func.jvp, float64) along and across consensus, near
+    it and on the inputs' streams; the closed form of T8c and real perturbations beside them; and
+    what the stack would do if it were looped, against the depth that it has. Writes stability.json,
+    a table, and a picture into stability/MODEL of the folder of results.
+    """
+    import torch
+
+    from oversmoothing.commands.tables import table_text
+    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.stability.stability import stability as measure
+    from oversmoothing.experiments.stability.stability_plot import draw
+    from oversmoothing.simulations.drawing.picture import figure_contents
+    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.theory.support.provenance import provenance
+
+    opened = named_model(
+        model, out, seed=seed, device="cpu", data_dir=data_dir, dtype=torch.float64, part=part
+    )
+    opened = opened.renamed(Path(opened.name).name)
+    cut_texts([opened], tokens)
+    inputs = named_inputs(
+        opened, images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
+    )
+    folder = output_folder(opt.beside(out / "stability" / opened.name))
+    found = measure(opened, inputs, count=count, size=size, seed=seed)
+    record = found.to_json_object() | {"provenance": provenance()}
+    stem = folder / "stability"
+    title = f"{found.model}: growth of differences between tokens"
+    contents = figure_contents(draw(found), found.to_frame(), found.words(), stem, title)
+    contents[folder / "distances.csv"] = found.far().to_csv(index=False)
+    contents[folder / "stability.json"] = to_json(record)
+    written = write_together(contents)
+    if as_json:
+        print(to_json(record), end="")
+        return
+    print(f"{table_text(found.short_table(), '{:+.3f}'.format)}\n\n{found.words()}")
+    print(f"wrote {written[-1]} (and {', '.join(path.name for path in written[:-1])} beside it)")

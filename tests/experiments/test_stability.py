@@ -1,0 +1,339 @@
+"""Growth of differences between tokens: derivatives of real blocks, closed forms, differences."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from oversmoothing import main
+from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.stability.asymptotic import loop_law
+from oversmoothing.experiments.stability.block_maps import (
+    BlockMap,
+    at_consensus,
+    check_consensus,
+    jvp,
+    plain_attention,
+    recorded,
+)
+from oversmoothing.experiments.stability.consensus import consensus_step, linearised
+from oversmoothing.experiments.stability.exponents import exponents
+from oversmoothing.experiments.stability.stability import stability
+from oversmoothing.experiments.stability.stability_plot import draw
+from oversmoothing.theory.support.errors import InputError
+from tests.support.families_of_today import inputs as inputs_of_today, today
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import Stack, pixels, tiny, tokens
+
+AGREE = 1e-6
+NAMED = {
+    "blocks": "floors", "q": "mix.all_three", "k": "mix.all_three", "v": "mix.all_three",
+    "fused": "heads", "out": "mix.join", "heads": 3, "attention": "mix",
+    "norm_attention": "first", "norm_ffn": "second", "ffn": "think",
+}  # fmt: skip
+
+
+def signed_gains(module: nn.Module) -> nn.Module:
+    """Every gain of a norm takes the sign of a coin."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if parameter.ndim == 1 and name.endswith("weight"):
+                coins = torch.rand(parameter.shape, generator=generator) < 0.5
+                parameter[coins] *= -1
+    return module
+
+
+def opened(kind: str):
+    """(model in float64, a batch): Pre-LN, Post-LN, RMSNorm, masks, rotary positions, biases."""
+    if kind in ("own-pre", "own-post"):
+        placement = kind.removeprefix("own-")
+        return open_model(tiny_model(placement=placement), dtype=torch.float64), random_pixels(2)
+    if kind == "named":
+        # LayerNorm in front of attention, RMSNorm in front of the FFN, residuals added in place.
+        module = signed_gains(Stack()).double()
+        generator = torch.Generator().manual_seed(3)
+        return describe(module, **NAMED), torch.randn(2, 5, 6, generator=generator).double()
+    model = open_model(signed_gains(tiny(kind)), dtype=torch.float64)
+    batch = pixels() if kind in ("vit", "deit") else tokens((6, 6))
+    return model, batch
+
+
+KINDS = ("vit", "bert", "gpt2", "llama", "named", "own-pre", "own-post")
+# The library's RMSNorm rounds to float32 whatever its input: differences over 1e-5 show it.
+ROUNDED = {"llama": 32 * np.finfo(np.float32).eps / 1e-5}
+
+
+def directions(X: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    return torch.randn(X.shape, generator=torch.Generator().manual_seed(seed)).to(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jvp_closed_form_and_differences_agree_at_consensus(kind):
+    """T8c, to 1e-6 relative in float64, for gains of either sign, with biases and an FFN."""
+    model, batch = opened(kind)
+    found = recorded(model, batch)
+    with torch.no_grad(), plain_attention(model.module):
+        for f, X in zip(found.blocks, found.states, strict=False):
+            check_consensus(f, X)
+            Z, D = at_consensus(X), directions(X)
+            step = 1e-5 * float(Z.abs().max())
+            derivative = jvp(f, Z, D)
+            differences = (f(Z + step * D) - f(Z - step * D)) / (2 * step)
+            closed = torch.stack([
+                torch.from_numpy(
+                    linearised(f.layer, c, X.shape[1], f.call, model.causal)(d.numpy())
+                )
+                for c, d in zip(Z[:, 0], D, strict=True)
+            ])  # fmt: skip
+            size = float(torch.linalg.vector_norm(derivative))
+            for other, allowed in ((differences, ROUNDED.get(kind, AGREE)), (closed, AGREE)):
+                assert float(torch.linalg.vector_norm(derivative - other)) < allowed * size
+            image = consensus_step(f.layer, Z[:, 0])
+            torch.testing.assert_close(image, f(Z)[:, 0], rtol=AGREE, atol=AGREE)
+
+
+def test_looped_albert_has_one_block_for_all_its_layers():
+    """A block that runs several times is recorded call by call."""
+    model = open_model(today("ALBERT"), dtype=torch.float64)
+    found = recorded(model, inputs_of_today("ALBERT", lengths=(6, 6)))
+    assert len(found.blocks) == len(found.states) - 1 == 4
+    assert len({id(f.layer.block) for f in found.blocks}) == 1
+
+
+# ------------------------------------------------------------------- exact symmetries (T8d)
+
+
+def middle(layer: nn.Module, X: torch.Tensor) -> torch.Tensor:
+    """The stream after the attention sublayer, as the module computes it."""
+    record: list = []
+    with torch.no_grad():
+        layer(X, record)
+    return record[0].after_attention
+
+
+def flipped(norm: nn.Module, shift: bool = True) -> None:
+    with torch.no_grad():
+        norm.weight.neg_()
+        if shift:
+            norm.bias.neg_()
+
+
+@pytest.mark.parametrize("shift", [True, False])
+def test_pre_norm_sign_is_the_sign_of_h_to_the_last_bit_where_beta_flips_too(shift):
+    """(gamma, beta) -> -(gamma, beta) is H -> -H, bit for bit: rounding is odd, and A even. With
+    beta left, the layer is another."""
+    model = tiny_model(placement="pre").double()
+    layer, X = next(model.stack()), model.double().tokens(random_pixels(2).double()).detach()
+    with torch.no_grad():
+        layer.norm_attention.bias.normal_(generator=torch.Generator().manual_seed(1))
+    flipped(layer.norm_attention, shift)
+    by_norm = middle(layer, X)
+    flipped(layer.norm_attention, shift)
+    H = layer.value_projection().detach()
+    layer.value_projection.forward = lambda: -H
+    assert torch.equal(by_norm, middle(layer, X)) is shift
+
+
+def test_post_norm_sign_changes_the_sign_of_the_stream_alone_to_the_last_bit():
+    """F_{-gamma, -beta} = -F: no metric of smoothing sees the sign. With beta = 0, F is odd."""
+    model = tiny_model(placement="post").double()
+    layer, X = next(model.stack()), model.tokens(random_pixels(2).double()).detach()
+    assert torch.equal(middle(layer, -X), -middle(layer, X))
+    with torch.no_grad():
+        layer.norm_attention.bias.normal_(generator=torch.Generator().manual_seed(1))
+    before = middle(layer, X)
+    assert not torch.equal(middle(layer, -X), -before)
+    flipped(layer.norm_attention)
+    assert torch.equal(middle(layer, X), -before)
+
+
+# ------------------------------------------------------------------- growth
+
+
+@pytest.fixture(scope="module")
+def measured():
+    model, batch = opened("vit")
+    return stability(model, batch, seed=1)
+
+
+def test_real_small_differences_grow_as_the_jvp_says(measured):
+    """At the streams, for every kind of direction, and carried through the layers."""
+    model, batch = opened("vit")
+    small = stability(model, batch, size=1e-6, seed=1)
+    growth = small.arrays["growth"][:, :, -1]
+    np.testing.assert_allclose(small.arrays["observed"], growth, atol=1e-4)
+    np.testing.assert_allclose(small.arrays["run"], small.arrays["tangent"], atol=1e-3)
+    far = stability(model, batch, size=0.5, seed=1)
+    assert np.abs(far.arrays["observed"] - growth).max() > 1e-2
+
+
+def test_the_closed_form_is_exact_at_consensus_and_fails_far_from_it(measured):
+    table = measured.far().set_index("distance")
+    assert table.loc[0.0, "r2"] > 1 - 1e-9 and table.loc[0.0, "median_error"] < 1e-9
+    assert list(table["median_error"]) == sorted(table["median_error"])
+    assert table.loc[1.0, "r2"] < 0.9
+    assert measured.holds_to() < 1.0
+
+
+def test_exponents_are_the_singular_values_of_the_product_of_derivatives():
+    """Against all (n d) x (n d) Jacobians, multiplied."""
+    model, batch = opened("own-pre")
+    found = recorded(model, batch[:1])
+    with plain_attention(model.module):
+        generator = torch.Generator().manual_seed(0)
+        leading, moved = exponents(found.blocks, found.states, generator)
+        n, d = found.states[0].shape[1:]
+        P = torch.eye(n, dtype=torch.float64) - 1 / n
+        across = torch.kron(P, torch.eye(d, dtype=torch.float64))
+        product = across
+        for f, X in zip(found.blocks, found.states, strict=False):
+            J = torch.func.jacfwd(lambda x, f=f: f(x[None])[0])(X[0]).reshape(n * d, n * d)
+            product = across @ J.detach() @ across @ product
+    top = torch.linalg.svdvals(product.detach())[0].log()
+    assert abs(float(leading.sum(0)[0, 0]) - float(top)) < 2 * float(moved) + 1e-9
+    assert float(moved) < 0.05
+
+
+def test_the_looped_stack_follows_its_law_near_consensus():
+    """Small differences in the model's own looped blocks against loop_law, which never looped
+    them: the slope of log HFC/LFC over the last rounds."""
+    model, batch = opened("own-pre")
+    found = recorded(model, batch[:1])
+    X = found.states[0]
+    rounds = 400
+    law = loop_law(found.blocks, X[0].mean(0), X.shape[1], model.causal, rounds)
+    E = X - X.mean(1, keepdim=True)
+    Z = at_consensus(X) + 1e-9 * E
+    logs = []
+    with torch.no_grad(), plain_attention(model.module):
+        for _ in range(rounds):
+            for f in found.blocks:
+                Z = f(Z)
+            logs.append(float(log_ratio(Z)[0]))
+    # Over the last half, of a power: the exponent.
+    slope = (logs[-1] - logs[rounds // 2 - 1]) / np.log(2)
+    assert law.polynomial and abs(law.power - 1) < 0.1
+    assert slope == pytest.approx(law.exponent, abs=0.1)
+
+
+def test_tables_words_picture_and_json_say_the_same(measured, tmp_path):
+    frame = measured.to_frame()
+    assert list(frame["layer"]) == [1, 2] and np.isfinite(frame["across"]).all()
+    record = measured.to_json_object()
+    assert record["layers"][0]["across"] == pytest.approx(frame["across"][0])
+    assert measured.words().count("\n") == 1 and "2 inputs" in measured.words()
+    assert draw(measured).axes
+
+
+def test_equal_tokens_have_no_own_direction_and_the_others_are_measured():
+    torch.manual_seed(0)
+    module = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 12, batch_first=True, norm_first=True), 2
+    )
+    found = stability(open_model(module, dtype=torch.float64), torch.ones(1, 4, 8).double())
+    assert np.isnan(found.arrays["growth"][0, :, :, 0]).all()
+    assert np.isfinite(found.arrays["growth"][0, :, :, 1]).all()
+
+
+# ------------------------------------------------------------------- what is refused
+
+
+class Rounded(torch.autograd.Function):
+    """An autograd function without jvp."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def changed(kind: str):
+    module = Stack(depth=1).double()
+    block = module.floors[0]
+    whole = block.forward
+
+    def forward(x):
+        y = whole(x)
+        if kind == "shape":
+            return y[:, 1:]
+        if kind == "positions":
+            return y + 0.01 * torch.arange(y.shape[1]).to(y)[:, None]
+        return Rounded.apply(y)
+
+    block.forward = forward
+    found = describe(module, **NAMED)
+    X = module.embed(torch.randn(1, 5, 6, generator=torch.Generator().manual_seed(0)).double())
+    return BlockMap(1, found.layers[0], (X.detach(),), {}, {}), X.detach()
+
+
+def test_a_block_that_changes_the_shape_is_refused():
+    f, X = changed("shape")
+    with pytest.raises(InputError, match=r"layer 1 takes a stream \(1, 5, 12\) and gives \(1, 4"):
+        f(X)
+
+
+def test_a_block_without_invariant_consensus_is_refused():
+    f, X = changed("positions")
+    with pytest.raises(InputError, match=r"layer 1 makes equal tokens different, .* no inv"):
+        check_consensus(f, X)
+
+
+def test_an_autograd_function_without_jvp_is_refused():
+    f, X = changed("function")
+    with pytest.raises(InputError, match=r"layer 1 has no forward-mode derivative .*: give"):
+        jvp(f, X, directions(X))
+
+
+def test_sinks_have_no_consensus():
+    """Rows of attention that sum to less than 1 make equal tokens different."""
+    model = open_model(today("GPT-OSS"))
+    found = recorded(model, inputs_of_today("GPT-OSS", lengths=(6, 6)))
+    with pytest.raises(InputError, match="makes equal tokens different"), torch.no_grad():
+        check_consensus(found.blocks[0], found.states[0])
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"size": 0.0}, "size is 0.0: give a share"),
+        ({"count": 0}, "count is 0"),
+        ({"inputs": []}, "no inputs"),
+        ({"inputs": torch.zeros(1, 1, 6).double()}, "single token"),
+    ],
+)
+def test_settings_and_inputs_that_cannot_be_used_are_refused(how, said):
+    model, batch = opened("named")
+    with pytest.raises(InputError, match=said):
+        stability(model, **{"inputs": batch} | how)
+
+
+def test_half_precision_and_padding_are_refused():
+    with pytest.raises(InputError, match="bfloat16, in which differences drown"):
+        recorded(open_model(tiny("vit"), dtype=torch.bfloat16), pixels())
+    with pytest.raises(InputError, match="float32, in which small differences drown"):
+        stability(open_model(tiny("vit")), pixels())
+    model, batch = opened("named")
+    with pytest.raises(InputError, match=r"no derivative in reverse mode .*: its exponents"):
+        stability(model, batch)
+    with pytest.raises(InputError, match="different lengths"):
+        recorded(open_model(tiny("bert"), dtype=torch.float64), tokens((6, 4)))
+
+
+def test_the_command_writes_a_table_a_picture_and_two_sentences(tmp_path, capsys):
+    assert main(["stability", "vit-random", "--count", "1", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "small differences between tokens grow in" in out and "r2_jvp_observed" in out
+    folder = next((tmp_path / "stability").iterdir())
+    names = {path.name for path in folder.iterdir()}
+    assert {"stability.json", "stability.csv", "stability.png", "distances.csv"} <= names
+    assert json.loads((folder / "stability.json").read_text())["inputs"] == 1

@@ -1,0 +1,196 @@
+"""T8c and T12 in numbers: Jacobians of norms and layers, eigenvalues across consensus, loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oversmoothing.theory.consensus.jacobians import (
+    AtConsensus,
+    TokenMap,
+    TokenNorm,
+    layer_at_consensus,
+    transverse_eigenvalue,
+)
+from oversmoothing.theory.consensus.loops import LoopLaw, recall_limit
+from oversmoothing.theory.support.errors import InputError
+
+N, D, HEADS = 4, 5, 2
+
+
+def norm(kind="layer", seed=0):
+    """Gains of either sign."""
+    rng = np.random.default_rng(seed)
+    return TokenNorm(kind, rng.standard_normal(D), rng.standard_normal(D), 1e-3)
+
+
+def stochastic(seed, causal=False):
+    A = np.random.default_rng(seed).random((HEADS, N, N)) + 0.1
+    A = np.tril(A) if causal else A
+    return A / A.sum(-1, keepdims=True)
+
+
+def differences(f, x, step=1e-6):
+    """The Jacobian of f at x [d], by central differences: columns are directions."""
+    shifts = step * np.eye(len(x))
+    return np.stack([(f(x + e) - f(x - e)) / (2 * step) for e in shifts], axis=1)
+
+
+def layer(placement, A, seed=0, behind=False):
+    """(AtConsensus, the same layer with that attention frozen, as a map of X [n, d])."""
+    rng = np.random.default_rng(seed)
+    c, bias = rng.standard_normal(D), rng.standard_normal(D)
+    W, U, V = (0.5 * rng.standard_normal(s) for s in ((HEADS, D, D), (D, 7), (7, D)))
+    first, second, back, back_ffn = (norm(k, s) for s, k in enumerate(("layer", "rms") * 2))
+    if not behind:
+        back = back_ffn = TokenNorm("none", np.ones(D), np.zeros(D))
+
+    def ffn(x):
+        return np.tanh(x @ U) @ V
+
+    def jacobian(x):
+        return V.T @ np.diag(1 - np.tanh(x @ U) ** 2) @ U.T
+
+    def each(f, X):
+        return np.stack([f(x) for x in X])
+
+    def run(X):
+        seen = X if placement == "post" else each(first, X)
+        added = sum(A[h] @ seen @ W[h] for h in range(HEADS)) + bias
+        Y = X + each(back, added)
+        if placement == "post":
+            Y = each(first, Y)
+            return each(second, Y + each(back_ffn, ffn(Y)))
+        base = X if placement == "parallel" else Y
+        return Y + each(back_ffn, ffn(each(second, base)))
+
+    found = layer_at_consensus(
+        c, A, W, bias, placement=placement, norm=first, norm_ffn=second,
+        ffn=TokenMap(ffn, jacobian), behind=back, behind_ffn=back_ffn,
+    )  # fmt: skip
+    return found, run, c
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms", "none"])
+def test_norm_jacobian_is_the_derivative_for_gains_of_either_sign(kind):
+    x = np.random.default_rng(3).standard_normal(D)
+    np.testing.assert_allclose(norm(kind).jacobian(x), differences(norm(kind), x), atol=1e-8)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "parallel"])
+@pytest.mark.parametrize("behind", [False, True])
+def test_layer_at_consensus_is_the_derivative_and_the_image_of_the_layer(placement, behind):
+    """With its attention frozen (T8a), by central differences in a drawn direction."""
+    found, run, c = layer(placement, stochastic(1), behind=behind)
+    X = np.tile(c, (N, 1))
+    np.testing.assert_allclose(run(X), np.tile(found.image, (N, 1)), atol=1e-12)
+    E = np.random.default_rng(2).standard_normal((N, D))
+    moved = (run(X + 1e-6 * E) - run(X - 1e-6 * E)) / 2e-6
+    np.testing.assert_allclose(found(E), moved, atol=1e-7 * np.abs(moved).max())
+
+
+def test_common_shifts_go_by_the_longitudinal_block_whatever_the_attention():
+    found, _, _ = layer("pre", stochastic(1))
+    u = np.random.default_rng(4).standard_normal(D)
+    expected = np.tile(found.longitudinal @ u, (N, 1))
+    np.testing.assert_allclose(found(np.tile(u, (N, 1))), expected, atol=1e-12)
+
+
+def whole(layers: list[AtConsensus]) -> np.ndarray:
+    """The product across consensus as a matrix, for the test alone."""
+    P = np.eye(N) - 1 / N
+    columns = []
+    for e in np.eye(N * D):
+        E = P @ e.reshape(N, D)
+        for each in layers:
+            E = P @ each(E)
+        columns.append(E.ravel())
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "causal", "any"])
+def test_transverse_eigenvalue_is_that_of_the_whole_product(kind):
+    """One block, blocks by token (T7e), or Arnoldi: three ways, one number."""
+    attentions = {
+        "uniform": np.full((HEADS, N, N), 1 / N),
+        "causal": stochastic(1, causal=True),
+        "any": stochastic(1),
+    }
+    layers = [layer(place, attentions[kind], seed)[0] for seed, place in enumerate(("pre", "post"))]
+    assert (layers[0].uniform, layers[0].causal) == (kind == "uniform", kind == "causal")
+    top = np.abs(np.linalg.eigvals(whole(layers))).max()
+    assert abs(transverse_eigenvalue(layers)) == pytest.approx(top, rel=1e-9)
+
+
+def test_a_single_token_has_nothing_across_consensus():
+    found, _, _ = layer("pre", np.ones((HEADS, 1, 1)))
+    assert transverse_eigenvalue([found]) == 0
+
+
+def test_attention_whose_rows_do_not_sum_to_one_is_refused():
+    with pytest.raises(InputError, match=r"rows of attention sum to 1 only within .*consensus"):
+        layer("pre", 0.9 * stochastic(1))
+
+
+def test_a_norm_of_a_token_without_spread_has_no_derivative():
+    with pytest.raises(InputError, match="without spread and eps = 0"):
+        TokenNorm("layer", np.ones(D), np.zeros(D)).jacobian(np.full(D, 2.0))
+
+
+# ------------------------------------------------------------------- loops (T12)
+
+
+@pytest.mark.parametrize(("along", "across"), [(0.01, 0.002), (0.01, 0.02)])
+def test_loop_law_counts_loops_of_a_power_law(along, across):
+    """HFC/LFC = ((t + t_0)/t_0)^exponent: put back, the count gives the ratio asked for."""
+    law = LoopLaw(loops=20, along=along, across=across, power=1.0, turning=0.0)
+    assert law.polynomial and law.attracts is (across < along)
+    assert law.exponent == pytest.approx(across / along - 1)
+    loops = law.loops_to(1.0, 0.5)
+    if not law.attracts:
+        assert loops == np.inf
+        return
+    start = 1 / along - 20
+    assert ((loops + start) / start) ** law.exponent == pytest.approx(0.5)
+
+
+def test_loop_law_of_a_bounded_consensus_is_geometric():
+    law = LoopLaw(loops=100, along=0.0, across=-0.1, power=0.0, turning=0.0)
+    assert not law.polynomial and np.isnan(law.exponent)
+    assert law.loops_to(1.0, np.exp(-5)) == pytest.approx(50)
+    assert law.loops_to(0.1, 0.5) == 0
+    with pytest.raises(InputError, match="give positive numbers"):
+        law.loops_to(0.0, 0.1)
+
+
+def test_recall_converges_to_its_limit_and_tokens_differ_there():
+    """T12a against 400 layers; HFC/LFC of the limit is larger than that of X_0, A symmetric."""
+    A = 0.6 * np.eye(3) + 0.4 / 3
+    H = -np.array([[0.5, 0.1], [0.0, 0.7]])
+    X0 = np.array([[1.0, 2.0], [2.0, 2.5], [1.5, -1.0]])
+    found = recall_limit(A, H, X0, 0.3)
+    X = X0
+    for _ in range(400):
+        X = X + A @ X @ H.T + 0.3 * X0
+    assert found.attracts
+    np.testing.assert_allclose(X, found.state, rtol=1e-12)
+    away = [np.linalg.norm(Z - Z.mean(0)) / np.linalg.norm(Z.mean(0)) for Z in (X0, found.state)]
+    assert away[1] > away[0]
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "beta", "said"),
+    [
+        (np.full((2, 2), 0.5), [[-0.5]], 1.0, "A is singular"),
+        (np.eye(2), [[0.0]], 1.0, "H is singular"),
+        (np.eye(2), [[-0.5]], 0.0, "recalls nothing"),
+    ],
+)
+def test_recall_without_a_unique_fixed_point_is_refused(A, H, beta, said):
+    with pytest.raises(InputError, match=said):
+        recall_limit(A, H, np.ones((2, 1)), beta)
+
+
+def test_recall_that_does_not_attract_says_so():
+    found = recall_limit(np.eye(2), [[0.5]], np.array([[1.0], [2.0]]), 1.0)
+    assert found.radius == 1.5 and not found.attracts
