@@ -5,6 +5,7 @@
     oversmoothing.evolve(X0=..., A=..., W=..., depth=1000)     # simulate it, on CPU or GPU
     oversmoothing.evolve_heads(X0=..., attention=..., weights=..., depth=50)  # many heads
     oversmoothing.inspect(model, images)                       # ask it of a trained model
+    oversmoothing.remedies.AttnScale(0.5).layer(X, A, W)       # a remedy around a layer
     from oversmoothing import Claim, by, draw, exact, given    # a claim of one's own, see `prove`
 
 This module is the public interface; `oversmoothing.theory`, `.simulations`, `.experiments` and
@@ -30,6 +31,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required
 
 if TYPE_CHECKING:
+    from oversmoothing.experiments import remedies
     from oversmoothing.experiments.inspection.compare import Comparison, compare
     from oversmoothing.experiments.inspection.inspect import inspect
     from oversmoothing.experiments.inspection.report import Report
@@ -100,6 +102,8 @@ _HOME = {
     # What a claim is written with.
     **dict.fromkeys(("Claim", "by", "draw", "exact", "given"), "oversmoothing.theory.proofs.kit"),
 }
+# Public names that are a package of several.
+_PACKAGES = {"remedies": "oversmoothing.experiments.remedies"}
 
 __all__ = [
     "Claim",
@@ -133,6 +137,7 @@ __all__ = [
     "open_model",
     "parameterisation",
     "readings_of",
+    "remedies",
     "reparameterise",
     "value_projection",
     "verdict",
@@ -145,9 +150,12 @@ def __getattr__(name: str) -> Any:
             "oversmoothing.Update is gone: oversmoothing.verdict gives both spectra of a layer, "
             "oversmoothing.evolve its steps, and oversmoothing.theory.layer pi and the quotient B"
         )
-    if name not in _HOME:
+    if name in _PACKAGES:
+        value: Any = required(_PACKAGES[name])
+    elif name in _HOME:
+        value = getattr(required(_HOME[name]), name)
+    else:
         raise AttributeError(f"module 'oversmoothing' has no attribute {name!r}")
-    value = getattr(required(_HOME[name]), name)
     globals()[name] = value
     return value
 

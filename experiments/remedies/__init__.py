@@ -1,0 +1,66 @@
+"""Remedies against oversmoothing as small modules around any layer, with what each does to the
+spectrum: `oversmoothing.remedies`.
+
+    remedy = oversmoothing.remedies.AttnScale(omega=0.5)
+    remedy.layer(X, A, W)                    # X' = X + A' X W
+    remedy.attention(A)                      # for an attention layer of one's own
+    oversmoothing.remedies.DeEscalation().around(branch)(X)
+    oversmoothing.remedies.remedies_table()  # prediction, measurement, cost
+"""
+
+from oversmoothing.experiments.remedies.choose import REMEDIES, remedy
+from oversmoothing.experiments.remedies.on_attention import (
+    GFSA,
+    AttnScale,
+    CentredAttention,
+    LaplacianHead,
+    OutlierRemoval,
+    ShapedAttention,
+)
+from oversmoothing.experiments.remedies.on_output import (
+    BandOfH,
+    FeatScale,
+    LayerScale,
+    NeuTRENO,
+    ValueResidual,
+    ViTMinus,
+)
+from oversmoothing.experiments.remedies.on_stream import (
+    ContraNorm,
+    DeepNorm,
+    DeEscalation,
+    LambdaSkip,
+    LNScaling,
+    ResidualScaling,
+)
+from oversmoothing.experiments.remedies.remedy import Plain, Remedy
+from oversmoothing.experiments.remedies.streams import DoublyStochasticConnections, HyperConnections
+from oversmoothing.experiments.remedies.table import remedies_table
+
+__all__ = [
+    "GFSA",
+    "AttnScale",
+    "BandOfH",
+    "CentredAttention",
+    "ContraNorm",
+    "DeEscalation",
+    "DeepNorm",
+    "DoublyStochasticConnections",
+    "FeatScale",
+    "HyperConnections",
+    "LNScaling",
+    "LambdaSkip",
+    "LaplacianHead",
+    "LayerScale",
+    "NeuTRENO",
+    "OutlierRemoval",
+    "Plain",
+    "REMEDIES",
+    "Remedy",
+    "ResidualScaling",
+    "ShapedAttention",
+    "ValueResidual",
+    "ViTMinus",
+    "remedies_table",
+    "remedy",
+]
