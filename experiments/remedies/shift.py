@@ -151,7 +151,8 @@ def _mean(X: Tensor) -> Tensor:
 
 
 def _size(X: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(X.flatten(1), dim=1)
+    size: Tensor = torch.linalg.vector_norm(X.flatten(1), dim=1)
+    return size
 
 
 def _other(X: Tensor, streams: int) -> Tensor:

@@ -37,9 +37,10 @@ def remedies_table(
     log_shift_C, log_shift_Q: means of log rho_C'/rho_C and log rho_Q'/rho_Q, predicted, and
     measured_shift_C, _Q. error: the largest relative difference of a predicted radius from the
     measured one. runs_right of runs_clear: runs through `DEPTH` layers that smooth or not as
-    predicted, near ties left out (missing where the layer is no linear map). as_claimed of draws, with the ends of
-    its 95 % interval. cost: time over that of the plain sublayer. Raises `InputError` for a name
-    that is none.
+    predicted, near ties left out (missing where the layer is no linear map). as_claimed of draws,
+    with the ends of its 95 % interval. cost: time over that of the plain sublayer.
+
+    Raises `InputError` for a name that is none.
     """
     layers = drawn(draws, seed)
     rows = []
@@ -100,11 +101,11 @@ def words(table: pd.DataFrame, width: int = 100) -> str:
     """Which remedies act on the spectrum as they claim, in sentences."""
     draws = int(table["draws"].iloc[0])
     claiming = table[table["as_claimed"].notna()]
+    some, most = claiming.as_claimed < draws, claiming.as_claimed_low > 0.5
     groups = {
-        f"In all {draws} layers": claiming.as_claimed == draws,
-        "In most": (claiming.as_claimed < draws) & (claiming.as_claimed_low > 0.5),
-        "Not clearly in more than half": (claiming.as_claimed < draws)
-        & (claiming.as_claimed_low <= 0.5),
+        f"In all {draws} layers": ~some,
+        "In most": some & most,
+        "Not clearly in more than half": some & ~most,
     }
     sentences = []
     for said, chosen in groups.items():
