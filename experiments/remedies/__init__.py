@@ -8,7 +8,7 @@ spectrum: `oversmoothing.remedies`.
     oversmoothing.remedies.remedies_table()  # prediction, measurement, cost
 """
 
-from oversmoothing.experiments.remedies.choose import REMEDIES, remedy
+from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy
 from oversmoothing.experiments.remedies.on_attention import (
     GFSA,
     AttnScale,
@@ -34,8 +34,8 @@ from oversmoothing.experiments.remedies.on_stream import (
     ResidualScaling,
 )
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
+from oversmoothing.experiments.remedies.shifts import remedies_table
 from oversmoothing.experiments.remedies.streams import DoublyStochasticConnections, HyperConnections
-from oversmoothing.experiments.remedies.table import remedies_table
 
 __all__ = [
     "GFSA",

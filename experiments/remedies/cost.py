@@ -9,7 +9,7 @@ import time
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.remedies.choose import in_table
+from oversmoothing.experiments.remedies.by_name import in_table
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
 from oversmoothing.experiments.remedies.streams import HyperConnections

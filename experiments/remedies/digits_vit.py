@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.vit import Layer, LayerTrace, ViT
-from oversmoothing.experiments.remedies.choose import REMEDIES, remedy
+from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.on_stream import DeepNorm
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy

@@ -27,8 +27,8 @@ def remedies(
     Exit status 1: a predicted radius is not the measured one. --report writes all columns as CSV.
     """
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.remedies.choose import REMEDIES
-    from oversmoothing.experiments.remedies.table import MOST, remedies_table, short, words
+    from oversmoothing.experiments.remedies.by_name import REMEDIES
+    from oversmoothing.experiments.remedies.shifts import MOST, remedies_table, short, words
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     if names:

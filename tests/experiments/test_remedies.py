@@ -13,12 +13,12 @@ from torch import nn
 import oversmoothing
 from oversmoothing import InputError, remedies
 from oversmoothing.experiments.remedies import shift
-from oversmoothing.experiments.remedies.choose import REMEDIES, in_table, remedy, without
+from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, remedy, without
 from oversmoothing.experiments.remedies.cost import cost_ratio, parameters, sublayer
 from oversmoothing.experiments.remedies.digits_vit import VARIANT_OF, RemediedViT
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.remedy import norm_derivative, norm_of
-from oversmoothing.experiments.remedies.table import MOST, remedies_table, words
+from oversmoothing.experiments.remedies.shifts import MOST, remedies_table, words
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
 N, D = 5, 4

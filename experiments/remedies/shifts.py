@@ -6,7 +6,7 @@ from textwrap import fill
 import pandas as pd
 import torch
 
-from oversmoothing.experiments.remedies.choose import REMEDIES, in_table, without
+from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, without
 from oversmoothing.experiments.remedies.cost import cost_ratio, parameters
 from oversmoothing.experiments.remedies.shift import (
     DEPTH,
