@@ -24,6 +24,9 @@ _EPS = float(np.finfo(np.float64).eps)
 _GOOD_BITS = 64
 # Of a sum of two parts that are known to _GOOD_BITS, so many must be left.
 _ENOUGH_BITS = 56
+# Where A is doubly stochastic up to rounding alone, the sum of differences and mean is off by the
+# rounding of the larger: it is a token only where it is at least this part of it.
+_NOT_CANCELLED = 8
 
 
 def in_balls(
@@ -62,7 +65,8 @@ def in_balls(
             states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(mean)
             for k in range(n):
                 found = _as_floats(one.row(k, depth, y, mean))
-                rows[at][k : k + 1], row_exponents[at][k], rows_error[at][k] = found
+                rows[at][k : k + 1], row_exponents[at][k], error = found
+                rows_error[at][k] = error * one.row_share
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
     errors = Errors(torch.as_tensor(parts_error + rounding), torch.as_tensor(rows_error + rounding))
     return States(
@@ -105,9 +109,12 @@ class _Element:
         if n > 1:
             self._differences = self._recurrence(last, away * self._A, away * self._X0)
         offset = problem.offset[problem.element(problem.offset, 1, place)]
+        self.row_share = 1.0
         if not offset.any():
             # Doubly stochastic up to rounding counts as such: the mean is a system of its own.
             one = flint.fmpq_mat([[1]])
+            if mean * self._A != mean:
+                self.row_share = float(_NOT_CANCELLED * n)
             self._mean = self._recurrence(one, one, mean * self._X0)
         else:
             self._mean = self._recurrence(mean, self._A, self._X0)
@@ -138,7 +145,9 @@ class _Element:
                     row.append(mean[0, j] + (column[k] - average))
                 size = max((abs(x.mid()) for x in row), key=lambda x: x)
                 radius = max((flint.arb(x.rad()) for x in row), key=lambda x: x)
-                if size > radius * 2**_ENOUGH_BITS:
+                parts = max(abs(x.mid()) for x in (*mean.entries(), *y.entries()))
+                whole = self.row_share == 1 or size * _NOT_CANCELLED > parts
+                if whole and size > radius * 2**_ENOUGH_BITS:
                     return flint.arb_mat([row])
         if k not in self._rows:
             inside = np.flatnonzero(self._reach[k]).tolist()

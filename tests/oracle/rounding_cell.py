@@ -81,6 +81,9 @@ def members(case: Case) -> Iterator[Member]:
     starts += [
         split for member in starts[:1] for split in _split(member) if rounds_to(split, floats)
     ]
+    starts += [
+        dead for member in starts[:2] for dead in _vanishing(member) if rounds_to(dead, floats)
+    ]
     starts += [centred for member in starts if rounds_to(centred := _centred(member), floats)]
     yield from starts
     rng = Random(case.name)
@@ -120,6 +123,19 @@ def _split(member: Member) -> Iterator[Member]:
                     moved = [list(row) for row in H]
                     moved[i][i], moved[j][j] = h, other
                     yield A, moved, X0
+
+
+def _vanishing(member: Member) -> Iterator[Member]:
+    """An h that rounds to -1 / a: its mode dies out at once."""
+    A, H, X0 = member
+    if not all(not x for i, row in enumerate(A) for x in row[i + 1 :]):
+        return
+    for i, row in enumerate(A):
+        for k in range(len(H)):
+            if row[i]:
+                moved = [list(line) for line in H]
+                moved[k][k] = -1 / row[i]
+                yield A, moved, X0
 
 
 def _softmax_members(case: Case) -> Iterator[Member]:

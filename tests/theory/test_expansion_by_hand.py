@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.verdict.expansion import (
     Expansion,
     expand,
@@ -16,6 +17,7 @@ from oversmoothing.theory.verdict.expansion import (
     shows_from,
 )
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.outcome import Outcome
 
 AA = np.array([[0.75, 0.25], [0.25, 0.75]])
 ERROR = 1e-15
@@ -47,12 +49,32 @@ UP = [[1.0, 1.0], [-1.0, 1.0]]
 # --- eigenvectors ---
 
 
-def test_the_eigenvalues_of_causal_attention_stand_on_its_diagonal():
+def test_the_eigenvalues_of_a_triangular_matrix_stand_on_its_diagonal():
     causal = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
-    assert expand(causal[:2, :2], np.eye(1), np.ones((2, 1))).triangular
-    assert not expand(AA, np.eye(1), np.ones((2, 1))).triangular
+    turn, two = np.array(UP), np.ones((2, 2))
+    assert expand(causal[:2, :2], turn, two).triangular
+    assert not expand(AA, turn, two).triangular
+    assert expand(AA, np.diag([1.0, 2.0]), two).triangular
+    assert expand(AA, np.array([[1.0, 0.0], [3.0, 2.0]]), two).triangular
     made_of_two = np.array([[0.5, 0.5, 0], [0.25, 0.75, 0], [0.25, 0.5, 0.25]])
-    assert not expand(made_of_two, np.eye(1), np.ones((3, 1))).triangular
+    assert not expand(made_of_two, turn, np.ones((3, 2))).triangular
+
+
+def test_T4_what_is_1_by_h_alone_is_not_known_to_equal_what_is_1_by_rounding():
+    """|1 - 2| = 1 up to the rounding of h, and 1 + 1e-40 leads it: no tie, and no limit of one."""
+    H = np.diag([-2.0, 1e-40])
+    for A in (np.eye(2), AA):
+        found = expand(A, H, np.array([[4.0, 1.0], [2.0, -3.0]]))
+        assert expansion_limits(found) == UNKNOWN
+    plain = expand(np.eye(2), np.diag([-2.0, 0.0]), np.array([[4.0, 1.0], [2.0, -3.0]]))
+    assert expansion_limits(plain).limit_rank == 2
+
+
+def test_T4e_a_mode_that_may_have_died_out_beats_nothing():
+    """X_0 = e_2 holds only a = 1/3, twice, and 1 + h a = 0 for h = -3: X_2 = 0, or nearly."""
+    A = [[1.0, 0.0, 0.0], [2 / 3, 1 / 3, 0.0], [2 / 7, 8 / 21, 1 / 3]]
+    found = verdict(A=A, H=[[-3.0]], X0=[[0.0], [8.0], [0.0]])
+    assert found.verdict_x0 is Outcome.UNDECIDED
 
 
 @pytest.mark.parametrize(("least", "known"), [(1e-290, True), (0.99e-290, False)])

@@ -35,7 +35,7 @@ def test_T4_T5_T6b_the_trajectory_does_what_the_limits_say(case):
         assert max(logs) < -8
     elif result.tends_to == "infinity":
         assert min(logs) > 8
-    elif result.tends_to == "constant":
+    elif result.tends_to == "constant" and result.limit is not None:
         # A Jordan block is approached like 1/L.
         assert np.exp(logs) == pytest.approx(result.limit, rel=1e-3)
     else:
@@ -280,3 +280,10 @@ def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projec
     assert content is not None
     drawn = content.limits.limit_rank
     assert drawn is not None and drawn <= rank
+
+
+def test_T4_a_limit_beyond_binary64_is_a_constant_without_digits():
+    A = [[Fraction(1, 2)] * 2] * 2
+    found = verdict(A=A, H=[[Fraction(0)]], X0=[[1], [-1 + Fraction(1, 10**400)]])
+    assert (found.tends_to, found.limit) == ("constant", None)
+    assert "tends to a constant" in found.reason and "inf" not in found.reason

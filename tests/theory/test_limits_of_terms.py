@@ -223,3 +223,15 @@ def test_T4_two_draws_agree_on_what_they_share():
     assert agreed(never, Limits("zero", 0.0, 3)) == Limits(None, None, 3)
     small = Limits("constant", 1e-3, 1)
     assert agreed(small, Limits("constant", 1e-3 + 5e-9, 1)).limit is None
+
+
+def test_T5a_a_gap_within_the_errors_of_the_terms_is_no_oscillation():
+    """A mean of 1e-12 beside differences of 5, off by 1e-15: its direction is known to 1e-3."""
+    hfc = np.array([[5.5, -2.5], [-5.5, 2.5]]) * (1 + 2j)
+    terms = [
+        Term(phase, turned, turned[0] * 1e-12 * (1 + 1e-4), 1e-15)
+        for phase, turned in ((1.0, hfc), (-1.0, hfc.conj() * (1 + 1e-5)))
+    ]
+    assert limits(terms, (2, 2)).tends_to is None
+    known = [replace(term, error=0.0) for term in terms]
+    assert limits(known, (2, 2)).tends_to in ("constant", "oscillates")

@@ -37,7 +37,7 @@ class Expansion:
     error: an estimate of the error of a coefficient, relative to the largest that it mixes with.
     doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
     that the mean is consensus alone; hidden: it may look so and not be, so that a mean that came
-    out as 0 may not be 0. triangular: the eigenvalues of A stand on its diagonal.
+    out as 0 may not be 0. triangular: the eigenvalues of A or those of H stand on its diagonal.
     """
 
     attention: Complex
@@ -51,6 +51,12 @@ class Expansion:
     classes: int
     triangular: bool = False
     hidden: bool = False
+
+    @property
+    def vanishing(self) -> float:
+        """A multiplier up to this may be 0."""
+        mu = multipliers(self.attention, self.value)
+        return float(_DOUBT * self.error * (1 + np.abs(mu).max()))
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -110,7 +116,7 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
         (size <= _DOUBT * error * largest) & (largest > 0),
         may_balance and bool((means == 1 / n).all()),
         m,
-        triangular,
+        triangular or not np.triu(H, 1).any() or not np.tril(H, -1).any(),
         not may_balance,
     )
 
@@ -128,7 +134,7 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     mu = multipliers(expansion.attention, expansion.value)
     moduli = np.where(present, np.abs(mu), 0.0)
     # A multiplier that may be 0 has died out, or is far below whatever else is left.
-    moduli[moduli <= _DOUBT * expansion.error * (1 + np.abs(mu).max())] = 0.0
+    moduli[moduli <= expansion.vanishing] = 0.0
     if not moduli.any():
         return UNKNOWN
     members = _leading(moduli)
@@ -168,10 +174,12 @@ def _determined(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
 def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> list[Term] | None:
     """The leading terms, one for each phase; None where a part may be 0 and may be not, or where
     moduli may differ."""
-    # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ.
+    # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ, and none
+    # of them is known to be as large as what is -1.
     product = np.abs(np.outer(expansion.attention, expansion.value))[members]
-    product = product[product < 1e-12]
-    if expansion.triangular and len(product) and np.ptp(product) > 1e-9 * product.max():
+    small = product[product < 1e-12]
+    differ = len(small) < len(product) or np.ptp(small) > 1e-9 * small.max()
+    if expansion.triangular and small.any() and differ:
         return None
     phases = np.angle(mu)
     left = members.copy()
@@ -277,7 +285,7 @@ def present_radii(expansion: Expansion) -> PresentRadii:
         equal[:, expansion.value == 0] = True
     # Moduli that may be 0 may both have died out.
     below = consensus.low * (1 - max(_DOUBT * expansion.error, 1e-12))
-    if consensus.low <= _DOUBT * expansion.error * (1 + mu.max()):
+    if consensus.low <= expansion.vanishing:
         below = -1.0
     rest = np.asarray(maybe & ~top)
     others = max(_top(moduli, np.asarray(possible & ~equal)), _top(mu[-1], rest))

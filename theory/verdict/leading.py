@@ -7,6 +7,7 @@ where all conjugates lead, or by the gap of algebraic integers. Where none of th
 is no answer.
 """
 
+import math
 from collections.abc import Sequence
 from math import ceil, prod
 
@@ -83,7 +84,9 @@ def ratio_limit(
         settled = len(roots) == 1 or shared(roots, multipliers, "attention") is not None
         if not settled and not _proportional(parts, growths, roots, groups):
             return None, None
-        return "constant", float((top / (bottom * n)).sqrt().mid())
+        limit = float((top / (bottom * n)).sqrt().mid())
+        # A constant that is not 0, though binary64 may not reach it.
+        return "constant", limit if 0 < limit < math.inf else None
 
 
 def _frequencies(

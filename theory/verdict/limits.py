@@ -75,10 +75,11 @@ def _frequencies(terms: list[Term], part: str) -> list[tuple[float, complex]]:
     return found
 
 
-def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str, float | None]:
+def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str | None, float | None]:
     """Is the squared ratio of the two almost periodic sums constant?
 
-    It is, exactly if the coefficients are proportional frequency by frequency.
+    It is, exactly if the coefficients are proportional frequency by frequency. None where the
+    errors of the terms leave that open.
     """
     # Sizes apart: the square of a small mean would underflow.
     sizes = [
@@ -98,13 +99,18 @@ def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str, float | None]
     # The coefficient at frequency 0 is a sum of squared norms: it is the largest and positive.
     top = at(numerator, 0.0).real
     scale = top / at(denominator, 0.0).real
-    for angle, _ in numerator + denominator:
-        gap = abs(at(numerator, angle) - scale * at(denominator, angle))
-        if gap > TOLERANCE * top:
-            return "oscillates", None
-    if doubt > _KNOWN:
-        return "constant", None
-    return "constant", float(np.sqrt(scale / n) * (sizes[0] / sizes[1]))
+    gap = max(
+        abs(at(numerator, angle) - scale * at(denominator, angle))
+        for angle, _ in numerator + denominator
+    )
+    if gap > (TOLERANCE + _DOUBT * doubt) * top:
+        return "oscillates", None
+    # Where nothing turns, the two are proportional whatever the errors.
+    turning = len({t.phase for t in (*hfc, *lfc)}) > 1
+    if turning and (gap > TOLERANCE * top or doubt > _KNOWN):
+        return None, None
+    limit = float(np.sqrt(scale / n) * (sizes[0] / sizes[1]))
+    return "constant", limit if doubt <= _KNOWN and 0 < limit < np.inf else None
 
 
 def _rank(terms: list[Term], shape: tuple[int, int]) -> int | None:

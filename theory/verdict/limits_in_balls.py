@@ -8,7 +8,6 @@ means that may be 0, are left open.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import TypeVar
 
 import flint
@@ -16,7 +15,7 @@ import flint
 from oversmoothing.theory.layer.periods import cyclic_groups
 from oversmoothing.theory.spectra.invariant_blocks import Block
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
-from oversmoothing.theory.verdict.modes_in_balls import Mode, Modes, Side
+from oversmoothing.theory.verdict.modes_in_balls import Mode, Modes, Side, lasts
 from oversmoothing.theory.verdict.outcome import Outcome
 
 # A limit is a number where the cell leaves so little (relative) of it open.
@@ -36,23 +35,10 @@ def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
         limits = _of_leading(modes, top) if top else UNKNOWN
         found = limits if found is None else agreed(found, limits)
     found = found or UNKNOWN
-    if min(modes.cell.case.n, modes.cell.case.d) == 1 and _lasts(modes.all_modes()):
+    if min(modes.cell.case.n, modes.cell.case.d) == 1 and lasts(modes.all_modes()):
         # A state of one feature has no other rank.
         return replace(found, limit_rank=1)
     return found
-
-
-def _lasts(modes: list[Mode]) -> bool:
-    """Whether X_L never is 0: some mode that is there has mu != 0, or two that share one h have
-    different mu."""
-    sure = [mode for mode in modes if mode.sure]
-    if any(not mode.multiplier.contains(0) for mode in sure):
-        return True
-    simple = [mode for mode in sure if len(mode.attention.block) == len(mode.value) == 1]
-    return any(
-        x.value is y.value and not (x.value.value * (x.attention.s - y.attention.s)).contains(0)
-        for x, y in combinations(simple, 2)
-    )
 
 
 def _of_leading(modes: Modes, top: list[Mode]) -> Limits:

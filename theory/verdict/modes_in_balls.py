@@ -8,6 +8,7 @@ what the rounding of h does to both (T2b, T3b).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import flint
 
@@ -162,9 +163,23 @@ class Modes:
         yield []
 
 
+def lasts(modes: list[Mode]) -> bool:
+    """Whether X_L never is 0: some mode that is there has mu != 0, or two that share one h have
+    different mu."""
+    sure = [mode for mode in modes if mode.sure]
+    if any(not mode.multiplier.contains(0) for mode in sure):
+        return True
+    simple = [mode for mode in sure if len(mode.attention.block) == len(mode.value) == 1]
+    return any(
+        x.value is y.value and not (x.value.value * (x.attention.s - y.attention.s)).contains(0)
+        for x, y in combinations(simple, 2)
+    )
+
+
 def _beat(winners: list[Mode], losers: list[Mode]) -> bool:
+    """Whether a winner exceeds every loser; alone, whether it does not die out."""
     sure = [mode for mode in winners if mode.sure]
-    return bool(sure) and all(any(w.exceeds(x) for w in sure) for x in losers)
+    return lasts(sure) and all(any(w.exceeds(x) for w in sure) for x in losers)
 
 
 def _from_the_first(rows: Balls) -> Balls:

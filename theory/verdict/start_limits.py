@@ -176,8 +176,10 @@ def _by_eigenvectors(case: Case) -> OfStart:
     doubt += np.finfo(np.float64).tiny
     low, high = consensus.low - quotient.high - doubt, consensus.high - quotient.low + doubt
     outcome = outcome_of(low, high)
-    if outcome is Outcome.UNDECIDED:
-        return OfStart(UNKNOWN, outcome)
+    winner = consensus if outcome is Outcome.SMOOTHING else quotient
+    if outcome is Outcome.UNDECIDED or winner.low <= expansion.vanishing:
+        # What may have died out beats nothing, not even what is not there.
+        return OfStart(UNKNOWN, Outcome.UNDECIDED)
     return OfStart(behaviour, outcome, shown(depth), depth)
 
 

@@ -75,7 +75,7 @@ def limit_words(behaviour: Limits, for_x0: bool) -> str:
     if behaviour.tends_to is None:
         return ""
     if behaviour.tends_to == "constant":
-        value = "a constant that depends on X_0"
+        value = "a constant" if for_x0 else "a constant that depends on X_0"
         if behaviour.limit is not None:
             value = f"{behaviour.limit:.6g}"
         return f" For {start} HFC/LFC tends to {value}{rank}."
