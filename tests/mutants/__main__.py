@@ -6,6 +6,9 @@ one was, and an unchanged module is not done again. What survived is tried again
 changes, and what was killed once its killer's file does. Changes of other modules are not
 followed: --fresh begins anew.
 
+Most of the time goes to survivors, which meet all tests that reach them: --quick 0.1 asks the tests
+alone that take less than so many seconds, and a run without it looks again at what survived those.
+
 survivors.json gives the reason of each known survivor. Two shares are shown: killed of all, and
 killed of those that are not explained as changing no result (NEUTRAL: equivalent, performance, the
 choice of random cases). Slack of a bound or tolerance, and what is open, count as survivors.
@@ -19,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import sys
@@ -59,12 +63,14 @@ MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name 
 _TESTS = {
     "tests/theory": """angles_that_stay block_structure boundaries boundaries_of_modes cells_by_hand
     certificates certificates_by_hand certificates_left_out certificates_soundness
-    certificates_stages checker_boundaries checker_by_hand checker_ends checker_parts
-    closed_form_by_hand dominance_complex dominance_real edge_cases enclosure_bounds
-    expansion_by_hand float_comparison golden heads_and_roundings intervals_of_radii leading_by_hand
-    leading_in_balls limits limits_of_starts limits_of_terms low_precision outcome pairs_of_tokens
-    rates rates_by_hand rounding_cell start_by_hand tokens_as_sequences tokens_by_hand
-    verdict_branches words_of_a_verdict""",
+    certificates_stages
+    checker_boundaries checker_by_hand checker_ends checker_parts closed_form_by_hand
+    dominance_complex dominance_real edge_cases enclosure_bounds equality_by_gaps expansion_by_hand
+    float_comparison golden heads_and_roundings intervals_of_radii leading_by_hand leading_in_balls
+    limits limits_at_tolerances limits_of_starts limits_of_terms low_precision outcome
+    pairs_of_tokens rates rates_by_hand rounding_cell start_by_hand ties_of_the_checker
+    tokens_as_sequences tokens_by_hand verdict_branches what_a_certificate_claims
+    words_of_a_verdict""",
     "tests/forgeries": """forgeries garbled""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }
@@ -82,10 +88,13 @@ REASONS = Path(__file__).with_name("survivors.json")
 class Results:
     """What became of the mutants of one module, in one file of lines that is only appended to."""
 
-    def __init__(self, file: str, source: str, tests: dict[str, str]) -> None:
+    def __init__(
+        self, file: str, source: str, tests: dict[str, str], slowest: float = math.inf
+    ) -> None:
         name = file.removesuffix(".py").replace("/", ".")
         self._path = WORK / f"{name}.{hash_of(source)}.jsonl"
-        self._tests, self._all = tests, hash_of(*tests.values())
+        asked = [] if slowest == math.inf else [f"{slowest} s"]
+        self._tests, self._all = tests, hash_of(*tests.values(), *asked)
         self._known: dict[str, dict[str, Any]] = {}
         text = self._path.read_text() if self._path.exists() else ""
         for line in text.splitlines():
@@ -127,8 +136,8 @@ class Results:
 class Bench:
     """The baseline of each look at a mutant, made when first needed."""
 
-    def __init__(self, tests: list[str], looks: tuple[int, ...]) -> None:
-        self._tests, self._looks = tests, looks
+    def __init__(self, tests: list[str], looks: tuple[int, ...], slowest: float = math.inf) -> None:
+        self._tests, self._looks, self._slowest = tests, looks, slowest
         self._made: list[Baseline] | None = None
         self.kills: Counter[str] = Counter()
 
@@ -155,7 +164,11 @@ class Bench:
         """What the first look that kills it says, or that none does."""
         found = Outcome("survived", "no test reaches it")
         for examples, base in zip(self._looks, self._baselines(), strict=True):
-            tests = self._meeting(base, file, mutant)
+            tests = [
+                test
+                for test in self._meeting(base, file, mutant)
+                if base.seconds[test] < self._slowest or test == killer
+            ]
             # Those that killed before, and quick ones, come first: the outcome is the same.
             tests.sort(key=lambda t: (t != killer, base.seconds[t] / (1 + self.kills[t])))
             for some in _first_files(tests):
@@ -212,6 +225,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--sample", type=int, metavar="N", default=SAMPLE, help=f"N mutants a module ({SAMPLE})"
     )
     size.add_argument("--all", action="store_const", dest="sample", const=None, help="all of them")
+    parser.add_argument(
+        "--quick", type=float, metavar="S", default=math.inf, help="ask tests under S seconds alone"
+    )
     parser.add_argument("--thorough", action="store_true", help="look twice at what survives")
     parser.add_argument(
         "--recorded", action="store_true", help=f"show {RECORD.name}: the last runs of all mutants"
@@ -223,18 +239,20 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     # NumPy is not imported yet; its threads would not survive the forks.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    # What each fork imports unchanged need not be compiled again, whatever the environment says.
+    sys.dont_write_bytecode = False
     WORK.mkdir(exist_ok=True)
     if options.fresh:
         for old in WORK.glob("*.jsonl"):
             old.unlink()
     hashes = {file: hash_of(Path(file).read_text()) for file in TESTS}
     looks = (EXAMPLES, SECOND_LOOK) if options.thorough else (EXAMPLES,)
-    bench, explained = Bench(TESTS, looks), _explained()
+    bench, explained = Bench(TESTS, looks, options.quick), _explained()
     total: Counter[str] = Counter()
     rows, complaints = [], []
     for file in options.modules or MODULES:
         source = Path(file).read_text()
-        results = Results(file, source, hashes)
+        results = Results(file, source, hashes, options.quick)
         count: Counter[str] = Counter()
         reasons = explained.get(file, {})
         for mutant in _chosen(source, options.sample):
@@ -249,7 +267,7 @@ def main(arguments: list[str] | None = None) -> int:
                 note = f" ({outcome.by})" if outcome.by else ""
                 complaints.append(f"{file}: {mutant.name}{note}")
         if options.sample is None:
-            record(file, source, count)
+            record(file, source, count, options.quick)
         total += count
         rows.append(row(file, count))
         print(rows[-1], flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -33,11 +34,16 @@ def row(name: str, count: Counter[str]) -> str:
     )
 
 
-def record(file: str, source: str, count: Counter[str]) -> None:
-    """Keep what a run of all mutants of a module gave, beside that of the others."""
+def record(file: str, source: str, count: Counter[str], slowest: float = math.inf) -> None:
+    """Keep what a run of all mutants of a module gave, beside that of the others.
+
+    slowest: seconds from which on tests were not asked, so that more may have survived.
+    """
     known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     known[file] = {"source": hash_of(source), "date": datetime.now(UTC).date().isoformat()}
     known[file] |= {name: count[name] for name in ("killed", "timeout", "survived", "neutral")}
+    if slowest < math.inf:
+        known[file]["slowest"] = float(slowest)
     write_atomically(RECORD, json.dumps(dict(sorted(known.items())), indent=2) + "\n")
 
 
@@ -53,8 +59,9 @@ def recorded(modules: Iterable[str]) -> str:
             continue
         one = known[file]
         count = Counter({name: n for name, n in one.items() if isinstance(n, int)})
+        asked = f", by tests under {one['slowest']} s alone" if "slowest" in one else ""
         changed = "" if one["source"] == hash_of(Path(file).read_text()) else ", changed since"
-        lines.append(f"{row(file, count)}  ({one['date']}{changed})")
+        lines.append(f"{row(file, count)}  ({one['date']}{asked}{changed})")
         folders.setdefault(file.rpartition("/")[0], Counter()).update(count)
         total += count
     rows = [row(name, count) for name, count in folders.items()]

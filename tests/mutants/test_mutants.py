@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from collections import Counter
 
 import pytest
@@ -99,6 +100,32 @@ def test_what_is_known_holds_until_the_tests_that_it_rests_on_change(tmp_path, m
     assert run.Results("norm.py", SOURCE + "\n", tests).get(first) is None
 
 
+def test_what_survives_quick_tests_is_looked_at_again_by_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "WORK", tmp_path)
+    first, second = mutants(SOURCE)[:2]
+    tests = {"tests/a.py": "1"}
+    quick = run.Results("norm.py", SOURCE, tests, 0.1)
+    quick.put(first, Outcome("killed", "tests/a.py::test_x"))
+    quick.put(second, Outcome("survived"))
+    assert quick.get(second) == Outcome("survived")
+    for again in (run.Results("norm.py", SOURCE, tests), run.Results("norm.py", SOURCE, tests, 1)):
+        assert again.get(second) is None and again.get(first) is not None
+    base = Baseline(seconds={"a.py::slow": 0.2, "a.py::quick": 0.1}, lines={"norm.py": {}})
+    asked = []
+
+    def trial(file, source, tests, examples, base):
+        asked.append(tests)
+        return Outcome("survived")
+
+    monkeypatch.setattr(run, "trial", trial)
+    for slowest, killer in ((math.inf, ""), (0.2, ""), (0.2, "a.py::slow")):
+        bench = run.Bench(["a.py"], (10,), slowest)
+        bench._made = [base]
+        monkeypatch.setattr(bench, "_meeting", lambda *_: ["a.py::quick", "a.py::slow"])
+        bench.outcome("norm.py", first, killer)
+    assert asked == [["a.py::quick", "a.py::slow"], ["a.py::quick"], ["a.py::slow", "a.py::quick"]]
+
+
 def test_a_sample_is_the_same_each_time_and_part_of_every_larger_one():
     chosen = [{mutant.name for mutant in run._chosen(SOURCE, size)} for size in (3, 5, None)]
     assert len(chosen[0]) == 3 and chosen[0] < chosen[1] < chosen[2] == changes()
@@ -146,6 +173,8 @@ def test_a_run_of_all_mutants_of_a_module_is_on_record(tmp_path, monkeypatch):
     assert "80.0 %,  88.9 %" in two and "changed since" not in two
     assert "not run" in three
     assert folder.startswith("a ") and together.split()[1:] == folder.split()[1:]
+    shares.record("a/two.py", SOURCE, count, 0.1)
+    assert "by tests under 0.1 s alone)" in shares.recorded(modules).splitlines()[1]
     assert "20 mutants:   17 killed,  1 timed out,   2 survived,   1 of them neutral" in together
 
 

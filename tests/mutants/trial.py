@@ -95,6 +95,8 @@ class _Plugin:
             derandomize=True,
             database=None,
             deadline=None,
+            # The first draw pays for imports, under coverage: no sign of a poor strategy.
+            suppress_health_check=(*given.suppress_health_check, hypothesis.HealthCheck.too_slow),
             phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
             max_examples=count if self.examples is None else min(count, self.examples),
         )

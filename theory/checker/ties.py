@@ -52,7 +52,7 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
     be the largest. Each of one side must equal each of the other: then whichever are the largest
     are equal.
     """
-    sides, bits, needed = modes.pairs(_FIRST_BITS[0]), _FIRST_BITS[0], 0.0
+    sides = modes.pairs(_FIRST_BITS[0])
     for bits in _FIRST_BITS:
         sides = chosen(modes.refined(sides, bits), bits)
         found = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
@@ -60,11 +60,11 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
             return None
         if found == {True}:
             return sides
-        needed = max(equality_bits(c, q) for c in sides[0] for q in sides[1])
+    needed = max(equality_bits(c, q) for c in sides[0] for q in sides[1])
     if needed > TIE_BITS:
         return needed
     # Balls lose some bits to cancellation.
-    bits = max(bits, int(needed) + 512)
+    bits = max(_FIRST_BITS[-1], int(needed) + 512)
     sides = chosen(modes.refined(sides, bits), bits)
     found = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
     if found == {False}:

@@ -12,7 +12,7 @@ import flint
 
 from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
-from oversmoothing.theory.verdict.exact_comparison import Mode
+from oversmoothing.theory.verdict.exact_comparison import Mode, maximum_matching
 from oversmoothing.theory.verdict.growth import Growth, Multipliers
 from oversmoothing.theory.verdict.leading import coefficients, working_bits
 from oversmoothing.theory.verdict.resolvent import Part
@@ -29,10 +29,9 @@ def leading_rank(
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
     with at_precision(bits):
-        lower = max(
-            _ball_rank([_sum_at(table, depth, bits)[i :: shape[1]] for i in range(shape[1])])
-            for depth in range(_LOOKS if len(growth.roots) > 1 else 1)
-        )
+        depths = range(_LOOKS if len(growth.roots) > 1 else 1)
+        sums = (_sum_at(table, depth, bits) for depth in depths)
+        lower = max(_ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
     if lower == upper:
         return lower
     if len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots}):
@@ -91,14 +90,14 @@ def _rank_bound(growth: Growth, multipliers: Multipliers) -> int:
         rows[a] = max(rows.get(a, 0), sum(max(size - k_a, 0) for size in blocks_a))
         columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
         edges.add((a, h))
-    # The cut of least capacity that covers all pairs: few rows, so all subsets of them are tried.
-    best = sum(rows.values())
-    names = list(rows)
-    for chosen in range(2 ** min(len(names), 10)):
-        kept = {name for k, name in enumerate(names) if chosen >> k & 1}
-        others = {h for a, h in edges if a not in kept}
-        best = min(best, sum(rows[a] for a in kept) + sum(columns[h] for h in others))
-    return best
+    # Each as often as it can occur, a maximum flow is a maximum matching.
+    return maximum_matching(
+        {
+            (a, i): [(h, j) for b, h in edges if b == a for j in range(columns[h])]
+            for a, count in rows.items()
+            for i in range(count)
+        }
+    )
 
 
 def _key(pair: Mode, side: str) -> object:
@@ -112,17 +111,14 @@ def _rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int |
     Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
     such products, they are zero at all.
     """
-    modulus = prod(
-        (f.polynomial for f in {r.factor for r in growth.roots}), start=flint.fmpz_poly([1])
-    )
-    over_q = flint.fmpq_poly(modulus)
+    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in growth.roots}))
     cofactor = flint.fmpq_poly(whole.cofactor(growth.power + 1))
     _, inverse, _ = (cofactor % over_q).xgcd(over_q)
     weight = inverse * over_q.derivative()
     sequences = [
         _series((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, whole.numerators)
     ]
-    degree, rank, depth = modulus.degree(), 0, 0
+    degree, rank, depth = over_q.degree(), 0, 0
     while depth < comb(degree + rank, rank + 1):
         if depth > 4096:
             return None

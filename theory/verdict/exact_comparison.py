@@ -6,6 +6,7 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 |delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2, prod
 
@@ -120,10 +121,11 @@ class ExactDominance:
         if not modes:
             return flint.arb(0)
         # 1 + h a may cancel: where it is not exactly 0, more bits show how large it is.
-        working, modulus = bits, abs(modes[0].multiplier(bits))
-        while modulus.rel_accuracy_bits() < bits // 2 and working < 2**16:
-            working *= 2
-            modulus = abs(modes[0].multiplier(working))
+        for working in doublings(bits, max(bits, 2**16)):
+            with at_precision(working):
+                modulus = abs(modes[0].multiplier(working))
+            if modulus.rel_accuracy_bits() >= bits // 2:
+                break
         return modulus
 
     def dominant(self) -> list[Mode]:
@@ -209,10 +211,10 @@ def generic_rank(found: ExactDominance) -> int | None:
         found_columns = [(h, j) for j in range(h.factor.multiplicity)]
         for i in range(1 if a is None else a.factor.multiplicity):
             columns.setdefault((a, i), []).extend(found_columns)
-    return _matching(columns)
+    return maximum_matching(columns)
 
 
-def _matching(columns: dict[object, list[object]]) -> int:
+def maximum_matching(columns: Mapping[object, Sequence[object]]) -> int:
     """The size of a maximum matching of rows to the columns they may take, by augmenting paths."""
     taken: dict[object, object] = {}
 

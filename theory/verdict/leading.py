@@ -142,7 +142,7 @@ def _proportional(
         gap = flint.arb(2) ** (-needed)
         for group in groups:
             values = [x.ball(bits) * y.ball(bits).conjugate() for x, y in group]
-            if any(not abs(value - values[0]).upper() < gap for value in values):
+            if any(not abs(value - values[0]) < gap for value in values):
                 return False
         sums, scale = [], flint.arb(1)
         for part, growth in zip(parts, growths, strict=True):
@@ -151,7 +151,7 @@ def _proportional(
             q = part.cofactor(growth.power + 1)
             scale *= prod(abs(q(x.ball(bits))) ** 2 for x in growth.roots)
         return all(
-            abs((s * sums[1][0] - t * sums[0][0]) * scale).upper() < gap
+            bool(abs((s * sums[1][0] - t * sums[0][0]) * scale) < gap)
             for s, t in zip(*sums, strict=True)
         )
 
