@@ -13,11 +13,17 @@ import pytest
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import EPS
-from oversmoothing.theory.verdict import growth, start_limits
-from oversmoothing.theory.verdict.expansion import PresentRadii
+from oversmoothing.theory.verdict import cosine_limits, expansion, growth, start_limits
+from oversmoothing.theory.verdict.expansion import (
+    PresentRadii,
+    expansion_limits,
+    present_radii,
+    shows_from,
+)
 from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, limits
 from oversmoothing.theory.verdict.outcome import Outcome
+from tests.theory.test_expansion_by_hand import made
 
 
 def term(hfc, mean, *, phase=0.0) -> Term:
@@ -173,3 +179,109 @@ def test_T4e_roots_are_compared_in_balls_up_to_1024_bits_and_as_pairs_up_to_2_to
         assert multipliers.compare(first, second) == sign
     assert first.asked == second.asked == [64, 128, 256, 512, 1024]
     assert matched == [bits for k in range(10, 17) for bits in [2**k] * 2]
+
+
+# --- an expansion over eigenvectors ---
+
+# 64 errors are 2^-44.
+KNOWN = 2.0**-50
+
+
+def expanded(*given, **known):
+    return made(*given, error=KNOWN, **known)
+
+
+def tends_to(*given, **known):
+    return expansion_limits(expanded(*given, **known)).tends_to
+
+
+def test_T4_directions_turned_by_just_1e_6_are_trusted():
+    """a = 1/2 and 1/2 + 2^-20: the error over the gap."""
+    case = [0.5, 0.5 + 2.0**-20, -0.25, 1.0], [-0.5], [[1.0], [0.0], [0.0], [1.0]]
+    for error, known in ((1e-6 * 2.0**-20, True), (1.001e-6 * 2.0**-20, False)):
+        assert (expansion_limits(made(*case, error=error)) != UNKNOWN) == known
+
+
+def test_T4_moduli_lead_together_up_to_1e_12_and_leave_it_open_up_to_1e_7():
+    def leading(*moduli):
+        found = expansion._leading(np.array([moduli]))
+        return None if found is None else found.tolist()[0]
+
+    assert leading(1.0, 1 / (1 + 1e-12)) == [True, True]
+    assert leading(1.0, 1 / (1 + 1e-12) - 1e-15) is None
+    assert leading(1.0, 1 - 1e-7) is None and leading(1.0, 1 - 1.001e-7) == [True, False]
+
+
+def test_T4_a_multiplier_as_large_as_its_error_may_be_0():
+    """64 errors of 1 + 2, where h = 1 is in no mode of X_0 but makes the largest multiplier."""
+    for size, known in ((3 * 2.0**-44, False), (3.001 * 2.0**-44, True)):
+        case = [0.5, 1.0], [-1 + size, 1.0], [[0.0, 0.0], [1.0, 0.0]]
+        assert tends_to(*case) == ("zero" if known else None)
+
+
+def test_T4_a_mean_as_large_as_the_error_of_what_leads_may_be_0():
+    for share, known in ((2.0**-44, False), (2.0**-43, True)):
+        V = [[1.0, 1.0], [-1.0 + 2 * share, 1.0]]
+        assert tends_to([0.5, 1.0], [-0.5], [[1.0], [0.0]], V) == ("constant" if known else None)
+
+
+def test_T4_products_on_a_diagonal_are_one_up_to_1e_9_of_the_larger():
+    """h a = (1e9 - 1) 2^-80 beside 1e9 2^-80, and beyond 1e-12 they are no rounding of 1."""
+    for low, known in ((1e9 - 1, True), (1e9 - 1.1, False)):
+        case = [low * 2.0**-80, 1e9 * 2.0**-80, 1.0], [1.0], [[1.0], [1.0], [0.0]]
+        assert tends_to(*case, triangular=True) == ("constant" if known else None)
+    beside = [0.5e-12, 1e-12, 1.0], [1.0], [[1.0], [1.0], [0.0]]
+    assert tends_to(*beside, triangular=True) == "constant"
+
+
+def test_T14_class_means_as_far_apart_as_their_error_are_not_apart():
+    for gap, low in ((2.0**-44, 1.25), (1.001 * 2.0**-44, 1.5)):
+        found = present_radii(expanded([0.5, 1, 1], [0.5], [[1.0], [1.0], [1 - gap]], classes=2))
+        assert found.quotient == Interval(low, 1.5)
+
+
+def test_T4e_a_coefficient_as_large_as_64_errors_may_be_0():
+    """A = I and H = 1/2: a condition of 1, two tokens, 64 times 2 roundings."""
+    for roundings, doubtful in ((128, True), (129, False)):
+        found = expansion.expand(np.eye(2), np.eye(1) / 2, np.array([[1.0], [roundings * EPS]]))
+        assert found.error == 2 * EPS and bool(found.doubtful[1, 0]) == doubtful
+
+
+def test_T4_eigenbases_of_a_condition_of_1e8_are_not_trusted(monkeypatch):
+    A = np.array([[0.75, 0.25], [0.25, 0.75]])
+    for condition, trusted in ((1e8, False), (0.999e8, True)):
+        monkeypatch.setattr(np.linalg, "cond", lambda M, c=condition: c if len(M) == 2 else 1.0)
+        assert (expansion.expand(A, np.eye(1), np.ones((2, 1))) is not None) == trusted
+
+
+def test_T4e_a_modulus_closer_than_1e_7_leads_with_the_largest():
+    """mu = 1 for h = 0 and 1 - 1e-7 for h = -2e-7, a = 1/2, which is 100 times as much."""
+    for gap, at_once in ((2e-7, True), (2.001e-7, False)):
+        found = shows_from(expanded([0.5, 1.0], [0.0, -gap], [[0.0, 100.0], [1.0, 0.0]]))
+        assert (found == 0.0) == at_once
+
+
+def test_T4e_multipliers_closer_than_1e_7_of_the_largest_are_one():
+    """2 and 2 + 1e-7 i in two features of (1, 1): their norm is that of the four entries."""
+    found = shows_from(expanded([0.5, 1.0], [1.0, 1 + 1e-7j], [[100.0, 0.0], [1.0, 1.0]]))
+    whole = math.sqrt(101**2 + 1 + 1 + 1)
+    assert found == pytest.approx(math.log(whole / 2) / math.log(2 / 1.5), rel=1e-6)
+
+
+# --- cosines ---
+
+
+def test_T14g_a_cosine_is_known_to_60_bits(monkeypatch):
+    """A radius of 2^-60 is too wide, one of 2^-61 is not."""
+    asked = []
+    radii = {64: -60, 128: -61, 256: -200}
+
+    def cosine(directions):
+        asked.append(directions[0])
+        return flint.arb(0.5, flint.arb(2) ** radii[directions[0]])
+
+    monkeypatch.setattr(cosine_limits, "_cosine", cosine)
+    tokens = object.__new__(cosine_limits.TokensOfStart)
+    tokens._at_residue = lambda *_: lambda bits: bits
+    both = SimpleNamespace(bits=64), SimpleNamespace(bits=64)
+    assert tokens._residue((0, 1), both, 1, 0) == 0.5 and asked == [64, 128]
