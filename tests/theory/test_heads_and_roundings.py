@@ -164,6 +164,12 @@ def test_T2b_there_is_no_distance_without_a_gradient():
     assert largest == pytest.approx(0.5 / (0.5 + np.linalg.norm(MIXING)), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("error")
+def test_T2b_a_left_eigenvector_beyond_binary64_warns_of_nothing():
+    """Of [[1e-300, 1], [0, 1e-300]] it has entries near 1e300, and no square of them is a float."""
+    assert distance_to_tie(MIXING, np.array([[1e-300, 1.0], [0.0, 1e-300]])) is None
+
+
 def test_T2b_an_eigenvalue_of_condition_1e12_counts_as_defective():
     """The right eigenvector has length 1, the left one 1e12 and a unit of rounding less."""
     right = np.array([[1.0 + 0j]])

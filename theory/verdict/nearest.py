@@ -58,7 +58,7 @@ def _gradient(left: Complex, right: Complex, index: int) -> Complex | None:
     w, v = left[index], right[:, index]
     # Right eigenvectors have the length 1, so this is the condition number of the eigenvalue:
     # from there on it is defective to all digits.
-    if not np.linalg.norm(w) < 1e12:
+    if not np.abs(w).max() < 1e12 or not np.linalg.norm(w) < 1e12:
         return None
     gradient: Complex = w[:, None] * v
     return gradient
