@@ -107,7 +107,9 @@ def test_radii_as_far_apart_as_1e9_of_the_larger_are_not_apart():
 def by_eigenvectors(monkeypatch, consensus, quotient, error):
     """What is said of radii that came out like this, with an error of the coefficients."""
     found = PresentRadii(Interval(consensus, consensus), Interval(quotient, quotient), False)
-    monkeypatch.setattr(start_limits, "expand", lambda *_: SimpleNamespace(error=error, vanishing=0.0))
+    monkeypatch.setattr(
+        start_limits, "expand", lambda *_: SimpleNamespace(error=error, vanishing=0.0)
+    )
     monkeypatch.setattr(start_limits, "expansion_limits", lambda _: UNKNOWN)
     monkeypatch.setattr(start_limits, "shows_from", lambda _: None)
     monkeypatch.setattr(start_limits, "present_radii", lambda _: found)
