@@ -36,7 +36,11 @@ def consensus_step(layer: Layer, c: Tensor) -> Tensor:
 
 @torch.no_grad()
 def linearised(layer: Layer, c: Tensor, n: int, call: dict[str, Any], causal: bool) -> AtConsensus:
-    """The closed form of T8c at 1 c^T with n tokens, c [d] in float64; call: of its attention."""
+    """The closed form of T8c at 1 c^T with n tokens, c [d]; call: of its attention.
+
+    In float64 but for the FFN, which runs in the dtype of c, the model's own.
+    """
+    dtype, c = c.dtype, c.double()
     X = c.expand(1, n, -1).contiguous()
     N = X if layer.placement == "post" else layer.norm_attention(X)
     heads = layer.heads.to(c.device, c.dtype)
@@ -51,13 +55,13 @@ def linearised(layer: Layer, c: Tensor, n: int, call: dict[str, Any], causal: bo
     ffn = layer.ffn
     return layer_at_consensus(
         c.numpy(),
-        A.double().numpy(),
-        W.double().numpy(),
-        bias.double().numpy(),
+        A.numpy(),
+        W.numpy(),
+        bias.numpy(),
         placement=layer.placement,
         norm=_token_norm(layer.norm_attention, len(c)),
         norm_ffn=_token_norm(layer.norm_ffn, len(c)),
-        ffn=None if ffn is None else TokenMap(_value(layer), _jacobian(layer)),
+        ffn=None if ffn is None else TokenMap(_value(layer, dtype), _jacobian(layer, dtype)),
         behind=_token_norm(layer.output_norm_attention, len(c)),
         behind_ffn=_token_norm(layer.output_norm_ffn, len(c)),
     )
@@ -80,24 +84,25 @@ def _token_norm(norm: Norm, d: int) -> TokenNorm:
     return TokenNorm(norm.kind, gain, shift, norm.eps)
 
 
-def _value(layer: Layer) -> Any:
+def _value(layer: Layer, dtype: torch.dtype) -> Any:
     def value(x: Array) -> Array:
         assert layer.ffn is not None
-        found: Array = layer.ffn(torch.from_numpy(x)[None, None])[0, 0].numpy()
+        given = torch.from_numpy(x).to(dtype)[None, None]
+        found: Array = layer.ffn(given)[0, 0].double().numpy()
         return found
 
     return value
 
 
-def _jacobian(layer: Layer) -> Any:
+def _jacobian(layer: Layer, dtype: torch.dtype) -> Any:
     def jacobian(x: Array) -> Array:
         """One jvp of d equal tokens, each in another direction: row k is column k of J."""
         assert layer.ffn is not None
         d = len(x)
-        X = torch.from_numpy(x).expand(1, d, d).contiguous()
-        D = torch.eye(d, dtype=X.dtype)[None]
+        X = torch.from_numpy(x).to(dtype).expand(1, d, d).contiguous()
+        D = torch.eye(d, dtype=dtype)[None]
         moved = torch.func.jvp(layer.ffn, (X,), (D,))[1]
-        found: Array = moved[0].T.numpy()
+        found: Array = moved[0].T.double().numpy()
         return found
 
     return jacobian

@@ -1,0 +1,120 @@
+"""Which predictor, and how well: chosen on half of the blocks and inputs, scored once on the rest.
+
+Sign agreement: the share of pairs (block, input) for which the predicted HFC/LFC at the end lies on
+the same side of the line of collapse as the measured one. Intervals: 95 %, a bootstrap over blocks
+and over inputs, which are crossed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from oversmoothing.experiments.loops.outcomes import COLLAPSED
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+
+RESAMPLES = 500
+LINE = float(np.log(COLLAPSED))
+
+
+@dataclass(frozen=True)
+class LoopScore:
+    """agree: sign agreement; rank: Spearman's correlation over all pairs (NaN for a constant);
+    error: median |log HFC/LFC predicted - measured|; base: the agreement of the commoner outcome
+    said of every pair; pairs: how many."""
+
+    agree: float
+    agree_low: float
+    agree_high: float
+    rank: float
+    rank_low: float
+    rank_high: float
+    error: float
+    base: float
+    pairs: int
+
+
+def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
+    """Of log HFC/LFC [blocks, inputs], measured and predicted."""
+    if measured.shape != predicted.shape or measured.size == 0:
+        raise InputError(
+            f"predictions {predicted.shape} for measurements {measured.shape}: both must be "
+            "[blocks, inputs]"
+        )
+    random = np.random.default_rng(seed)
+    blocks, inputs = measured.shape
+    drawn = [
+        np.ix_(random.integers(blocks, size=blocks), random.integers(inputs, size=inputs))
+        for _ in range(RESAMPLES)
+    ]
+    agrees = [_agree(measured[k], predicted[k]) for k in drawn]
+    ranks = [_rank(measured[k], predicted[k]) for k in drawn]
+    below = float((measured <= LINE).mean())
+    return LoopScore(
+        _agree(measured, predicted), *_ends(agrees), _rank(measured, predicted), *_ends(ranks),
+        float(np.median(np.abs(measured - predicted))), max(below, 1 - below), measured.size,
+    )  # fmt: skip
+
+
+def halves(number: int, random: np.random.Generator) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Two halves of range(number) by chance, each in order; the first is the smaller."""
+    order = random.permutation(number)
+    return np.sort(order[: number // 2]), np.sort(order[number // 2 :])
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The predictor with the best agreement on the choosing half (ties: the better rank, then the
+    order given), its scores there, and its one score on the other blocks and inputs."""
+
+    name: str
+    on_choice: dict[str, LoopScore]
+    score: LoopScore
+    blocks: tuple[list[int], list[int]]
+    inputs: tuple[list[int], list[int]]
+
+
+def choose(measured: Array, predicted: dict[str, Array], seed: int = 0) -> Chosen:
+    """Choose among predictions [blocks, inputs] on half of both, score on the other half of both.
+
+    Raises `InputError` for fewer than 2 blocks or 2 inputs.
+    """
+    blocks, inputs = measured.shape
+    if blocks < 2 or inputs < 2:
+        raise InputError(
+            f"{blocks} blocks and {inputs} inputs: choosing a predictor on one half and scoring it "
+            "on the other takes at least 2 of each"
+        )
+    random = np.random.default_rng(seed)
+    first, second = halves(blocks, random), halves(inputs, random)
+    here, there = np.ix_(first[0], second[0]), np.ix_(first[1], second[1])
+    known = {name: score_loops(measured[here], p[here], seed) for name, p in predicted.items()}
+    best = max(known, key=lambda name: (known[name].agree, np.nan_to_num(known[name].rank, nan=-1)))
+    final = score_loops(measured[there], predicted[best][there], seed)
+    return Chosen(
+        best, known, final,
+        (first[0].tolist(), first[1].tolist()), (second[0].tolist(), second[1].tolist()),
+    )  # fmt: skip
+
+
+def _agree(measured: Array, predicted: Array) -> float:
+    return float(((measured <= LINE) == (predicted <= LINE)).mean())
+
+
+def _rank(measured: Array, predicted: Array) -> float:
+    y, p = measured.ravel(), predicted.ravel()
+    if not (np.ptp(y) and np.ptp(p)):
+        return float("nan")
+    # Spearman's: scipy's own function takes most of the time of a bootstrap.
+    return float(np.corrcoef(rankdata(y), rankdata(p))[0, 1])
+
+
+def _ends(values: list[float]) -> tuple[float, float]:
+    if np.isnan(values).all():
+        return float("nan"), float("nan")
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,100 @@
+"""`oversmoothing loop`: a trained model's block applied again and again; do its tokens collapse?"""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
+
+
+def loop(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: Annotated[
+        int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")
+    ] = 20,
+    every: Annotated[
+        int, Option(metavar="N", min=1, max=sizes.SEED, help="Of the inputs, each N-th alone.")
+    ] = 1,
+    tokens: Annotated[
+        int | None, Option(metavar="N", min=2, max=sizes.SEED, help="Cut texts to N tokens.")
+    ] = None,
+    loops: Annotated[
+        int, Option(metavar="N", min=20, max=sizes.POINTS * 1000, help="Loops.")
+    ] = 200,
+    group: Annotated[
+        list[str] | None,
+        Option(metavar="A-B", help="Loop layers A to B in turn (several; default each block)."),
+    ] = None,
+    recall: Annotated[
+        float | None,
+        Option(metavar="B", help="X <- f(X) + B X_0: look for fixed points, and predict nothing."),
+    ] = None,
+    part: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
+    ] = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """A trained model's block applied again and again; do its tokens collapse.
+
+    Attention is recomputed in every loop. Each block (or --group) is predicted before its tokens
+    are looped; a predictor is chosen on half of the blocks and inputs and scored on the others.
+    Writes loop.json, tables and a picture into loop/MODEL of the folder of results.
+    """
+    from oversmoothing.commands.tables import table_text
+    from oversmoothing.experiments.loops.loop import loop as run
+    from oversmoothing.experiments.loops.loop_plot import draw
+    from oversmoothing.experiments.loops.recall import recall_table, recall_words
+    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.simulations.drawing.picture import figure_contents
+    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.theory.support.provenance import provenance
+
+    opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir, part=part)
+    opened = opened.renamed(Path(opened.name).name)
+    cut_texts([opened], tokens)
+    groups = None if group is None else [_layers(each) for each in group]
+    inputs = named_inputs(
+        opened, images=images, text=text, count=count * every, data_dir=data_dir, quiet=as_json
+    )[::every]
+    folder = output_folder(opt.beside(out / "loop" / opened.name))
+    if recall is not None:
+        table = recall_table(opened, inputs, recall, groups=groups, loops=loops, seed=seed)
+        words = recall_words(table, recall)
+        path = folder / "recall.csv"
+        write_together({path: table.to_csv(index=False)})
+        if as_json:
+            record = {"recall": recall, "runs": table.to_dict("records"), "words": words}
+            print(to_json(record | {"provenance": provenance()}), end="")
+        else:
+            print(f"{table_text(table, '{:.3g}'.format)}\n\n{words}\nwrote {path}")
+        return
+    found = run(opened, inputs, groups=groups, loops=loops, seed=seed)
+    record = found.to_json_object() | {"provenance": provenance()}
+    title = f"{found.model}: blocks looped {found.loops} times"
+    contents = figure_contents(draw(found), found.by_group(), found.words(), folder / "loop", title)
+    contents[folder / "runs.csv"] = found.to_frame().to_csv(index=False)
+    contents[folder / "scores.csv"] = found.score_table().to_csv(index=False)
+    contents[folder / "loop.json"] = to_json(record)
+    written = write_together(contents)
+    if as_json:
+        print(to_json(record), end="")
+        return
+    print(f"{table_text(found.short_table(), '{:.3g}'.format)}\n")
+    print(f"{table_text(found.score_table(), '{:.2f}'.format)}\n\n{found.words()}")
+    print(f"wrote {written[-1]} (and {', '.join(path.name for path in written[:-1])} beside it)")
+
+
+def _layers(word: str) -> tuple[int, ...]:
+    first, _, last = word.partition("-")
+    if first.isdigit() and (last or first).isdigit() and int(first) <= int(last or first):
+        return tuple(range(int(first), int(last or first) + 1))
+    raise InputError(f"--group {word} names no layers: write 3, or 1-12 for layers 1 to 12 in turn")

@@ -1,0 +1,264 @@
+"""Loops of real blocks: prediction before, outcome after, how both are scored, and recall."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from oversmoothing import main
+from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.loops.loop import loop, own_blocks
+from oversmoothing.experiments.loops.loop_plot import draw
+from oversmoothing.experiments.loops.looping import Looped, looped
+from oversmoothing.experiments.loops.outcomes import outcomes
+from oversmoothing.experiments.loops.predictors import LOCAL, few_tokens, from_law
+from oversmoothing.experiments.loops.recall import recall_table, recall_words
+from oversmoothing.experiments.loops.scoring import LINE, choose, score_loops
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.stability.asymptotic import loop_law
+from oversmoothing.experiments.stability.block_maps import plain_attention, recorded
+from oversmoothing.theory.consensus.loops import LoopLaw
+from oversmoothing.theory.support.errors import InputError
+from tests.support.families_of_today import inputs as inputs_of_today, today
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import tiny, tokens
+
+
+@pytest.fixture(scope="module")
+def found():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    return loop(model, random_pixels(4).double(), loops=40)
+
+
+# ------------------------------------------------------------------- looping
+
+
+def test_a_loop_is_the_block_applied_again_and_again():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    run = recorded(model, random_pixels(2).double())
+    f, X = run.blocks[0], run.states[0]
+    with torch.no_grad(), plain_attention(model.module):
+        several = looped([f], X, 20)
+        Z = X
+        for _ in range(20):
+            Z = f(Z)
+    torch.testing.assert_close(several.tail[-1], Z)
+    np.testing.assert_allclose(several.logs[-1], log_ratio(Z).numpy())
+
+
+def test_recall_adds_its_share_of_the_first_stream_in_every_loop():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    run = recorded(model, random_pixels(2).double())
+    f, X = run.blocks[0], run.states[0]
+    with torch.no_grad():
+        several = looped([f], X, 20, recall=0.3)
+        Z = X
+        for _ in range(20):
+            Z = f(Z) + 0.3 * X
+    torch.testing.assert_close(several.tail[-1], Z)
+
+
+def synthetic(streams: list[torch.Tensor]) -> Looped:
+    """Of streams [1, n, d] that were not looped."""
+    logs = np.array([log_ratio(X).numpy() for X in streams])
+    return Looped(logs, logs, streams[len(streams) // 2], tuple(streams[-7:]))
+
+
+def test_outcomes_are_told_apart_on_streams_made_to_be_so():
+    rng = torch.Generator().manual_seed(0)
+    base = torch.randn(1, 6, 8, generator=rng, dtype=torch.float64)
+    E = base - base.mean(1, keepdim=True)
+    one = torch.ones(1, 6, 8, dtype=torch.float64)
+    F = E.roll(1, 2)
+    made = {
+        "collapsed": [one + E / (1 + t) ** 2 for t in range(41)],
+        "falling as a power": [one + 3 * E * (1 + t) ** -0.3 for t in range(41)],
+        "at rest elsewhere": [(1 + t) * (one + 3 * E) for t in range(41)],
+        "a cycle": [one + 3 * E * (1 + 0.5 * (-1) ** t) for t in range(41)],
+        "still moving": [one + 3 * (np.cos(t / 50) * E + np.sin(t / 50) * F) for t in range(41)],
+    }
+    for kind, streams in made.items():
+        assert outcomes(synthetic(streams))[0]["kind"] == kind
+    assert outcomes(synthetic(made["a cycle"]))[0]["period"] == 2
+    assert outcomes(synthetic(made["collapsed"]))[0]["clusters"] == 1
+
+
+# ------------------------------------------------------------------- predictors and scores
+
+
+def test_the_law_says_the_power_that_it_is():
+    law = LoopLaw(loops=100, along=0.01, across=0.005, power=1.0, turning=0.0)
+    assert from_law(law, 0.0, 99) == pytest.approx(-0.5 * math.log(100))
+    bounded = LoopLaw(loops=100, along=0.0, across=-0.1, power=0.0, turning=0.0)
+    assert from_law(bounded, 0.0, 50) == pytest.approx(-5)
+
+
+def test_all_tokens_are_few_tokens_that_predict_exactly():
+    """The predictor that loops some of the tokens, given all of them, is the outcome."""
+    from oversmoothing.experiments.loops.predictors import token_predictions
+
+    model = open_model(tiny_model(), dtype=torch.float64)
+    run = recorded(model, random_pixels(2).double())
+    X = run.states[0]
+    with torch.no_grad():
+        predicted = token_predictions(run.blocks[:1], X, X.shape[1], 30)
+        measured = looped(run.blocks[:1], X, 30).logs[-1]
+    np.testing.assert_allclose(predicted, measured)
+
+
+def test_scores_are_those_of_their_definitions():
+    measured = np.array([[-3.0, -2.0], [0.0, 1.0]])
+    perfect = score_loops(measured, measured)
+    assert (perfect.agree, perfect.rank, perfect.error) == (1.0, pytest.approx(1.0), 0.0)
+    wrong = score_loops(measured, -measured + 2 * LINE)
+    assert wrong.agree == 0.0 and wrong.rank == pytest.approx(-1)
+    constant = score_loops(measured, np.zeros((2, 2)))
+    assert constant.agree == constant.base == 0.5 and math.isnan(constant.rank)
+    with pytest.raises(InputError, match=r"predictions \(1, 2\)"):
+        score_loops(measured, measured[:1])
+
+
+def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
+    """What is right on the choosing half alone is chosen, and its one score shows it."""
+    rng = np.random.default_rng(0)
+    measured = rng.choice([-3.0, 0.0], size=(6, 8)) + 0.1 * rng.standard_normal((6, 8))
+    names = {"lucky": measured.copy(), "steady": measured + 0.2 * rng.standard_normal((6, 8))}
+    first = choose(measured, names, seed=1)
+    there = np.ix_(first.blocks[1], first.inputs[1])
+    names["lucky"][there] = -measured[there] + 2 * LINE
+    second = choose(measured, names, seed=1)
+    assert second.name == "lucky" and second.on_choice["lucky"].agree == 1
+    assert second.score.agree == 0
+    assert not set(second.blocks[0]) & set(second.blocks[1])
+    assert not set(second.inputs[0]) & set(second.inputs[1])
+    with pytest.raises(InputError, match="at least 2 of each"):
+        choose(measured[:1], names)
+
+
+# ------------------------------------------------------------------- the whole
+
+
+def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
+    frame = found.to_frame()
+    assert len(frame) == 2 * 4 and np.isfinite(frame["end"]).all()
+    assert {LOCAL, few_tokens(4)} <= set(found.predicted)
+    np.testing.assert_allclose(np.log(frame["end"]), found.measured.ravel())
+    assert found.chosen is not None and "Chosen on half" in found.words()
+    assert json.dumps(found.to_json_object())
+    assert draw(found).axes
+
+
+def test_groups_run_their_layers_in_turn():
+    model = open_model(tiny_model(), dtype=torch.float64)
+    pixels = random_pixels(1).double()
+    found = loop(model, pixels, groups=[(1, 2)], loops=20)
+    run = recorded(model, pixels)
+    with torch.no_grad():
+        Z = run.states[0]
+        for _ in range(20):
+            Z = run.blocks[1](run.blocks[0](Z))
+    assert found.measured[0, 0] == pytest.approx(float(log_ratio(Z)[0]))
+    assert found.chosen is None and found.label(0) == "1-2"
+
+
+def test_texts_of_different_lengths_and_masks_are_looped_one_by_one():
+    model = open_model(tiny("llama"))
+    found = loop(model, [tokens((7,))["input_ids"][0]], loops=20)
+    assert found.curves.shape == (2, 21, 1) and few_tokens(4) not in found.predicted
+
+
+def test_the_block_of_albert_is_looped_once():
+    model = open_model(today("ALBERT"))
+    assert own_blocks(model) == [(1,)]
+    found = loop(model, inputs_of_today("ALBERT", lengths=(6, 6)), loops=20)
+    assert found.inputs == 2
+
+
+def test_float32_gives_the_same_law_as_float64():
+    laws = []
+    for dtype in (torch.float32, torch.float64):
+        model = open_model(tiny_model(), dtype=dtype)
+        run = recorded(model, random_pixels(1).to(dtype))
+        X = run.states[0]
+        laws.append(loop_law(run.blocks[:1], X[0].mean(0), X.shape[1], False, 100))
+    assert laws[0].exponent == pytest.approx(laws[1].exponent, abs=2e-2)
+
+
+# ------------------------------------------------------------------- recall
+
+
+class Contracting(nn.Module):
+    """A Post-LN encoder layer of PyTorch, whose output is bounded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)])
+
+    def forward(self, x):
+        return self.layers[0](x)
+
+
+def test_recall_of_a_post_norm_block_finds_its_one_fixed_point():
+    """Where the recall is large the norm shrinks what differs: one limit from three starts, the
+    derivative there has radius < 1, and the limit solves X = f(X) + B X_0."""
+    model = open_model(Contracting(), dtype=torch.float64)
+    X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    table = recall_table(model, X, 8.0, loops=60)
+    assert (table["outcome"] == "one fixed point from three starts").all()
+    assert (table["radius"] < 1).all() and (table["apart"] < 1e-6).all()
+    assert "At the fixed points HFC/LFC" in recall_words(table, 8.0)
+    run = recorded(model, X)
+    with torch.no_grad(), plain_attention(model.module):
+        end = looped(run.blocks, X, 60, 8.0).tail[-1]
+        torch.testing.assert_close(run.blocks[0](end) + 8.0 * X, end)
+    np.testing.assert_allclose(table["end"], np.exp(log_ratio(end)))
+
+
+def test_recall_of_a_pre_norm_block_may_have_no_fixed_point():
+    """Its branch is bounded and B X_0 is not taken back: the stream grows linearly."""
+    model = open_model(tiny_model(), dtype=torch.float64)
+    table = recall_table(model, random_pixels(1).double(), 5.0, loops=40)
+    assert (table["outcome"] == "none: the stream grows").all()
+    assert table["radius"].isna().all() and (table["growth"] - 1).abs().max() < 0.2
+
+
+# ------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"loops": 3}, "loops is 3: it must be at least 20"),
+        ({"groups": [(1, 9)]}, "the group 1-9 names layers .* it has layers 1 to 2"),
+        ({"groups": [()]}, r"the group \(none\)"),
+        ({"inputs": []}, "no inputs"),
+    ],
+)
+def test_loops_that_cannot_be_run_are_refused(how, said):
+    model = open_model(tiny_model())
+    with pytest.raises(InputError, match=said):
+        loop(model, **{"inputs": random_pixels(1)} | how)
+
+
+@pytest.mark.parametrize("recall", [0.0, float("nan")])
+def test_recall_that_is_no_recall_is_refused(recall):
+    with pytest.raises(InputError, match="give a finite number other than 0"):
+        recall_table(open_model(tiny_model()), random_pixels(1), recall)
+
+
+def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
+    words = ["loop", "vit-random", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    assert "After 20 loops of 2 groups" in capsys.readouterr().out
+    folder = next((tmp_path / "loop").iterdir())
+    assert {"loop.json", "runs.csv", "scores.csv", "loop.png"} <= {p.name for p in folder.iterdir()}
+    assert main([*words, "--recall", "0.5", "--out", str(tmp_path)]) == 0
+    assert "X <- f(X) + 0.5 X_0 in 4 runs" in capsys.readouterr().out
+    assert main(["loop", "vit-random", "--group", "3-1", "--out", str(tmp_path)]) == 2
+    assert "--group 3-1 names no layers" in capsys.readouterr().err

@@ -1,0 +1,121 @@
+"""The sign of a norm's gain flipped in real layers: T8d to the last bit, T8e by definition."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from oversmoothing import main
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.sign_flips.flip_plot import draw
+from oversmoothing.experiments.sign_flips.flip_result import FROZEN, GAP, MEANS, NONE
+from oversmoothing.experiments.sign_flips.flips import flipped, sign_flips
+from oversmoothing.theory.support.errors import InputError
+from tests.support.families_of_today import inputs as inputs_of_today, today
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import pixels, tiny
+
+
+def shifted(placement: str):
+    """The project's ViT with shifts at its norms, in float64."""
+    module = tiny_model(placement=placement)
+    with torch.no_grad():
+        for layer in module.stack():
+            layer.norm_attention.bias.normal_(generator=torch.Generator().manual_seed(1))
+    return open_model(module, dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def pre():
+    return sign_flips(shifted("pre"), random_pixels(6).double())
+
+
+def test_pre_norm_without_query_and_key_biases_has_the_frozen_attention_exactly(pre):
+    """T8d: (gamma, beta) -> -(gamma, beta) leaves A as it is, so that the frozen prediction is the
+    effect; gamma alone changes A, and it is not."""
+    for target in ("attention", "layer"):
+        effect = pre.effects["gain and shift", target]
+        predicted = pre.predictions["gain and shift", target, FROZEN]
+        np.testing.assert_allclose(predicted, effect, atol=1e-9)
+        gain = pre.effects["gain", target] - pre.predictions["gain", target, FROZEN]
+        assert np.abs(gain).max() > 1e-4
+
+
+def test_post_norm_sublayer_feels_nothing_of_gain_and_shift_to_the_last_bit():
+    found = sign_flips(shifted("post"), random_pixels(4).double())
+    assert np.abs(found.effects["gain and shift", "attention"]).max() == 0.0
+    assert np.abs(found.effects["gain", "attention"]).max() > 1e-3
+    assert found.gaps is None and "T8d" in found.words()
+    assert set(name for _, _, name in found.predictions) == {NONE}
+    assert draw(found).axes
+
+
+def test_the_flip_is_that_of_the_weights_and_is_taken_back(pre):
+    """By the norm's output or by its parameters: the same stream."""
+    model = shifted("pre")
+    norm = model.layers[0].norm_attention
+    X = torch.randn(1, 5, 16, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    with torch.no_grad():
+        before = norm.module(X)
+        with flipped(norm, "gain"):
+            by_output = norm.module(X)
+        assert torch.equal(norm.module(X), before)
+        norm.module.weight.neg_()
+        torch.testing.assert_close(norm.module(X), by_output)
+
+
+def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
+    """T8e on the definition: W^T diag(gamma) C / s, the mean attention, both signs."""
+    model = shifted("pre")
+    from oversmoothing.experiments.inspection.extract import extract
+    from oversmoothing.theory.spectra.radii import radii
+
+    trace = extract(model, random_pixels(6).double(), dtype=torch.float64).traces[0]
+    X, layer = trace.before[0].numpy(), model.layers[0]
+    d = X.shape[1]
+    C = np.eye(d) - 1 / d
+    gamma = layer.norm_attention.gain.double().numpy()
+    s = np.sqrt(((X @ C) ** 2).mean() + layer.norm_attention.eps)
+    H = layer.heads.total().numpy().T @ np.diag(gamma) @ C / s
+    A = trace.attention[0].numpy().mean(0)
+    a = np.linalg.eigvals(A[:-1, :-1] - A[-1:, :-1])
+    for k, sign in enumerate((1, -1)):
+        consensus, quotient = radii(a, np.linalg.eigvals(sign * H))
+        assert pre.gaps[0, 0, k] == pytest.approx(np.log(quotient / consensus), abs=1e-6)
+
+
+def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
+    known, held = pre.split
+    assert len(known) == len(held) == 3 and not set(known) & set(held)
+    assert pre.scores["gain", "layer", MEANS].r2_within == pytest.approx(0.0, abs=1e-12)
+    assert pre.scores["gain and shift", "layer", FROZEN].r2 > 1 - 1e-9
+    assert (pre.by_layer()["reversed"] <= 1).all() and json.dumps(pre.to_json_object())
+    assert "T8e says that the verdict is reversed" in pre.words()
+    assert (("gain", "layer", GAP)) in pre.scores and draw(pre).axes
+
+
+def test_biases_of_queries_and_keys_break_the_symmetry():
+    """ViT has them: the frozen attention is no longer exact for (gamma, beta) either."""
+    found = sign_flips(open_model(tiny("vit"), dtype=torch.float64), pixels(4))
+    effect = found.effects["gain and shift", "attention"]
+    error = effect - found.predictions["gain and shift", "attention", FROZEN]
+    assert np.abs(error).max() > 1e-3
+
+
+def test_what_has_no_sign_to_flip_is_refused():
+    with pytest.raises(InputError, match="parallel FFN or norms behind"):
+        sign_flips(open_model(today("Gemma 3")), inputs_of_today("Gemma 3", lengths=(6, 6)))
+    with pytest.raises(InputError, match="give at least 4"):
+        sign_flips(shifted("pre"), random_pixels(3).double())
+    with pytest.raises(InputError, match="no inputs"):
+        sign_flips(shifted("pre"), [])
+
+
+def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
+    assert main(["flips", "vit-random", "--count", "4", "--out", str(tmp_path)]) == 0
+    assert "T8e says that the verdict is reversed" in capsys.readouterr().out
+    folder = next((tmp_path / "flips").iterdir())
+    assert {"flips.json", "flips.png", "scores.csv"} <= {path.name for path in folder.iterdir()}
