@@ -1,6 +1,6 @@
 """Where HFC/LFC of a loop will end, predicted before looping its tokens: several ways, and cost.
 
-local law      nearly equal tokens: T12c's exponent at the consensus that the block's own path of
+local law      nearly equal tokens: T12's exponent at the consensus that the block's own path of
                equal tokens reaches, from the start's HFC/LFC
 spectral gap   the paper's: T log(rho_Q/rho_C) of the image's own mean attention and the whole H
 few tokens k   k of the tokens, evenly spaced, looped among themselves by the model's own block:
@@ -24,7 +24,7 @@ from oversmoothing.experiments.stability.block_maps import BlockMap
 from oversmoothing.theory.consensus.loops import LoopLaw
 from oversmoothing.theory.support.arrays import Array
 
-LOCAL, GAP, EARLY = "local law (T12c)", "spectral gap (paper)", "first loops, carried on"
+LOCAL, GAP, EARLY = "local law (T12)", "spectral gap (paper)", "first loops, carried on"
 FEW = (4, 8, 16)
 LOOKED_AT = 8
 

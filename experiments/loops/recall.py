@@ -3,7 +3,7 @@
 A fixed point is said to be found where the last loop moved the stream by less than MOVED of its
 length; it is one as far as three starts tell (the stream itself, its mean for every token, the
 stream of another input or a shuffled one); it attracts where the derivative of the loop there has
-spectral radius < 1, estimated by its powers on a drawn direction. Observations: T12a proves such
+spectral radius < 1, estimated by its powers on a drawn direction. Observations: T12 proves such
 things for one linear layer alone.
 """
 

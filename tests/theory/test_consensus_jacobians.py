@@ -164,7 +164,7 @@ def test_loop_law_of_a_bounded_consensus_is_geometric():
 
 
 def test_recall_converges_to_its_limit_and_tokens_differ_there():
-    """T12a against 400 layers; HFC/LFC of the limit is larger than that of X_0, A symmetric."""
+    """T12 against 400 layers; HFC/LFC of the limit is larger than that of X_0, A symmetric."""
     A = 0.6 * np.eye(3) + 0.4 / 3
     H = -np.array([[0.5, 0.1], [0.0, 0.7]])
     X0 = np.array([[1.0, 2.0], [2.0, 2.5], [1.5, -1.0]])

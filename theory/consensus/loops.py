@@ -4,7 +4,7 @@ A looped block sends equal tokens 1 c^T to 1 g(c)^T. Along that path c_t, gamma 
 |c_t|) and log|lambda| of the derivative across consensus (T8c) say whether HFC/LFC of a small
 perturbation falls. Where |c_t| grows linearly, as of a Pre-LN block whose branch is homogeneous of
 degree 0 far out, gamma ~ 1/t and log|lambda| ~ kappa/(c t), and HFC/LFC goes like t^(kappa/c - 1):
-the exponent is log|lambda|/gamma - 1 (T12c, not proved in general).
+the exponent is log|lambda|/gamma - 1 (T12, not proved in general).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class LoopLaw:
 
 @dataclass(frozen=True)
 class RecallLimit:
-    """X' = X + A X W + beta X_0: its fixed point X* [n, d] (T12a).
+    """X' = X + A X W + beta X_0: its fixed point X* [n, d] (T12).
 
     attracts: whether every start converges to it, radius = max |1 + h_j a_i| < 1. The fixed point
     is unique, since A and W are invertible; tokens differ in it exactly where they do in X_0.
@@ -95,7 +95,7 @@ class RecallLimit:
 
 
 def recall_limit(A: ArrayLike, H: ArrayLike, X0: ArrayLike, beta: float) -> RecallLimit:
-    """X* = -beta A^-1 X_0 W^-1 with W = H^T, for A [n, n], H [d, d], X0 [n, d] (T12a).
+    """X* = -beta A^-1 X_0 W^-1 with W = H^T, for A [n, n], H [d, d], X0 [n, d] (T12).
 
     Raises `InputError` on illegal input, for beta = 0 (no recall) and where A or H is singular:
     there is no fixed point for most X_0 then, and where there is one, it is not unique.
