@@ -3,8 +3,7 @@
 A claim (`claim.Claim`) is the CLAIM of one module of theory/claims: a statement, its hypotheses,
 its source and its evidence. A module reads from the top as the proof does:
 
-    from oversmoothing.theory.proofs.instances import AA
-    from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given
+    from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, equal, exact, given
 
     def _doubles() -> None:
         \"\"\"[2; instance] h = 1 doubles the mean in every layer.\"\"\"   # as the reader sees it

@@ -16,5 +16,8 @@ from oversmoothing.theory.proofs.formal import Formal
 from oversmoothing.theory.proofs.search import law, searched
 from oversmoothing.theory.proofs.written import refuted, step, written
 
-GENERAL = Scope.GENERAL
+# How a claim stands on record.
+MACHINE, DECIDED, WRITTEN = Status.MACHINE, Status.DECIDED, Status.WRITTEN
 THE_PAPERS_WORDS = Status.REFUTED_WORDS
+# What the check of a step covers.
+GENERAL = Scope.GENERAL

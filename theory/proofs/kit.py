@@ -1,5 +1,6 @@
 """What a claim is written with, in one import; `theory.proofs` tells what it is."""
 
+from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers import exact_matrix as exact
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs import (
@@ -10,3 +11,16 @@ from oversmoothing.theory.proofs import (
 )
 from oversmoothing.theory.proofs.checks import certain, equal, is_zero, meets, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.instances import (
+    A3,
+    AA,
+    AM,
+    AQ,
+    C3,
+    CAUSAL,
+    CAUSAL_MEANS,
+    DEFECTIVE,
+    J2,
+    ROTATING,
+    SKEW_DEFECTIVE,
+)

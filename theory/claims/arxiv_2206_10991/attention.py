@@ -2,12 +2,9 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import matrix
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, given, spectra
+from oversmoothing.theory.proofs.kit import AA, by, exact, given, spectra, verdict
 
-_H = matrix("-1 0; 0 -1/10")
+_H = exact.matrix("-1 0; 0 -1/10")
 
 
 def _by_the_rule() -> None:

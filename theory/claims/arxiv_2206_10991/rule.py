@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given, spectra
 
 _SIDE = "-1 < a; a < 0; q < 0; q <= p"
 
@@ -40,7 +40,7 @@ CLAIM = Claim(
     r"a_1=1-\rho\in(-1,0)",
     source="arXiv 2206.10991 (GRAFF), the rule from memory, our reading; for regular graphs A is "
     "row-stochastic",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(_SYMMETRIC, given.IRREDUCIBLE, given.TWO_TOKENS),
     evidence=(
         by.for_all(

@@ -4,18 +4,17 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 
 def _law(attention: tuple[Matrix, list[Fraction]], w: Fraction, x: list[int]) -> None:
     """W = w or -w with equal chances: E W = 0, E W^2 = s = w^2. Exactly, one feature."""
     A, values = attention
     X = exact.from_integers([[k] for k in x[: len(A)]])
-    hfc, lfc = squared_norms(X)
+    hfc, lfc = exact.squared_norms(X)
     assume(lfc != 0)
     s, gap = w * w, 1 - max(a * a for a in values)
-    moved = [squared_norms(exact.layer(A, [[h]], X)) for h in (w, -w)]
+    moved = [exact.squared_norms(exact.layer(A, [[h]], X)) for h in (w, -w)]
     after_hfc, after_lfc = (sum(pair, Fraction(0)) / 2 for pair in zip(*moved, strict=True))
     assert after_lfc == (1 + s) * lfc
     before = lfc / (lfc + hfc)
@@ -45,7 +44,7 @@ CLAIM = Claim(
     ),
     latex=r"r(X,Y)\ \ge\ \frac{1+s}{1+s-s\,(1-\lambda_2^2)(1-t_{\mathrm{sim}}(X))}\ \ge\ 1",
     source="arXiv 2312.06182 v2, lower bound on the escalation rate (a summary), our reading",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(SYMMETRIC, given.TWO_TOKENS),
     setting="s > 0 or s = 0; t_sim(X) > 0",
     evidence=(

@@ -1,7 +1,6 @@
 """'All attention matrices share span(1) and have large gaps': the gap of each is not the rate."""
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, spectra
 
 _GAP = given.Hypothesis(
     "the second eigenvalue of the A of each layer is 0",
@@ -10,21 +9,21 @@ _GAP = given.Hypothesis(
 )
 
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
-FIRST = matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
-SECOND = matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
-_H, _V = matrix("1"), column("-2 1 1")
+FIRST = exact.matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
+SECOND = exact.matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
+_H, _V = exact.matrix("1"), exact.column("-2 1 1")
 
 
 def _collapse_alone() -> None:
     """Each alone makes all tokens equal in two layers: A^2 has equal rows."""
     for A in (FIRST, SECOND):
-        assert given.consensus(product(A, A)), "the tokens differ"
+        assert given.consensus(exact.product(A, A)), "the tokens differ"
 
 
 def _survives() -> None:
     """In turn they do not: A_2 A_1 v = v/16 for v = (-2, 1, 1). On X_0 = 1 + v the tokens differ by
     16^-k v after 2k layers: a rate of 1/4 per layer, not 0."""
-    equal(product(SECOND, FIRST, _V), scaled("1/16", _V))
+    equal(exact.product(SECOND, FIRST, _V), exact.scaled("1/16", _V))
 
 
 CLAIM = by.refuted(

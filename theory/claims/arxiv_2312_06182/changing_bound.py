@@ -7,18 +7,16 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.changing import FIRST, SECOND
 from oversmoothing.theory.claims.t7.oscillation import dobrushin, oscillation
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import column, product, transposed
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 
 def _law(layers: list[Matrix], X: Matrix) -> None:
-    bound = oscillation(transposed(X)[0])
+    bound = oscillation(exact.transposed(X)[0])
     for A in layers:
-        X = product(A, X)
+        X = exact.product(A, X)
         bound *= dobrushin(A)
-        assert oscillation(transposed(X)[0]) <= bound
-        assert squared_norms(X)[0] <= len(X) * bound**2 / 4
+        assert oscillation(exact.transposed(X)[0]) <= bound
+        assert exact.squared_norms(X)[0] <= len(X) * bound**2 / 4
 
 
 @st.composite
@@ -42,8 +40,8 @@ def _attained() -> None:
     """[2; instance] Attained: two matrices whose second eigenvalue is 0 have tau = 1/4 each, and
     osc(A_2 A_1 v) = osc(v)/16 for v = (-2, 1, 1)."""
     assert dobrushin(FIRST) == dobrushin(SECOND) == Fraction(1, 4)
-    moved = product(SECOND, FIRST, column("-2 1 1"))
-    equal(oscillation(transposed(moved)[0]), Fraction(3, 16))
+    moved = exact.product(SECOND, FIRST, exact.column("-2 1 1"))
+    equal(oscillation(exact.transposed(moved)[0]), Fraction(3, 16))
 
 
 CLAIM = Claim(
@@ -58,7 +56,7 @@ CLAIM = Claim(
     latex=r"\operatorname{osc}(X_L) \le |h|^L \prod_l \tau(A_l)\,\operatorname{osc}(X_0)",
     source="ours, repairing the reading of arXiv 2312.06182 for layers that differ; the "
     "coefficient is Dobrushin's",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(
         given.TWO_TOKENS,
         given.Hypothesis(

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates_measured import layer_rows
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.proofs.kit import Matrix, equal, exact, spectra
 
 # Three tokens, two features, in general position.
@@ -26,7 +25,7 @@ def t_falls(
     for _ in range(layers):
         moved = move(X)
         (before,), (after,) = exact.weighted_mean(pi, X), exact.weighted_mean(pi, moved)
-        hfc, moved_hfc = squared_norms(X)[0], squared_norms(moved)[0]
+        hfc, moved_hfc = exact.squared_norms(X)[0], exact.squared_norms(moved)[0]
         equal(moved_hfc * before**2 * over**2, by**2 * hfc * after**2)
         X = moved
 

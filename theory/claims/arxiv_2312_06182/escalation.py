@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope, t_falls
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.depth.rates_measured import layer_rows
-from oversmoothing.theory.numbers.exact_matrix import from_integers, matrix, product
-from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import A3, Claim, by, draw, exact, given
 
 
 def _similarity() -> sp.Expr:
@@ -25,15 +23,17 @@ def _similarity() -> sp.Expr:
 def _law(attention: Any, w: Any, h: Any) -> None:
     """One feature, two tokens: t_L = ||HFC|| / (sqrt 2 |c|) falls by exactly |a| per layer."""
     (A, a), (x, y) = attention, h
-    t_falls(A, from_integers([[x], [y]]), lambda X: product(A, X, [[w]]), a, Fraction(1), 6)
+    t_falls(
+        A, exact.from_integers([[x], [y]]), lambda X: exact.product(A, X, [[w]]), a, Fraction(1), 6
+    )
 
 
 def _measured(effort: by.Effort) -> by.Measurements:
     # A Jordan block is approached like 1/L: its slope is off by a multiple of 1/(150 300).
     for words, H, tolerance in (
-        ("H = diag(1/2, -3)", matrix("1/2 0; 0 -3"), 1e-9),
-        ("H a rotation by 90 degrees", matrix("0 -1; 1 0"), 1e-9),
-        ("H defective", matrix("2 1; 0 2"), 1e-3),
+        ("H = diag(1/2, -3)", exact.matrix("1/2 0; 0 -3"), 1e-9),
+        ("H a rotation by 90 degrees", exact.matrix("0 -1; 1 0"), 1e-9),
+        ("H defective", exact.matrix("2 1; 0 2"), 1e-3),
     ):
         found = slope(layer_rows(A3, H, residual=False), START, (150, 300))
         yield by.Measurement(words, math.log(1 / 2), found, tolerance)
@@ -51,7 +51,7 @@ CLAIM = Claim(
     ),
     latex=r"\lim_{L\to\infty} (\mathrm{HFC}/\mathrm{LFC})^{1/L} = |\lambda_2(A)|",
     source="arXiv 2312.06182 v2, token similarity escalation (abstract; a summary)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT),
     evidence=(
         by.written(

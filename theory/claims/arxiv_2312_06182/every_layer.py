@@ -1,19 +1,17 @@
 """Escalation layer by layer: one attention layer can remove all similarity."""
 
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, product
-from oversmoothing.theory.proofs.kit import by, equal, given
+from oversmoothing.theory.proofs.kit import by, equal, exact, given
 
-_A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("5 -3")
+_A, _H, _X0 = exact.matrix("1/2 1/2; 1/4 3/4"), exact.matrix("1"), exact.column("5 -3")
 
 
 def _once() -> None:
     """X = (5, -3) has HFC^2 = 32, LFC^2 = 2, so LFC/||X|| = 1/sqrt(17). A X = (1, -1) has no mean:
     similarity 0, HFC/LFC infinite after one layer."""
-    equal(squared_norms(_X0), (32, 2))
-    once = product(product(_A, _X0), _H)
-    equal(once, column("1 -1"))
-    equal(squared_norms(once), (2, 0))
+    equal(exact.squared_norms(_X0), (32, 2))
+    once = exact.product(exact.product(_A, _X0), _H)
+    equal(once, exact.column("1 -1"))
+    equal(exact.squared_norms(once), (2, 0))
 
 
 CLAIM = by.refuted(

@@ -14,10 +14,8 @@ from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
     step,
 )
 from oversmoothing.theory.claims.lemmas import GROWTH
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.proofs.instances import A3, AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import A3, AA, Claim, by, draw, equal, exact, given
 
 
 def _law(attention: Any, tau: Any) -> None:
@@ -45,11 +43,11 @@ def _thresholds() -> None:
         X = exact.column("1 2")
         for _ in range(4):
             Z = step(AA, exact.matrix("1/2"), X, t, place)
-            (hfc, lfc), (moved, low) = squared_norms(X), squared_norms(Z)
+            (hfc, lfc), (moved, low) = exact.squared_norms(X), exact.squared_norms(Z)
             equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
             X = Z
     X = step(AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
-    equal(squared_norms(X)[1], 0)
+    equal(exact.squared_norms(X)[1], 0)
 
 
 def _measured(effort: by.Effort) -> by.Measurements:
@@ -80,7 +78,7 @@ CLAIM = Claim(
     latex=r"\rho_C \mapsto |1-\tau|\,\rho_C,\quad \rho_Q \mapsto \rho_Q,\qquad "
     r"\mathrm{HFC}/\mathrm{LFC} \not\to 0 \Leftarrow |1-\tau| < \rho_Q/\rho_C",
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -8,10 +8,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import AFTER, BEFORE, operator, step
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
-from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, given
+from oversmoothing.theory.proofs.kit import A3, Claim, by, draw, equal, exact, given
 
 
 def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
@@ -28,8 +25,8 @@ def _law(attention: Any, h: Any, tau: Any, place: Any) -> None:
     assume(mu != (1 - tau) * (1 + h))
     kappa = weight * h * (q - p) / (mu - (1 - tau) * (1 + h))
     X = [[kappa + 1], [kappa - 1]]
-    equal(step(A, [[h]], X, tau, place), scaled(mu, X))
-    hfc, lfc = squared_norms(X)
+    equal(step(A, [[h]], X, tau, place), exact.scaled(mu, X))
+    hfc, lfc = exact.squared_norms(X)
     equal(hfc * (p - q) ** 2, lfc * _factor(h, a, tau, place) ** 2 * (p + q) ** 2)
 
 
@@ -38,17 +35,17 @@ def _below_the_floor() -> None:
     6/5 < 5/4, no smoothing; the modes (4, 6) before and (2, 4) after, both times 5/4, have ratios
     1/5 and 1/3, below 1 = 1/sqrt(n - 1). As tau falls to 1 - r = 3/8, F = |1 - 8 tau/3| falls to
     0."""
-    A, h, tau = matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
+    A, h, tau = exact.matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
     equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
-    for place, X in ((BEFORE, column("4 6")), (AFTER, column("2 4"))):
-        equal(step(A, [[h]], X, tau, place), scaled(Fraction(5, 4), X))
-        hfc, lfc = squared_norms(X)
+    for place, X in ((BEFORE, exact.column("4 6")), (AFTER, exact.column("2 4"))):
+        equal(step(A, [[h]], X, tau, place), exact.scaled(Fraction(5, 4), X))
+        hfc, lfc = exact.squared_norms(X)
         equal(hfc / lfc, Fraction(1, 25) if place == BEFORE else Fraction(1, 9))
 
 
 def _measured(effort: by.Effort) -> by.Measurements:
     # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
-    start, h, a = matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
+    start, h, a = exact.matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
     cases = ("0", AFTER), ("1/2", AFTER), ("1/2", BEFORE), ("1", BEFORE), ("3/2", AFTER)
     for tau, place in cases:
         t = Fraction(tau)
@@ -72,7 +69,7 @@ CLAIM = Claim(
     latex=r"\lim\frac{\mathrm{HFC}}{\mathrm{LFC}} = \Bigl|1-\frac{\tau(1+h)}{h(1-a)}\Bigr|\,"
     r"\frac{\|Pv\|}{\sqrt n\,|\bar v|}\ \Bigl(\times\tfrac{1}{|1-\tau|}\ \text{after}\Bigr)",
     source="ours, for the remedy of arXiv 2312.06182 v2 (a summary)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,

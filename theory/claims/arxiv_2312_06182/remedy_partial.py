@@ -3,19 +3,23 @@
 from fractions import Fraction
 
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import AFTER, BEFORE, step
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, scaled
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, equal, given
+from oversmoothing.theory.proofs.kit import AA, by, equal, exact, given
 
-_H, _X0, _TAU = matrix("2"), column("0 2"), Fraction(1, 6)
+_H, _X0, _TAU = exact.matrix("2"), exact.column("0 2"), Fraction(1, 6)
 
 
 def _modes() -> None:
     """With the removal, before or after, one layer multiplies (1, 1) by 3 (1 - 1/6) = 5/2 and (-1,
     1) by 2. X_0 is their sum, so HFC/LFC = (2 / (5/2))^L = (4/5)^L."""
     for place in (AFTER, BEFORE):
-        equal(step(AA, _H, column("1 1"), _TAU, place), scaled(Fraction(5, 2), column("1 1")))
-        equal(step(AA, _H, column("-1 1"), _TAU, place), scaled(Fraction(2), column("-1 1")))
+        equal(
+            step(AA, _H, exact.column("1 1"), _TAU, place),
+            exact.scaled(Fraction(5, 2), exact.column("1 1")),
+        )
+        equal(
+            step(AA, _H, exact.column("-1 1"), _TAU, place),
+            exact.scaled(Fraction(2), exact.column("-1 1")),
+        )
 
 
 CLAIM = by.refuted(
@@ -32,7 +36,11 @@ CLAIM = by.refuted(
         by.Step(
             "X_0 = (1, 1) + (-1, 1), HFC/LFC = 1.",
             lambda: equal(
-                _X0, [[x[0] + y[0]] for x, y in zip(column("1 1"), column("-1 1"), strict=True)]
+                _X0,
+                [
+                    [x[0] + y[0]]
+                    for x, y in zip(exact.column("1 1"), exact.column("-1 1"), strict=True)
+                ],
             ),
         ),
     ),

@@ -8,24 +8,24 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import START, slope, t_falls
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
 from oversmoothing.theory.depth.rates_measured import layer_rows
-from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix
-from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import A3, Claim, by, draw, exact, given
 
 
 def _law(attention: Any, h: Any, point: Any) -> None:
     """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
     (A, a), (x, y) = attention, point
     assume(h != -1)
-    t_falls(A, from_integers([[x], [y]]), lambda X: layer(A, [[h]], X), 1 + h * a, 1 + h, 5)
+    t_falls(
+        A, exact.from_integers([[x], [y]]), lambda X: exact.layer(A, [[h]], X), 1 + h * a, 1 + h, 5
+    )
 
 
 def _measured(effort: by.Effort) -> by.Measurements:
     # Eigenvalues of A: 1, 1/2, 1/5.
     for words, H, rate in (
-        ("H = diag(1/2, 1/4): r = (5/4)/(3/2)", matrix("1/2 0; 0 1/4"), 5 / 6),
-        ("H = diag(1, -1/2): r = (3/2)/2", matrix("1 0; 0 -1/2"), 3 / 4),
-        ("H = diag(-3, 1/8): r = 9/16", matrix("-3 0; 0 1/8"), (1 + 1 / 16) / 2),
+        ("H = diag(1/2, 1/4): r = (5/4)/(3/2)", exact.matrix("1/2 0; 0 1/4"), 5 / 6),
+        ("H = diag(1, -1/2): r = (3/2)/2", exact.matrix("1 0; 0 -1/2"), 3 / 4),
+        ("H = diag(-3, 1/8): r = 9/16", exact.matrix("-3 0; 0 1/8"), (1 + 1 / 16) / 2),
     ):
         found = slope(layer_rows(A3, H), START, (200, 400))
         yield by.Measurement(words, math.log(rate), found, 1e-8)
@@ -43,7 +43,7 @@ CLAIM = Claim(
     latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to "
     r"\frac{\max_{j,\,i<n}|1+h_ja_i|}{\max_j|1+h_j|}\quad (<1)",
     source="ours, for arXiv 2312.06182 v2 (self-attention with residual)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -2,12 +2,10 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import AA, by, equal, exact, given, spectra
 
-_X0 = column("0 2")
+_X0 = exact.column("0 2")
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -18,14 +16,14 @@ def _state(h: sp.Rational) -> sp.Matrix:
 def _slower() -> None:
     """h = 1: mean 2^L, difference (3/2)^L: ratio (3/4)^L, not (1/2)^L."""
     state = _state(sp.Integer(1))
-    induction(AA, matrix("1"), _X0, state)
+    induction(AA, exact.matrix("1"), _X0, state)
     ratio_is(state, sp.Rational(9, 16) ** L)
 
 
 def _reversed() -> None:
     """h = -1/2: mean 2^-L, difference (3/4)^L: ratio (3/2)^L, similarity vanishes."""
     state = _state(sp.Rational(-1, 2))
-    induction(AA, matrix("-1/2"), _X0, state)
+    induction(AA, exact.matrix("-1/2"), _X0, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
 
 
@@ -38,7 +36,7 @@ CLAIM = by.refuted(
     source="arXiv 2312.06182 v2, self-attention with residual (a summary), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="one A, two signs of the weight",
-    at=((AA, matrix("1"), _X0),),
+    at=((AA, exact.matrix("1"), _X0),),
     steps=(
         by.Step(
             "lambda_2 = 1/2.", lambda: equal([str(a) for a in spectra.values(AA)], ["1/2", "1"])

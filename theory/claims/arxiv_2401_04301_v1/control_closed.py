@@ -2,13 +2,11 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import J2, by, equal, exact, given, spectra
 
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
-_H, _X0 = matrix("0 1; 0 0"), matrix("0 0; 0 2")
+_H, _X0 = exact.matrix("0 1; 0 0"), exact.matrix("0 0; 0 2")
 _STATE = sp.Matrix([[L, 0], [L, 2]])
 
 

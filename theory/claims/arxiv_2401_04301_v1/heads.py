@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 Heads = list[tuple[Matrix, Matrix]]
 
@@ -45,7 +45,7 @@ CLAIM = Claim(
     latex=r"\rho\Big(I+\sum_hW_h^\top\Big)\ \text{against}\ "
     r"\rho\Big(I+\sum_hW_h^\top\otimes Q^\top A_hQ\Big)",
     source="ours, for the networks of many heads of arXiv 2401.04301 v1 (Table 1)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -2,25 +2,23 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, layer, matrix, plus, product
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, equal, given
+from oversmoothing.theory.proofs.kit import AA, by, equal, exact, given
 
-_H, _X0 = matrix("-3/4"), column("1 2")
+_H, _X0 = exact.matrix("-3/4"), exact.column("1 2")
 
 
 def _two_heads() -> None:
     """Two heads with the same A of eigenvalue 1/2 and h = -3/4 each: X' = X - (3/2) A X."""
-    head = product(AA, _X0, _H)
-    equal(plus(plus(_X0, head), head), layer(AA, matrix("-3/2"), _X0))
+    head = exact.product(AA, _X0, _H)
+    equal(exact.plus(exact.plus(_X0, head), head), exact.layer(AA, exact.matrix("-3/2"), _X0))
 
 
 def _smooth() -> None:
     """Mean (3/2)(-1/2)^L, half difference (1/4)^L/2: (HFC/LFC)^2 = (1/4)^L/9 -> 0."""
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
-    induction(AA, matrix("-3/2"), _X0, state)
+    induction(AA, exact.matrix("-3/2"), _X0, state)
     ratio_is(state, sp.Rational(1, 4) ** L / 9)
 
 

@@ -2,25 +2,22 @@
 
 import sympy as sp
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, plus, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, around, symbolic
-from oversmoothing.theory.proofs.instances import AA, AQ
-from oversmoothing.theory.proofs.kit import by, given, vanishes
+from oversmoothing.theory.proofs.kit import AA, AQ, by, exact, given, vanishes, verdict
 
-_H1, _H2, _X0 = matrix("1"), matrix("-1/2"), column("1 2")
+_H1, _H2, _X0 = exact.matrix("1"), exact.matrix("-1/2"), exact.column("1 2")
 
 
 def _by_the_mean() -> None:
     """The mean of both A is 11^T/2 and the sum of both h is 1/2: SMOOTHING by these."""
-    mean = scaled("1/2", plus(AA, AQ))
-    assert verdict(A=mean, H=plus(_H1, _H2)).verdict == "SMOOTHING"
+    mean = exact.scaled("1/2", exact.plus(AA, AQ))
+    assert verdict(A=mean, H=exact.plus(_H1, _H2)).verdict == "SMOOTHING"
 
 
 def _as_they_are() -> None:
     """X' = X + A_1 X - A_2 X/2 multiplies the mean by 3/2 and the difference by 1 + 1/2 + 1/4 =
     7/4: HFC/LFC grows by 7/6 in each layer."""
-    moved = plus(plus(_X0, product(AA, _X0, _H1)), product(AQ, _X0, _H2))
+    moved = exact.plus(exact.plus(_X0, exact.product(AA, _X0, _H1)), exact.product(AQ, _X0, _H2))
     half = sp.Rational(1, 2)
     state = around(3 * half * (3 * half) ** L, half * sp.Rational(7, 4) ** L)
     vanishes(state.subs(L, 0) - symbolic(_X0))

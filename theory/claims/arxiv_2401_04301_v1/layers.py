@@ -5,18 +5,17 @@ from fractions import Fraction
 from hypothesis import assume
 
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import t_falls
-from oversmoothing.theory.numbers.exact_matrix import column, layer
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 
 def _law(attention: tuple[Matrix, Fraction], values: list[Fraction]) -> None:
     """One feature, one A, an h for each layer: each layer multiplies t by |1 + h a|/|1 + h|."""
     A, a = attention
     assume(-1 not in values)
-    X = column("1 3")
+    X = exact.column("1 3")
     for h in values:
-        t_falls(A, X, lambda Z, h=h: layer(A, [[h]], Z), 1 + h * a, 1 + h, 1)  # type: ignore[misc]
-        X = layer(A, [[h]], X)
+        t_falls(A, X, lambda Z, h=h: exact.layer(A, [[h]], Z), 1 + h * a, 1 + h, 1)  # type: ignore[misc]
+        X = exact.layer(A, [[h]], X)
 
 
 CLAIM = Claim(
@@ -34,7 +33,7 @@ CLAIM = Claim(
     ),
     latex=r"\gamma_C=\max_jE\log|1+h_j|,\qquad \gamma_Q=\max_{j,\,i<n}E\log|1+h_ja_i|",
     source="ours, for networks whose layers have weights of their own (arXiv 2401.04301)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import BLOCKS, COUPLING, GROWTH, POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given, spectra
 
 
 def _law(attention: Any, value: Any, numbers: Any) -> None:
@@ -29,7 +29,7 @@ CLAIM = Claim(
     latex=r"X_L = A^L X_0 W^L,\ A > 0,\ H\ \text{not nilpotent} \implies "
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 v1, remark on the residual (public reviews); our reading of its scope",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.NOT_NILPOTENT),
     evidence=(
         by.written(

@@ -2,11 +2,10 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, ratio_is, symbolic
-from oversmoothing.theory.proofs.kit import by, equal, given, vanishes
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, vanishes
 
-_A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
+_A, _H, _X0 = exact.matrix("1/2 1/2; 1/4 3/4"), exact.matrix("1"), exact.column("2 -1")
 
 
 def _forever() -> None:

@@ -2,19 +2,17 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, transposed
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import J2, by, equal, exact, given, spectra
 
 _NEGATIVE = given.Hypothesis(
     "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
-    lambda case: transposed(case.H) == case.H and spectra.within(case.H, lambda h: h <= 0),
+    lambda case: exact.transposed(case.H) == case.H and spectra.within(case.H, lambda h: h <= 0),
     (given.case(H="1"), given.case(H="0 1; 0 0")),
 )
 
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
-_H, _X0 = matrix("-4"), column("0 2")
+_H, _X0 = exact.matrix("-4"), exact.column("0 2")
 _STATE = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 

@@ -4,10 +4,8 @@ from typing import Any
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM, SPECTRUM
-from oversmoothing.theory.numbers.exact_matrix import diagonal
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, by, draw, exact, given, spectra, verdict
 
 
 def _law(attention: Any, h_values: Any, above: Any) -> None:
@@ -30,7 +28,7 @@ CLAIM = Claim(
     latex=r"\sigma_2(X_L)/\sigma_1(X_L) \to 0 \ \text{unless}\ |1+h_ja_i| = |1+h_la_k| = \rho,\ "
     r"i\ne k,\ j\ne l",
     source="arXiv 2401.04301 v1, remark on rank (public reviews)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,
@@ -63,7 +61,7 @@ CLAIM = Claim(
             draw.two_token_attention(),
             st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
             draw.lists(draw.fractions(-1, 1), 3),
-            at=lambda attention, h_values, _: (attention[0], diagonal(h_values)),
+            at=lambda attention, h_values, _: (attention[0], exact.diagonal(h_values)),
         ),
     ),
     further="Complex spectra: P-2401.04301v1-rank; repeated eigenvalues: T4c, the matching rank.",

@@ -3,21 +3,20 @@
 from fractions import Fraction
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import determinant, matrix, product
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra, vanishes
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, spectra, vanishes
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
-_COMPLEX = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
-_DEFECTIVE = matrix("1/2 1/4 1/4; 1/2 1/4 1/4; 1/4 1/2 1/4")
-_ANY = matrix("-1")  # the statement is about A alone
+_COMPLEX = exact.matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
+_DEFECTIVE = exact.matrix("1/2 1/4 1/4; 1/2 1/4 1/4; 1/4 1/2 1/4")
+_ANY = exact.matrix("-1")  # the statement is about A alone
 
 
 def _complex() -> None:
     """Differences to the last token evolve by B' = [[0, -1/4], [1/4, -1/4]]: trace -1/4,
     determinant 1/16, discriminant -3/16 < 0, so no order exists."""
     B = rational_quotient(_COMPLEX)
-    equal(B, matrix("0 -1/4; 1/4 -1/4"))
-    equal((B[0][0] + B[1][1]) ** 2 - 4 * determinant(B), Fraction(-3, 16))
+    equal(B, exact.matrix("0 -1/4; 1/4 -1/4"))
+    equal((B[0][0] + B[1][1]) ** 2 - 4 * exact.determinant(B), Fraction(-3, 16))
     assert not spectra.is_real(_COMPLEX), "the spectrum is real"
 
 
@@ -25,8 +24,8 @@ def _defective() -> None:
     """The second A is positive and stochastic as well; its B' = [[1/4, -1/4], [1/4, -1/4]] is not 0
     but B'^2 = 0, so A is not diagonalisable."""
     B = rational_quotient(_DEFECTIVE)
-    equal(B, matrix("1/4 -1/4; 1/4 -1/4"))
-    vanishes(product(B, B))
+    equal(B, exact.matrix("1/4 -1/4; 1/4 -1/4"))
+    vanishes(exact.product(B, B))
     assert not spectra.diagonalisable(_DEFECTIVE), "A is diagonalisable"
 
 

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by
+from oversmoothing.theory.proofs.kit import Claim, by
 
 # Per cent of the family of lambda_n^A: ViT-B/16, DeiT-B/16 (12 layers of 12 heads), and ViT-Ti on
 # CIFAR100 (12 layers of 3 heads, d = 192); the other family's entries are the rest to 100.
@@ -53,7 +53,7 @@ CLAIM = Claim(
     latex=r"\tfrac{70.27}{100},\tfrac{57.82}{100}\notin\tfrac{1}{144}\mathbb Z,\qquad "
     r"\tfrac{98.92}{100}\notin\tfrac1{36}\mathbb Z\quad(\pm 10^{-4})",
     source="arXiv 2401.04301 v1, Table 1 (poster)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(by.written("fractions", _not_layers_and_heads, _smallest, _eigenvalues),),
     further="So cases run over images too. `oversmoothing readings` counts in every way that fits.",
 )

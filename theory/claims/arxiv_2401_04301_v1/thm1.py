@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.claims.lemmas import SPECTRUM
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given
 
 
 def _law(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
@@ -24,7 +24,7 @@ CLAIM = Claim(
     latex=r"\max_{i,j}|1+\lambda_j^H\lambda_i^A| = \max_j\max\{|1+\lambda_j^H\lambda_1^A|, "
     r"|1+\lambda_j^H\lambda_n^A|\}",
     source="arXiv 2401.04301 v1, Thm 1 (poster, public reviews)",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     evidence=(
         by.Formal("Farthest.v1_thm1", (1,)),

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import SPECTRUM
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact, given, spectra
+from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, equal, exact, given, spectra
 
 
 def _example() -> None:
@@ -45,7 +44,7 @@ CLAIM = Claim(
     latex=r"X_L = \textstyle\sum_{(i,j)\,\mathrm{dominant}} \mu_{ij}^L s_{ij} v_i^A (v_j^H)^\top + "
     r"o(\rho^L)",
     source="arXiv 2401.04301 v1, Thm 2 (public reviews)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.EIGENBASIS_A, given.EIGENBASIS_H),
     evidence=(
         by.written(

@@ -2,14 +2,12 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import J2, by, equal, exact, given, spectra
 
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
-_H = matrix("1 1; 0 1")
-_X0 = matrix("0 1; 0 1")
+_H = exact.matrix("1 1; 0 1")
+_X0 = exact.matrix("0 1; 0 1")
 _STATE = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 

@@ -2,12 +2,10 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, equal, given
+from oversmoothing.theory.proofs.kit import AA, by, equal, exact, given
 
-_H, _X0 = matrix("1"), column("0 2")
+_H, _X0 = exact.matrix("1"), exact.column("0 2")
 _ERROR = sp.Rational(3, 2) ** L
 _STATE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from hypothesis import assume
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given, verdict
 
 
 def _law(A: Any, value: Any) -> None:
@@ -27,7 +26,7 @@ CLAIM = Claim(
     latex=r"\rho_C > \rho_Q \Rightarrow \mathrm{HFC}/\mathrm{LFC} \to 0,\qquad "
     r"\rho_C < \rho_Q \Rightarrow \liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v1, Thm 3 (poster; genericity in public reviews)",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.Formal("Verdicts.v1_thm3", (1,)),

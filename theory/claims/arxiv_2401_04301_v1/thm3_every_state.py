@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, spectra
 
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
-_A, _H, _X0 = matrix("1/2 1/2; 1/4 3/4"), matrix("1"), column("2 -1")
+_A, _H, _X0 = exact.matrix("1/2 1/2; 1/4 3/4"), exact.matrix("1"), exact.column("2 -1")
 
 
 def _dominance() -> None:
@@ -21,7 +20,7 @@ def _dominance() -> None:
 def _forever() -> None:
     """A X_0 = X_0 / 4, so X_L = (5/4)^L (2, -1): mean 1/2, deviations +- 3/2, ratio 3 for every L.
     What X_0 lacks is pi^T X_0 = (1/3) 2 - (2/3) 1 = 0, not LFC."""
-    equal(product(_A, _X0), scaled(Fraction(1, 4), _X0))
+    equal(exact.product(_A, _X0), exact.scaled(Fraction(1, 4), _X0))
     state = sp.Rational(5, 4) ** L * sp.Matrix([2, -1])
     induction(_A, _H, _X0, state)
     ratio_is(state, 9)

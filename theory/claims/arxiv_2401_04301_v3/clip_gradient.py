@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by
+from oversmoothing.theory.proofs.kit import Claim, by
 
 # c = clip(x, [-1, 0]), as a condition.
 _CLIP = "(x < -1 and c == -1) or (-1 <= x and x <= 0 and c == x) or (x > 0 and c == 0)"
@@ -32,7 +32,7 @@ CLAIM = Claim(
     ),
     latex=r"\psi_j\notin[-1,0]\implies\frac{\partial H}{\partial\psi_j}=0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary); ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="the clip's derivative is taken as 0 outside the interval, as in automatic "
     "differentiation; V invertible",
     evidence=(

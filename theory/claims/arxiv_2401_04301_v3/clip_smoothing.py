@@ -2,10 +2,8 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import induction, ratio_is
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, given, spectra
+from oversmoothing.theory.proofs.kit import J2, by, exact, given, spectra
 
 _CLIPPED = given.Hypothesis(
     "every eigenvalue of H lies in [0, 1]",
@@ -13,7 +11,7 @@ _CLIPPED = given.Hypothesis(
     (given.case(H="-1/9"), given.case(H="10/9")),
 )
 
-_H, _X0 = matrix("0"), column("1 3")
+_H, _X0 = exact.matrix("0"), exact.column("1 3")
 
 
 def _constant() -> None:

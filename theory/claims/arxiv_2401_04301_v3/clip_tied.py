@@ -6,19 +6,8 @@ from fractions import Fraction
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import COUPLING
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.proofs.kit import (
-    Claim,
-    Matrix,
-    Status,
-    by,
-    draw,
-    equal,
-    exact,
-    given,
-    is_zero,
-    spectra,
-)
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given, is_zero, spectra
 
 
 def _norm(X: Matrix) -> float:
@@ -41,7 +30,7 @@ def _law(value: tuple[Matrix, list[Fraction]], numbers: list[int], A: Matrix) ->
     for _ in range(12):
         X = exact.layer(A, H, X)
         equal(exact.product(exact.centred(X), Pi), frozen)
-        hfc, lfc = squared_norms(X)
+        hfc, lfc = exact.squared_norms(X)
         assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
 
 
@@ -57,7 +46,7 @@ CLAIM = Claim(
     latex=r"H = V\,\mathrm{diag}(\mathrm{clip}(\psi,[-1,0]))\,V^{-1} \implies "
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), for tied layers",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.EIGENBASIS_H, given.CLOSED),
     evidence=(
         by.written(

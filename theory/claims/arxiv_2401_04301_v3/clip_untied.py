@@ -2,10 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import identity, layer, matrix
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import J2, by, equal, exact, given, spectra
 
 _HALF_OPEN = given.Hypothesis(
     "every eigenvalue of the H of each layer lies in [-1, 0)",
@@ -14,26 +11,26 @@ _HALF_OPEN = given.Hypothesis(
 )
 
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
-_FIRST, _SECOND = matrix("-1/2 0; 2 -1"), matrix("-1 2; 0 -1/2")
-_X0 = matrix("2 0; 0 0")
+_FIRST, _SECOND = exact.matrix("-1/2 0; 2 -1"), exact.matrix("-1 2; 0 -1/2")
+_X0 = exact.matrix("2 0; 0 0")
 
 
 def _two_layers() -> None:
     """The mean goes from (x, y) to (x/2, 2x) and to (4x, x): four times as large after every two
     layers."""
-    for x, y in identity(2):
+    for x, y in exact.identity(2):
         state = [[x, y], [x, y]]
-        once = layer(J2, _FIRST, state)
+        once = exact.layer(J2, _FIRST, state)
         equal(once, [[x / 2, 2 * x]] * 2)
-        equal(layer(J2, _SECOND, once), [[4 * x, x]] * 2)
+        equal(exact.layer(J2, _SECOND, once), [[4 * x, x]] * 2)
 
 
 def _differences() -> None:
     """A averages, so differences never change: A (v, -v) = 0."""
     for H in (_FIRST, _SECOND):
-        for difference in identity(2):
+        for difference in exact.identity(2):
             state = [difference, [-x for x in difference]]
-            equal(layer(J2, H, state), state)
+            equal(exact.layer(J2, H, state), state)
 
 
 def _ratios() -> None:
@@ -41,10 +38,10 @@ def _ratios() -> None:
     layers, for every X_0 whose mean has x != 0."""
     X = _X0
     for k in range(1, 13):
-        X = layer(J2, _SECOND, layer(J2, _FIRST, X))
+        X = exact.layer(J2, _SECOND, exact.layer(J2, _FIRST, X))
         power = 4 ** (k - 1)
         equal(X, [[4 * power + 1, power], [4 * power - 1, power]])
-        equal(squared_norms(X), (2, 2 * 17 * power**2))
+        equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
 
 
 CLAIM = by.refuted(

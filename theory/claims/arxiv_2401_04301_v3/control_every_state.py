@@ -2,13 +2,11 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, given
+from oversmoothing.theory.proofs.kit import AA, by, exact, given
 
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
-_H, _X0 = matrix("-1/4 0; 0 -1"), matrix("1 1; 1 -1")
+_H, _X0 = exact.matrix("-1/4 0; 0 -1"), exact.matrix("1 1; 1 -1")
 _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
 _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
 

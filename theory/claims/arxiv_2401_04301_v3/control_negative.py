@@ -3,7 +3,7 @@
 from collections import Counter
 
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -31,7 +31,7 @@ CLAIM = Claim(
     latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \rho_C < \rho_Q,\ "
     r"\liminf \mathrm{HFC}/\mathrm{LFC} > 0",
     source="arXiv 2401.04301 (public summary and review; the version of the wording is unknown)",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     evidence=(
         by.Formal("Control.perron", (1,)),

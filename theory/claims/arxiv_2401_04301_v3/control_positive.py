@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _ALL_POSITIVE = given.Hypothesis(
@@ -27,7 +27,7 @@ CLAIM = Claim(
     latex=r"\lambda_j^H \in (0,\infty)\ \forall j \implies \rho_C > \rho_Q,\ "
     r"\mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 (public summary; the version of the wording is unknown)",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, _ALL_POSITIVE),
     evidence=(
         by.Formal("Verdicts.v3_control_positive", (1,)),

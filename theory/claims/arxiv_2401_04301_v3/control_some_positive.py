@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, spectra
 
 _SOME = given.Hypothesis(
     "some eigenvalue of H is > 0",
@@ -15,8 +14,8 @@ _SOME = given.Hypothesis(
 )
 
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
-_A, _H = matrix("1/4 3/4; 3/4 1/4"), matrix("1 0; 0 -3")
-_X0 = matrix("1 0; 1 2")
+_A, _H = exact.matrix("1/4 3/4; 3/4 1/4"), exact.matrix("1 0; 0 -3")
+_X0 = exact.matrix("1 0; 1 2")
 _HIGH = sp.Rational(5, 2) ** L
 _STATE = sp.Matrix([[2**L, (-2) ** L - _HIGH], [2**L, (-2) ** L + _HIGH]])
 

@@ -2,10 +2,8 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, flat, identity, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import AA, by, equal, exact, given, spectra
 
 _VANISH = given.Hypothesis(
     "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
@@ -14,10 +12,10 @@ _VANISH = given.Hypothesis(
     ),
     (given.case(),),
 )
-_H, _X0 = matrix("-1"), column("1 -1")
+_H, _X0 = exact.matrix("-1"), exact.column("1 -1")
 _STATE = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
 # Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
-_A3, _H2, _TRIANGLE = flat("1/2", 3), identity(2, -1), matrix("1 0; 0 1; -1 -1")
+_A3, _H2, _TRIANGLE = exact.flat("1/2", 3), exact.identity(2, -1), exact.matrix("1 0; 0 1; -1 -1")
 _STATE3 = sp.Rational(1, 2) ** L * symbolic(_TRIANGLE)
 
 

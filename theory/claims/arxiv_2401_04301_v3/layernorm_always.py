@@ -2,17 +2,15 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import by, given
+from oversmoothing.theory.proofs.kit import AA, by, exact, given
 
-_X0 = column("1 2")
+_X0 = exact.column("1 2")
 
 
 def _smooths(h: int, squared: sp.Expr) -> None:
     state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + sp.Rational(h, 2)) ** L / 2)
-    induction(AA, matrix(str(h)), _X0, state)
+    induction(AA, exact.matrix(str(h)), _X0, state)
     ratio_is(state, squared)
 
 
@@ -35,7 +33,7 @@ CLAIM = by.refuted(
     source="arXiv 2401.04301 v3, LayerNorm findings (abstract; a public summary), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="h = 3 and h = -3 both smooth",
-    at=((AA, matrix("3"), _X0), (AA, matrix("-3"), _X0)),
+    at=((AA, exact.matrix("3"), _X0), (AA, exact.matrix("-3"), _X0)),
     steps=(_as_it_was, _negated),
     repaired_by="P-2401.04301v3-layernorm-sign",
     further="With one scale for all tokens; the range is 0 < |h| <= 2/(1+a_1) for a bare h.",

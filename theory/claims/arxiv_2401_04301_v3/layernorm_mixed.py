@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, spectra
 
 
 def _negative(M: Matrix) -> int:
@@ -70,7 +70,7 @@ CLAIM = Claim(
     latex=r"W\succ 0:\quad \#\{h_j<0\}=\#\{k:\gamma_k<0\}\quad\text{for } W\operatorname{diag}"
     r"(\gamma),\ \text{not for } W\operatorname{diag}(\gamma)C",
     source="ours, for the LayerNorm findings of arXiv 2401.04301 v3; Sylvester's law of inertia",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="W = W_V W_proj symmetric positive definite",
     evidence=(
         by.written(

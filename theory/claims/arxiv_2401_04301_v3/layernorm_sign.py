@@ -2,9 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, given
+from oversmoothing.theory.proofs.kit import AA, Claim, by, given, verdict
 
 
 def _both_outcomes() -> None:
@@ -30,7 +28,7 @@ CLAIM = Claim(
     ),
     latex=r"\gamma\to-\gamma:\quad \text{Pre-LN } H\to-H,\qquad \text{Post-LN } X_L\to\pm X_L",
     source="arXiv 2401.04301 v3, LayerNorm findings (abstract; a public summary), our reading",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -2,10 +2,8 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, around, induction, symbolic
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, equal
+from oversmoothing.theory.proofs.kit import AA, Claim, by, equal, exact
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -18,7 +16,7 @@ def _no_input_convergence() -> None:
     (3/2)^L. Differences diverge, so no input convergence; their ratio (3/4)^L -> 0, so angles
     converge."""
     state = _state(sp.Integer(1))
-    induction(AA, matrix("1"), column("1 2"), state)
+    induction(AA, exact.matrix("1"), exact.column("1 2"), state)
     equal(sp.limit(sp.expand(state[1] - state[0]), L, sp.oo), sp.oo)
     equal(sp.limit(sp.Rational(3, 4) ** L, L, sp.oo), 0)
 
@@ -27,7 +25,7 @@ def _angles() -> None:
     """[2; instance] h = -1/2: mean (3/2) 2^-L, half-difference (3/4)^L / 2, larger from layer 3 on:
     the tokens have opposite signs, cos = -1."""
     state = _state(sp.Rational(-1, 2))
-    induction(AA, matrix("-1/2"), column("1 2"), state)
+    induction(AA, exact.matrix("-1/2"), exact.column("1 2"), state)
     signs = [sp.sign(state[0].subs(L, k) * state[1].subs(L, k)) for k in (3, 4, 8)]
     equal(signs, [-1] * 3)
 
@@ -35,9 +33,9 @@ def _angles() -> None:
 def _rank_kept() -> None:
     """[3; general] A = [[1/4, 1/4, 1/2], [1/2, 1/4, 1/4], [1/4, 1/2, 1/4]], H = [[0, -1], [1, -1]],
     X_0 = [[1, 0], [0, 1], [-1, -1]]: X_L = (5/4)^L X_0, of rank 2."""
-    A = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
-    X0 = matrix("1 0; 0 1; -1 -1")
-    induction(A, matrix("0 -1; 1 -1"), X0, sp.Rational(5, 4) ** L * symbolic(X0))
+    A = exact.matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
+    X0 = exact.matrix("1 0; 0 1; -1 -1")
+    induction(A, exact.matrix("0 -1; 1 -1"), X0, sp.Rational(5, 4) ** L * symbolic(X0))
     assert symbolic(X0).rank() == 2, "rank 1"
 
 
@@ -52,7 +50,7 @@ CLAIM = Claim(
     latex=r"\exists (A,H,X_0):\ \|x_i-x_k\|\to\infty;\quad \cos\to 1;\quad \cos\to -1;\quad "
     r"\mathrm{rank}\, X_L = 2\ \forall L",
     source="arXiv 2401.04301 v3, findings on the three notions (public summary)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(by.written("witnesses", _no_input_convergence, _angles, _rank_kept),),
     further="'Rank collapse is likely': true of real simple spectra "
     "(P-2401.04301v1-rank-real), false on an open set of complex ones (P-2401.04301v1-rank).",

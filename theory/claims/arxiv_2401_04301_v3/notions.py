@@ -5,10 +5,8 @@ import math
 import numpy as np
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import column, matrix
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal
+from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, equal, exact
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -17,7 +15,7 @@ def _angle_without_smoothing() -> None:
     1/3 for ever and both tokens have one sign, cos = 1."""
     mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
     state = around(mean, half)
-    induction(AA, matrix("-4/3"), column("1 2"), state)
+    induction(AA, exact.matrix("-4/3"), exact.column("1 2"), state)
     ratio_is(state, sp.Rational(1, 9))
     for depth in range(6):
         assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
@@ -28,7 +26,7 @@ def _rank_without_angle() -> None:
     layer 3 on: cos = -1."""
     mean, half = 3 * sp.Rational(1, 2) ** L / 2, sp.Rational(3, 4) ** L / 2
     state = around(mean, half)
-    induction(AA, matrix("-1/2"), column("1 2"), state)
+    induction(AA, exact.matrix("-1/2"), exact.column("1 2"), state)
     equal(sp.limit(half / mean, L, sp.oo), sp.oo)
     assert state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs"
 
@@ -61,7 +59,7 @@ CLAIM = Claim(
     latex=r"\cos(x_i,x_k) \ge 1 - 2nr^2,\quad \sigma_2/\sigma_1 \le r,\quad "
     r"r = \mathrm{HFC}/\mathrm{LFC}",
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(
         by.written(
             "inequalities for any state",

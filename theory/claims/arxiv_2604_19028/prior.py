@@ -5,7 +5,7 @@ from math import comb
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal
+from oversmoothing.theory.proofs.kit import Claim, by, draw, equal
 
 
 def _shares(
@@ -50,7 +50,7 @@ CLAIM = Claim(
     ),
     latex=r"p_{\mathrm{diag}}\ge p_{\mathrm{out}}\ge p_{\mathrm{off}}",
     source="arXiv 2604.19028, the code's nodepfn/priors/network_utils.py",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="blocks are labels; the code's other half of graphs has one probability for all pairs",
     evidence=(
         by.for_all(

@@ -5,17 +5,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
-from oversmoothing.theory.proofs.kit import (
-    Claim,
-    Matrix,
-    Status,
-    by,
-    draw,
-    equal,
-    exact,
-    given,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given, spectra
 
 
 def _law(
@@ -52,7 +42,7 @@ CLAIM = Claim(
     latex=r"\frac{X_L}{\mu^L}\to s\,\mathbf 1u^\top,\qquad Fu=\lambda u,\quad "
     r"|1+\lambda|=\max_j|1+\lambda_j|",
     source="ours, for arXiv 2605.25619 (abstract; shared weights)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.SMOOTHING, given.ONE_REAL_PAIR),
     evidence=(
         by.written(

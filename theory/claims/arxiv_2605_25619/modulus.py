@@ -2,12 +2,10 @@
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
 from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, given
+from oversmoothing.theory.proofs.kit import J2, by, exact, given
 
-_H, _X0 = diagonal("1 -3/2"), matrix("1 2; 3 5")
+_H, _X0 = exact.diagonal("1 -3/2"), exact.matrix("1 2; 3 5")
 _SIDE = sp.Matrix([-1, 1])
 
 

@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t8.linearised import attention, derivative
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 
 def _residual() -> sp.Matrix:
@@ -67,7 +67,7 @@ CLAIM = Claim(
     latex=r"\operatorname{spec}\Big(\tfrac{(I-uu^\top)(I+a_iH)}{|\mu|}\Big)=\{0\}\cup"
     r"\{\tfrac{1+a_ih_j}{|\mu|}:j\ne u\}",
     source="ours, for the L2-normalised layers of arXiv 2605.25619",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     setting="where mu < 0, attention that does not see the sign of the state: A(-X) = A(X)",
     evidence=(

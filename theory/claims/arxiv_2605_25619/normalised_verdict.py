@@ -2,11 +2,9 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
-from oversmoothing.theory.proofs.kit import by, equal, given, spectra
+from oversmoothing.theory.proofs.kit import by, equal, exact, given, spectra, verdict
 
-_A, _H = matrix("19/20 1/20; 1/20 19/20"), diagonal("-1/2 -3/4")
+_A, _H = exact.matrix("19/20 1/20; 1/20 19/20"), exact.diagonal("-1/2 -3/4")
 
 
 def _linear() -> None:

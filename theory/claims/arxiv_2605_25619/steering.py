@@ -5,7 +5,7 @@ from fractions import Fraction
 import flint
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact
 
 
 def _linear(value: Fraction) -> flint.fmpq_poly:
@@ -58,7 +58,7 @@ CLAIM = Claim(
     latex=r"\operatorname{spec}(F+\alpha uw^\top)=\operatorname{spec}(F)\setminus\{f\}\cup"
     r"\{f+\alpha\},\qquad Fu=fu,\ w^\top u=1",
     source="ours, for the steering of arXiv 2605.25619 (abstract)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="F and u, w real; the layer of N-2605.25619-direction",
     evidence=(
         by.written(

@@ -2,14 +2,11 @@
 
 import sympy as sp
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.all_depths import symbolic
-from oversmoothing.theory.proofs.instances import J2
-from oversmoothing.theory.proofs.kit import by, equal, given, vanishes
+from oversmoothing.theory.proofs.kit import J2, by, equal, exact, given, vanishes, verdict
 
 # F = [[0, 0], [1, 0]], u = w = (1, 0), alpha = 9.
-_H = matrix("9 0; 1 0")
+_H = exact.matrix("9 0; 1 0")
 
 
 def _another() -> None:

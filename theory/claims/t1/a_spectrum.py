@@ -8,9 +8,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs.instances import DEFECTIVE
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, vanishes
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.kit import DEFECTIVE, Claim, Matrix, by, draw, exact, vanishes
 
 
 def _eigenvector() -> list[sp.Expr]:
@@ -72,7 +71,7 @@ CLAIM = Claim(
     ),
     latex=r"\det\bigl(xI - I - H\otimes A\bigr) = \prod_{i,j}\bigl(x - 1 - h_j a_i\bigr)",
     source="arXiv 2401.04301, Theorem 1, for diagonalisable matrices; here without that hypothesis",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     evidence=(
         by.Formal("Dynamics.vec_layer", (1,)),
         by.Formal("T1a_spectrum.spectrum_with_multiplicity", (2,)),

@@ -3,8 +3,7 @@
 import sympy as sp
 
 from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.numbers.exact_matrix import layer, plus_identity
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 
 def _consensus(n: int, d: int) -> tuple[sp.Matrix, sp.Matrix]:
@@ -30,8 +29,8 @@ def _converse() -> list[sp.Expr]:
 
 def _law(A: Matrix, H: Matrix, X: Matrix) -> None:
     c = X[0]
-    moved = layer(A, H, [c] * len(A))
-    expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in plus_identity(H)]
+    moved = exact.layer(A, H, [c] * len(A))
+    expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in exact.plus_identity(H)]
     assert all(row == expected for row in moved)
 
 
@@ -45,7 +44,7 @@ CLAIM = Claim(
     latex=r"A\mathbf 1 = \mathbf 1 \implies \mathbf 1c^\top + A\mathbf 1c^\top W = "
     r"\mathbf 1\bigl((I+H)c\bigr)^\top",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.Formal("T1_blocks.consensus_invariant", (1,)),

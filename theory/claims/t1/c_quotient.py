@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.layer.symbolic import complement
-from oversmoothing.theory.numbers.exact_matrix import characteristic, differences, layer
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, to_flint
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.numbers.rational import from_flint, to_flint
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 
 def _orthonormal() -> list[sp.Expr]:
@@ -51,13 +50,13 @@ def _similar() -> sp.Matrix:
 def _law(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     A, H, X = case
     B = rational_quotient(A)
-    moved = layer(A, H, X, depth)
+    moved = exact.layer(A, H, X, depth)
     if B:
-        y = to_flint(differences(X))
+        y = to_flint(exact.differences(X))
         for _ in range(depth):
             y = y + to_flint(B) * y * to_flint(H).transpose()
-        assert from_flint(y) == differences(moved)
-        assert characteristic(A) == characteristic(B) * flint.fmpq_poly([-1, 1])
+        assert from_flint(y) == exact.differences(moved)
+        assert exact.characteristic(A) == exact.characteristic(B) * flint.fmpq_poly([-1, 1])
 
 
 CLAIM = Claim(
@@ -72,7 +71,7 @@ CLAIM = Claim(
     ),
     latex=r"PA = PAP,\qquad Y' = Y + BYW,\qquad \det(x-A) = (x-1)\det(x-B) = (x-1)\det(x-B')",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.Formal("T1_blocks.quotient", (1,)),

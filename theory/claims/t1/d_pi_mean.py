@@ -6,9 +6,9 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer import symbolic
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra, vanishes
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, vanishes
 
 
 def _stationary_is_a_distribution() -> None:
@@ -69,7 +69,7 @@ CLAIM = Claim(
     latex=r"c' = c(I+W),\qquad c_L = c_0(I+W)^L,\qquad "
     r"m = c + \bigl(\tfrac{1}{n}\mathbf 1-\pi\bigr)^\top\mathrm{HFC}",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.Formal("T1d_stationary.stationary_exists", (1,)),

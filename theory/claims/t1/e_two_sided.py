@@ -4,17 +4,14 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import weighted_mean
-from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import A3, Claim, Matrix, by, draw, exact, given, spectra
 
 
 def _law(A: Matrix, X: Matrix) -> None:
     """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
     n, pi = len(A), spectra.stationary(A)
-    hfc, lfc = squared_norms(X)
-    c = n * sum((x * x for x in weighted_mean(pi, X)), Fraction(0))
+    hfc, lfc = exact.squared_norms(X)
+    c = n * sum((x * x for x in exact.weighted_mean(pi, X)), Fraction(0))
     assume(hfc > 0)
     spread = n * spectra.squared_deviation(pi) * hfc
     # |sqrt lfc - sqrt c| <= sqrt spread, for sqrt lfc = s m, sqrt c = s c, sqrt spread = k u; that
@@ -40,8 +37,8 @@ def _attained() -> None:
     delta = spectra.squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):
         X = [[5 + s * (Fraction(1, 3) - p)] for p in pi]
-        (c,), (m,) = weighted_mean(pi, X), weighted_mean([Fraction(1, 3)] * 3, X)
-        hfc, lfc = squared_norms(X)
+        (c,), (m,) = exact.weighted_mean(pi, X), exact.weighted_mean([Fraction(1, 3)] * 3, X)
+        hfc, lfc = exact.squared_norms(X)
         assert hfc == delta and m - c == s * delta and c > 0
         # ratio = u/(s m), bounds u/(s c +- k u), with k u = s delta^2: equal.
         assert lfc == 3 * (c + s * delta) ** 2
@@ -51,7 +48,7 @@ def _attained() -> None:
 def _given(instance: given.Instance) -> bool:
     if instance.X0 is None:
         return False
-    return any(weighted_mean(spectra.stationary(instance.A), instance.X0))
+    return any(exact.weighted_mean(spectra.stationary(instance.A), instance.X0))
 
 
 CLAIM = Claim(
@@ -68,7 +65,7 @@ CLAIM = Claim(
     latex=r"\frac{1}{k+1/t}\;\le\;\frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}\;\le\;\frac{1}{1/t-k}"
     r"\quad(1/t>k),\qquad k=\sqrt n\,\|\pi-\tfrac1n\mathbf 1\|",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.NOT_FLAT, _given),
     evidence=(
         by.Formal("T1f_floor.mean_against_pi_mean", ()),

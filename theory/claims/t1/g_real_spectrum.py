@@ -10,9 +10,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
-from oversmoothing.theory.proofs.instances import AQ, C3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.numbers.rational import normalised_rows, to_flint
+from oversmoothing.theory.proofs.kit import AQ, C3, Claim, Matrix, by, draw, exact, given, spectra
 
 
 def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
@@ -193,7 +192,7 @@ CLAIM = Claim(
     latex=r"K=K^\top \implies A=D^{-1}K\sim D^{-1/2}KD^{-1/2},\quad \pi\propto D\mathbf 1;\qquad "
     r"\text{logits}\succeq 0 \implies \operatorname{spec}(A)\subset[0,1]",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, _reversible),
     evidence=(
         by.written(

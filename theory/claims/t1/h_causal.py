@@ -7,11 +7,8 @@ import flint
 import numpy as np
 from hypothesis import strategies as st
 
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import characteristic, layer, matrix, weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix, to_fractions
-from oversmoothing.theory.proofs.instances import CAUSAL
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.numbers.rational import to_fractions
+from oversmoothing.theory.proofs.kit import CAUSAL, Claim, Matrix, by, draw, exact, given, spectra
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 
@@ -34,17 +31,17 @@ def _attained() -> None:
     = 1: HFC/LFC >= 1/(sqrt n delta) = 1/sqrt(n-1) for states with x_1 = 0. v = (0, 1, ..., 1)
     attains it, and is a mode iff all A_i1, i > 1, are equal."""
     # v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
-    v = matrix("0; 1; 1")
-    assert layer(CAUSAL, matrix("1"), v) == matrix("0; 3/2; 3/2")
-    hfc, lfc = squared_norms(v)
+    v = exact.matrix("0; 1; 1")
+    assert exact.layer(CAUSAL, exact.matrix("1"), v) == exact.matrix("0; 3/2; 3/2")
+    hfc, lfc = exact.squared_norms(v)
     assert hfc / lfc == Fraction(1, 2)
 
 
 def _first_token() -> None:
     """[3; instance] c' = c (I + W) says that the first token sees only itself. (T1b, T1c, T1d,
     T1e.)"""
-    X = layer(CAUSAL, matrix("-1/2 1; 0 1/3"), matrix("1 2; 3 5; 0 1"), 3)
-    Y = layer(matrix("1"), matrix("-1/2 1; 0 1/3"), matrix("1 2"), 3)
+    X = exact.layer(CAUSAL, exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2; 3 5; 0 1"), 3)
+    Y = exact.layer(exact.matrix("1"), exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2"), 3)
     assert X[0] == Y[0]
 
 
@@ -57,13 +54,13 @@ def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
 
 def _law(A: Matrix, X: Matrix) -> None:
     n = len(A)
-    assert characteristic(A) == _diagonal(A)
+    assert exact.characteristic(A) == _diagonal(A)
     assert all(0 < A[i][i] <= 1 for i in range(n)) and A[0][0] == 1
     assert all(A[i][i] < 1 for i in range(1, n))
     pi = spectra.stationary(A)
     assert pi == [1] + [0] * (n - 1) and spectra.squared_deviation(pi) == 1 - Fraction(1, n)
-    assert weighted_mean(pi, X) == [0, 0]
-    hfc, lfc = squared_norms(X)
+    assert exact.weighted_mean(pi, X) == [0, 0]
+    hfc, lfc = exact.squared_norms(X)
     assert (n - 1) * hfc >= lfc
 
 
@@ -74,7 +71,9 @@ def _read_off() -> None:
     A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
     found = attention_spectrum(A).values
     assert sorted(found.real) == [0.5, 0.5] and not found.imag.any()
-    assert characteristic(to_fractions(A.tolist(), "A")) == _diagonal(to_fractions(A.tolist(), "A"))
+    assert exact.characteristic(to_fractions(A.tolist(), "A")) == _diagonal(
+        to_fractions(A.tolist(), "A")
+    )
 
 
 CLAIM = Claim(
@@ -90,7 +89,7 @@ CLAIM = Claim(
     latex=r"A_{ij}=0\ (j>i)\implies \operatorname{spec}(A)=\{A_{ii}\}\subset(0,1],\quad \pi=e_1,"
     r"\quad \delta=\sqrt{1-1/n}",
     source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.CAUSAL_MASK, given.TWO_TOKENS),
     evidence=(
         by.written("triangular matrices", _read_off, _stationary, _first_token, _attained),

@@ -5,11 +5,9 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
-from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, given, verdict
 
 
 def _isolated() -> sp.Expr:
@@ -69,7 +67,7 @@ CLAIM = Claim(
     latex=r"\operatorname{spec}(B)\subset\bigcup_i\overline D\Big(R_{ii},\sum_{j\ne i}|R_{ij}|"
     r"\Big),\qquad R=V^{-1}BV",
     source="ours; Gershgorin (1931) for the discs",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oversmoothing.theory.certificates.rounding import TINY, UNIT, gamma
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw
+from oversmoothing.theory.proofs.kit import Claim, by, draw
 
 
 def _smallest_numbers() -> None:
@@ -56,7 +56,7 @@ CLAIM = Claim(
     ),
     latex=r"|\mathrm{fl}(x^\top y) - x^\top y| \le \frac{ku}{1-ku}\,|x|^\top|y| + 2k\eta",
     source="Higham, Accuracy and Stability of Numerical Algorithms, section 3.1",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     setting="the model of an operation is assumed; IEEE 754 binary64 obeys it with u = 2^-53, eta "
     "= 2^-1075 where nothing overflows",
     evidence=(

@@ -6,13 +6,11 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
-from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, squared_norms
+from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios
 from oversmoothing.theory.layer.quotient import complement_basis
 from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
-from oversmoothing.theory.numbers.exact_matrix import flat, layer, matrix
 from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, given
+from oversmoothing.theory.proofs.kit import AA, Claim, by, exact, given
 from oversmoothing.theory.support.arrays import Array
 
 _EPS = 2.0**-52
@@ -29,12 +27,12 @@ def _exact_saturation() -> None:
     rounded = [[AA[i][j] * v[i] / v[j] for j in range(2)] for i in range(2)]
     assert sum(rounded[0]) != sum(rounded[1])
     assert all(abs(sum(row, Fraction(0)) - 1) <= e for row in rounded)
-    H, X = matrix("1/2"), matrix("1; 2")
-    hfc, lfc = squared_norms(layer(rounded, H, X, 200))
+    H, X = exact.matrix("1/2"), exact.matrix("1; 2")
+    hfc, lfc = exact.squared_norms(exact.layer(rounded, H, X, 200))
     floor = (e / (2 + e)) ** 2
     # The other mode has decayed by (5/6)^200 < 10^-15 of its start 1/3.
     assert abs(hfc / lfc / floor - 1) < Fraction(1, 10**7)
-    hfc, lfc = squared_norms(layer(AA, H, X, 200))
+    hfc, lfc = exact.squared_norms(exact.layer(AA, H, X, 200))
     assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
@@ -81,15 +79,15 @@ def _measure(effort: by.Effort) -> by.Measurements:
 
 def _autonomous(effort: by.Effort) -> by.Measurements:
     """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
-    A = flat("1/2", 3)
-    H, X = matrix("1/2 0; 0 1/4"), matrix("1 2; 3 5; 4 -2")
+    A = exact.flat("1/2", 3)
+    H, X = exact.matrix("1/2 0; 0 1/4"), exact.matrix("1 2; 3 5; 4 -2")
     depth = 300
-    exact = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
+    truth = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
     found = numerical_ratios(to_float(A), to_float(H), to_float(X), [depth])[depth].log
-    assert exact is not None and found is not None
+    assert truth is not None and found is not None
     # n + d + 4 roundings a layer, in Y and in c, each of relative size eps: B and H are normal.
-    tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(exact) * _EPS
-    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", exact, found, tolerance)]
+    tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(truth) * _EPS
+    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, found, tolerance)]
 
 
 def _no_leak() -> None:
@@ -115,7 +113,7 @@ CLAIM = Claim(
     latex=r"\tilde A\mathbf 1 = \mathbf 1 + \eta:\quad \frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}\to"
     r"\frac{\|(I-B)^{-1}Q^\top\eta\|}{\sqrt n} + O(\|\eta\|^2)",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

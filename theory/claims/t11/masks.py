@@ -5,12 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.numbers.exact_matrix import matrix
-from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs.instances import CAUSAL
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.kit import CAUSAL, Claim, Matrix, by, draw, exact, given, verdict
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.dominance import real_verdict
 
@@ -57,7 +54,7 @@ def _two_groups() -> None:
     """[4; instance] Each closed class has its own stationary distribution, so the left eigenspace
     for 1 has dimension k; with k > 1 the pairs (h_j, 1) occur in the quotient too, so rho_Q >=
     rho_C."""
-    A = matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
+    A = exact.matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
     assert len(closed_classes(to_float(A))) == 2
     for h in ("-3", "-1/2", "1/2"):
         assert verdict(A=A, H=[[h]]).verdict in ("TIE", "NON_SMOOTHING")
@@ -93,7 +90,7 @@ CLAIM = Claim(
     latex=r"e^{-\infty}=0;\qquad \text{causal: } |1+h|<\max_i|1+hA_{ii}| \iff "
     r"-\tfrac{2}{1+\min_i A_{ii}}<h<0",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("zeros in A", _masked, _nothing_left, _threshold, _two_groups),

@@ -5,11 +5,9 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.proofs.instances import A3, AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 
 
 def _doubly_stochastic() -> None:
@@ -28,7 +26,7 @@ def _other() -> None:
     assert exact.matrix("-51/250; -79/1000; 1203/1000") == X
     found = verdict(A=A3, H=exact.matrix("-1"), X0=exact.matrix("1; 2; 4"), depth=[3])
     assert found.hfc_lfc[3].squared == Fraction(1819399, 423200)
-    hfc, lfc = squared_norms(X)
+    hfc, lfc = exact.squared_norms(X)
     assert hfc / lfc >= 1 / (3 * spectra.squared_deviation(spectra.stationary(A3)))
 
 
@@ -55,7 +53,7 @@ def _law(A: Matrix, X: Matrix, depth: int) -> None:
     assume(not given.consensus(X))
     pi = spectra.stationary(A)
     moved = exact.layer(A, exact.diagonal("-1 -1"), X, depth)
-    hfc, lfc = squared_norms(moved)
+    hfc, lfc = exact.squared_norms(moved)
     delta = spectra.squared_deviation(pi)
     assert exact.weighted_mean(pi, moved) == [0, 0] and hfc > 0
     assert lfc <= len(A) * delta * hfc
@@ -75,7 +73,7 @@ CLAIM = Claim(
     latex=r"H=-I:\quad c_L = 0\ (L\ge 1),\qquad \frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} \ge "
     r"\frac{1}{\sqrt n\,\delta}\in(0,\infty]",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,

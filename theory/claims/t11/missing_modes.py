@@ -4,10 +4,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -71,7 +69,7 @@ def _law(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[i
     else:
         expected = "TIE" if max(quotient) == max(consensus) else "SMOOTHING"
     assert found.verdict_x0 == expected
-    hfc, lfc = squared_norms(exact.layer(A, exact.diagonal(values), X, 6))
+    hfc, lfc = exact.squared_norms(exact.layer(A, exact.diagonal(values), X, 6))
     assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 
@@ -99,7 +97,7 @@ CLAIM = Claim(
     ),
     latex=r"X_L = \sum_{i,j} (1+h_ja_i+D)^L\,E_iX_0E_j^\top,\qquad D \text{ nilpotent}",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, _misses),
     evidence=(
         by.written("spectral projectors commute with the layer", _blocks, _golden, _opposite),

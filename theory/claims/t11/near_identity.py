@@ -5,11 +5,9 @@ from fractions import Fraction
 import flint
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t7.oscillation import dobrushin
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
 
@@ -53,9 +51,9 @@ def _depths() -> None:
 
 def _law(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth: int) -> None:
     A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
-    hfc, lfc = squared_norms(X)
+    hfc, lfc = exact.squared_norms(X)
     assume(lfc != 0)
-    moved = squared_norms(exact.layer(A, exact.diagonal([h, h]), X, depth))
+    moved = exact.squared_norms(exact.layer(A, exact.diagonal([h, h]), X, depth))
     assert moved[0] * lfc == _rate(h, share) ** (2 * depth) * hfc * moved[1]
     assert verdict(A=A, H=[[h]]).verdict == "SMOOTHING"
 
@@ -81,7 +79,7 @@ CLAIM = Claim(
     latex=r"r = \frac{1+h(1-s)}{1+h},\qquad "
     r"L(\varepsilon)\approx\frac{1+h}{hs}\log\frac1\varepsilon",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.TWO_TOKENS,
         given.Hypothesis(

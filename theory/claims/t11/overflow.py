@@ -6,12 +6,8 @@ from fractions import Fraction
 import flint
 import numpy as np
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import layer, matrix
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, given
+from oversmoothing.theory.proofs.kit import AA, Claim, by, exact, given, verdict
 from oversmoothing.theory.support.arrays import Array
 
 _DEPTH = 10**6
@@ -28,7 +24,7 @@ def naive_layers(A: Array, h: float, x: Array, depth: int) -> list[Array]:
     return states
 
 
-def scaled_row(h: float, exact: float) -> by.Measurement:
+def scaled_row(h: float, truth: float) -> by.Measurement:
     """log |y_L/(2 c_L)| after 20000 layers y' = y + h y/2, c' = c + h c from (1, 3/2).
 
     Powers of two are split off at each layer.
@@ -42,15 +38,15 @@ def scaled_row(h: float, exact: float) -> by.Measurement:
         c, shift_c = math.frexp(c + h * c)
         exponent += shift_y - shift_c
     found = math.log(abs(y / (2 * c))) + exponent * math.log(2)
-    tolerance = depth * 2.0**-53 + abs(exact) * 2.0**-52
-    return by.Measurement(f"log HFC/LFC at L = {depth}", exact, found, tolerance)
+    tolerance = depth * 2.0**-53 + abs(truth) * 2.0**-52
+    return by.Measurement(f"log HFC/LFC at L = {depth}", truth, found, tolerance)
 
 
 def _closed_form() -> None:
     """[2; instance] A = [[3, 1], [1, 3]]/4 is symmetric: HFC_L = (3/2)^L HFC_0, LFC_L = 2^L LFC_0,
     and HFC_0/LFC_0 = 1/3."""
-    X = layer(AA, matrix("1"), matrix("1; 2"), 9)
-    hfc, lfc = squared_norms(X)
+    X = exact.layer(AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
+    hfc, lfc = exact.squared_norms(X)
     assert hfc / lfc == Fraction(1, 9) * Fraction(3, 4) ** 18
     with at_precision(192):
         log = flint.arb(flint.fmpq(3, 4)).log() * _DEPTH - flint.arb(3).log()
@@ -70,7 +66,7 @@ def _deep() -> None:
     """[2, 3; instance] (Y, c) are linear, so each can be divided by a power of two at every layer,
     exactly; the two exponents differ in the end by log2 of the ratio. At 10^6 layers the theory
     returns every digit of the logarithm."""
-    found = verdict(A=AA, H=matrix("1"), X0=matrix("1; 2"), depth=[_DEPTH])
+    found = verdict(A=AA, H=exact.matrix("1"), X0=exact.matrix("1; 2"), depth=[_DEPTH])
     assert found.verdict == "SMOOTHING"
     assert found.hfc_lfc[_DEPTH].log == _PREDICTED
     assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
@@ -99,7 +95,7 @@ CLAIM = Claim(
     latex=r"h=1,\ a=\tfrac12,\ X_0=(1,2):\quad \log\frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|} = "
     r"L\log\tfrac34 - \log 3",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(_grows,),
     evidence=(
         by.written("two scales", _closed_form, _naive, _deep),

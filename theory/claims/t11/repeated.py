@@ -5,14 +5,12 @@ from fractions import Fraction
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.exact_matrix import centred, diagonal, flat, layer, scaled
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 
-_A = flat("2/5", 4)
+_A = exact.flat("2/5", 4)
 
 
 def _golden() -> None:
@@ -21,12 +19,12 @@ def _golden() -> None:
     of T4c between n-1 copies of a and d copies of h."""
     # A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1.
     assert _A[0][:2] == [Fraction(11, 20), Fraction(3, 20)]
-    five = verdict(A=_A, H=diagonal(["-1/2"] * 5))
-    two = verdict(A=_A, H=diagonal("-1/2 -1/2"))
-    distinct = verdict(A=_A, H=diagonal("-1/2 -2/5"))
+    five = verdict(A=_A, H=exact.diagonal(["-1/2"] * 5))
+    two = verdict(A=_A, H=exact.diagonal("-1/2 -1/2"))
+    distinct = verdict(A=_A, H=exact.diagonal("-1/2 -2/5"))
     assert {v.verdict for v in (five, two, distinct)} == {"NON_SMOOTHING"}
     assert (five.limit_rank, two.limit_rank, distinct.limit_rank) == (3, 2, 1)
-    assert verdict(A=_A, H=diagonal("1/2 1/2")).limit_rank == 1
+    assert verdict(A=_A, H=exact.diagonal("1/2 1/2")).limit_rank == 1
 
 
 def _multiplicity() -> None:
@@ -61,11 +59,11 @@ def _cases(pick: st.DrawFn) -> tuple[int, Fraction, Fraction, Matrix, int]:
 
 def _law(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
     """P X_L = (1 + h a)^L P X_0: HFC keeps its rank for ever, unless 1 + h a = 0."""
-    moved = layer(flat(1 - share, n), diagonal([h] * len(X[0])), X, depth)
+    moved = exact.layer(exact.flat(1 - share, n), exact.diagonal([h] * len(X[0])), X, depth)
     factor = (1 + h * (1 - share)) ** depth
-    assert centred(moved) == scaled(factor, centred(X))
+    assert exact.centred(moved) == exact.scaled(factor, exact.centred(X))
     if factor != 0:
-        assert to_flint(centred(moved)).rank() == to_flint(centred(X)).rank()
+        assert to_flint(exact.centred(moved)).rank() == to_flint(exact.centred(X)).rank()
 
 
 @given.condition("an eigenvalue of A or of H repeats", given.case())
@@ -86,7 +84,7 @@ CLAIM = Claim(
     latex=r"A = aI + (1-a)\tfrac{1}{n}\mathbf 1\mathbf 1^\top,\; H = hI:\quad "
     r"PX_L = (1+ha)^L PX_0",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.TWO_TOKENS, _repeats),
     evidence=(
         by.written("multiples of the identity", _golden, _multiplicity, _balls_refuse),
@@ -94,7 +92,11 @@ CLAIM = Claim(
             "HFC of every X_0 in fractions",
             _law,
             _cases(),
-            at=lambda n, share, h, X, depth: (flat(1 - share, n), diagonal([h] * len(X[0])), X),
+            at=lambda n, share, h, X, depth: (
+                exact.flat(1 - share, n),
+                exact.diagonal([h] * len(X[0])),
+                X,
+            ),
         ),
     ),
 )

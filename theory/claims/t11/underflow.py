@@ -6,10 +6,9 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t11.overflow import naive_layers, scaled_row
 from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, is_zero
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, is_zero, verdict
 
 
 def _naive() -> None:
@@ -69,7 +68,7 @@ CLAIM = Claim(
     ),
     latex=r"A>0,\ n\ge 2\implies (I+H\otimes A)^L\ne 0\quad\text{for all }L",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.written(

@@ -4,17 +4,14 @@ import math
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.depth.ratios import ratio_of_squares, squared_norms
-from oversmoothing.theory.numbers.exact_matrix import from_integers, layer, matrix, zeros
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.depth.ratios import ratio_of_squares
+from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, exact, given, verdict
 
 
 def _zero() -> None:
     """[1; instance] The layer is linear, so 0 -> 0; HFC = LFC = 0 has no ratio."""
-    for A in (AA, matrix("1")):
-        found = verdict(A=A, H=matrix("1"), X0=zeros(len(A), 1), depth=[0, 3, 100])
+    for A in (AA, exact.matrix("1")):
+        found = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
         assert found.verdict == found.verdict_x0 == "UNDEFINED"
         assert found.tends_to is None
         assert all(ratio.value is None for ratio in found.hfc_lfc.values())
@@ -23,7 +20,7 @@ def _zero() -> None:
 def _infinite() -> None:
     """[2; instance] ||X||^2 = ||HFC||^2 + ||LFC||^2, so LFC = 0 != X leaves HFC != 0. With a
     symmetric A such states stay free of LFC."""
-    found = verdict(A=AA, H=matrix("1/2"), X0=matrix("1; -1"), depth=[0, 1, 100])
+    found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
     assert found.verdict == "SMOOTHING" and found.verdict_x0 == "NON_SMOOTHING"
     assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
 
@@ -32,8 +29,8 @@ def _rows() -> None:
     """[3, 4; instance] cos(0, y) = 0/(0 |y|). With A > 0 row i moves by h (A X)_i, which is not 0
     in general: (0, 4) -> (1, 7), (1, -7) -> (0, -12) for h = 1."""
     # A zero row does not stay zero, and a row may pass through zero.
-    assert layer(AA, matrix("1"), matrix("0; 4")) == matrix("1; 7")
-    assert layer(AA, matrix("1"), matrix("1; -7")) == matrix("0; -12")
+    assert exact.layer(AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
+    assert exact.layer(AA, exact.matrix("1"), exact.matrix("1; -7")) == exact.matrix("0; -12")
 
 
 @st.composite
@@ -42,14 +39,14 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     A = pick(draw.attention(1, 3))
     n = len(A)
     X = pick(draw.lists(draw.lists(st.integers(-1, 1), 1), n))
-    return A, [[pick(draw.fractions(-2, 2, 3))]], from_integers(X)
+    return A, [[pick(draw.fractions(-2, 2, 3))]], exact.from_integers(X)
 
 
 def _law(A: Matrix, H: Matrix, X: Matrix) -> None:
     found = verdict(A=A, H=H, X0=X, depth=[0, 2])
     assert (found.verdict == "UNDEFINED") == (not any(map(any, X)))
     for depth in (0, 2):
-        hfc, lfc = squared_norms(layer(A, H, X, depth))
+        hfc, lfc = exact.squared_norms(exact.layer(A, H, X, depth))
         value = found.hfc_lfc[depth].value
         assert value == ratio_of_squares(hfc, lfc).value
         assert (value is None) == (hfc == lfc == 0)
@@ -72,7 +69,7 @@ CLAIM = Claim(
     latex=r"X=0:\ \tfrac00\ \text{undefined};\qquad \mathbf 1^\top X = 0\ne X:\ "
     r"\frac{\|\mathrm{HFC}\|}{\|\mathrm{LFC}\|}=+\infty",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.Hypothesis(

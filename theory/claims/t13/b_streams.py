@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 Layer = tuple[Matrix, list[Fraction], list[Fraction]]
 
@@ -73,7 +73,7 @@ CLAIM = Claim(
     latex=r"\max_{k,l}\|x_k - x_l\|\ \text{at } L\ \le\ \prod_{m\le L}\tau(R_m)\ "
     r"\max_{k,l}\|x_k - x_l\|\ \text{at } 0\qquad(p = \mathbf 1)",
     source="ours, on hyper-connections; a doubly stochastic R is one case",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     setting="A stands for R in the instances that the search draws",
     hypotheses=(
         given.Hypothesis(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.numbers.rational import exact_stationary, to_flint, to_float
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, equal, exact, given
 
 
 @st.composite
@@ -91,7 +91,7 @@ CLAIM = Claim(
     latex=r"A\,w_k=w_k,\quad \pi_k^\top A=\pi_k^\top,\quad \pi_k^\top w_l=\delta_{kl},\quad "
     r"\sum_k w_k=\mathbf 1",
     source="finite Markov chains (Kemeny, Snell); as used here ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("absorption and stationary vectors", _families, _semisimple),

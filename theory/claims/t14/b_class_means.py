@@ -2,7 +2,7 @@
 
 from oversmoothing.theory.claims.t14.a_families import families, reducible
 from oversmoothing.theory.proofs import strategies
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 
 def _means() -> None:
@@ -57,7 +57,7 @@ CLAIM = Claim(
     ),
     latex=r"X_L=\sum_k w_k\,c_k^{(0)}(I+W)^L+R_L,\qquad \pi_k^\top R_L=0",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("left and right families", _means, _rest),

@@ -3,10 +3,9 @@
 import math
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t14.a_families import families, reducible
 from oversmoothing.theory.proofs import strategies
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 
 _HALF = exact.matrix("1/2")
 
@@ -72,7 +71,7 @@ CLAIM = Claim(
     latex=r"\frac{\|HFC_L\|}{\|LFC_L\|}\to\frac{\|Py\|}{\sqrt n\,|\overline y|},\qquad "
     r"y=\sum_k w_k\,(\pi_k^\top X_0)\cdot u",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("T1c and T14b", _generic, _one_state),

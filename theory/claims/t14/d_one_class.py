@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 
 _CYCLE = exact.matrix("0 1 0; 0 0 1; 1 0 0")
 
@@ -38,7 +37,7 @@ CLAIM = Claim(
     latex=r"|a|\le 1,\ a\neq 1:\quad h>0\Rightarrow|1+ha|<1+h,\qquad "
     r"-1\le h<0\Rightarrow|1+ha|>1+h",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,

@@ -3,10 +3,9 @@
 import math
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t14.a_families import reducible
 from oversmoothing.theory.proofs import strategies
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given, verdict
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
@@ -92,7 +91,7 @@ CLAIM = Claim(
     latex=r"x_i(L)=\binom{L}{p_i}\rho_i^{L-p_i}\Bigl(\sum_\mu(\mu/\rho_i)^{L-p_i}g_{i,\mu}+O(1/L)"
     r"\Bigr),\qquad \limsup_L\frac{\|x_i(L)\|}{L^{p_i}\rho_i^L}\in(0,\infty)",
     source="linear recurrences; as used here ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written("terms of a row, and their mean square", _own_terms, _upper_limit),

@@ -4,10 +4,9 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 
 
 def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
@@ -109,7 +108,7 @@ CLAIM = Claim(
     ),
     latex=r"p_i+1\le c_i(a)+t(h)-1,\qquad c_i(a)=\max_{\text{paths }i\to\cdots}\#\{k:A_{kk}=a\}",
     source="ours; for the largest eigenvalue after Rothblum (1975)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(_CAUSAL,),
     evidence=(
         by.written("resolvents along paths", _upper_bound, _attained, _not_always),

@@ -3,11 +3,10 @@
 import math
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t14.e_token_growth import LOST
 from oversmoothing.theory.claims.t14.f_chains import chained
 from oversmoothing.theory.proofs import strategies
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 
 
 def _directions() -> None:
@@ -76,7 +75,7 @@ CLAIM = Claim(
     ),
     latex=r"\cos(x_i,x_j)\to s^{p_i+p_j}\,\frac{g_i\cdot g_j}{\|g_i\|\,\|g_j\|}",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written(

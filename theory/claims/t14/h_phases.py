@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t14.a_families import reducible
 from oversmoothing.theory.proofs import strategies
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given, verdict
 
 
 def _residues() -> None:
@@ -111,7 +110,7 @@ CLAIM = Claim(
     ),
     latex=r"\{\cos(y_i(L),y_j(L)):L\ge0\}\subseteq\text{limit points of }\cos(x_i,x_j)",
     source="almost periodic sums; as used here ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.for_all(

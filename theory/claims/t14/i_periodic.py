@@ -5,9 +5,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs import strategies
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given, verdict
 
 
 def period(A: Matrix) -> int | None:
@@ -150,7 +149,7 @@ CLAIM = Claim(
     latex=r"|1+h\omega^k|^2-|1+h|^2=2\,\mathrm{Re}\,h(\omega^k-1),\qquad "
     r"\cos(x_i,x_j)\to(-1)^{r(i)-r(j)}",
     source="Perron and Frobenius; as used here ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(_PERIODIC,),
     evidence=(
         by.for_all(

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given
 
 
 def _law(h: Fraction, ends: list[Fraction]) -> None:
@@ -20,7 +20,7 @@ CLAIM = Claim(
     ),
     latex=r"a \le b \le 1 \implies |1+hb| \le \max(|1+ha|,\ |1+h|)",
     source="ours, sharpening the dominance statement of arXiv 2401.04301",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H),
     evidence=(
         by.Formal("T3b_disc.end_points", (1,)),

@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra, verdict
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
 
@@ -32,7 +31,7 @@ CLAIM = Claim(
     ),
     latex=r"|1+h| < |1+ha| \iff -\tfrac{2}{1+a} < h < 0",
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.ONE_VALUE),
     evidence=(
         by.Formal("T2_real.identity", (1,)),

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given, spectra
 
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
@@ -28,7 +28,7 @@ CLAIM = Claim(
     latex=r"\operatorname{sign}(\rho_Q-\rho_C)"
     r"=\operatorname{sign}\big(\max(|1+qa|,|1+pa|)-\max(|1+q|,|1+p|)\big)",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
         by.Formal("T2_real.consensus_radius", (1,)),

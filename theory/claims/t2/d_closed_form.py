@@ -4,11 +4,10 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
-from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra, verdict
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
@@ -93,7 +92,7 @@ CLAIM = Claim(
     latex=r"p>0:\ \rho_C>\rho_Q \iff p>aq \ \lor\ q(1+a)<-2;\qquad "
     r"p<0:\ \rho_C>\rho_Q \iff q<\min\big(-\tfrac{2}{1+a},\,-2-ap\big)",
     source="ours, repairing Theorems 1-3 of arXiv 2401.04301",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     evidence=(
         by.Formal("T2_real.T2d", (1, 2, 3, 5)),

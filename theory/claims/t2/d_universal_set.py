@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.c_universal_disc import in_universal_disc_exact
-from oversmoothing.theory.numbers.exact_matrix import flat, matrix
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, by, draw, exact, given, spectra, verdict
 
 
 def _flat() -> None:
@@ -15,7 +13,7 @@ def _flat() -> None:
     eigenvalues 1, a, ..., a, for every n >= 2; so rho_Q = max_j |1+h_j a|."""
     for n in (2, 3, 5):
         for a in (Fraction(0), Fraction(1, 2), Fraction(999, 1000)):
-            A = flat(a, n)
+            A = exact.flat(a, n)
             assert given.is_positive(A)
             # (A - aI) is (1-a)/n times the matrix of ones, of rank 1 and trace 1 - a.
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
@@ -25,10 +23,10 @@ def _wide_example() -> None:
     """[instance] The set is wider than [-1, 0) for a whole spectrum: {-6/5, -1/2} is non-smoothing
     for every positive A."""
     # {-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not.
-    H = matrix("-6/5 0; 0 -1/2")
+    H = exact.matrix("-6/5 0; 0 -1/2")
     for n in (2, 3):
         for k in range(20):
-            assert verdict(A=flat(Fraction(k, 20), n), H=H).verdict == "NON_SMOOTHING"
+            assert verdict(A=exact.flat(Fraction(k, 20), n), H=H).verdict == "NON_SMOOTHING"
     A = [[Fraction(1, 50), Fraction(49, 50)], [Fraction(49, 50), Fraction(1, 50)]]
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
@@ -92,7 +90,7 @@ CLAIM = Claim(
     latex=r"\Big(\forall A>0:\ \rho_Q>\rho_C\Big)\iff"
     r"\exists\, h\in\arg\max_j|1+h_j|:\ |h+\tfrac12|\le\tfrac12,\ h\ne0",
     source="ours, sharpening the control statement of arXiv 2401.04301 v3",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.TWO_TOKENS,),
     evidence=(
         _PROOF,

@@ -4,11 +4,10 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
+from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.proofs.instances import A3
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
 SKEW_H = exact.matrix("0 1; 0 -1/2")
@@ -32,7 +31,7 @@ def _dominant_mode() -> None:
         X = exact.layer(case.A, case.H, case.X0, depth)
         measured = sum(x * row[0] for x, row in zip(w, X, strict=True))
         assert measured == Fraction(9, 10) ** depth * start
-        assert squared_norms(X)[0] * sum(x * x for x in w) >= measured**2
+        assert exact.squared_norms(X)[0] * sum(x * x for x in w) >= measured**2
 
 
 def _fixed_part() -> None:
@@ -57,9 +56,9 @@ def _projector_limit() -> None:
     this is not 0/0. Pi_0 is not the orthogonal projector."""
     # a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector.
     X0 = exact.matrix("1 2; 3 5; -1 4")
-    limit = squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
-    orthogonal = squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
-    reached = squared_ratio(exact.layer(A3, SKEW_H, X0, 300))
+    limit = exact.squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
+    orthogonal = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
+    reached = exact.squared_ratio(exact.layer(A3, SKEW_H, X0, 300))
     assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
 
@@ -72,20 +71,20 @@ def _complex_limit() -> None:
     u, v_squared = Fraction(3, 10) + Fraction(3, 20), 3 * Fraction(1, 20) ** 2
     assert u * u + v_squared < 1
     X0 = exact.matrix("1 2; 3 5; -1 4")
-    limit = squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
-    assert abs(squared_ratio(exact.layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
+    limit = exact.squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
+    assert abs(exact.squared_ratio(exact.layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
 def _zero_eigenvalue() -> None:
     """[instance] a_1 = 0: the modes (h_j, a_1) have mu = 1 as well; they add an HFC term, and an
     LFC term (1/n - pi)^T HFC if A is not doubly stochastic: the limit above fails."""
     H, X0 = exact.matrix("0 0; 0 -1"), exact.matrix("1 2; 3 5")
-    expected = squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
+    expected = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
     for A in (exact.uniform(2), exact.matrix("1/4 3/4; 1/4 3/4")):
         X = exact.layer(A, H, X0, 50)
         assert exact.layer(A, H, X0, 1) == X, "settled after one layer"
-        assert squared_norms(X)[0] == squared_norms(X0)[0]
-        assert squared_ratio(X) != expected
+        assert exact.squared_norms(X)[0] == exact.squared_norms(X0)[0]
+        assert exact.squared_ratio(X) != expected
     assert [row[1:] for row in exact.layer(exact.uniform(2), H, X0, 9)] == exact.matrix("-3/2; 3/2")
     skew = exact.layer(exact.matrix("1/4 3/4; 1/4 3/4"), H, X0, 9)
     assert sum(row[1] for row in skew) == Fraction(-3, 2), "an LFC term"
@@ -101,7 +100,7 @@ def _floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0
     size = sum(x * x for row in Pi for x in row)
     for depth, X in exact_state(A, H, X0, [1, 2, 9]).items():
         assert depth > 0 and exact.product(X, Pi) == fixed
-        assert squared_norms(X)[0] * size >= squared_norms(fixed)[0]
+        assert exact.squared_norms(X)[0] * size >= exact.squared_norms(fixed)[0]
     # The exact verdict never says SMOOTHING.
     assert verdict(A=A, H=H).verdict != "SMOOTHING"
 
@@ -123,7 +122,7 @@ def _generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
 
     def t_squared(X: Matrix) -> tuple[Fraction, Fraction]:
         c = exact.weighted_mean(pi, X)
-        return squared_norms(X)[0], exact.dot(c, c)
+        return exact.squared_norms(X)[0], exact.dot(c, c)
 
     states = exact_state(A, H, X0, [1, 40])
     (first_hfc, first_c), (hfc, c) = t_squared(states[1]), t_squared(states[40])
@@ -143,8 +142,8 @@ def _gt12() -> None:
     for depth in (1, 2, 5, 60):
         X = exact.layer(case.A, case.H, case.X0, depth)
         first = Fraction(2) + depth * Fraction(7, 2)
-        assert squared_norms(X) == (Fraction(13, 2), 2 * (first**2 + Fraction(49, 4)))
-    assert [squared_ratio(exact.layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
+        assert exact.squared_norms(X) == (Fraction(13, 2), 2 * (first**2 + Fraction(49, 4)))
+    assert [exact.squared_ratio(exact.layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
         Fraction(13, 170),
         Fraction(13, 373),
         Fraction(13, 1570),
@@ -158,7 +157,7 @@ def _gt14() -> None:
     case = golden_case("GT14")
     for depth in (1, 2, 5, 10, 60):
         X = exact.layer(case.A, case.H, case.X0, depth)
-        assert squared_ratio(X) == Fraction(1, 4**depth)
+        assert exact.squared_ratio(X) == Fraction(1, 4**depth)
 
 
 def _identity_layer() -> None:
@@ -205,11 +204,11 @@ def _not_all_consensus(instance: given.Instance) -> bool:
         return True
     zero = [value.factor for value in spectra.spectrum(instance.H) if value.is_zero]
     if not zero:
-        return squared_norms(instance.X0)[0] > 0
+        return exact.squared_norms(instance.X0)[0] > 0
     fixed = exact.product(
         instance.X0, exact.transposed(spectra.spectral_projector(instance.H, zero[0]))
     )
-    return squared_norms(fixed)[0] > 0
+    return exact.squared_norms(fixed)[0] > 0
 
 
 CLAIM = Claim(
@@ -229,7 +228,7 @@ CLAIM = Claim(
     latex=r"\lambda_H\in[-1,0],\ 0\ \text{semisimple},\ PX_0\Pi_0\ne0 \implies "
     r"\inf_L \frac{\|HFC_L\|}{\|LFC_L\|}>0",
     source="ours, repairing the control statement of arXiv 2401.04301 v3",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,

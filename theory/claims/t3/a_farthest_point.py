@@ -5,7 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, by, draw, exact, given, spectra
 
 
 def _farthest() -> object:
@@ -67,7 +67,7 @@ CLAIM = Claim(
     ),
     latex=r"|1+ha| = |h|\,\big|a-(-\tfrac1h)\big|",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(_nonsingular,),
     evidence=(
         by.Formal("Farthest.distance", (1,)),

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra, verdict
 
 _FORM = "(x*x+y*y)*(1-u*u-v*v) + 2*(x*(1-u) + y*v)"
 _CONSENSUS = "(1+x)**2 + y**2"
@@ -48,7 +47,7 @@ CLAIM = Claim(
     latex=r"|1+h|<|1+ha| \iff "
     r"\Big|h+\tfrac{1-\bar a}{1-|a|^2}\Big| < \tfrac{|1-a|}{1-|a|^2}",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     evidence=(
         by.Formal("T3b_disc.disc_form_sign", (1,)),

@@ -5,9 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import flat, identity, matrix, plus, scaled
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.dominance import in_universal_disc
 
 # By conjugation y >= 0 and v >= 0; then a and conj a differ by the sign of y v, and -2 y v is the
@@ -62,21 +60,21 @@ def _contraction_example() -> None:
     is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1
     is in spec K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
     # K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10).
-    H = scaled("1/2", plus(matrix("0 -1; 1 0"), identity(2), -1))
-    assert matrix("-1/2 -1/2; 1/2 -1/2") == H and spectra.in_disc(H)
+    H = exact.scaled("1/2", exact.plus(exact.matrix("0 -1; 1 0"), exact.identity(2), -1))
+    assert exact.matrix("-1/2 -1/2; 1/2 -1/2") == H and spectra.in_disc(H)
     for n in (2, 3):
         for k in range(10):
-            A = flat(Fraction(k, 10), n)
+            A = exact.flat(Fraction(k, 10), n)
             assert given.is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
 def _needed() -> None:
     """[5; instance] Neither condition can be dropped."""
     # 1 in spec K makes h = 0; beyond norm 1, K = [[0, -11/10], [11/10, 0]] leaves the disc.
-    assert not spectra.in_disc(matrix("0 0; 0 -1/2"))
-    outside = matrix("-1/2 -11/20; 11/20 -1/2")
+    assert not spectra.in_disc(exact.matrix("0 0; 0 -1/2"))
+    outside = exact.matrix("-1/2 -11/20; 11/20 -1/2")
     assert not spectra.in_disc(outside)
-    assert verdict(A=flat(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
+    assert verdict(A=exact.flat(Fraction(19, 20), 2), H=outside).verdict == "SMOOTHING"
 
 
 def _law(h: spectra.Gaussian, point: spectra.Gaussian) -> None:
@@ -128,7 +126,7 @@ CLAIM = Claim(
     latex=r"\big(\forall |a|<1:\ \max(|1+ha|,|1+h\bar a|)>|1+h|\big)\iff"
     r"|h+\tfrac12|\le\tfrac12,\ h\ne0",
     source="ours, extending the control statement of arXiv 2401.04301 v3 to complex spectra",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import Mode, compare
 
 EVERY_MODE = (
@@ -38,7 +38,7 @@ CLAIM = Claim(
     ),
     latex=r"h\in[-1,0),\ |a|<1 \implies |1+ha|\ge 1-|h||a|>|1+h|",
     source="ours",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     evidence=(
         by.Formal("T3_matrix.T3d_chain", (1,)),

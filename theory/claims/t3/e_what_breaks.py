@@ -4,16 +4,13 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import flat, matrix, scaled, uniform
 from oversmoothing.theory.proofs.all_depths import symbolic
-from oversmoothing.theory.proofs.instances import C3
-from oversmoothing.theory.proofs.kit import Claim, Status, by, spectra
+from oversmoothing.theory.proofs.kit import C3, Claim, by, exact, spectra, verdict
 from oversmoothing.theory.verdict.dominance import real_verdict
 
-_GT8 = matrix("-1/2 -2; 2 -1/2")
+_GT8 = exact.matrix("-1/2 -2; 2 -1/2")
 # Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
-C4 = scaled("1/20", matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
+C4 = exact.scaled("1/20", exact.matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 _C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
 
 
@@ -23,14 +20,14 @@ def _negative_real_part() -> None:
     values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
     assert spectra.squared_modulus(values[0], 1) == Fraction(17, 4)
     assert spectra.by_moduli(values, [0]) == "SMOOTHING"
-    assert verdict(A=uniform(2), H=_GT8).verdict == "SMOOTHING"
+    assert verdict(A=exact.uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
 def _mildest() -> None:
     """[1; instance] Any real part in (-1, 0) fails: h = -1/2 + 9i/16 lies just outside the disc."""
     x, y = Fraction(-1, 2), Fraction(9, 16)
     a = -x / (x * x + y * y)
-    assert verdict(A=flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
+    assert verdict(A=exact.flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
 
 
 def _positive_real_part() -> None:
@@ -49,7 +46,7 @@ def _positive_real_part() -> None:
     assert quotient == sp.Rational(19821, 10000) + 21 * sp.sqrt(3) / 20
     assert quotient > consensus
     assert abs(sp.N(quotient, 20) - sp.Float("3.800753", 20)) < sp.Float("5e-7")
-    assert verdict(A=C3, H=matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
+    assert verdict(A=C3, H=exact.matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
 
 
 def _not_the_smallest() -> None:
@@ -77,7 +74,7 @@ CLAIM = Claim(
     latex=r"\operatorname{Re}h\in[-1,0]\not\Rightarrow\rho_Q\ge\rho_C,\qquad "
     r"\operatorname{Re}h>0\not\Rightarrow\rho_C\ge\rho_Q",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(
         by.written(
             "three counterexamples",

@@ -6,7 +6,6 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t3.e_what_breaks import C4
 from oversmoothing.theory.claims.t3.minors import (
     frobenius,
@@ -14,10 +13,9 @@ from oversmoothing.theory.claims.t3.minors import (
     second_symmetric,
     third_minors_vanish,
 )
-from oversmoothing.theory.depth.ratios import exact_state, squared_ratio
-from oversmoothing.theory.numbers.exact_matrix import dot, layer, matrix
+from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
@@ -36,8 +34,8 @@ def _conjugate_pairs() -> object:
 
 
 # H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
-_H_PAIR = matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
-_H_NORMAL = matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
+_H_PAIR = exact.matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
+_H_NORMAL = exact.matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
 # A = 1 pi^T + N: pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0, spec N = {(1 +- 3i)/16, 0}; not normal.
 _S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
 
@@ -94,10 +92,10 @@ def _generic_start() -> None:
         assert mode.attention is not None
         a, h = complex(mode.attention.ball(64).mid()), complex(mode.value.ball(64).mid())
         assert a.imag * h.imag < 0
-    X0 = matrix("1 2 1; 3 5 -1; -1 4 2; 2 -3 1")
+    X0 = exact.matrix("1 2 1; 3 5 -1; -1 4 2; 2 -3 1")
     result = verdict(A=C4, H=H, X0=X0)
     assert result.limit_rank == 2
-    X = layer(C4, H, X0, 160)
+    X = exact.layer(C4, H, X0, 160)
     # sigma_2^2/sigma_1^2 >= e_2/||X||^4 stays away from 0.
     assert second_symmetric(X) / frobenius(X) ** 2 > Fraction(1, 100)
 
@@ -109,9 +107,9 @@ def _real_feature() -> None:
     v = 0); if mean v != 0 and arg mu is a rational multiple of pi the phases are finitely many and
     for generic g none is hit; otherwise they are dense and limsup = inf."""
     A, H = _skew_attention(), [[Fraction(-1)]]
-    X0 = matrix("1; 2; 4")
+    X0 = exact.matrix("1; 2; 4")
     states = exact_state(A, H, X0, list(range(40, 60)))
-    ratios = [squared_ratio(X) for X in states.values()]
+    ratios = [exact.squared_ratio(X) for X in states.values()]
     # n delta^2 = n |pi|^2 - 1 = 1/8 for pi = (1/2, 1/4, 1/4).
     floor = 1 / Fraction(1, 8)
     assert min(ratios) > floor * (1 - Fraction(1, 10**6))
@@ -122,19 +120,19 @@ def _real_feature() -> None:
 def _real_token() -> None:
     """[2; instance] h not real, a real: Z_L = 2 v Re(s w)^T has rank 1, its feature direction
     rotates; a = 1 has v = 1, so HFC/LFC -> 0 and all cosines tend to 1."""
-    H = matrix("1/2 -1; 1 1/2")
+    H = exact.matrix("1/2 -1; 1 1/2")
     assert verdict(A=AA, H=H).verdict == "SMOOTHING"
-    first, second = (layer(AA, H, matrix("1 2; 3 5"), L) for L in (80, 81))
+    first, second = (exact.layer(AA, H, exact.matrix("1 2; 3 5"), L) for L in (80, 81))
     for X in (first, second):
         assert second_symmetric(X) < frobenius(X) ** 2 / 10**12
-        assert dot(*X) > 0
+        assert exact.dot(*X) > 0
     turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
     assert turn**2 * 100 > frobenius(first) * frobenius(second)
 
 
 def _negative_multiplier() -> None:
     """[2; instance] h and a real: Z_L has rank 1. 1 + ha < 0: it alternates."""
-    states = exact_state(AM, matrix("3"), matrix("1; -1"), [1, 2, 3])
+    states = exact_state(AM, exact.matrix("3"), exact.matrix("1; -1"), [1, 2, 3])
     mu = Fraction(-5, 4)
     assert mu == 1 + 3 * Fraction(-3, 4)
     assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
@@ -205,7 +203,7 @@ CLAIM = Claim(
     latex=r"|1+ha|^2-|1+h\bar a|^2=-4\,\operatorname{Im}h\operatorname{Im}a,\qquad "
     r"h,a\notin\mathbb R\implies \operatorname{rank}\lim=2",
     source="ours, limiting the rank-collapse statement of arXiv 2401.04301",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_pair),
     evidence=(
         by.Symbolic(

@@ -7,22 +7,21 @@ from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.numbers.exact_matrix import diagonal, layer, matrix, weighted_mean
 from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import AA, J2
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, certain, draw, given, is_zero
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, certain, draw, exact, given, is_zero
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
 def _left_vector() -> None:
     """[1, 2; instance] Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so
     ||c_L|| >= rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not."""
-    H = matrix("1/2 1; 0 1/2")
-    X0, pi = matrix("1 2; 3 5"), [Fraction(1, 2)] * 2
+    H = exact.matrix("1/2 1; 0 1/2")
+    X0, pi = exact.matrix("1 2; 3 5"), [Fraction(1, 2)] * 2
     for depth in range(1, 8):
         # z = (0, 1), a left eigenvector of H.
-        moved = weighted_mean(pi, layer(AA, H, X0, depth))
-        assert moved[1] == Fraction(3, 2) ** depth * weighted_mean(pi, X0)[1]
+        moved = exact.weighted_mean(pi, exact.layer(AA, H, X0, depth))
+        assert moved[1] == Fraction(3, 2) ** depth * exact.weighted_mean(pi, X0)[1]
 
 
 def _double_angle() -> None:
@@ -46,11 +45,11 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
 
 
 _CASES = (
-    (AA, matrix("1/2"), matrix("1; 2")),
-    (AA, matrix("-3/2"), matrix("1; 2")),
-    (J2, matrix("-1/2 -2; 2 -1/2"), matrix("1 2; 3 5")),
-    (AA, matrix("1/2 1; 0 1/2"), matrix("1 2; -3 5")),
-    (matrix("1/8 7/8; 7/8 1/8"), diagonal("1 1"), matrix("1 2; -3 5")),
+    (AA, exact.matrix("1/2"), exact.matrix("1; 2")),
+    (AA, exact.matrix("-3/2"), exact.matrix("1; 2")),
+    (J2, exact.matrix("-1/2 -2; 2 -1/2"), exact.matrix("1 2; 3 5")),
+    (AA, exact.matrix("1/2 1; 0 1/2"), exact.matrix("1 2; -3 5")),
+    (exact.matrix("1/8 7/8; 7/8 1/8"), exact.diagonal("1 1"), exact.matrix("1 2; -3 5")),
 )
 
 
@@ -74,7 +73,7 @@ CLAIM = Claim(
     latex=r"\rho_C>\rho_Q \;\Rightarrow\; \frac{\|HFC\|}{\|LFC\|}\to0,\quad "
     r"\cos(x_i,x_k)\to1,\quad \mathrm{erank}\to1",
     source="ours; the three notions are those of arXiv 2401.04301",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.SMOOTHING, given.GENERIC),
     evidence=(
         # For every archimedean algebraically closed field with a norm, of eta(p) = -p log p and of

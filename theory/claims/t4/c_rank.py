@@ -13,17 +13,7 @@ from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import Matrix, to_flint
 from oversmoothing.theory.proofs.instances import J2, ROTATING
-from oversmoothing.theory.proofs.kit import (
-    Claim,
-    Status,
-    by,
-    certain,
-    draw,
-    exact,
-    given,
-    is_zero,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Claim, by, certain, draw, exact, given, is_zero, spectra
 
 Pattern = list[list[bool]]
 
@@ -188,7 +178,7 @@ CLAIM = Claim(
     latex=r"\operatorname{rank}_\infty=\nu\{(i,j):|\mu_{ij}|=\rho\},\qquad "
     r"\sigma_2/\sigma_1\to0\iff r_\sigma=\max_{i\ne k,\,j\ne l}|\mu_{ij}\mu_{kl}|/\rho^2<1",
     source="ours; A need not even be stochastic",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(_NOT_ALL_ZERO, _SEMISIMPLE, _generic),
     evidence=(
         by.written(

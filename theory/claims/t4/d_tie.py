@@ -5,9 +5,9 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
+from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
 from oversmoothing.theory.proofs.instances import AA, AQ, ROTATING
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra
 
 
 def _collapse() -> None:
@@ -19,7 +19,7 @@ def _collapse() -> None:
     H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
     states = exact_state(AQ, H, X, [40, 41])
     for depth, state in states.items():
-        hfc, lfc = squared_norms(state)
+        hfc, lfc = exact.squared_norms(state)
         assert abs(hfc / lfc - Fraction(1, 9)) < Fraction(1, 10**6)
         x, y = state
         inner, squares = exact.dot(x, y), exact.dot(x, x) * exact.dot(y, y)
@@ -34,7 +34,7 @@ def _depends_on_start() -> None:
     # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
     for x, y in ((1, 2), (5, 2), (-1, 4)):
         for depth in range(1, 7):
-            hfc, lfc = squared_norms(
+            hfc, lfc = exact.squared_norms(
                 exact.layer(AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
             )
             assert hfc / lfc == Fraction(x - y, x + y) ** 2
@@ -80,8 +80,8 @@ def _law(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
     for depth, state in states.items():
         S = exact.plus(two, one, (-1) ** depth)
         assert 1 + h * a == -(1 + h) > 0
-        hfc, lfc = squared_norms(state)
-        expected_hfc, expected_lfc = squared_norms(S)
+        hfc, lfc = exact.squared_norms(state)
+        expected_hfc, expected_lfc = exact.squared_norms(S)
         assert hfc * expected_lfc == lfc * expected_hfc and hfc > 0, "the ratio is not of period 2"
 
 
@@ -100,7 +100,7 @@ CLAIM = Claim(
     latex=r"\rho_C=\rho_Q:\quad \limsup \tfrac{\|HFC\|}{\|LFC\|}>0,\quad "
     r"\liminf \tfrac{\|HFC\|}{\|LFC\|}<\infty",
     source="ours; the possible unboundedness corrects an earlier 'finite or oscillates'",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.TIE, given.SEMISIMPLE, given.GENERIC),
     evidence=(
         by.written(

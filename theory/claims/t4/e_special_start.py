@@ -9,11 +9,10 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import A3, AA, J2
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, is_zero, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, is_zero, spectra
 
 
 def _blocks_are_invariant() -> None:
@@ -41,7 +40,7 @@ def _spectrum_in_minus_one_zero() -> None:
     H, X0 = exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
     assert given.content(AA, H, X0).comparison == 1
     for depth in range(1, 12):
-        hfc, lfc = squared_norms(exact.layer(AA, H, X0, depth))
+        hfc, lfc = exact.squared_norms(exact.layer(AA, H, X0, depth))
         assert hfc / lfc == Fraction(1, 4) ** depth
 
 
@@ -63,7 +62,7 @@ def _defective_content() -> None:
     # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
     H, first, second = exact.matrix("0 1; 0 0"), exact.matrix("1 0; 2 0"), exact.matrix("0 1; 0 2")
     assert exact.layer(J2, H, first, 8) == first
-    early, late = (squared_norms(exact.layer(J2, H, second, depth))[1] for depth in (4, 8))
+    early, late = (exact.squared_norms(exact.layer(J2, H, second, depth))[1] for depth in (4, 8))
     assert late > 3 * early
 
 
@@ -100,7 +99,7 @@ def _law(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: li
         floor_squared = 1 / (
             2 * spectra.squared_deviation(spectra.stationary(A)) or Fraction(1, 10**6)
         )
-        hfc, lfc = squared_norms(exact.layer(A, H, X0, 150))
+        hfc, lfc = exact.squared_norms(exact.layer(A, H, X0, 150))
         assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
 
 
@@ -125,7 +124,9 @@ def _reinjection(effort: by.Effort) -> by.Measurements:
     pi, per_layer = spectra.stationary(A3), math.log(1.5 / 1.25)
     for first in ((1, 2), (3, -1), (0, 1)):
         start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
-        hfc, lfc = squared_norms(exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300))
+        hfc, lfc = exact.squared_norms(
+            exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300)
+        )
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
         yield by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
         for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
@@ -155,7 +156,7 @@ CLAIM = Claim(
     latex=r"S(X_0)=\{(i,j):E_iX_0E_j^\top\ne0\}:\quad \rho_C(X_0)>\rho_Q(X_0)\Rightarrow "
     r"\tfrac{\|HFC\|}{\|LFC\|}\to0",
     source="ours; that the rank law becomes an inequality corrects an earlier wording",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.SIMPLE_ONE,

@@ -7,20 +7,17 @@ from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import radii
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import column, layer, matrix
 from oversmoothing.theory.proofs.checks import BITS
-from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import AA, AM, Claim, Matrix, by, draw, exact, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
 def _differs(A: Matrix, h: str, difference: Fraction, ratio: Fraction) -> None:
     """From (1, 2): x_1 - x_2 and HFC/LFC are multiplied by these every layer."""
-    X = column("1 2")
+    X = exact.column("1 2")
     for _ in range(8):
-        Z = layer(A, matrix(h), X)
-        (hfc, lfc), (moved_hfc, moved_lfc) = squared_norms(X), squared_norms(Z)
+        Z = exact.layer(A, exact.matrix(h), X)
+        (hfc, lfc), (moved_hfc, moved_lfc) = exact.squared_norms(X), exact.squared_norms(Z)
         assert Z[0][0] - Z[1][0] == difference * (X[0][0] - X[1][0])
         assert moved_hfc * lfc == ratio**2 * hfc * moved_lfc
         X = Z
@@ -67,7 +64,7 @@ CLAIM = Claim(
     latex=r"\forall i,k:\;x_i-x_k\to0 \iff \rho_Q<1",
     source="ours, on the input convergence of arXiv 2401.04301; an earlier 'stricter than "
     "HFC/LFC -> 0' was wrong: Aa, h = -1/2, X_0 = (1, 2)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
     evidence=(
         by.written(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw
 
 _BITS = 512
 
@@ -119,7 +119,7 @@ CLAIM = Claim(
     r"\frac{\mathrm{HFC}}{\mathrm{LFC}}\to\sqrt{1/q-1}",
     source="ours, from the grouping of entropy and Weyl's inequalities, for the effective rank of "
     "Roy and Vetterli (2007)",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(
         by.written(
             "grouping, interlacing and the Schur complement",

@@ -6,7 +6,6 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,
     certify_spectra,
@@ -15,18 +14,17 @@ from oversmoothing.theory.certificates.certified_radii import (
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.exact_matrix import matrix
 from oversmoothing.theory.proofs.instances import A3, ROTATING
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 _FAR = 20_000
 
 
 # a = 1/2 twice (A = I/2 + 1 pi^T/2, not doubly stochastic) and a non-normal complex pair of h.
-_DOUBLE = matrix("3/4 1/8 1/8; 1/4 5/8 1/8; 1/4 1/8 5/8")
-_SPIRAL = matrix("-1/2 -1; 1/4 -1/2")
-_START = matrix("1 2; 3 5; -2 1")
+_DOUBLE = exact.matrix("3/4 1/8 1/8; 1/4 5/8 1/8; 1/4 1/8 5/8")
+_SPIRAL = exact.matrix("-1/2 -1; 1/4 -1/2")
+_START = exact.matrix("1 2; 3 5; -2 1")
 
 
 def _repeated_real_a_oscillates() -> None:
@@ -47,7 +45,7 @@ def _one_real_a_does_not() -> None:
     semisimple): X_L/rho^L = v g_L^T + o(1) with ||g_L|| bounded below, so the ratio tends to
     ||Pv||/(sqrt n |mean v|), whatever X_0; infinite iff 1^T v = 0."""
     # A3 with a complex pair of h: every real mode is v g_L^T, the ratio is that of v alone.
-    H = matrix("-1/2 -1; 1/16 -1/2")
+    H = exact.matrix("-1/2 -1; 1/16 -1/2")
     found = verdict(A=A3, H=H, X0=_START)
     assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "constant")
     assert found.limit is not None and abs(found.limit - 8 * math.sqrt(2) / 5) < 1e-9
@@ -67,11 +65,14 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
 
 
 def _measure(effort: by.Effort) -> by.Measurements:
-    thirds, start = matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2"), matrix("1; 2; 4")
-    rho_c, rho_q = radii(exact_dominance(thirds, matrix("-1/2")))
+    thirds, start = (
+        exact.matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2"),
+        exact.matrix("1; 2; 4"),
+    )
+    rho_c, rho_q = radii(exact_dominance(thirds, exact.matrix("-1/2")))
     for name, A, H, expected in (
-        ("SMOOTHING, A3, h = 1/2", A3, matrix("1/2"), 1.25 / 1.5),
-        ("doubly stochastic, h = -1/2", thirds, matrix("-1/2"), rho_q / rho_c),
+        ("SMOOTHING, A3, h = 1/2", A3, exact.matrix("1/2"), 1.25 / 1.5),
+        ("doubly stochastic, h = -1/2", thirds, exact.matrix("-1/2"), rho_q / rho_c),
     ):
         found = math.exp(log_growth(A, H, start, 600, 1200) / 600)
         yield by.Measurement(name, expected, found, 1e-9)
@@ -81,7 +82,9 @@ def _floor(effort: by.Effort) -> by.Settled:
     """A complex dominant a: over 2000 layers the ratio never falls below the floor, and swings."""
     pi = spectra.stationary(ROTATING)
     floor = 1 / math.sqrt(3 * float(spectra.squared_deviation(pi)))
-    found = ball_ratios(ROTATING, matrix("-9/10"), matrix("1; 2; 4"), pi, range(60, 2060))
+    found = ball_ratios(
+        ROTATING, exact.matrix("-9/10"), exact.matrix("1; 2; 4"), pi, range(60, 2060)
+    )
     values = [r.value for r in found.values() if r.value is not None]
     if min(values) < floor:
         yield f"ROTATING, h = -9/10: ratio {min(values)} below the floor {floor}"
@@ -123,7 +126,7 @@ CLAIM = Claim(
     ),
     latex=r"\lim_{L\to\infty}\left(\tfrac{\|HFC_L\|}{\|LFC_L\|}\right)^{1/L}=r=\rho_Q/\rho_C",
     source="ours; the case of a repeated real a corrects an earlier 'dominant a real: constant'",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.GENERIC),
     evidence=(
         by.written(

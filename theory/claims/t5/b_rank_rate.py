@@ -7,8 +7,8 @@ import sympy as sp
 
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
-from oversmoothing.theory.numbers.rational import Matrix, to_float
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, is_zero
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, is_zero
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 
 
@@ -153,7 +153,7 @@ CLAIM = Claim(
     latex=r"\limsup_L(\sigma_2/\sigma_1)^{1/L}=r_\sigma,\qquad "
     r"\limsup_L\big(\max_{k,l}1-|\cos_{kl}|\big)^{1/L}=r_\sigma^2",
     source="ours; that all v_k != 0 is needed corrects an earlier 'over pairs with v_k v_l != 0'",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.NOT_ALL_ZERO, given.GENERIC),
     evidence=(
         by.written(

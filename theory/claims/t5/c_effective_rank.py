@@ -14,8 +14,7 @@ from oversmoothing.theory.depth.rates import (
     rank_rate,
 )
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.exact_matrix import diagonal, matrix
-from oversmoothing.theory.proofs.kit import Claim, Status, by, certain, draw, is_zero
+from oversmoothing.theory.proofs.kit import Claim, by, certain, draw, exact, is_zero
 
 _PRECISION = 400
 
@@ -90,7 +89,7 @@ def _coefficient(effort: by.Effort) -> by.Measurements:
                     f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6
                 )
     A = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
-    H, start = diagonal("1/2 3/10"), matrix("1 2; 3 -1; -2 7")
+    H, start = exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
     for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
         X = measured.states(A, H, start, [depth])[depth]
         ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
@@ -121,7 +120,7 @@ CLAIM = Claim(
     r"+\tfrac12\varepsilon^2\log^2\varepsilon+O(\varepsilon^3\log^3\tfrac1\varepsilon)",
     source="ours, for the effective rank of Roy and Vetterli (2007); the bounds and the error term "
     "sharpen it",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(
         by.written(
             "the entropy in closed form",

@@ -8,8 +8,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact
 from oversmoothing.theory.spectra.algebraic import factors
 
 
@@ -123,7 +123,7 @@ CLAIM = Claim(
     ),
     latex=r"J_p(h)\otimes J_q(a)\sim\bigoplus_{k=0}^{\min(p,q)-1}J_{p+q-1-2k}(ha)\quad(ha\ne0)",
     source="classical (Aitken, Roth, Littlewood; Clebsch-Gordan); its use here is ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     evidence=(
         by.written(
             "sl_2 characters, and ranks of powers",

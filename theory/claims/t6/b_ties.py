@@ -5,11 +5,8 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.proofs.instances import AA, J2
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import AA, J2, Claim, Matrix, by, draw, exact, given, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
 
 # Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
@@ -24,7 +21,7 @@ def _linear_in_l() -> None:
     X = exact.matrix("1 2; 3 5")
     for L in range(1, 30):
         X = exact.layer(J2, exact.matrix("0 1; 0 0"), X)
-        hfc, lfc = squared_norms(X)
+        hfc, lfc = exact.squared_norms(X)
         mean = Fraction(2) + L * Fraction(7, 2), Fraction(7, 2)
         assert hfc == Fraction(13, 2) and lfc == 2 * (mean[0] ** 2 + mean[1] ** 2)
 
@@ -117,7 +114,7 @@ CLAIM = Claim(
     ),
     latex=r"\frac{\|HFC_L\|}{\sqrt n\,\|c_L\|}=\Theta\big(L^{s_Q-s_C}\,r^L\big)",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.GENERIC),
     evidence=(
         by.written(

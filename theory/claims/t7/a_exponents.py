@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 # The heads (A, W) of one layer.
 Heads = list[tuple[Matrix, Matrix]]
@@ -60,7 +60,7 @@ CLAIM = Claim(
     r"\gamma_Q<\gamma_C\implies\tfrac1L\log\frac{\|\mathrm{HFC}_L\|}{\|\mathrm{LFC}_L\|}"
     r"\to\gamma_Q-\gamma_C",
     source="ours; the theorem of Oseledets (1968), with its form for block triangular products",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written(

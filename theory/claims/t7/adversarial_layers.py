@@ -15,14 +15,12 @@ from oversmoothing.theory.claims.t7.oscillation import (
     rotations,
     squared_diameter,
 )
-from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.numbers.exact_matrix import applied, diagonal, plus, product, transposed
-from oversmoothing.theory.proofs.kit import Matrix, draw
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact
 
 
 def hfc_floor(X: Matrix, bound: Fraction, n: int, factor: Fraction = Fraction(1)) -> None:
     """HFC/LFC >= 1/(K sqrt(2n)), as squares; factor: kappa(V)^2."""
-    hfc, lfc = squared_norms(X)
+    hfc, lfc = exact.squared_norms(X)
     assert hfc * 2 * n * bound * bound * factor >= lfc
 
 
@@ -31,8 +29,8 @@ def one_step(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fractio
     x = [Fraction(e) for e in entries[: len(A)]]
     A = contraction_to(A if kind == ADVERSARIES else adversary(x, kind), tau)
     t, n = dobrushin(A), len(x)
-    y = [a + h * b for a, b in zip(x, applied(A, x), strict=True)]
-    assert oscillation(applied(A, x)) <= t * oscillation(x)
+    y = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
+    assert oscillation(exact.applied(A, x)) <= t * oscillation(x)
     assert oscillation(y) >= (1 - abs(h) * t) * oscillation(x)
     k = 1 - Fraction(1, n)
     assert abs(mean(y)) <= abs(1 + h) * abs(mean(x)) + abs(h) * k * oscillation(x)
@@ -70,7 +68,7 @@ def feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[Laye
     bound = max(abs(mean(x)) / oscillation(x), k * s / (2 - s * (1 + tau)))
     for h, kind, drawn_A in layers:
         A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), tau)
-        x = [a + h * b for a, b in zip(x, applied(A, x), strict=True)]
+        x = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
         assert abs(mean(x)) <= bound * oscillation(x)
         hfc_floor([[e] for e in x], bound, n)
 
@@ -89,7 +87,7 @@ def common_basis(draw_from: st.DrawFn) -> tuple[Matrix, Matrix, Fraction, list[A
 
 def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
     n = len(X)
-    features = transposed(product(X, V))
+    features = exact.transposed(exact.product(X, V))
     assume(all(oscillation(y) > 0 or mean(y) == 0 for y in features))
     assume(any(oscillation(y) > 0 for y in features))
     k = 1 - Fraction(1, n)
@@ -97,14 +95,14 @@ def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
     bound = max(start, k / (1 - tau))
     for sizes, shares, A, kind in layers:
         # Head 1 has a share of |h_j| <= 1, head 2 the rest, feature by feature.
-        first = diagonal((-p * q for p, q in zip(sizes, shares, strict=True)))
-        second = diagonal((-p * (1 - q) for p, q in zip(sizes, shares, strict=True)))
+        first = exact.diagonal((-p * q for p, q in zip(sizes, shares, strict=True)))
+        second = exact.diagonal((-p * (1 - q) for p, q in zip(sizes, shares, strict=True)))
         heads = [contraction_to(A, tau), contraction_to(adversary(features[0], kind), tau)]
         step = X
         for attention, values in zip(heads, (first, second), strict=True):
-            step = plus(step, product(attention, X, V, values, transposed(V)))
+            step = exact.plus(step, exact.product(attention, X, V, values, exact.transposed(V)))
         X = step
-        features = transposed(product(X, V))
+        features = exact.transposed(exact.product(X, V))
         for y in features:
             assert abs(mean(y)) <= bound * oscillation(y)
         hfc_floor(X, bound, n)
@@ -132,17 +130,17 @@ def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[
     k = 1 - Fraction(1, n)
 
     def squared_mean(Z: Matrix) -> Fraction:
-        return sum((mean(column) ** 2 for column in transposed(Z)), Fraction(0))
+        return sum((mean(column) ** 2 for column in exact.transposed(Z)), Fraction(0))
 
     # max(u_0, .)^2 in fractions.
     bound = max(squared_mean(X) / squared_diameter(X), (k * q / (1 - tau * q - r)) ** 2)
     for V, values, drawn_A, kind in layers:
         assert p > tau * q and q * (1 + tau) < 2
-        A = drawn_A if kind == ADVERSARIES else adversary(transposed(X)[0], kind)
-        W = product(V, diagonal(-s for s in values), transposed(V))
+        A = drawn_A if kind == ADVERSARIES else adversary(exact.transposed(X)[0], kind)
+        W = exact.product(V, exact.diagonal(-s for s in values), exact.transposed(V))
         before = squared_diameter(X)
-        X = plus(X, product(contraction_to(A, tau), X, W))
+        X = exact.plus(X, exact.product(contraction_to(A, tau), X, W))
         assert squared_diameter(X) >= (1 - tau * q) ** 2 * before
         assert squared_mean(X) <= bound * squared_diameter(X)
-        hfc, lfc = squared_norms(X)
+        hfc, lfc = exact.squared_norms(X)
         assert hfc * 2 * n * bound >= lfc

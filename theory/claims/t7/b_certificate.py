@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7 import adversarial_layers as adversarial
 from oversmoothing.theory.claims.t7.oscillation import ADVERSARIES, dobrushin, mean, oscillation
-from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, exact, given, spectra
 from oversmoothing.theory.spectra.algebraic import factors
 
 
@@ -52,7 +50,7 @@ def _sharp_in_p() -> None:
     for p in (Fraction(2, 5), Fraction(1, 2), Fraction(3, 5)):
         for depth in (1, 4, 30):
             X = exact.layer(AA, exact.diagonal([-q, -p]), exact.matrix("1 1; -1 1"), depth)
-            assert squared_ratio(X) == ((1 - tau * q) / (1 - p)) ** (2 * depth)
+            assert exact.squared_ratio(X) == ((1 - tau * q) / (1 - p)) ** (2 * depth)
 
 
 def _sharp_in_q() -> None:
@@ -139,7 +137,7 @@ def _moving_features(instance: given.Instance) -> bool:
         part = exact.product(
             instance.X0, exact.transposed(spectra.spectral_projector(instance.H, factor))
         )
-        hfc, lfc = squared_norms(part)
+        hfc, lfc = exact.squared_norms(part)
         if hfc == 0 < lfc:
             return False
     return True
@@ -166,7 +164,7 @@ CLAIM = Claim(
     latex=r"\frac{\|HFC_L\|}{\|LFC_L\|}\ \ge\ \frac{1}{\sqrt{2n}}"
     r"\min\Big(\frac{1-\tau}{1-1/n},\ \frac1{u_0}\Big)\quad\text{for every }L",
     source="ours; Dobrushin 1956 and Birkhoff 1957 for tau",
-    on_record=Status.MACHINE,
+    on_record=by.MACHINE,
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,

@@ -6,11 +6,8 @@ from itertools import pairwise
 
 import sympy as sp
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.depth.ratios import squared_norms, squared_ratio
 from oversmoothing.theory.proofs.all_depths import symbolic
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, exact, given, verdict
 
 R = exact.matrix("4/5 -3/5; 3/5 4/5")
 X0 = exact.matrix("1 2; 3 5")
@@ -48,9 +45,9 @@ def _each_layer() -> None:
 
 def _first_ratios() -> None:
     """[2; general] The first two ratios, in fractions."""
-    found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
+    found = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
     assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
-    found = [squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
+    found = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
     assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
 
 
@@ -80,7 +77,7 @@ def _consensus_exactly() -> None:
         for depth, X in list(enumerate(states((Fraction(-1), low), 30)))[1:]:
             # LFC^2 = n ||m||^2 with m_0 = (2, 7/2).
             expected = 2 * Fraction(49, 4) * (1 + low) ** (2 * depth) * _COSINE ** (2 * depth - 2)
-            assert squared_norms(X)[1] == expected
+            assert exact.squared_norms(X)[1] == expected
 
 
 def _mode_quadratic() -> None:
@@ -124,7 +121,9 @@ def _deep_bound() -> None:
         # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
         smallest = exact.determinant(Q) / (Q[0][0] + Q[1][1])
         for depth, X in enumerate(states((Fraction(-1), low), 60)):
-            assert squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
+            assert (
+                exact.squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
+            )
 
 
 def _general_residual() -> None:
@@ -174,7 +173,7 @@ CLAIM = Claim(
     latex=r"W_l=-R^l\operatorname{diag}(1,p)R^{-l}:\quad \frac{\|HFC_L\|}{\|LFC_L\|}\le "
     r"K\Big(\frac{\sqrt{(1-a)(1-ap)}}{(1-p)\cos\theta}\Big)^{L}\to0",
     source="ours; limits the clip of arXiv 2401.04301 v3 to tied weights",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.Hypothesis(
             "every layer has a symmetric W",

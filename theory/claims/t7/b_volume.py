@@ -6,7 +6,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import contraction_to, dobrushin, rotations
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 
 def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
@@ -103,7 +103,7 @@ CLAIM = Claim(
     latex=r"(1-p)^d<(1-\tau p)(1-\tau q)^{d-1} \implies "
     r"\liminf_L\frac{\|HFC_L\|}{\|LFC_L\|}\ge\frac1{\sqrt n\,\delta}\quad\text{for a.e. }X_0",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,

@@ -6,7 +6,7 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7.oscillation import dobrushin
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw
 
 Logits = list[list[int]]
 
@@ -60,7 +60,7 @@ CLAIM = Claim(
     latex=r"1-\tau(\operatorname{softmax}(cS))\le 2(n-1)e^{-cg},\qquad "
     r"\Big(\tfrac{1-\tau q}{1-p}\Big)^L\to0\ \text{ for } p<\tau q",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="0 < p < q <= 1 in clause 3, p < 1",
     evidence=(
         by.written(

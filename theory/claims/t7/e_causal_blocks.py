@@ -5,9 +5,7 @@ from fractions import Fraction
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.proofs.instances import CAUSAL
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import CAUSAL, Claim, Matrix, by, draw, exact, given, verdict
 
 Heads = list[tuple[Matrix, Matrix]]
 
@@ -68,7 +66,7 @@ CLAIM = Claim(
     latex=r"A_{ij}=0\ (j>i)\implies\operatorname{spec}\Big(\prod_l M_l\Big)=\bigcup_i"
     r"\operatorname{spec}\prod_l\Big(I+\sum_h A^{(l,h)}_{ii}W_{l,h}^\top\Big)",
     source="ours: decoders, which the hypothesis A > 0 of arXiv 2401.04301 excludes",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.CAUSAL_MASK,),
     evidence=(
         by.written(

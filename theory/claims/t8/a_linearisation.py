@@ -4,9 +4,7 @@ import flint
 import sympy as sp
 
 from oversmoothing.theory.claims.t8.linearised import attention, derivative
-from oversmoothing.theory.numbers.exact_matrix import characteristic
-from oversmoothing.theory.proofs.instances import CAUSAL_MEANS
-from oversmoothing.theory.proofs.kit import Claim, Status, by, equal, given
+from oversmoothing.theory.proofs.kit import CAUSAL_MEANS, Claim, by, equal, exact, given
 
 
 def _residual() -> sp.Matrix:
@@ -25,7 +23,7 @@ def _causal() -> None:
     roots = flint.fmpq_poly([1])
     for k in (1, 2, 3):
         roots *= flint.fmpq_poly([flint.fmpq(-1, k), 1])
-    equal(characteristic(CAUSAL_MEANS), roots)
+    equal(exact.characteristic(CAUSAL_MEANS), roots)
 
 
 CLAIM = Claim(
@@ -42,7 +40,7 @@ CLAIM = Claim(
     ),
     latex=r"DF_{\mathbf 1c^\top}[D]=D+A_b\,D\,W,\qquad A_b=A(\mathbf 1c^\top)",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
         by.written(

@@ -6,8 +6,7 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.exact_matrix import product, transposed
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 # The expansion is checked up to the power before this one.
 _ORDER = 5
@@ -18,7 +17,7 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     """(c, E, M): a mean [1, d], differences [n, d] that sum to 0, logits x M x^T."""
     n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
     c, X = pick(draw.states(1, d)), pick(draw.states(n, d))
-    means = [sum(column, Fraction(0)) / n for column in transposed(X)]
+    means = [sum(column, Fraction(0)) / n for column in exact.transposed(X)]
     return (
         c,
         [[x - m for x, m in zip(row, means, strict=True)] for row in X],
@@ -35,7 +34,10 @@ def _series(linear: Fraction, square: Fraction) -> Any:
 def _law(c: Matrix, E: Matrix, M: Matrix) -> None:
     """Differences s E: the rows of A X, less their mean, are s E M Sig_a up to s^4, exactly."""
     n, d = len(E), len(c[0])
-    near, far = product(c, M, transposed(E))[0], product(E, M, transposed(E))
+    near, far = (
+        exact.product(c, M, exact.transposed(E))[0],
+        exact.product(E, M, exact.transposed(E)),
+    )
     entries = [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in E]
     s = flint.fmpq_series([0, 1], prec=_ORDER + 1)
 
@@ -80,7 +82,7 @@ CLAIM = Claim(
     latex=r"E'=E+\tfrac1{\sqrt k}\,E\,M\,\Sigma_a\,W+O(\|E\|^5),\qquad "
     r"a=\operatorname{softmax}\big(cME^\top/\sqrt k\big)",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.TWO_TOKENS,),
     setting="A = softmax(X M X^T/sqrt k), computed from X",
     evidence=(

@@ -3,7 +3,7 @@
 import sympy as sp
 
 from oversmoothing.theory.claims.t8.linearised import Map, attention, derivative, layer_norm
-from oversmoothing.theory.proofs.kit import Claim, Status, by
+from oversmoothing.theory.proofs.kit import Claim, by
 
 # Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
 _GAMMA, _BETA = sp.Matrix([2, -1, 3]), sp.Matrix([1, 0, -2])
@@ -70,7 +70,7 @@ CLAIM = Claim(
     latex=r"J_N(c)=\operatorname{diag}(\gamma)\,\tfrac1s\Big(I-\tfrac{\mathbf 1\mathbf 1^\top}{d}"
     r"-\tfrac{zz^\top}{d}\Big),\qquad I+a_iW^\top J_N(c)\ \text{against}\ I+W^\top J_N(c)",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="one head at consensus, LayerNorm with eps > 0 or var > 0",
     evidence=(
         by.written(

@@ -4,7 +4,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, equal, exact
+from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -77,7 +77,7 @@ CLAIM = Claim(
     latex=r"A(-N)=A(N),\qquad F^{\mathrm{pre}}_{-\gamma,-\beta,W}=F^{\mathrm{pre}}_{\gamma,\beta,"
     r"-W},\qquad F^{\mathrm{post}}_{-\gamma,-\beta}=-F^{\mathrm{post}}_{\gamma,\beta}",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     setting="any state X; LayerNorm as diag(gamma) z(x) + beta with eps >= 0; one or several heads",
     evidence=(
         by.written(

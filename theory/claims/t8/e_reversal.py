@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers.exact_matrix import diagonal, scaled
 from oversmoothing.theory.proofs.instances import AA, AM
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given, spectra
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
@@ -46,14 +44,14 @@ def _matrix_law(attention: tuple[Matrix, list[spectra.Gaussian]], h: Fraction) -
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
     A, a_values = attention
     H = [[h, -h], [Fraction(0), Fraction(0)]]
-    differ = verdict(A=A, H=H).verdict != verdict(A=A, H=scaled(-1, H)).verdict
+    differ = verdict(A=A, H=H).verdict != verdict(A=A, H=exact.scaled(-1, H)).verdict
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
 
 
 def _symmetric_spectrum() -> None:
     """[5; instance] A spectrum with q = -p: T2d depends on p and q only."""
     for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
-        H, opposite = diagonal([p, -p]), diagonal([-p, p])
+        H, opposite = exact.diagonal([p, -p]), exact.diagonal([-p, p])
         assert verdict(A=AM, H=H).verdict == verdict(A=AM, H=opposite).verdict
 
 
@@ -93,7 +91,7 @@ CLAIM = Claim(
     latex=r"\mathrm{verdict}(h)\ne\mathrm{verdict}(-h)\iff "
     r"0<|h|\le\max\Big(2,\tfrac{2}{1+a_1}\Big)",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_real_value),
     evidence=(
         by.for_all(

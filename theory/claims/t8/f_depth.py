@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 # d = 4: z has mean 0 and variance 1; v, u are orthogonal to 1 and z.
 _Z, _SIDES = exact.column("1 1 -1 -1"), exact.matrix("1 -1 0 0; 0 0 1 -1")
@@ -59,7 +59,7 @@ CLAIM = Claim(
     latex=r"\|x_i^{(L)}\|\le\|x_i^{(0)}\|+LB\|W\|,\qquad \frac{\mathrm{HFC}}{\mathrm{LFC}}\asymp "
     r"L^{\max(0,\max_{i<n}\mathrm{Re}\,a_i)-1}",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC, given.SIMPLE_ONE),
     evidence=(
         by.written(

@@ -7,10 +7,8 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.proofs.instances import A3, AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given, spectra
+from oversmoothing.theory.proofs.kit import A3, AA, Claim, Matrix, by, draw, exact, given, spectra
 
 
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
@@ -36,7 +34,7 @@ def _special_state() -> None:
     [-1, 1]] has HFC/LFC = 2^L exactly, though lambda_2 = 1/2."""
     for depth in (1, 2, 7):
         X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)
-        hfc, lfc = squared_norms(X)
+        hfc, lfc = exact.squared_norms(X)
         assert hfc / lfc == 4**depth
 
 
@@ -55,7 +53,9 @@ def _two_token_law(attention: tuple[Matrix, Fraction], h: Fraction, X: Matrix, d
     moved = _bare_layers(A, exact.diagonal([h, h]), X, depth)
     c, c_moved = (sum(x * x for x in exact.weighted_mean(pi, state)) for state in (X, moved))
     assume(c != 0)
-    assert squared_norms(moved)[0] * c == a ** (2 * depth) * squared_norms(X)[0] * c_moved
+    assert (
+        exact.squared_norms(moved)[0] * c == a ** (2 * depth) * exact.squared_norms(X)[0] * c_moved
+    )
 
 
 def _measure(effort: by.Effort) -> by.Measurements:
@@ -76,7 +76,7 @@ CLAIM = Claim(
     latex=r"X_L = A^LX_0W^L:\qquad \lim_{L\to\infty}\Bigl(\frac{\|\mathrm{HFC}_L\|}"
     r"{\|\mathrm{LFC}_L\|}\Bigr)^{1/L} = |\lambda_2(A)|",
     source="ours; cf. arXiv 2103.03404, where attention without skip connections loses rank",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT),
     evidence=(
         by.written(

@@ -17,8 +17,7 @@ from oversmoothing.theory.claims.t9.systems import (
 )
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
-from oversmoothing.theory.proofs.instances import AA
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, exact, given
 
 
 def compound(M: sp.Matrix) -> sp.Matrix:
@@ -98,7 +97,7 @@ CLAIM = Claim(
     latex=r"\lim_{L\to\infty}\Bigl(\frac{\sigma_2(X_L)}{\sigma_1(X_L)}\Bigr)^{1/L} = "
     r"|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, TWO_FEATURES),
     evidence=(
         by.written(

@@ -16,9 +16,7 @@ from oversmoothing.theory.claims.t9.systems import (
 )
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
-from oversmoothing.theory.numbers.exact_matrix import dot
-from oversmoothing.theory.proofs.instances import C3
-from oversmoothing.theory.proofs.kit import Claim, Matrix, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import C3, Claim, Matrix, by, draw, exact, given
 
 
 def _lagrange() -> sp.Expr:
@@ -31,7 +29,9 @@ def _lagrange() -> sp.Expr:
 
 def _law(X: Matrix) -> None:
     """max over pairs of |x_i ^ x_k|^2 against the sum over pairs, exactly; each by Lagrange."""
-    squares = [dot(x, x) * dot(y, y) - dot(x, y) ** 2 for x, y in combinations(X, 2)]
+    squares = [
+        exact.dot(x, x) * exact.dot(y, y) - exact.dot(x, y) ** 2 for x, y in combinations(X, 2)
+    ]
     total = sum(m * m for m in compound(sp.Matrix(X)))
     assert sum(squares) == total
     assert max(squares) <= total <= len(squares) * max(squares)
@@ -69,7 +69,7 @@ CLAIM = Claim(
     latex=r"\lim_{L\to\infty}\Bigl(\max_{i\ne k}\,1-|\cos(x_i,x_k)|\Bigr)^{1/L} = "
     r"\Bigl(|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}\Bigr)^2",
     source="ours",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, TWO_FEATURES),
     evidence=(
         by.written(

@@ -6,7 +6,7 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t9.series import series
-from oversmoothing.theory.proofs.kit import Claim, Status, by, draw, given
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given
 from oversmoothing.theory.support.arrays import Array
 
 
@@ -187,7 +187,7 @@ CLAIM = Claim(
     latex=r"\|E'\|_F \le \frac{\|M\|\,\|W\|}{2\sqrt k}\,\|E\|_F^3,\qquad "
     r"E' = \frac{1}{\sqrt k}EM\Sigma_aW + O(\|E\|^5)",
     source="ours, sharpening the doubly exponential bound of arXiv 2103.03404",
-    on_record=Status.WRITTEN,
+    on_record=by.WRITTEN,
     hypotheses=(
         given.TWO_TOKENS,
         given.Hypothesis(

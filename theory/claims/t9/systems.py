@@ -6,9 +6,7 @@ from fractions import Fraction
 import flint
 
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.numbers.exact_matrix import matrix
-from oversmoothing.theory.proofs.instances import A3, C3
-from oversmoothing.theory.proofs.kit import Matrix, given
+from oversmoothing.theory.proofs.kit import A3, C3, Matrix, exact, given
 
 TWO_FEATURES = given.Hypothesis(
     "there are at least two features", lambda case: len(case.H) >= 2, (given.case(),)
@@ -20,17 +18,17 @@ ROUNDING = 1e-14
 JORDAN = 1 / 150**2
 DEPTH = 150
 
-START = matrix("1 4; 3 -5; -1 1")
+START = exact.matrix("1 4; 3 -5; -1 1")
 _HALF = Fraction(1, 2)
 # name -> (A, H, |lambda_2|, |h_2/h_1|, size of the Jordan block of H at h_1)
 SYSTEMS: dict[str, tuple[Matrix, Matrix, Fraction, Fraction, int]] = {
-    "h = 2, -1/2": (A3, matrix("2 0; 1 -1/2"), _HALF, Fraction(1, 4), 1),
-    "h = 1, -1": (A3, matrix("1 0; 1 -1"), _HALF, Fraction(1), 1),
-    "h = +-2i": (A3, matrix("0 -2; 2 0"), _HALF, Fraction(1), 1),
-    "h = 1/4, defective": (A3, matrix("1/4 1; 0 1/4"), _HALF, Fraction(1), 2),
+    "h = 2, -1/2": (A3, exact.matrix("2 0; 1 -1/2"), _HALF, Fraction(1, 4), 1),
+    "h = 1, -1": (A3, exact.matrix("1 0; 1 -1"), _HALF, Fraction(1), 1),
+    "h = +-2i": (A3, exact.matrix("0 -2; 2 0"), _HALF, Fraction(1), 1),
+    "h = 1/4, defective": (A3, exact.matrix("1/4 1; 0 1/4"), _HALF, Fraction(1), 2),
     "complex pair of A, h = 1, 1/3": (
         C3,
-        matrix("1 0; -1 1/3"),
+        exact.matrix("1 0; -1 1/3"),
         Fraction(7, 10),
         Fraction(1, 3),
         1,
