@@ -362,7 +362,7 @@ TEXT: dict[str, tuple[str, Change]] = {
     "the words of a step changed": ("T6b", one_step(3, words="It is clear.")),
     "a false neighbour dropped": (
         "T2d",
-        swapped(ForAllReals, lambda e: field(mutations=e.mutations[1:])(e), 7),
+        swapped(ForAllReals, lambda e: field(mutations=e.mutations[1:])(e)),
     ),
     "a search dropped": ("T2b", without(lambda e: not isinstance(e, Searched))),
     "the setting dropped": ("T8c", lambda claim: dataclasses.replace(claim, setting="")),

@@ -258,17 +258,19 @@ def _weights(size: int) -> SearchStrategy[list[Fraction]]:
     return counts.map(_shares)
 
 
-@st.composite
-def walsh_attention(draw: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
+def walsh(p: list[Fraction]) -> tuple[Matrix, list[Fraction]]:
     """A_gh = p(g xor h) on 2, 4 or 8 tokens, and its eigenvalues other than one copy of 1: the
     Walsh transform of p, real and rational."""
-    n = draw(st.sampled_from([2, 4, 8]))
-    p = draw(_weights(n))
+    size = range(len(p))
     values = [
-        sum(((-1) ** (g & k).bit_count() * p[k] for k in range(n)), Fraction(0))
-        for g in range(1, n)
+        sum(((-1) ** (g & k).bit_count() * p[k] for k in size), Fraction(0)) for g in size[1:]
     ]
-    return [[p[g ^ h] for h in range(n)] for g in range(n)], values
+    return [[p[g ^ h] for h in size] for g in size], values
+
+
+def walsh_attention() -> SearchStrategy[tuple[Matrix, list[Fraction]]]:
+    """The same of drawn weights p."""
+    return st.sampled_from([2, 4, 8]).flatmap(_weights).map(walsh)
 
 
 @st.composite

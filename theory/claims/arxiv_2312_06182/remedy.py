@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import product as pairs
 from typing import Any
 
+import sympy as sp
+
 from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
     AFTER,
     BEFORE,
@@ -13,7 +15,6 @@ from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
     slope,
     step,
 )
-from oversmoothing.theory.claims.lemmas import GROWTH
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.proofs.kit import A3, AA, Claim, by, draw, equal, exact, given
 
@@ -32,6 +33,18 @@ def _law(attention: Any, tau: Any) -> None:
         for depth in range(1, 4):
             X = step(A, H, X, tau, place)
             equal(exact.centred(X), exact.centred(exact.layer(A, H, X0, depth)))
+
+
+def _growth() -> list[sp.Expr]:
+    """[2; instance] For a real square T of spectral radius rho > 0, with largest Jordan block s at
+    modulus rho, ||T^L y|| lies between two positive multiples of L^(s-1) rho^L for every y
+    outside a proper subspace: T^L y = sum over eigenvalues and k < s of C(L, k) lambda^(L-k) N^k E
+    y, and the leading terms N^(s-1) E y of different eigenvalues lie in independent subspaces, so
+    they cannot cancel. The subspace to avoid is the kernel of one non-zero N^(s-1) E."""
+    L = sp.Symbol("L", integer=True, nonnegative=True)
+    block = sp.Matrix([[2, 1], [0, 2]])
+    power = sp.Matrix([[2**L, L * 2 ** (L - 1)], [0, 2**L]])
+    return [*(power.subs(L, 0) - sp.eye(2)), *(power.subs(L, L + 1) - power * block)]
 
 
 def _thresholds() -> None:
@@ -90,7 +103,7 @@ CLAIM = Claim(
             "tau) m (I + W) + b A Y W, Y' as before. So HFC_L does not depend on tau (also for A "
             "and W that differ by layer), and the operator is block triangular with blocks (1 - "
             "tau)(I + H) and I + H (x) B.",
-            GROWTH.covering(2),
+            _growth,
             "[2] |1 - tau| rho_C > rho_Q: X_L is of exact order L^p (|1 - tau| rho_C)^L for X_0 "
             "outside a proper subspace, while HFC_L is of exact order L^q rho_Q^L. So LFC_L "
             "carries the whole: HFC/LFC -> 0, with rate rho_Q/(|1 - tau| rho_C).",

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import COUPLING
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given, is_zero, spectra
 
@@ -58,9 +57,9 @@ CLAIM = Claim(
             "||HFC_L|| >= ||HFC_0 Pi_0|| / ||Pi_0|| for every L.",
             "[1, 2] c_L = c_0 (I + W)^L is the sum of (1 + h)^L c_0 E_h^T with |1 + h| <= 1, so "
             "||c_L|| <= K ||c_0||, K the sum of ||E_h|| over the eigenvalues.",
-            COUPLING.covering(1, 2),
             "[1, 2] So t >= t_* = ||HFC_0 Pi_0|| / (||Pi_0|| sqrt(n) K ||c_0||) for every L, and "
-            "HFC/LFC >= 1/(k + 1/t_*) > 0, if HFC_0 Pi_0 != 0: outside a proper subspace.",
+            "HFC/LFC >= 1/(k + 1/t_*) > 0 by T1e, k = sqrt(n) ||pi - 1/n||, if HFC_0 Pi_0 != 0: "
+            "outside a proper subspace.",
             "[3] No dominance is needed: at h = 0 the multiplier is 1 for lambda_1^A as for every "
             "other eigenvalue of A.",
         ),

@@ -42,18 +42,11 @@ CLAIM = Claim(
             "every mode beats consensus",
             POSITIVE_SPECTRUM.covering(1, 2),
             "[1] Take j with the largest |1 + h_j|, and any i < n. |1 + h_j a_i| >= 1 - |h_j| "
-            "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (the query below): rho_Q > rho_C.",
+            "|a_i| > 1 - |h_j| = |1 + h_j| = rho_C (T3d): rho_Q > rho_C.",
             "[2] So the layer is NON_SMOOTHING, and T1f gives liminf HFC/LFC >= 1/(sqrt n delta).",
             "[3] With real a_1 <= ... <= 1 and h in [-1, 0), 1 + h a falls with a and is at least "
             "0: the largest is 1 + h a_1, for every j.",
         ),
-        by.for_all(
-            "every a = x + iy in the open unit disc beats consensus for h in [-1, 0)",
-            given="x**2 + y**2 < 1; -1 <= h; h < 0",
-            then="(1+h)**2 < (1+h*x)**2 + (h*y)**2",
-            at="h=-1/2, x=1/2, y=1/2",
-            covers=(1,),
-        ).unless("[-1, 0] closed", without="h < 0", given="h <= 0"),
         by.searched(
             "positive A, any Jordan blocks, decided exactly",
             _law,

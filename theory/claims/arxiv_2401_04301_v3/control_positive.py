@@ -34,17 +34,10 @@ CLAIM = Claim(
         by.written(
             "consensus beats every mode",
             POSITIVE_SPECTRUM.covering(1),
-            "[1] |1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (the query below), and 1 + h_j"
-            " <= rho_C: rho_Q < rho_C.",
+            "[1] |1 + h_j a_i| <= 1 + h_j |a_i| < 1 + h_j for i < n (T14d), and 1 + h_j <= rho_C: "
+            "rho_Q < rho_C.",
             "[1] So the layer is SMOOTHING, and T4a holds (n = 1: HFC = 0).",
         ),
-        by.for_all(
-            "consensus beats every a = x + iy in the open unit disc for h > 0",
-            given="x**2 + y**2 < 1; h > 0",
-            then="(1+h*x)**2 + (h*y)**2 < (1+h)**2",
-            at="h=1/2, x=-1/2, y=1/2",
-            covers=(1,),
-        ).unless("a on the unit circle", without="x**2 + y**2 < 1", given="x**2 + y**2 <= 1"),
         by.searched(
             "positive A, decided exactly",
             _law,

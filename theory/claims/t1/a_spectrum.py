@@ -4,22 +4,10 @@ from fractions import Fraction
 from typing import Any
 
 import flint
-import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.layer import symbolic
 from oversmoothing.theory.numbers.rational import to_flint
-from oversmoothing.theory.proofs.kit import DEFECTIVE, Claim, Matrix, by, draw, exact, vanishes
-
-
-def _eigenvector() -> list[sp.Expr]:
-    """[3; fixed size] M (u (x) v) = u (x) v + (H u) (x) (A v), which is (1 + h a) (u (x) v) for
-    eigenvectors; u (x) v is vec(v u^T)."""
-    A, H = symbolic.symbolic_matrix(3, 3, "a"), symbolic.symbolic_matrix(2, 2, "h")
-    v, u = symbolic.symbolic_matrix(2, 1, "v"), symbolic.symbolic_matrix(3, 1, "u")
-    vector = sp.kronecker_product(v, u)
-    moved = symbolic.layer_matrix(A, H) * vector - vector - sp.kronecker_product(H * v, A * u)
-    return [*moved, *(symbolic.unvec(vector, 3) - u * v.T)]
+from oversmoothing.theory.proofs.kit import DEFECTIVE, Claim, Matrix, by, draw, exact
 
 
 def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
@@ -79,19 +67,8 @@ CLAIM = Claim(
         by.Formal("Dynamics.eigenvector_no_product", (4,)),
         by.written(
             "Schur forms",
-            by.Step(
-                "Column j of A X W is sum_k W_kj A x_k, and block (j, k) of H (x) A is "
-                "H_jk A = W_kj A: vec(A X W) = (H (x) A) vec(X).",
-                lambda: vanishes(
-                    symbolic.vec_residual(
-                        symbolic.symbolic_matrix(3, 3, "a"),
-                        symbolic.symbolic_matrix(2, 2, "h"),
-                        symbolic.symbolic_matrix(3, 2, "x"),
-                    )
-                ),
-                scope=by.Scope.SIZE,
-                covers=(1,),
-            ),
+            "[1] Column j of A X W is sum_k W_kj A x_k, and block (j, k) of H (x) A is H_jk A = "
+            "W_kj A: vec(A X W) = (H (x) A) vec(X).",
             "[2] (V (x) U)* (H (x) A) (V (x) U) = (V* H V) (x) (U* A U): block (j, k) of the left "
             "side is sum_{l,m} conj(V_lj) H_lm V_mk U* A U.",
             "[2] By Schur's theorem A = U T U*, H = V S V* with U, V unitary and T, S upper "
@@ -99,7 +76,8 @@ CLAIM = Claim(
             "unitary, so M is similar to I + S (x) T. Block (j, k) of S (x) T is S_jk T: 0 below "
             "the diagonal, h_j T on it. So I + S (x) T is upper triangular with diagonal 1 + h_j "
             "a_i, and its characteristic polynomial is the product.",
-            _eigenvector,
+            "[3] M (u (x) v) = u (x) v + (H u) (x) (A v), which is (1 + h a) (u (x) v) for "
+            "eigenvectors; u (x) v is vec(v u^T).",
             _defective,
         ),
         by.searched(

@@ -50,20 +50,6 @@ CLAIM = Claim(
             "1-a for 1+a in the last factor", then="(1+h)**2 - (1+h*a)**2 == h*(1-a)*(2+h*(1-a))"
         ),
         by.for_all(
-            "Q3: h > 0 wins at consensus",
-            given=(by.EIGENVALUE, "h > 0"),
-            then="(1+h*a)**2 < (1+h)**2",
-            at="h=1, a=1/2",
-            covers=(2,),
-        ).unless("h >= 0", without="h > 0", given="h >= 0"),
-        by.for_all(
-            "Q4: h < -2/(1+a) wins at consensus",
-            given=(by.EIGENVALUE, "h*(1+a) < -2"),
-            then="(1+h*a)**2 < (1+h)**2",
-            at="h=-3/2, a=1/2",
-            covers=(2,),
-        ).unless("h < -1", without="h*(1+a) < -2", given="h < -1"),
-        by.for_all(
             "Q5: consensus loses strictly iff -2/(1+a) < h < 0",
             given=by.EIGENVALUE,
             then="Iff((1+h)**2 < (1+h*a)**2, h < 0 and h*(1+a) > -2)",

@@ -11,12 +11,79 @@ from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spec
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
-def _corners(
-    case: str, then: str, name: str, at: str, covers: tuple[int, ...] = ()
-) -> by.ForAllReals:
+def _corners(name: str, case: str, then: str, at: str, covers: tuple[int, ...]) -> by.ForAllReals:
     """On q <= p and a; q < t for t = min(-2/(1+a), -2-ap) is multiplied out on both sides."""
     hypotheses = (by.EIGENVALUE, "q <= p", case)
     return by.for_all(name, given=hypotheses, then=then, at=at, covers=covers, where=by.CORNERS)
+
+
+_QUERIES = (
+    _corners(
+        "Q8: p > 0 smooths iff p > aq or q(1+a) < -2, and ties iff q(1+a) >= -2 and p = aq, or "
+        "q(1+a) = -2 and p <= aq",
+        case="p > 0",
+        then="Iff(SMOOTHING, p > a*q or q*(1+a) < -2) and Iff(TIE, (q*(1+a) >= -2 and p == a*q) "
+        "or (q*(1+a) == -2 and p <= a*q))",
+        at="q=-4, p=1, a=-3/4",
+        covers=(1,),
+    )
+    .unless("some h > 0 always smooths", then="SMOOTHING", at="q=-4, p=1, a=-3/4")
+    .unless(
+        "q(1+a) = -2 alone ties", then="Iff(TIE, p == a*q or q*(1+a) == -2)", at="q=-4, p=3, a=-1/2"
+    ),
+    _corners(
+        "Q9: p = 0 smooths iff q < -2 and q(1+a) < -2, and is non-smoothing iff a < 0, q < 0 and "
+        "q(1+a) > -2",
+        case="p == 0",
+        then="Iff(SMOOTHING, q < -2 and q*(1+a) < -2) and "
+        "Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
+        at="q=-3, p=0, a=1/2",
+        covers=(2,),
+    )
+    .unless("q < -2 suffices", then="Iff(SMOOTHING, q < -2)", at="q=-3, p=0, a=-1/2")
+    .unless(
+        "whatever the sign of a",
+        then="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
+        at="q=-1, p=0, a=1/2",
+    ),
+    _corners(
+        "Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
+        case="p < 0",
+        then="Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
+        at="q=-6/5, p=-1/2, a=1/2",
+        covers=(3,),
+    ).unless("iff q > -2/(1+a)", then="Iff(NON_SMOOTHING, q*(1+a) > -2)", at="q=-3/2, p=-1, a=3/8"),
+    _corners(
+        "Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
+        case="p < 0",
+        then="Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
+        at="q=-3, p=-1, a=1/2",
+        covers=(3,),
+    ).unless(
+        "max for min", then="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)", at="q=-3/2, p=-1, a=3/8"
+    ),
+    _corners(
+        "Q11: all h in [-1, 0) is non-smoothing for every a",
+        case="-1 <= q; p < 0",
+        then="NON_SMOOTHING",
+        at="q=-1, p=-1/2, a=1/2",
+        covers=(4,),
+    )
+    .unless("[-1, 0] closed", without="p < 0", given="p <= 0", at="q=-1, p=0, a=1/2")
+    .unless("[-3/2, 0)", without="-1 <= q", given="-3/2 <= q", at="q=-4/3, p=-4/3, a=1/2"),
+    _corners(
+        "Q12: some h > 0 smooths if a >= 0 or all h >= 0",
+        case="p > 0; a >= 0 or q >= 0",
+        then="SMOOTHING",
+        at="q=-4, p=1, a=0",
+        covers=(5,),
+    ).unless(
+        "a > -1/2 suffices",
+        without="a >= 0 or q >= 0",
+        given="a > -1/2 or q >= 0",
+        at="q=-3, p=1, a=-2/5",
+    ),
+)
 
 
 def _law(h_values: list[Fraction], a_values: list[Fraction]) -> None:
@@ -45,13 +112,7 @@ def _dyadic_attention(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     """Walsh attention in multiples of 2^-12, exact in binary64, and its eigenvalues but one 1."""
     n = pick(st.sampled_from([2, 4, 8]))
     counts = pick(draw.lists(st.integers(1, 2**12 // n), n - 1))
-    p = [Fraction(k, 2**12) for k in counts]
-    p.append(1 - sum(p, Fraction(0)))
-    values = [
-        sum(((-1) ** (g & k).bit_count() * p[k] for k in range(n)), Fraction(0))
-        for g in range(1, n)
-    ]
-    return [[p[g ^ h] for h in range(n)] for g in range(n)], values
+    return draw.walsh([Fraction(k, 2**12) for k in (*counts, 2**12 - sum(counts))])
 
 
 @st.composite
@@ -102,89 +163,7 @@ CLAIM = Claim(
         by.written(
             "four corners", "[1, 2, 3, 4, 5] rho_C and rho_Q compare as their corners do (T2c)."
         ),
-        _corners(
-            case="p > 0",
-            then="Iff(SMOOTHING, p > a*q or q*(1+a) < -2)",
-            name="Q8: p > 0 smooths iff p > aq or q(1+a) < -2",
-            at="q=-4, p=1, a=-3/4",
-            covers=(1,),
-        ).unless("some h > 0 always smooths", then="SMOOTHING", at="q=-4, p=1, a=-3/4"),
-        _corners(
-            case="p > 0",
-            then="Iff(TIE, (q*(1+a) >= -2 and p == a*q) or (q*(1+a) == -2 and p <= a*q))",
-            name="Q8t: p > 0 ties iff q(1+a) >= -2 and p = aq, or q(1+a) = -2 and p <= aq",
-            at="q=-4, p=3, a=-3/4",
-            covers=(1,),
-        ).unless(
-            "q(1+a) = -2 alone ties",
-            then="Iff(TIE, p == a*q or q*(1+a) == -2)",
-            at="q=-4, p=3, a=-1/2",
-        ),
-        _corners(
-            case="p == 0",
-            then="Iff(SMOOTHING, q < -2 and q*(1+a) < -2)",
-            name="Q9: p = 0 smooths iff q < -2 and q(1+a) < -2",
-            at="q=-3, p=0, a=1/2",
-            covers=(2,),
-        ).unless("q < -2 suffices", then="Iff(SMOOTHING, q < -2)", at="q=-3, p=0, a=-1/2"),
-        _corners(
-            case="p == 0",
-            then="Iff(NON_SMOOTHING, a < 0 and q < 0 and q*(1+a) > -2)",
-            name="Q9n: p = 0 is non-smoothing iff a < 0, q < 0 and q(1+a) > -2",
-            at="q=-1, p=0, a=-1/2",
-            covers=(2,),
-        ).unless(
-            "whatever the sign of a",
-            then="Iff(NON_SMOOTHING, q < 0 and q*(1+a) > -2)",
-            at="q=-1, p=0, a=1/2",
-        ),
-        _corners(
-            case="p < 0",
-            then="Iff(NON_SMOOTHING, q*(1+a) > -2 or q > -2 - a*p)",
-            name="Q10: p < 0 is non-smoothing iff q > min(-2/(1+a), -2-ap)",
-            at="q=-6/5, p=-1/2, a=1/2",
-            covers=(3,),
-        ).unless(
-            "iff q > -2/(1+a)", then="Iff(NON_SMOOTHING, q*(1+a) > -2)", at="q=-3/2, p=-1, a=3/8"
-        ),
-        _corners(
-            case="p < 0",
-            then="Iff(SMOOTHING, q*(1+a) < -2 and q < -2 - a*p)",
-            name="Q10s: p < 0 smooths iff q < min(-2/(1+a), -2-ap)",
-            at="q=-3, p=-1, a=1/2",
-            covers=(3,),
-        ).unless(
-            "max for min",
-            then="Iff(SMOOTHING, q*(1+a) < -2 or q < -2 - a*p)",
-            at="q=-3/2, p=-1, a=3/8",
-        ),
-        _corners(
-            case="-1 <= q; p < 0",
-            then="NON_SMOOTHING",
-            name="Q11: all h in [-1, 0) is non-smoothing for every a",
-            at="q=-1, p=-1/2, a=1/2",
-            covers=(4,),
-        )
-        .unless("[-1, 0] closed", without="p < 0", given="p <= 0", at="q=-1, p=0, a=1/2")
-        .unless("[-3/2, 0)", without="-1 <= q", given="-3/2 <= q", at="q=-4/3, p=-4/3, a=1/2"),
-        _corners(
-            case="-1 <= q; p <= 0",
-            then="not (SMOOTHING)",
-            name="Q11b: all h in [-1, 0] never smooths strictly",
-            at="q=-1, p=0, a=1/2",
-        ).unless("[-3/2, 0]", without="-1 <= q", given="-3/2 <= q", at="q=-3/2, p=-3/2, a=1/2"),
-        _corners(
-            case="p > 0; a >= 0 or q >= 0",
-            then="SMOOTHING",
-            name="Q12: some h > 0 smooths if a >= 0 or all h >= 0",
-            at="q=-4, p=1, a=0",
-            covers=(5,),
-        ).unless(
-            "a > -1/2 suffices",
-            without="a >= 0 or q >= 0",
-            given="a > -1/2 or q >= 0",
-            at="q=-3, p=1, a=-2/5",
-        ),
+        *_QUERIES,
         by.searched(
             "closed form against all pairs", _law, draw.real_spectra(), draw.attention_spectra()
         ),

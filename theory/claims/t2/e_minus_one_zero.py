@@ -54,25 +54,16 @@ def _projector_limit() -> None:
     and |1+h| < 1: X_0 (I - Pi_0) dies out, and X_L -> X_0 Pi_0. The dominant modes are exactly (h =
     0, a_i), tied at 1, and HFC/LFC -> ||P X_0 Pi_0||/||11^T X_0 Pi_0/n||, for every X_0 for which
     this is not 0/0. Pi_0 is not the orthogonal projector."""
-    # a_1 = 1/5 > 0: the limit is that of X_0 Pi_0, not of the orthogonal projector.
+    # a_1 = 1/5 > 0; and the circulant of weights 7/10, 1/5, 1/10 has complex a_i, whose |a_i - 1|^2
+    # is that of 3/10 - w/5 - w^2/10 for a primitive cube root w.
+    assert Fraction(9, 20) ** 2 + 3 * Fraction(1, 20) ** 2 < 1
     X0 = exact.matrix("1 2; 3 5; -1 4")
     limit = exact.squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
     orthogonal = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
-    reached = exact.squared_ratio(exact.layer(A3, SKEW_H, X0, 300))
-    assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
+    for A in (A3, exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")):
+        reached = exact.squared_ratio(exact.layer(A, SKEW_H, X0, 300))
+        assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
     assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
-
-
-def _complex_limit() -> None:
-    """[3; instance] The same for complex a_i with |a_i - 1| < 1."""
-    # The circulant of order 3 with weights 7/10, 1/5, 1/10 has complex a_i, |a_i - 1| < 1.
-    A = exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")
-    # |a - 1|^2 = |3/10 - w/5 - w^2/10|^2 for a primitive cube root w.
-    u, v_squared = Fraction(3, 10) + Fraction(3, 20), 3 * Fraction(1, 20) ** 2
-    assert u * u + v_squared < 1
-    X0 = exact.matrix("1 2; 3 5; -1 4")
-    limit = exact.squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
-    assert abs(exact.squared_ratio(exact.layer(A, SKEW_H, X0, 300)) - limit) < Fraction(1, 10**9)
 
 
 def _zero_eigenvalue() -> None:
@@ -134,22 +125,6 @@ def _generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
     assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
-def _gt12() -> None:
-    """[4; instance] Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has
-    all lambda_H = 0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0."""
-    # X_L = X_0 + L A X_0 W since W^2 = 0 and A^2 = A: HFC never moves, LFC grows like L.
-    case = golden_case("GT12")
-    for depth in (1, 2, 5, 60):
-        X = exact.layer(case.A, case.H, case.X0, depth)
-        first = Fraction(2) + depth * Fraction(7, 2)
-        assert exact.squared_norms(X) == (Fraction(13, 2), 2 * (first**2 + Fraction(49, 4)))
-    assert [exact.squared_ratio(exact.layer(case.A, case.H, case.X0, L)) for L in (1, 2, 5)] == [
-        Fraction(13, 170),
-        Fraction(13, 373),
-        Fraction(13, 1570),
-    ]
-
-
 def _gt14() -> None:
     """[4; instance] So is X_0 outside the null set: GT14, H = diag(0, -1), A = [[3/4, 1/4], [1/4,
     3/4]], X_0 = [[1, 1], [1, -1]] has P X_0 Pi_0 = 0 and HFC/LFC = 2^-L."""
@@ -158,13 +133,6 @@ def _gt14() -> None:
     for depth in (1, 2, 5, 10, 60):
         X = exact.layer(case.A, case.H, case.X0, depth)
         assert exact.squared_ratio(X) == Fraction(1, 4**depth)
-
-
-def _identity_layer() -> None:
-    """[5; instance] h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths."""
-    X0 = exact.matrix("1 2; 3 5; -1 4")
-    assert exact.layer(A3, exact.matrix("0 0; 0 0"), X0, 7) == X0
-    assert verdict(A=A3, H=exact.matrix("0 0; 0 0")).verdict == "TIE"
 
 
 _PROOF = by.written(
@@ -179,11 +147,11 @@ _PROOF = by.written(
     "spectrum or not: no oversmoothing. (rho_Q >= 1 = rho_C: h = 0 has the multiplier 1 on both "
     "sides.)",
     _projector_limit,
-    _complex_limit,
     _zero_eigenvalue,
-    _gt12,
+    "[4] Semisimplicity of h = 0 is needed: GT12, H = [[0, 1], [0, 0]], A = 11^T/2, has all "
+    "lambda_H = 0 and HFC/LFC ~ C/L -> 0 for every X_0 whose second column has mean != 0 (T6b).",
     _gt14,
-    _identity_layer,
+    "[5] h = 0 alone, semisimple: H = 0 and X_L = X_0, which never smooths.",
 )
 
 

@@ -2,26 +2,9 @@
 
 from fractions import Fraction
 
-import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.proofs.kit import Claim, by, draw, exact, given, spectra
-
-
-def _farthest() -> object:
-    """|1+ha|^2 |h|^2 - |h|^2 |ha + 1|^2 with z = -1/h = (-x, y)/|h|^2."""
-    x, y, u, v = sp.symbols("x y u v", real=True)
-    size = x**2 + y**2
-    distance = (u + x / size) ** 2 + (v - y / size) ** 2
-    return sp.together((1 + x * u - y * v) ** 2 + (x * v + y * u) ** 2 - size * distance)
-
-
-def _convexity() -> object:
-    """r|a|^2 + (1-r)|b|^2 - |ra + (1-r)b|^2 = r(1-r)|a-b|^2."""
-    u, v, s, t, r = sp.symbols("u v s t r", real=True)
-    middle = (r * u + (1 - r) * s) ** 2 + (r * v + (1 - r) * t) ** 2
-    ends = r * (u**2 + v**2) + (1 - r) * (s**2 + t**2)
-    return ends - middle - r * (1 - r) * ((u - s) ** 2 + (v - t) ** 2)
 
 
 def _distance(h: spectra.Gaussian, a: spectra.Gaussian) -> Fraction:
@@ -73,14 +56,7 @@ CLAIM = Claim(
         by.Formal("Farthest.distance", (1,)),
         by.Formal("Farthest.farthest", (2,)),
         by.Formal("Farthest.voronoi", (3,)),
-        by.Symbolic("|1+ha|^2 = |h|^2 |a + 1/h|^2", _farthest, covers=(1,), scope=by.Scope.GENERAL),
-        by.Symbolic(
-            "strict convexity of the squared distance",
-            _convexity,
-            covers=(2,),
-            scope=by.Scope.GENERAL,
-        ),
-        # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2, and the identity before.
+        # A = |a - z|^2, B = |b - z|^2, D = |a - b|^2: |ra + (1-r)b - z|^2 = rA + (1-r)B - r(1-r)D.
         by.for_all(
             "a point strictly between a != b is strictly closer to z than one of them",
             given="0 < r; r < 1; D > 0",

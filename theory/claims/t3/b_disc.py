@@ -58,21 +58,12 @@ CLAIM = Claim(
         by.Formal("T3b_disc.verdict_over_pairs", (3,)),
         by.Formal("T3c_disc.disc_of_a", ()),
         by.for_all(
-            "|1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
+            "Q13: |1+h|^2 - |1+ha|^2 = |h|^2 (1-|a|^2) + 2 Re(h(1-a))",
             then=f"{_CONSENSUS} - ({_MODE}) == {_FORM}",
             at="x=0, y=0, u=0, v=0",
             covers=(1,),
         ).unless(
             "conj a for a", then=f"{_CONSENSUS} - ({_MODE}) == {_FORM.replace('+ y*v', '- y*v')}"
-        ),
-        by.for_all(
-            "Q13: |1+h| < |1+ha| iff |h|^2 (1-|a|^2) + 2 Re(h(1-a)) < 0",
-            given="u*u + v*v < 1",
-            then=f"Iff({_CONSENSUS} < {_MODE}, {_FORM} < 0)",
-            at="x=0, y=0, u=0, v=0",
-            covers=(1,),
-        ).unless(
-            "by Re h alone", then=f"Iff({_CONSENSUS} < {_MODE}, x < 0)", at="x=-1/2, y=-1, u=0, v=0"
         ),
         # Centre -(1 - conj a)/g and radius |1-a|/g, multiplied out by g = 1 - |a|^2.
         by.for_all(

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
@@ -36,36 +35,6 @@ LOSES = (
         at="x=-1/2, y=1/2, u=1/2, v=3/4",
     )
 )
-
-
-def _conjugate_residual() -> object:
-    """|1+h|^2 - |1 + h conj a|^2 is the left side of the query; it only sees the sign of y v."""
-    x, y, u, v = sp.symbols("x y u v", real=True)
-    h, a = x + sp.I * y, u - sp.I * v
-    form = (x * x + y * y) * (1 - u * u - v * v) + 2 * x * (1 - u) - 2 * y * v
-    difference = sp.expand((1 + h) * sp.conjugate(1 + h) - (1 + h * a) * sp.conjugate(1 + h * a))
-    return [difference - form, form.subs(y, -y) - form.subs(v, -v)]
-
-
-def _inverse_residual() -> object:
-    """Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h."""
-    x, y = sp.symbols("x y", real=True)
-    size = x**2 + y**2
-    return [sp.together(x / size + 1 - (size + x) / size), (x + sp.Rational(1, 2)) ** 2 + y**2
-            - sp.Rational(1, 4) - size - x]  # fmt: skip
-
-
-def _contraction_example() -> None:
-    """[5; instance] If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that
-    is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is singular iff 1
-    is in spec K. Symmetric H with spectrum in [-1, 0) are the symmetric K."""
-    # K = rotation by 90 degrees: H = -(I-K)/2 has h = (-1 +- i)/2, on the circle (GT10).
-    H = exact.scaled("1/2", exact.plus(exact.matrix("0 -1; 1 0"), exact.identity(2), -1))
-    assert exact.matrix("-1/2 -1/2; 1/2 -1/2") == H and spectra.in_disc(H)
-    for n in (2, 3):
-        for k in range(10):
-            A = exact.flat(Fraction(k, 10), n)
-            assert given.is_positive(A) and verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
 def _needed() -> None:
@@ -146,18 +115,6 @@ CLAIM = Claim(
         by.Formal("T3_matrix.matrix_form", (5,)),
         by.Formal("T3_matrix.matrix_form_K", (5,)),
         LOSES,
-        by.Symbolic(
-            "the form of the query, and its symmetry under conjugation",
-            _conjugate_residual,
-            covers=(1,),
-            scope=by.Scope.GENERAL,
-        ),
-        by.Symbolic(
-            "|h + 1/2| <= 1/2 iff Re(1/h) <= -1",
-            _inverse_residual,
-            covers=(2,),
-            scope=by.Scope.GENERAL,
-        ),
         by.for_all(
             "Q16: outside with Re h <= 0, the real a = Re(-1/h) in [0, 1) loses to consensus",
             given="x <= 0; x*x + y*y + x > 0; a*(x*x + y*y) == -x",
@@ -180,8 +137,9 @@ CLAIM = Claim(
         by.written(
             "from one pair to matrices",
             "[1] The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and conj "
-            "a: y >= 0 and v >= 0 without loss of generality. So the query covers every h in the "
-            "punctured disc and every |a| < 1.",
+            "a: y >= 0 and v >= 0 without loss of generality. So the query, whose left side is "
+            "|1+h|^2 - |1+h conj a|^2 (T3b), covers every h in the punctured disc and every |a| < "
+            "1.",
             "[1] By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv < "
             "0, since x < 0 and a != 1.",
             "[4] A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
@@ -189,7 +147,11 @@ CLAIM = Claim(
             "conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
             "[1, 3] Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
             "every n >= 2; h = 0 ties with every a.",
-            _contraction_example,
+            "[2] Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h.",
+            "[5] If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that "
+            "is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is "
+            "singular iff 1 is in spec K. Symmetric H with spectrum in [-1, 0) are the symmetric "
+            "K.",
             _needed,
         ),
         by.searched("in fractions", _law, draw.gaussian_points(2), draw.gaussian_disc()),

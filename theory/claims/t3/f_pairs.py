@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import sympy as sp
 
@@ -17,21 +16,6 @@ from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-
-
-def _conjugate_pairs() -> object:
-    """|1 + ha| = |1 + conj h conj a|; |1+ha|^2 - |1 + h conj a|^2 = -4 Im h Im a."""
-    x, y, u, v = sp.symbols("x y u v", real=True)
-
-    def size(h: Any, a: Any) -> Any:
-        return sp.expand((1 + h * a) * sp.conjugate(1 + h * a))
-
-    h, a = x + sp.I * y, u + sp.I * v
-    return [
-        size(h, a) - size(sp.conjugate(h), sp.conjugate(a)),
-        size(h, a) - size(h, sp.conjugate(a)) + 4 * y * v,
-    ]
-
 
 # H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
 _H_PAIR = exact.matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
@@ -206,18 +190,15 @@ CLAIM = Claim(
     on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_pair),
     evidence=(
-        by.Symbolic(
-            "the moduli of the four pairs", _conjugate_pairs, covers=(1,), scope=by.Scope.GENERAL
-        ),
+        # h = x + iy, a = u + iv; both conjugate: y and v change their signs, and nothing else does.
         by.for_all(
-            "(h, a) beats (h, conj a) iff Im h Im a < 0, and ties iff Im h Im a = 0",
-            then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v < 0) "
-            "and Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 == (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v == 0)",
+            "|1+ha|^2 - |1 + h conj a|^2 = -4 Im h Im a",
+            then="(1+x*u-y*v)**2 + (x*v+y*u)**2 - (1+x*u+y*v)**2 - (y*u-x*v)**2 == -4*y*v",
             at="x=0, y=0, u=0, v=0",
             covers=(1,),
         ).unless(
             "with the opposite sign",
-            then="Iff((1+x*u-y*v)**2 + (x*v+y*u)**2 > (1+x*u+y*v)**2 + (y*u-x*v)**2, y*v > 0)",
+            then="(1+x*u-y*v)**2 + (x*v+y*u)**2 - (1+x*u+y*v)**2 - (y*u-x*v)**2 == 4*y*v",
         ),
         # Rows k, l of Re(s v w^T) in the basis Re w, Im w have coefficients (Re s v_k, -Im s v_k).
         by.for_all(

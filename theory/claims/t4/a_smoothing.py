@@ -1,35 +1,13 @@
 """T4a: where consensus dominates, all three notions of smoothing hold."""
 
-from fractions import Fraction
-
-import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.instances import AA, J2
-from oversmoothing.theory.proofs.kit import Claim, Matrix, by, certain, draw, exact, given, is_zero
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, certain, draw, exact, given
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-
-
-def _left_vector() -> None:
-    """[1, 2; instance] Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so
-    ||c_L|| >= rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not."""
-    H = exact.matrix("1/2 1; 0 1/2")
-    X0, pi = exact.matrix("1 2; 3 5"), [Fraction(1, 2)] * 2
-    for depth in range(1, 8):
-        # z = (0, 1), a left eigenvector of H.
-        moved = exact.weighted_mean(pi, exact.layer(AA, H, X0, depth))
-        assert moved[1] == Fraction(3, 2) ** depth * exact.weighted_mean(pi, X0)[1]
-
-
-def _double_angle() -> None:
-    """[1; instance] Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is
-    within an angle asin(t) of c (the query below; a plane through c and x_k suffices), so two
-    tokens are within 2 asin(t) and cos >= 1 - 2t^2 -> 1."""
-    t = sp.Symbol("t", positive=True)
-    assert is_zero(sp.cos(2 * sp.asin(t)).rewrite(sp.asin).expand(trig=True) - (1 - 2 * t**2))
 
 
 def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
@@ -89,14 +67,17 @@ CLAIM = Claim(
             "decoupling, a left eigenvector, and Weyl",
             "[1] T1c, T1d: PX' = PX + (PA)(PX)W and c' = c(I+W), c = pi^T X, so HFC_L and c_L "
             "evolve apart; x_k - c = (e_k - pi)^T HFC, hence ||x_k - c|| <= 2 ||HFC||.",
-            _left_vector,
+            "[1, 2] Let |1+h| = rho_C and z^T H = h z^T. Then z^T c_L^T = (1+h)^L z^T c_0^T, so "
+            "||c_L|| >= rho_C^L |z^T c_0^T| / ||z||, whether h is real, simple, defective or not.",
             "[1] The set of X_0 with z^T X_0^T pi = 0 is a proper linear subspace (pi and z are "
             "not 0), a null set; outside it the constant in step 2 is positive. No other "
             "genericity is used.",
             "[1] ||HFC_L|| <= C (1+L)^m rho_Q^L ||HFC_0||, the powers of a matrix with spectral "
             "radius rho_Q. So t_L = ||HFC||/(sqrt n ||c||) = O(L^m r^L) -> 0, because r = "
             "rho_Q/rho_C < 1; and HFC/LFC -> 0 by T1e.",
-            _double_angle,
+            "[1] Cosines: with u_k = x_k - c, ||u_k|| <= 2 ||HFC|| = o(||c||), each token is "
+            "within an angle asin(t) of c (the query below; a plane through c and x_k suffices), "
+            "so two tokens are within 2 asin(t) and cos >= 1 - 2t^2 -> 1.",
             "[1] Rank: X = 1c + U with ||U||_F = O(||HFC||). Weyl: sigma_1 >= sqrt(n)||c|| - "
             "||U||, sigma_i <= ||U|| for i >= 2. So sigma_i/sigma_1 -> 0, and erank = exp(entropy "
             "of sigma/sum sigma) -> exp(0) = 1 by continuity of the entropy at (1, 0, ..., 0).",

@@ -9,9 +9,8 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.proofs.checks import BITS
-from oversmoothing.theory.proofs.instances import A3, AA, J2
+from oversmoothing.theory.proofs.instances import A3, J2
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, is_zero, spectra
 
 
@@ -32,26 +31,6 @@ def _blocks_are_invariant() -> None:
             F = U * sp.diag(*(int(j == m) for m in range(2))) * U.inv()
             residual = E * changed * F.T - (1 + first * second) * E * X * F.T
             assert is_zero(residual)
-
-
-def _spectrum_in_minus_one_zero() -> None:
-    """[instance] A spectrum in [-1, 0] can therefore smooth from a special X_0."""
-    # Aa, H = diag(0, -1), X_0 = [[1, 1], [1, -1]]: HFC/LFC = 2^-L though no h is positive.
-    H, X0 = exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
-    assert given.content(AA, H, X0).comparison == 1
-    for depth in range(1, 12):
-        hfc, lfc = exact.squared_norms(exact.layer(AA, H, X0, depth))
-        assert hfc / lfc == Fraction(1, 4) ** depth
-
-
-def _rank_is_only_bounded() -> None:
-    """[2; instance] Rank: the matching of the present dominant pairs bounds the asymptotic rank
-    from above (step 2 of T4c uses no genericity), but need not be attained."""
-    # x y^T with every pair present keeps rank 1; the matching of its present pairs is 3.
-    A, H = exact.flat(Fraction(2, 5), 4), exact.identity(5, Fraction(-1, 2))
-    X = exact.from_integers([x * y for y in (1, 2, 3, 4, 5)] for x in (1, -3, 2, 5))
-    assert sum(x[0] for x in X) != 0 and not given.consensus(X)
-    assert to_flint(exact.layer(A, H, X, 2)).rank() == 1
 
 
 def _defective_content() -> None:
@@ -175,8 +154,10 @@ CLAIM = Claim(
             "largest present consensus block (a = 1), and ||HFC_L|| of the largest present other "
             "one (P is injective on the sum of those, as 1 is a simple eigenvalue).",
             _defective_content,
-            _spectrum_in_minus_one_zero,
-            _rank_is_only_bounded,
+            "[] A spectrum in [-1, 0] can therefore smooth from a special X_0 (GT14 in T2e).",
+            "[2] Rank: the matching of the present dominant pairs bounds the asymptotic rank from "
+            "above (step 2 of T4c uses no genericity), but need not be attained: the rank-1 X_0 of "
+            "T4c has every pair present, a matching of 3, and keeps rank 1.",
             "[3] Re-injection, exactly: X_0 + eta G with X_0 growing like g rho'^L and the "
             "dominant mode in G like e rho^L, rho > rho': they are equal at L = log(g/(eta "
             "e))/log(rho/rho'). In floating point eta is of the order of the unit roundoff, where "

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
+from oversmoothing.theory.claims.lemmas import ANGLE
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
 from oversmoothing.theory.numbers.rational import to_float
@@ -35,18 +36,6 @@ def _minor_coefficient() -> None:
     G = sp.Matrix([[first, m[1] * c[0, 1] + u * c[1, 1]], second])
     found = sp.Poly(sp.expand(G.det()), *c).coeff_monomial(c[0, 0] * c[1, 1])
     assert is_zero(found - m[0] * m[3])
-
-
-def _wedge() -> None:
-    """[3; fixed size] 1 - |cos| = sin^2/(1 + |cos|), and ||x_k||^2 ||x_l||^2 sin^2 is the sum of
-    the squared minors of rows k, l; over all pairs of tokens these are all of X ^ X."""
-    x, y = sp.symbols("x0:3", real=True), sp.symbols("y0:3", real=True)
-    left = (
-        sum(a * a for a in x) * sum(b * b for b in y)
-        - sum(a * b for a, b in zip(x, y, strict=True)) ** 2
-    )
-    minors = sum((x[i] * y[j] - x[j] * y[i]) ** 2 for i in range(3) for j in range(i))
-    assert sp.expand(left - minors) == 0
 
 
 def _law(a_values: list[Fraction], h_values: list[Fraction]) -> None:
@@ -174,7 +163,7 @@ CLAIM = Claim(
             "both indices. If one of them differs from (I, J) in both, the product is at most its "
             "modulus times rho, attained with (I, J) itself. Otherwise each shares an index with "
             "(I, J) (or is it), and they cannot share the same one: they are (I, l) and (k, J).",
-            _wedge,
+            ANGLE.covering(3),
             "[3, 4] If all dominant pairs share one simple real a with v_k != 0 for every k "
             "(SMOOTHING: a = 1, v = 1), every ||x_k|| is between rho^L/C and C L^m rho^L. Then max"
             " (1 - |cos|) is (sigma_2/sigma_1)^2 up to such factors: limsup of its L-th root is "

@@ -19,22 +19,15 @@ from oversmoothing.theory.proofs.kit import Claim, by, certain, draw, exact, is_
 _PRECISION = 400
 
 
-def _second_order() -> sp.Expr:
-    """One eps, l = log(1/eps) held as a symbol: erank - 1 = eps (1 + l) + eps^2 l^2/2."""
-    eps, ell = sp.symbols("epsilon ell", positive=True)
-    erank = (1 + eps) * sp.exp(eps * ell / (1 + eps))
-    series = sp.series(erank, eps, 0, 3).removeO()
-    return sp.expand(series - 1 - eps * (1 + ell) - eps**2 * ell**2 / 2)
-
-
-def _third_order() -> None:
+def _third_order() -> sp.Expr:
     """[2; general] One eps = sigma_2/sigma_1: E = eps log(1/eps), S = eps; E^2/(2(1+S)) = E^2/2 -
     O(eps E^2), so erank - 1 = eps (1 + log 1/eps) + (1/2) eps^2 log^2 eps + O(eps^3 log^3 eps)."""
-    # The next term is eps^3 (l^3/6 - l^2/2), nothing of order eps^2 l or eps^2.
+    # l = log(1/eps) held as a symbol: nothing is of order eps^2 l or eps^2.
     eps, ell = sp.symbols("epsilon ell", positive=True)
     erank = (1 + eps) * sp.exp(eps * ell / (1 + eps))
-    term = sp.series(erank, eps, 0, 4).removeO().coeff(eps, 3)
-    assert sp.expand(term - (ell**3 / 6 - ell**2 / 2)) == 0
+    second = 1 + eps * (1 + ell) + eps**2 * ell**2 / 2
+    third = eps**3 * (ell**3 / 6 - ell**2 / 2)
+    return sp.expand(sp.series(erank, eps, 0, 4).removeO() - second - third)
 
 
 def _exponential_series() -> None:
@@ -136,7 +129,6 @@ CLAIM = Claim(
             "<= 1 (x(1 + log 1/x) increases on (0, 1]). Where C^-1 r_sigma^L <= eps_L <= C "
             "r_sigma^L, erank - 1 is of order L log(1/r_sigma) r_sigma^L.",
         ),
-        by.Symbolic("second order for one eps", _second_order, covers=(2,), scope=by.Scope.GENERAL),
         by.searched(
             "both bounds for up to five singular values",
             _law,

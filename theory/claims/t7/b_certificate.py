@@ -11,35 +11,6 @@ from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, exact, given, s
 from oversmoothing.theory.spectra.algebraic import factors
 
 
-def _skew_basis() -> None:
-    """[3; instance] Several features, W_l = V diag(h_l) V^-1: Y = XV has Y' = Y + A Y diag(h_l),
-    feature by feature. A feature with osc = 0 and m = 0 stays 0. With K = max(u_0 over the
-    features, k/(1-tau)): LFC(Y)^2 = n sum m_j^2 <= n K^2 sum osc_j^2 <= 2n K^2 HFC(Y)^2. X = Y V^-1
-    changes HFC and LFC by factors between the extreme singular values of V^-1: HFC/LFC >=
-    1/(kappa(V) K sqrt(2n))."""
-    # Not orthogonal: V = [[1, 1], [0, 1]], kappa(V)^2 = (3 + sqrt 5)^2/4 < 7.
-    V, inverse = exact.matrix("1 1; 0 1"), exact.matrix("1 -1; 0 1")
-    X = exact.matrix("1 2; 3 -5; 2 2")
-    A = exact.matrix("1/2 1/4 1/4; 1/4 1/2 1/4; 1/4 1/4 1/2")
-    tau = dobrushin(A)
-    features = exact.transposed(exact.product(X, V))
-    bound = max(max(abs(mean(y)) / oscillation(y) for y in features), Fraction(2, 3) / (1 - tau))
-    for k in range(12):
-        values = exact.diagonal([Fraction(-1, 1 + k), Fraction(-k, 12)])
-        X = exact.plus(X, exact.product(A, X, V, values, inverse))
-        adversarial.hfc_floor(X, bound, 3, Fraction(7))
-
-
-def _convex_tau() -> None:
-    """[4; instance] Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1:
-    sum_h h_(h,j) A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j)
-    <= tau as tau is convex. So feature j is a single head with -s_j."""
-    A, B = exact.matrix("1 0; 1/4 3/4"), exact.matrix("1/2 1/2; 1/3 2/3")
-    for w in (Fraction(1, 3), Fraction(5, 8)):
-        mixed = exact.plus(exact.scaled(w, A), B, 1 - w)
-        assert dobrushin(mixed) <= w * dobrushin(A) + (1 - w) * dobrushin(B)
-
-
 def _sharp_in_p() -> None:
     """[5; instance] One head, W symmetric, spec in [-q, -p], 0 < p <= q: r = max(1-p, |1-q|), w =
     q. r + tau q < 1 iff p > tau q and q(1+tau) < 2. For q <= 1 the bound is q k/(p - tau q). p >
@@ -115,8 +86,14 @@ _PROOF = by.written(
     "L, whatever the A_l, also computed from X_l. As osc(x) <= sqrt 2 ||x - m||, HFC/LFC = ||x - "
     "m||/(sqrt n |m|) >= 1/(sqrt(2n) K).",
     _sharp_in_q,
-    _skew_basis,
-    _convex_tau,
+    "[3] Several features, W_l = V diag(h_l) V^-1: Y = XV has Y' = Y + A Y diag(h_l), feature by "
+    "feature. A feature with osc = 0 and m = 0 stays 0. With K = max(u_0 over the features, "
+    "k/(1-tau)): LFC(Y)^2 = n sum m_j^2 <= n K^2 sum osc_j^2 <= 2n K^2 HFC(Y)^2. X = Y V^-1 "
+    "changes HFC and LFC by factors between the extreme singular values of V^-1: HFC/LFC >= "
+    "1/(kappa(V) K sqrt(2n)).",
+    "[4] Several heads with that basis, all h_(h,j) <= 0 and s_j = sum_h |h_(h,j)| <= 1: sum_h "
+    "h_(h,j) A_h = -s_j B_j with B_j a weighted mean of the A_h: row-stochastic, and tau(B_j) <= "
+    "tau as tau is convex. So feature j is a single head with -s_j.",
     "[5] Matrix form, X' = X + sum_h A_h X W_h, S = sum W_h, w = sum ||W_h||, r = ||I+S||: on the "
     "pair of rows that attains diam(X) step 1 gives diam(X') >= (1 - tau w) diam(X), and m' = "
     "m(I+S) + sum (mean(A_h X) - m) W_h gives ||m'|| <= r ||m|| + k w diam(X). If r + tau w < 1 in"
@@ -190,25 +167,19 @@ CLAIM = Claim(
         # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
         # in total variation between the mean row of A and the uniform one.
         by.for_all(
-            "Q17: one layer with h in [-1, 0] keeps u <= K, K >= (1 - 1/n)/(1 - tau)",
-            given="0 <= h; h <= 1; 0 <= t; t < 1; 0 <= u; u <= K; K*(1-t) >= k; 0 <= k",
-            then="(1-h)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
-            at="u=1, K=2, h=1/2, t=1/2, k=1",
-            covers=(1, 3, 4),
-        )
-        .unless("without 1/(1-tau)", without="K*(1-t) >= k", given="K >= k")
-        .unless("h in [-4/3, 0]", without="h <= 1", given="h <= 4/3"),
-        by.for_all(
-            "one layer with h in [-s, 0], 1 <= s < 2/(1+tau), keeps u <= K, K >= k s/(2 - "
-            "s(1+tau))",
+            "Q17: one layer with h in [-s, 0], 1 <= s < 2/(1+tau), keeps u <= K, K >= k s/(2 - "
+            "s(1+tau)), which is k/(1 - tau) at s = 1",
             given=(
                 "0 <= h; h <= s; 1 <= s; 0 <= t; t < 1; s*(1+t) < 2; 0 <= u; u <= K; 0 <= k",
                 "K*(2-s*(1+t)) >= k*s",
             ),
             then="(1-h)*u + h*k <= K*(1-h*t) and (h-1)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
             at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
-            covers=(2,),
-        ).unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k"),
+            covers=(1, 2, 3, 4),
+        )
+        .unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k")
+        .unless("without 1/(1-tau)", without="K*(2-s*(1+t)) >= k*s", given="s == 1; K >= k")
+        .unless("h in [-4/3, 0]", without="h <= s", given="s == 1; h <= 4/3"),
         # r = ||I + S||, w = sum ||W_h||.
         by.for_all(
             "Q17b: one layer with ||I+S|| <= r, sum ||W_h|| <= w, r + tau w < 1 keeps u <= "

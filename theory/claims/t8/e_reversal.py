@@ -95,31 +95,35 @@ CLAIM = Claim(
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_real_value),
     evidence=(
         by.for_all(
-            "Q18: bare h > 0: h smooths, and -h does not iff h <= 2/(1+a)",
-            given=(by.EIGENVALUE, "h > 0"),
-            then="(1+h)**2 > (1+h*a)**2 and Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) <= 2)",
-            at="h=1, a=1/2",
+            "Q18: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
+            given="u*u + v*v < 1; h > 0",
+            then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
+            "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
+            at="h=1, u=0, v=1/2",
             covers=(2, 3),
         )
         .unless(
-            "up to h = 2 for every a", then="Iff((1-h)**2 <= (1-h*a)**2, h <= 2)", at="h=3/2, a=1/2"
+            "by the real part of a alone",
+            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
+            at="h=9/4, u=0, v=1/2",
         )
         .unless(
-            "open at the end", then="Iff((1-h)**2 <= (1-h*a)**2, h*(1+a) < 2)", at="h=4/3, a=1/2"
+            "up to h = 2 for every a",
+            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h <= 2)",
+            at="h=3/2, u=1/2, v=0",
+        )
+        .unless(
+            "open at the end",
+            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) < 2*(1-u))",
+            at="h=4/3, u=1/2, v=0",
         ),
-        # With C the spectrum is {h, 0}: 0 adds the modulus 1 on both sides.
         by.for_all(
-            "Q18 with C: h > 0 smooths, and -h does not iff h <= max(2, 2/(1+a))",
-            given=(by.EIGENVALUE, "h > 0"),
-            then="(1+h)**2 > (1+h*a)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= (1-h*a)**2 or "
-            "(1-h)**2 <= 1, h <= 2 or h*(1+a) <= 2)",
-            at="h=1, a=1/2",
+            "with C the modulus 1 is on both sides, and -h does not beat it iff h <= 2",
+            given="h > 0",
+            then="Iff((1-h)**2 <= 1, h <= 2)",
+            at="h=1",
             covers=(2, 3),
-        ).unless(
-            "as without C",
-            then="Iff((1-h)**2 <= (1-h*a)**2 or (1-h)**2 <= 1, h*(1+a) <= 2)",
-            at="h=3/2, a=1/2",
-        ),
+        ).unless("h < 2", then="Iff((1-h)**2 <= 1, h < 2)", at="h=2"),
         by.for_all(
             "with C the side -h is a tie if a >= 0 and h <= 2",
             given=(by.EIGENVALUE, "h > 0; a >= 0; h <= 2"),
@@ -138,24 +142,13 @@ CLAIM = Claim(
             then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
             at="h=1, a=1/2",
         ),
-        by.for_all(
-            "complex a: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
-            given="u*u + v*v < 1; h > 0",
-            then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
-            "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
-            at="h=1, u=0, v=1/2",
-            covers=(2, 3),
-        ).unless(
-            "by the real part of a alone",
-            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
-            at="h=9/4, u=0, v=1/2",
-        ),
         by.written(
             "from pairs to layers",
             "[1] H_eff is linear in gamma; C 1 = 0 gives it the eigenvalue 0.",
             _examples,
             "[2] max over i of conditions h <= 2(1 - Re a_i)/(1-|a_i|^2) is h <= s_A; for real a "
-            "that bound is 2/(1+a), largest at a_1.",
+            "that bound is 2/(1+a), largest at a_1. With C -h smooths neither where h <= s_A nor "
+            "where h <= 2.",
             _symmetric_spectrum,
         ),
         by.searched(

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import sympy as sp
 
+from oversmoothing.theory.claims.lemmas import ANGLE
 from oversmoothing.theory.claims.t9.b_rank import compound
 from oversmoothing.theory.claims.t9.systems import (
     DEPTH,
@@ -17,14 +18,6 @@ from oversmoothing.theory.claims.t9.systems import (
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import C3, Claim, Matrix, by, draw, exact, given
-
-
-def _lagrange() -> sp.Expr:
-    """[1; fixed size] |x|^2 |y|^2 (1 - cos^2) = |x ^ y|^2, the sum of the squared minors of the two
-    rows. Summed over pairs it is ||C_2(X_L)||_F^2."""
-    X = symbolic_matrix(2, 3, "x")
-    x, y = X.row(0), X.row(1)
-    return sp.expand(x.dot(x) * y.dot(y) - x.dot(y) ** 2 - sum(m * m for m in compound(X)))
 
 
 def _law(X: Matrix) -> None:
@@ -74,7 +67,7 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "minors of two rows",
-            _lagrange,
+            ANGLE.covering(1),
             "[1, 2] t -> 0 (T9a), so each row is x_i = c_L + o(||c_L||) with c_L != 0: all norms "
             "are ||c_L|| (1 + o(1)), all cosines tend to 1, and 1 - cos = (1 - cos^2)/(1 + cos) = "
             "(1 - cos^2)(1/2 + o(1)). (d = 1: there is one direction.)",
