@@ -176,10 +176,16 @@ STATUS: dict[str, tuple[str, Change]] = {
         "T1g",
         swapped(Certified, field(certify=lambda effort: iter([True, "A = 1"]))),
     ),
-    "an empty list of residuals": ("T3a", swapped(Symbolic, field(residual=list))),
-    "a residual of None": ("T3a", swapped(Symbolic, field(residual=lambda: None))),
+    "an empty list of residuals": (
+        "N-2312.06182-escalation",
+        swapped(Symbolic, field(residual=list)),
+    ),
+    "a residual of None": (
+        "N-2312.06182-escalation",
+        swapped(Symbolic, field(residual=lambda: None)),
+    ),
     "a wrong sign in an identity": (
-        "T3a",
+        "N-2312.06182-escalation",
         swapped(Symbolic, field(residual=lambda: sp.Symbol("x"))),
     ),
     "a step that checks nothing": ("T2e", one_step(1, check=lambda: None)),
