@@ -135,7 +135,8 @@ def _group(
             {
                 "start": float(np.exp(run.logs[0, k])), **outcome, "predicted": own,
                 "exponent": law.exponent, "rate": law.rate, "attracts": law.attracts,
-                "power": law.power, "turning": law.turning, "law": law,
+                "power": law.power, "turning": law.turning, "settled": law.settled,
+                "law": law,
             }
         )  # fmt: skip
     return rows, run.logs

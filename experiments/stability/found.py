@@ -151,6 +151,11 @@ class Stability:
         first, last = (float(np.exp(x.mean())) for x in self.arrays["logs"][[0, -1]])
         moved = f"its own {self.depth} layers take HFC/LFC from {first:.3g} to {last:.3g}"
         law = self.law
+        if not law.settled:
+            moved += (
+                f" (the path of equal tokens still turns by {law.turning:.2g} rad a round after "
+                f"{law.loops}: no law is settled there)"
+            )
         if not law.attracts:
             return (
                 "Looped, the stack would not bring nearly equal tokens together (HFC/LFC changes "
@@ -172,6 +177,7 @@ class Stability:
     def to_json_object(self) -> dict[str, Any]:
         """Everything by layer; the law; the words."""
         law = asdict(self.law) | {"rate": self.law.rate, "exponent": self.law.exponent}
+        law["settled"] = self.law.settled
         return {
             "model": self.model,
             "inputs": self.inputs,

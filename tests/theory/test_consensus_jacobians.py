@@ -154,6 +154,12 @@ def test_loop_law_counts_loops_of_a_power_law(along, across):
     assert ((loops + start) / start) ** law.exponent == pytest.approx(0.5)
 
 
+def test_a_law_is_settled_where_equal_tokens_go_straight_on():
+    straight = LoopLaw(loops=100, along=0.01, across=0.0, power=1.0, turning=0.001)
+    turning = LoopLaw(loops=100, along=0.01, across=0.0, power=1.0, turning=0.04)
+    assert straight.settled and not turning.settled
+
+
 def test_loop_law_of_a_bounded_consensus_is_geometric():
     law = LoopLaw(loops=100, along=0.0, across=-0.1, power=0.0, turning=0.0)
     assert not law.polynomial and np.isnan(law.exponent)

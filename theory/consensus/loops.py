@@ -55,6 +55,12 @@ class LoopLaw:
         return self.across / self.along - 1 if self.along > 0 else math.nan
 
     @property
+    def settled(self) -> bool:
+        """Whether the path of equal tokens goes straight on, as the law assumes: it turns by less
+        in a loop than it grows."""
+        return self.turning <= max(abs(self.along), 1e-6)
+
+    @property
     def attracts(self) -> bool:
         """Whether small differences between tokens fall behind consensus."""
         return self.rate < 0
