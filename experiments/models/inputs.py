@@ -227,7 +227,8 @@ class Texts:
     def _limit(self) -> int | None:
         """How many tokens are read at most. Without a limit, tokenizers state one beyond 10^29."""
         stated = (self.longest, getattr(self.tokenizer, "model_max_length", None), self.tokens)
-        return min((each for each in stated if each is not None), default=None)
+        # 1e30 is a number of tokens, too.
+        return min((int(each) for each in stated if each is not None), default=None)
 
     def _encoded(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer(text)["input_ids"]

@@ -1,6 +1,7 @@
 """How the Hugging Face library is spoken to: quietly, without foreign code, from local files."""
 
 import io
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +35,13 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
         # Without a file the library makes a tokenizer that knows its special tokens alone.
         if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
             raise LookupError("no vocabulary")
-        if not isinstance(found.model_max_length, int | float):
-            raise TypeError("model_max_length is no number")
+        longest = found.model_max_length
+        if (
+            not isinstance(longest, int | float)
+            or not 1 <= longest < math.inf
+            or longest != int(longest)
+        ):
+            raise TypeError("model_max_length is no number of tokens")
     except Exception as error:  # the library raises many kinds
         raise InputError(
             f"'{folder}' has no tokenizer that can be loaded ({type(error).__name__}): put its "

@@ -120,7 +120,10 @@ def test_code_is_refused_wherever_a_config_names_it(folder: Path, file: str) -> 
     refused(changed(folder, file, auto_map={"AutoTokenizer": ["evil.E", None]}), "never run")
 
 
-def test_a_tokenizer_whose_longest_text_is_no_number_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stated", ["1e-5000", -2.0, 0, 2.5, [8]])
+def test_a_tokenizer_whose_longest_text_is_no_number_is_refused(
+    tmp_path: Path, stated: object
+) -> None:
     import transformers
     from tokenizers import Tokenizer, models
 
@@ -128,7 +131,7 @@ def test_a_tokenizer_whose_longest_text_is_no_number_is_refused(tmp_path: Path) 
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="[UNK]")
     tokenizer.save_pretrained(tmp_path)
     assert library.tokenizer_of(transformers, tmp_path)("a")["input_ids"] == [1]
-    changed(tmp_path, "tokenizer_config.json", model_max_length="1e-5000")
+    changed(tmp_path, "tokenizer_config.json", model_max_length=stated)
     with pytest.raises(InputError, match="TypeError"):
         library.tokenizer_of(transformers, tmp_path)
 

@@ -271,6 +271,10 @@ REFUSED = {
         claim(evidence="by.law(law, draw.cases().map(lambda case: 1 / 0))"),
         "ZeroDivisionError",
     ),
+    "numbers for a strategy": (
+        claim(evidence="by.law(law, draw.cases(H=(2,)))"),
+        "mine.py: no instance can be drawn from what a law was given",
+    ),
 }
 
 

@@ -160,13 +160,18 @@ def _refused(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def said_of(path: Path) -> Iterator[None]:
-    """An error that arises in the code of the file, or in what it calls, as one sentence with its
-    line; another stays what it is."""
+    """An error that arises in the code of the file, in what it calls, or where an instance is drawn
+    from what it gave, as one sentence with its line if it has one; another stays what it is."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
+        if _while_drawing(error) and not _frames(error, path.resolve()):
+            raise InputError(
+                f"{path.name}: no instance can be drawn from what a law was given "
+                f"({_said(error)}): by.law and draw.cases take strategies, as draw.attention()"
+            ) from error
         if not _frames(error, path.resolve()):
             raise
         raise InputError(f"{_place(error, path.resolve())}{_said(error)}") from error
@@ -175,6 +180,13 @@ def said_of(path: Path) -> Iterator[None]:
 def _frames(error: BaseException, path: Path) -> list[traceback.FrameSummary]:
     found = traceback.extract_tb(error.__traceback__)
     return [frame for frame in found if frame.filename == str(path)]
+
+
+def _while_drawing(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(
+        "hypothesis" in Path(frame.filename).parts and frame.name == "draw" for frame in frames
+    )
 
 
 def _place(error: BaseException, path: Path) -> str:

@@ -201,7 +201,9 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
             return None
         if expansion.hidden and not mean.any():
             return None
-        terms.append(Term(phase, hfc, mean, expansion.error * float(np.abs(G).max())))
+        # Sums of the largest coefficients left what this is made of.
+        largest = max(float(np.abs(G).max()), float(np.abs(expansion.coefficients).max()))
+        terms.append(Term(phase, hfc, mean, expansion.error * largest))
     return terms
 
 
