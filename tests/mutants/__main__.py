@@ -1,6 +1,7 @@
 """`make mutants`: break the verdict, limit, rate and certificate code, and see the tests notice.
 
-Each mutant of a module (see mutations) is one forked process (see trial). Results are kept in
+Each mutant of a module (see mutations) is one forked process (see warm, and trial for what acts on
+import and for what survives). Results are kept in
 .mutants/, by module and hash of its source: stopped at any time, the next run goes on where this
 one was, and an unchanged module is not done again. What survived is tried again once a test file
 changes, and what was killed once its killer's file does. Changes of other modules are not
@@ -36,6 +37,7 @@ from oversmoothing.theory.support.files import write_atomically
 from tests.mutants.mutations import Mutant, lines_of_use, mutants
 from tests.mutants.shares import RECORD, hash_of, record, recorded, row, share
 from tests.mutants.trial import Baseline, Outcome, baseline, preload, trial
+from tests.mutants.warm import Server
 
 TARGET = 0.90
 # Without --all, so many mutants of each module: those that come first by a hash with this seed.
@@ -140,6 +142,7 @@ class Bench:
         self._tests, self._looks, self._slowest = tests, looks, slowest
         self._made: list[Baseline] | None = None
         self.kills: Counter[str] = Counter()
+        self._servers: dict[int, Server] = {}
 
     def _baselines(self) -> list[Baseline]:
         if self._made is None:
@@ -171,11 +174,29 @@ class Bench:
             ]
             # Those that killed before, and quick ones, come first: the outcome is the same.
             tests.sort(key=lambda t: (t != killer, base.seconds[t] / (1 + self.kills[t])))
-            for some in _first_files(tests):
+            warm = self._warm(file, mutant, tests, examples, base)
+            for some in [] if warm else _first_files(tests):
                 found = trial(file, mutant.source, some, examples, base)
                 if found.status != "survived":
-                    self.kills[found.by] += 1
-                    return found
+                    break
+            found = warm or found
+            if found.status != "survived":
+                self.kills[found.by] += 1
+                return found
+        return found
+
+    def _warm(
+        self, file: str, mutant: Mutant, tests: list[str], examples: int, base: Baseline
+    ) -> Outcome | None:
+        """What tests that are collected already say; None of what acts on import, and of what
+        survives: a test file may compute on import what would show it. Quick looks leave it so."""
+        if not (mutant.lines and tests):
+            return None
+        if examples not in self._servers:
+            self._servers[examples] = Server(self._tests, examples, base)
+        found = self._servers[examples].outcome(file, mutant.source, tests)
+        if found == Outcome("survived") and self._slowest == math.inf:
+            return None
         return found
 
     def _meeting(self, base: Baseline, file: str, mutant: Mutant) -> list[str]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import math
+import sys
 from collections import Counter
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 pytest.importorskip("mutmut", reason="mutation tests need the extra `mutants`")
 
-from tests.mutants import __main__ as run, shares
+from tests.mutants import __main__ as run, shares, trial, warm
 from tests.mutants.mutations import mutants
 from tests.mutants.trial import Baseline, Outcome
 
@@ -113,14 +116,15 @@ def test_what_survives_quick_tests_is_looked_at_again_by_all(tmp_path, monkeypat
     base = Baseline(seconds={"a.py::slow": 0.2, "a.py::quick": 0.1}, lines={"norm.py": {}})
     asked = []
 
-    def trial(file, source, tests, examples, base):
+    def asked_for(file, source, tests, examples, base):
         asked.append(tests)
         return Outcome("survived")
 
-    monkeypatch.setattr(run, "trial", trial)
+    monkeypatch.setattr(run, "trial", asked_for)
     for slowest, killer in ((math.inf, ""), (0.2, ""), (0.2, "a.py::slow")):
         bench = run.Bench(["a.py"], (10,), slowest)
         bench._made = [base]
+        monkeypatch.setattr(bench, "_warm", lambda *_: None)
         monkeypatch.setattr(bench, "_meeting", lambda *_: ["a.py::quick", "a.py::slow"])
         bench.outcome("norm.py", first, killer)
     assert asked == [["a.py::quick", "a.py::slow"], ["a.py::quick"], ["a.py::slow", "a.py::quick"]]
@@ -182,3 +186,82 @@ def test_the_tests_of_two_files_come_first_and_none_is_left_out():
     tests = ["a::1", "b::1", "c::1", "a::2", "d::1"]
     assert run._first_files(tests) == [["a::1", "b::1", "a::2"], ["c::1", "d::1"]]
     assert run._first_files(tests[:2]) == [tests[:2]] and run._first_files([]) == [[]]
+
+
+MODULE = """
+from functools import cache
+
+LIMIT = 3
+
+
+class Box:
+    @property
+    def size(self):
+        return LIMIT
+
+    @cache
+    def twice(self):
+        return 2 * self.size
+
+    def grown(self, by=LIMIT):
+        return [x + by for x in range(self.size)]
+
+
+def size(box):
+    return box.size
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A module that others have imported from, and what gives its functions other code."""
+    monkeypatch.chdir(tmp_path)
+    name = warm.module_name("theory/made.py")
+    found = ModuleType(name)
+    found.__file__ = str(tmp_path / "made.py")
+    exec(compile(MODULE, found.__file__, "exec"), found.__dict__)
+    monkeypatch.setitem(sys.modules, name, found)
+    table = warm.functions()[name]
+    return found, lambda source: warm.install("theory/made.py", source, table)
+
+
+def test_functions_have_the_code_of_a_mutant_wherever_they_were_imported(installed):
+    module, install = installed
+    size, box = module.size, module.Box()
+    assert (size(box), box.grown()) == (3, [3, 4, 5])
+    assert install(MODULE.replace("return LIMIT", "return LIMIT - 1"))
+    assert (size(box), box.twice(), box.grown()) == (2, 4, [3, 4])
+    assert install(MODULE.replace("x + by", "x * by").replace("2 * self", "self"))
+    assert (module.Box().twice(), box.grown()) == (3, [0, 3, 6])
+    # What acts on import is as it was.
+    assert install(MODULE.replace("LIMIT = 3", "LIMIT = 4")) and size(box) == 3
+
+
+def test_a_module_of_other_functions_is_not_installed(installed):
+    _, install = installed
+    assert not install(MODULE.replace("def grown", "def shrunk"))
+    assert not install(MODULE + "\n\ndef more():\n    return 1\n")
+
+
+def test_tests_that_are_collected_once_kill_what_new_sessions_kill():
+    file, tests = "theory/verdict/outcome.py", ["tests/theory/test_outcome.py"]
+
+    def collected(tell):
+        return trial.run_pytest(tests, trial.Plugin(tell, 2, None))
+
+    status, told = trial.in_child(collected)
+    base = Baseline(seconds={one["end"]: one["seconds"] for one in told if "end" in one})
+    assert status == 0 and base.seconds
+    server, known = warm.Server(tests, 2, base), list(base.seconds)
+    source = Path(file).read_text()
+    try:
+        assert server.outcome(file, source, known) == Outcome("survived")
+        for mutant in [one for one in mutants(source) if one.lines][::9]:
+            found = server.outcome(file, mutant.source, known)
+            assert found == trial.trial(file, mutant.source, known, 2, base)
+            assert found.status == "killed"
+        # A module whose tests fail with its unchanged source is left to new sessions.
+        server._sound[file] = False
+        assert server.outcome(file, source, known) is None
+    finally:
+        server.close()

@@ -64,7 +64,7 @@ class Baseline:
         return sorted(found, key=lambda test: self.seconds[test])
 
 
-class _Plugin:
+class Plugin:
     """Selects and orders tests, fixes what Hypothesis draws, and reports to the parent."""
 
     def __init__(
@@ -124,10 +124,15 @@ def _processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def module_name(file: str) -> str:
+    """Under which name a module of this file is imported."""
+    name = f"oversmoothing.{file.removesuffix('.py').replace('/', '.')}"
+    return name.removesuffix(".__init__")
+
+
 class _Replacement(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, file: str, source: str) -> None:
-        name = f"oversmoothing.{file.removesuffix('.py').replace('/', '.')}"
-        self.name, self.package = name.removesuffix(".__init__"), name.endswith(".__init__")
+        self.name, self.package = module_name(file), file.endswith("__init__.py")
         self.file, self.source = file, source
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -158,7 +163,7 @@ def preload(packages: Iterable[str]) -> None:
     gc.freeze()
 
 
-def _in_child(work: Callable[[Callable[[Any], None]], int]) -> tuple[int, list[Any]]:
+def in_child(work: Callable[[Callable[[Any], None]], int]) -> tuple[int, list[Any]]:
     """Exit status (minus the signal that ended it) of `work` in a fork, and what it told."""
     reading, writing = os.pipe()
 
@@ -184,7 +189,7 @@ def _in_child(work: Callable[[Callable[[Any], None]], int]) -> tuple[int, list[A
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), told
 
 
-def _pytest(files: Iterable[str], plugin: _Plugin, left_out: Iterable[str] = ()) -> int:
+def run_pytest(files: Iterable[str], plugin: Plugin, left_out: Iterable[str] = ()) -> int:
     sys.path.insert(0, os.getcwd())
     # No other plugins and no rewritten assertions: a quarter of the time that a quick test takes.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -200,11 +205,11 @@ def baseline(files: Sequence[str], examples: int | None, left_out: Sequence[str]
     """
 
     def work(tell: Callable[[Any], None]) -> int:
-        plugin = _Plugin(tell, examples, None)
+        plugin = Plugin(tell, examples, None)
         known = set(sys.modules)
         plugin.coverage = coverage.Coverage(data_file=None, source=["theory"])
         plugin.coverage.start()
-        status = _pytest(files, plugin, left_out)
+        status = run_pytest(files, plugin, left_out)
         plugin.coverage.stop()
         data = plugin.coverage.get_data()
         for file in sorted(data.measured_files()):
@@ -214,7 +219,7 @@ def baseline(files: Sequence[str], examples: int | None, left_out: Sequence[str]
         tell({"packages": [name for name in sys.modules if name not in known]})
         return status
 
-    status, told = _in_child(work)
+    status, told = in_child(work)
     found = Baseline()
     for one in told:
         if "end" in one:
@@ -250,11 +255,18 @@ def trial(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.setitimer(signal.ITIMER_PROF, 20.0)
         sys.meta_path.insert(0, _Replacement(file, source))
-        plugin = _Plugin(tell, examples, tests)
+        plugin = Plugin(tell, examples, tests)
         plugin.limits = {test: SLOWER * base.seconds[test] + SECONDS for test in tests}
-        return _pytest(sorted({test.split("::")[0] for test in tests}), plugin)
+        return run_pytest(sorted({test.split("::")[0] for test in tests}), plugin)
 
-    status, told = _in_child(work)
+    status, told = in_child(work)
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise RuntimeError(f"none of {tests[:3]}... was collected")
+    return outcome(status, told)
+
+
+def outcome(status: int, told: Sequence[Any]) -> Outcome:
+    """By the exit status of a child, minus the signal that ended it, and what its plugin told."""
     running = next((one["start"] for one in reversed(told) if "start" in one), "import")
     if status == 0:
         return Outcome("survived")
@@ -263,6 +275,4 @@ def trial(
     if status < 0:
         return Outcome("killed", f"{running} (signal {-status})")
     failed = next((one["failed"] for one in told if "failed" in one), None)
-    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
-        raise RuntimeError(f"none of {tests[:3]}... was collected")
     return Outcome("killed", failed or running)
