@@ -243,7 +243,7 @@ def test_a_module_of_other_functions_is_not_installed(installed):
     assert not install(MODULE + "\n\ndef more():\n    return 1\n")
 
 
-def test_tests_that_are_collected_once_kill_what_new_sessions_kill():
+def test_tests_that_are_collected_once_kill_mutants_one_after_the_other():
     file, tests = "theory/verdict/outcome.py", ["tests/theory/test_outcome.py"]
 
     def collected(tell):
@@ -258,8 +258,7 @@ def test_tests_that_are_collected_once_kill_what_new_sessions_kill():
         assert server.outcome(file, source, known) == Outcome("survived")
         for mutant in [one for one in mutants(source) if one.lines][::9]:
             found = server.outcome(file, mutant.source, known)
-            assert found == trial.trial(file, mutant.source, known, 2, base)
-            assert found.status == "killed"
+            assert found is not None and found.status == "killed" and found.by in known
         # A module whose tests fail with its unchanged source is left to new sessions.
         server._sound[file] = False
         assert server.outcome(file, source, known) is None
