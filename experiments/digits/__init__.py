@@ -1,1 +1,1 @@
-"""The models trained here: digits, their ViT, its configuration, training and store."""
+"""The models trained here: their data (digits, CIFAR), their ViT, its training and store."""

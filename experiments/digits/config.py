@@ -9,14 +9,17 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import tomllib
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from oversmoothing.experiments.digits.images import IMAGE_SIZE, TRAIN, VALIDATION
+from oversmoothing.experiments.digits.images import SIZES, Sizes
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
 from oversmoothing.theory.support.sizes import POINTS, SIZE
 from oversmoothing.theory.support.strict_json import read_json
 
@@ -34,9 +37,13 @@ Variant = Literal[
 _FOLDER = {"vit+": "vit-plus", "vit-": "vit-minus"}
 # Choices that came later: they enter a run's name only where they are not the default, so that
 # results that were stored before keep theirs.
-_LATER = ("band_p", "band_q", "tied", "form_layers", "placement", "gains")
+_LATER = (
+    "band_p", "band_q", "tied", "form_layers", "placement", "gains", "data", "fraction",
+    "augmentation", "drop_path", "precision", "watch_every",
+)  # fmt: skip
 # Raised whenever code changes what a configuration trains to, so that old results are not reused.
 RECIPE = 2
+_RECIPES = Path(__file__).parent / "recipes"
 
 Count = Annotated[int, Ge(1), Le(SIZE)]
 Size = Annotated[float, Ge(0)]
@@ -52,9 +59,14 @@ class TrainConfig(BaseModel):
     the variant's form; the others' H is free (None: all have it). placement: Pre-LN or Post-LN.
     gains: of the two norms in each layer, 'free', 'positive' (exp g), 'negative' (-exp g), or
     'fixed' (1, not trained); the norm in front of the classifier stays free.
+    data: 'digits', 'cifar10' or 'cifar100'; fraction: the share of its training images that is
+    used, the same images in every run.
     epochs (0 for vit-random), batch_size: of the run. learning_rate: peak, after a linear warm-up
-    over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone. shift
-    (pixels), rotation (degrees), zoom (share): reach of the augmentation. log_every: epochs between
+    over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone.
+    augmentation: 'affine', by at most shift (pixels), rotation (degrees), zoom (share), or 'deit'
+    (`augmentation.py`). drop_path: the share of images whose branch is left out in the last layer.
+    precision: of the training pass, weights stay float32. watch_every: steps between two looks at
+    stream and spectra while training (0: none). log_every: epochs between
     two entries of the log; the logged epoch with the lowest validation loss is kept. probe_images:
     validation images on which the spectra of attention are logged.
     Raises `InputError` for an unknown key and a value of another type or out of range.
@@ -71,7 +83,7 @@ class TrainConfig(BaseModel):
     ffn_ratio: Count = 2
     value_scale: float = Field(0.5, gt=0)
     epochs: int = Field(30, ge=0, le=POINTS)
-    batch_size: int = Field(32, ge=1, le=TRAIN)
+    batch_size: Count = 32
     learning_rate: Size = 2e-3
     warmup: Share = 0.05
     weight_decay: Size = 0.3
@@ -80,13 +92,19 @@ class TrainConfig(BaseModel):
     rotation: Size = 8.0
     zoom: Share = 0.05
     log_every: Count = 5
-    probe_images: int = Field(16, ge=1, le=VALIDATION)
+    probe_images: int = Field(16, ge=1, le=SIZES["digits"].validation)
     band_p: float = Field(0.5, gt=0, lt=1)
     band_q: float = Field(1.0, gt=0, le=1)
     tied: bool = False
     form_layers: list[Count] | None = None
     placement: Literal["pre", "post"] = "pre"
     gains: Literal["free", "positive", "negative", "fixed"] = "free"
+    data: Literal["digits", "cifar10", "cifar100"] = "digits"
+    fraction: float = Field(1.0, gt=0, le=1)
+    augmentation: Literal["affine", "deit"] = "affine"
+    drop_path: Share = 0.0
+    precision: Literal["float32", "bfloat16"] = "float32"
+    watch_every: int = Field(200, ge=0, le=POINTS)
 
     def __init__(self, **fields: Any) -> None:
         try:
@@ -101,10 +119,19 @@ class TrainConfig(BaseModel):
                 f"epochs is {self.epochs} with variant '{self.variant}': 0 epochs and "
                 "'vit-random' (the untrained model) go together"
             )
-        if IMAGE_SIZE % self.patch:
+        if self.sizes.size % self.patch:
             raise InputError(
-                f"patch {self.patch} does not divide the image size {IMAGE_SIZE}: "
+                f"patch {self.patch} does not divide the image size {self.sizes.size}: "
                 "choose one that does"
+            )
+        if self.batch_size > self.train_images:
+            raise InputError(
+                f"batch_size {self.batch_size} is more than the {self.train_images} training "
+                f"images of {self.data} at fraction {self.fraction:g}: choose at most that"
+            )
+        if self.augmentation == "deit" and self.sizes.channels == 1:
+            raise InputError(
+                f"augmentation 'deit' is for colour pictures, {self.data} are grey: leave it out"
             )
         if self.width % self.heads:
             raise InputError(
@@ -125,6 +152,21 @@ class TrainConfig(BaseModel):
         return self
 
     @property
+    def sizes(self) -> Sizes:
+        """Of the images."""
+        return SIZES[self.data]
+
+    @property
+    def train_images(self) -> int:
+        """How many training images are used."""
+        return max(1, round(self.fraction * self.sizes.train))
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps an epoch: what does not fill a batch is left out, others in each epoch."""
+        return self.train_images // self.batch_size
+
+    @property
     def form(self) -> str:
         """The form of H by its name in `experiments.parameterisations`."""
         return FORM_OF[self.variant]
@@ -139,18 +181,18 @@ class TrainConfig(BaseModel):
         return {"p": self.band_p, "q": self.band_q} if form == "band" else {}
 
     def folder_name(self) -> str:
-        """digits-<variant>-<hash>: the first 12 hexadecimal digits of the SHA-256 of all fields."""
+        """<data>-<variant>-<hash>: the first 12 hexadecimal digits of the SHA-256 of all fields."""
         fields = self.model_dump()
         for name in _LATER:
             if fields[name] == type(self).model_fields[name].default:
                 del fields[name]
         canonical = json.dumps({"recipe": RECIPE, **fields}, sort_keys=True)
         digest = hashlib.sha256(canonical.encode()).hexdigest()[:12]
-        return f"digits-{_FOLDER.get(self.variant, self.variant)}-{digest}"
+        return f"{self.data}-{_FOLDER.get(self.variant, self.variant)}-{digest}"
 
     @classmethod
     def from_json_object(cls, value: object, source: str) -> TrainConfig:
-        """The configuration of a JSON object; `source` names its origin in messages."""
+        """The configuration of a JSON object or TOML table; `source` names it in messages."""
         if not isinstance(value, dict):
             raise InputError(f"{source} must hold a JSON object, {{...}}, of configuration fields")
         try:
@@ -178,13 +220,47 @@ def default_config(variant: str, seed: int = 0) -> TrainConfig:
     return TrainConfig(variant=variant, seed=seed, **own)
 
 
-def configurations(path: str | None, variant: str | None, seed: int | None) -> list[TrainConfig]:
-    """Those of a JSON file of fields (none: the default's), for one variant or all trained ones.
+def recipes() -> list[str]:
+    """Names of the configuration files that come with the package."""
+    return sorted(path.stem for path in _RECIPES.glob("*.toml"))
 
-    variant, seed: go before the file's. Raises `InputError` for a file that holds no such object.
+
+def recipe(name: str) -> dict[str, Any]:
+    """The fields of a configuration that comes with the package. Raises `InputError`."""
+    if name not in recipes():
+        raise InputError(f"no recipe '{name}'; there are {', '.join(recipes())}")
+    return read_toml(_RECIPES / f"{name}.toml")
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The table of a TOML file. Raises `InputError`."""
+    try:
+        return tomllib.loads(read_text(path))
+    except RecursionError as error:
+        raise InputError(f"'{path}' is nested too deeply to be read") from error
+    except InputError:
+        raise
+    except ValueError as error:
+        # Of tomllib, and of Python where an integer has more than 4,300 digits.
+        raise InputError(f"'{path}' is not TOML: {error}") from error
+
+
+def configurations(
+    path: str | None, variant: str | None, seed: int | None, named: str | None = None
+) -> list[TrainConfig]:
+    """Those of a TOML or JSON file of fields, or of the recipe `named` (none: the default's), for
+    one variant or all trained ones.
+
+    variant, seed: go before the file's. Raises `InputError` for a file that holds no such fields.
     """
-    source = path or "the command line"
-    fields = {} if path is None else read_json(path)
+    if path is not None and named is not None:
+        raise InputError(f"both '{path}' and the recipe '{named}' are given: choose one")
+    source = path or (f"the recipe {named}" if named else "the command line")
+    fields: Any = {}
+    if named is not None:
+        fields = recipe(named)
+    elif path is not None:
+        fields = read_json(path) if path == "-" or path.endswith(".json") else read_toml(path)
     given = {} if seed is None else {"seed": seed}
     if not isinstance(fields, dict):
         return [TrainConfig.from_json_object(fields, source)]

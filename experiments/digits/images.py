@@ -1,8 +1,8 @@
-"""The data of the trained models: scikit-learn's handwritten digits in one fixed split.
+"""The data of the trained models: their sizes, and the default, handwritten digits.
 
 1797 grey images of 8x8 pixels, ten classes, shipped with scikit-learn, so that nothing is
-downloaded. Validation images serve every choice (epoch, learning rate, figures); the test images
-score a finished model once.
+downloaded, in one fixed split. Validation images serve every choice (epoch, learning rate,
+figures); the test images score a finished model once. CIFAR is read by `cifar.py`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,25 @@ from torch.nn import functional
 
 from oversmoothing.theory.support.extras import required
 
-IMAGE_SIZE = 8
-CLASSES = 10
-# Images in each part.
-TRAIN, VALIDATION, TEST = 1077, 360, 360
+
+@dataclass(frozen=True)
+class Sizes:
+    """Images of `size` x `size` pixels and `channels` colours, and how many are in each part."""
+
+    size: int
+    channels: int
+    classes: int
+    train: int
+    validation: int
+    test: int
+
+
+# CIFAR's own 50,000 training images hold the validation part.
+SIZES = {
+    "digits": Sizes(8, 1, 10, 1077, 360, 360),
+    "cifar10": Sizes(32, 3, 10, 45_000, 5_000, 10_000),
+    "cifar100": Sizes(32, 3, 100, 45_000, 5_000, 10_000),
+}
 # The grey levels of the data set run from 0 to 16; pixels are stored as level / 8 - 1.
 GREY_LEVELS = 16.0
 # The split never follows the seed of a training run: accuracies of two seeds share their images.
@@ -30,10 +45,18 @@ SPLIT_SEED = 4301
 
 @dataclass(frozen=True)
 class Images:
-    """Pixels [m, 8, 8] float32 in [-1, 1] (ink is 1) and labels [m] int64."""
+    """Pixels and labels [m] int64.
+
+    Digits [m, 8, 8] are float32 in [-1, 1] (ink is 1); CIFAR [m, 3, 32, 32] is kept as uint8.
+    """
 
     pixels: Tensor
     labels: Tensor
+
+    def inputs(self, chosen: Tensor | slice = slice(None)) -> Tensor:
+        """What a model reads of the chosen ones: float32 in [-1, 1]."""
+        pixels = self.pixels[chosen]
+        return pixels.float() / 127.5 - 1 if pixels.dtype == torch.uint8 else pixels
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -43,13 +66,32 @@ class Images:
 
 
 @dataclass(frozen=True)
-class Digits:
-    """The three parts: 60 % train, 20 % validation, 20 % test, each with the class shares of
-    the whole."""
+class Parts:
+    """The three parts, each with the class shares of the whole (digits: 60, 20 and 20 %)."""
 
     train: Images
     validation: Images
     test: Images
+
+    def to(self, device: torch.device | str) -> Parts:
+        return Parts(self.train.to(device), self.validation.to(device), self.test.to(device))
+
+    def with_fraction(self, fraction: float) -> Parts:
+        """The same with round(fraction m) of the m training images: the smaller share lies within
+        the larger, each has the class shares of the whole, and neither follows a run's seed."""
+        if fraction == 1:
+            return self
+        labels = self.train.labels.cpu().numpy()
+        shuffled = np.random.default_rng(SPLIT_SEED).permutation(len(labels))
+        # Where an image stands within its class, from 0 to 1: a prefix takes all classes alike.
+        place = np.empty(len(labels))
+        for label in np.unique(labels):
+            own = shuffled[labels[shuffled] == label]
+            place[own] = (np.arange(len(own)) + 0.5) / len(own)
+        count = max(1, round(fraction * len(labels)))
+        chosen = torch.from_numpy(np.sort(np.argsort(place, kind="stable")[:count]))
+        kept = Images(self.train.pixels[chosen], self.train.labels[chosen])
+        return Parts(kept, self.validation, self.test)
 
 
 def scaled(grey: np.ndarray) -> Tensor:
@@ -58,7 +100,7 @@ def scaled(grey: np.ndarray) -> Tensor:
 
 
 @cache
-def digits() -> Digits:
+def digits() -> Parts:
     """The split, the same on every call and every machine."""
     train_test_split = required("sklearn.model_selection").train_test_split
     bunch = required("sklearn.datasets").load_digits()
@@ -76,7 +118,7 @@ def digits() -> Digits:
         chosen = torch.from_numpy(np.sort(index))
         return Images(pixels[chosen].contiguous(), torch.from_numpy(labels)[chosen])
 
-    return Digits(part(train), part(validation), part(test))
+    return Parts(part(train), part(validation), part(test))
 
 
 def augmented(
@@ -84,10 +126,12 @@ def augmented(
 ) -> Tensor:
     """Each image shifted, rotated and scaled at random, bilinearly, the background moving in.
 
-    `pixels` [m, s, s] -> [m, s, s]; each quantity is uniform within its reach, `shift` in pixels,
-    `rotation` in degrees, `zoom` as a share, drawn from `generator` (on the CPU) alone.
+    `pixels` [m, s, s] or [m, c, s, s] -> the same shape; each quantity is uniform within its reach,
+    `shift` in pixels, `rotation` in degrees, `zoom` as a share, drawn from `generator` (on the CPU)
+    alone.
     """
-    m, size, _ = pixels.shape
+    m, size = len(pixels), pixels.shape[-1]
+    planes = pixels.view(m, -1, size, size)
     draw = 2 * torch.rand(4, m, generator=generator) - 1
     angle = draw[0] * math.radians(rotation)
     scale = 1 + draw[1] * zoom
@@ -95,7 +139,7 @@ def augmented(
     move = draw[2:] * shift * 2 / size
     cosine, sine = scale * angle.cos(), scale * angle.sin()
     rows = torch.stack([cosine, -sine, move[0], sine, cosine, move[1]], dim=-1).view(m, 2, 3)
-    grid = functional.affine_grid(rows.to(pixels.device), [m, 1, size, size], align_corners=False)
+    grid = functional.affine_grid(rows.to(pixels.device), list(planes.shape), align_corners=False)
     # Outside the image grid_sample reads 0: sampled is the ink above the background, pixel + 1.
-    ink = functional.grid_sample(pixels[:, None] + 1, grid, align_corners=False)
-    return ink[:, 0] - 1
+    ink = functional.grid_sample(planes + 1, grid, align_corners=False)
+    return ink.view(pixels.shape) - 1

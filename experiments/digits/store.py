@@ -1,7 +1,8 @@
 """The results cache: one folder a training run, written whole, verified when read.
 
 results/<kind>-<hash of the configuration>/ holds config.json, weights.safetensors, log.csv,
-metrics.json, provenance.json and manifest.json (a SHA-256 of each of the others). A folder is
+metrics.json, provenance.json, where the training was watched watched.csv, and manifest.json (a
+SHA-256 of each of the others). A folder is
 filled under a temporary name and renamed into place, so that an interrupted run leaves nothing
 that looks finished. Whatever is damaged later is refused with advice, never silently retrained.
 """
@@ -28,6 +29,7 @@ from oversmoothing.theory.support.provenance import provenance
 from oversmoothing.theory.support.strict_json import parse_json
 
 FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
+WATCHED = "watched.csv"
 MANIFEST = "manifest.json"
 # The largest file of a run that is read: a model of 500 million weights.
 LARGEST = 2**31
@@ -35,13 +37,15 @@ LARGEST = 2**31
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What a finished run left behind; `folder` is where."""
+    """What a finished run left behind; `folder` is where. watched: stream and spectra by step and
+    layer while it trained; empty where nothing was watched."""
 
     folder: Path
     config: dict[str, Any]
     weights: dict[str, Tensor]
     log: pd.DataFrame
     metrics: dict[str, Any]
+    watched: pd.DataFrame
 
 
 def save_run(
@@ -51,6 +55,7 @@ def save_run(
     weights: Mapping[str, Tensor],
     log: pd.DataFrame,
     metrics: Mapping[str, Any],
+    watched: pd.DataFrame | None = None,
 ) -> StoredRun:
     """Write the run to `folder`, all or nothing, and read it back.
 
@@ -66,6 +71,8 @@ def save_run(
         "metrics.json": to_json(dict(metrics)).encode(),
         "provenance.json": to_json(provenance()).encode(),
     }
+    if watched is not None and len(watched):
+        contents[WATCHED] = watched.to_csv(index=False).encode()
     manifest = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     partial = Path(tempfile.mkdtemp(dir=parent, prefix=f".{folder.name}-"))
     try:
@@ -92,13 +99,17 @@ def load_run(folder: Path) -> StoredRun:
     if not folder.is_dir():
         raise InputError(f"there is no run folder '{folder}': train first, or mend the path")
     contents = {}
-    for name in (MANIFEST, *FILES):
+    # What was watched is one more file of the runs that have it.
+    optional = (WATCHED,) if (folder / WATCHED).exists() else ()
+    for name in (MANIFEST, *FILES, *optional):
         try:
             contents[name] = read_bytes(folder / name, LARGEST)
         except InputError as error:
             raise _damaged(folder, str(error)) from error
     manifest = _object(contents[MANIFEST], folder, MANIFEST)
-    for name in FILES:
+    if WATCHED in manifest and not optional:
+        raise _damaged(folder, f"{WATCHED} is missing")
+    for name in (*FILES, *optional):
         if hashlib.sha256(contents[name]).hexdigest() != manifest.get(name):
             raise _damaged(folder, f"{name} is not the file that was written")
     try:
@@ -111,6 +122,7 @@ def load_run(folder: Path) -> StoredRun:
         weights=weights,
         log=pd.read_csv(io.BytesIO(contents["log.csv"])),
         metrics=_object(contents["metrics.json"], folder, "metrics.json"),
+        watched=pd.read_csv(io.BytesIO(contents[WATCHED])) if optional else pd.DataFrame(),
     )
 
 

@@ -1,16 +1,15 @@
 """Training the digits models, deterministically: ViT, ViT+ and ViT- of arXiv 2401.04301.
 
 AdamW with a cosine schedule, light augmentation, every random number from a generator seeded by
-(seed, purpose). The validation images choose the epoch; the test images are scored once, at the
-end. The log follows the spectrum of H and the share of (image, layer) cases that consensus
-dominates while the model learns.
+(seed, purpose), and a checkpoint from which an interrupted run goes on exactly (the loop and its
+state: `training_loop.py`, `training_state.py`). The validation images choose the epoch; the test
+images are scored once, at the end. The log follows the spectrum of H and the share of (image,
+layer) cases that consensus dominates while the model learns.
 """
 
 import copy
 import math
-import sys
-import time
-import zlib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
+from oversmoothing.experiments.digits.cifar import cifar
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.images import Digits, Images, augmented, digits
-from oversmoothing.experiments.digits.probes import dominance_by_layer, refresh_intervals
+from oversmoothing.experiments.digits.images import Images, Parts, digits
+from oversmoothing.experiments.digits.probes import dominance_by_layer
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
+from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
+from oversmoothing.experiments.digits.training_state import remove, unfinished
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.extras import required
 
+# Images of one pass where a model is scored.
+SCORED = 1000
 # What a default configuration must reach on the test images.
 REQUIRED_TEST_ACCURACY = 0.97
 
@@ -43,31 +46,63 @@ class TrainedModel:
     run: StoredRun
 
 
-def generator(seed: int, purpose: str) -> torch.Generator:
-    """An independent CPU generator for one purpose of one run."""
-    state = np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]).generate_state(2)
-    return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
-
-
 def new_model(config: TrainConfig) -> ViT:
     """The model of a configuration before training, on the CPU."""
     return ViT(config, generator(config.seed, "weights"))
 
 
-def trained(
-    config: TrainConfig, results: Path, *, device: torch.device | str = "cpu", progress: bool = True
-) -> TrainedModel:
-    """The trained model of a configuration: from the cache if it is there, else trained now.
+def parts_of(
+    config: TrainConfig, data_dir: Path | None = None, *, hub: bool = False, progress: bool = True
+) -> Parts:
+    """The images of a configuration, its fraction of the training images.
 
-    Raises `InputError` for a damaged cached run, an unwritable folder, or a training that
-    diverges.
+    data_dir: the folder of real inputs; hub: fetch what it does not hold. Raises `InputError`
+    where CIFAR is not there or not whole.
+    """
+    if config.data == "digits":
+        whole = digits()
+    else:
+        whole = cifar(config.data, data_dir, hub=hub, progress=progress)
+    return whole.with_fraction(config.fraction)
+
+
+def trained(
+    config: TrainConfig,
+    results: Path,
+    *,
+    device: torch.device | str = "cpu",
+    progress: bool = True,
+    data_dir: Path | None = None,
+    hub: bool = False,
+    keeping: Keeping | None = None,
+) -> TrainedModel:
+    """The trained model of a configuration: from the cache if it is there, else trained now, from
+    the checkpoint of an interrupted run where there is one.
+
+    keeping: how often checkpoints are written, and what watches; its folder is chosen here.
+    Raises `InputError` for a damaged cached run or checkpoint, an unwritable folder, data that are
+    not there, or a training that diverges.
     """
     folder = results / config.folder_name()
     if not folder.exists():
-        model, log, metrics = train(config, device=device, progress=progress)
-        save_run(
-            folder, config=config.model_dump(), weights=model.state_dict(), log=log, metrics=metrics
+        given = keeping or Keeping()
+        own = Keeping(unfinished(folder), given.every, given.watch)
+        data = parts_of(config, data_dir, hub=hub, progress=progress)
+        model, log, metrics, watched = train_on(
+            data, config, device=device, progress=progress, keeping=own
         )
+        processes = required("accelerate").PartialState()
+        if processes.is_main_process:
+            save_run(
+                folder,
+                config=config.model_dump(),
+                weights=model.state_dict(),
+                log=log,
+                metrics=metrics,
+                watched=watched,
+            )
+            remove(unfinished(folder))
+        processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
     found = load_model(folder, device=device)
     if found.config != config:
@@ -109,55 +144,72 @@ def _other_weights(folder: Path, what: str) -> InputError:
     )
 
 
-@one_thread()
 def train(
     config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
-    """Train one model. Returns it, the log (a row an epoch logged and layer) and its metrics.
+    """Train one model without keeping anything. Returns it, the log (a row an epoch logged and
+    layer) and its metrics; see `train_on`."""
+    return train_on(parts_of(config), config, device=device, progress=progress)[:3]
 
-    The same configuration gives the same weights on the same kind of machine, whatever its number
-    of cores. Raises `InputError` when the loss stops being finite.
+
+def train_on(
+    data: Parts,
+    config: TrainConfig,
+    *,
+    device: torch.device | str = "cpu",
+    progress: bool = True,
+    keeping: Keeping | None = None,
+) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
+    """Train one model on these images: it, the log, its metrics and what was watched.
+
+    The same configuration gives the same weights on the same kind of machine; digits are trained
+    on one thread, so that the number of cores does not matter. Raises `InputError` when the loss
+    stops being finite.
     """
-    start = time.perf_counter()
-    data = digits()
-    on_device = Digits(data.train.to(device), data.validation.to(device), data.test.to(device))
-    model = new_model(config).to(device)
-    rows = _log_rows(model, config, on_device, 0, math.nan)
+    with one_thread() if config.data == "digits" else nullcontext():
+        return _train_on(data, config, device, progress, keeping or Keeping())
+
+
+def _train_on(
+    data: Parts, config: TrainConfig, device: torch.device | str, progress: bool, keeping: Keeping
+) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
+    accelerator = accelerator_of(config, device)
+    on_device = data.to(accelerator.device)
+    model = new_model(config).to(accelerator.device)
+    loop = Loop(model, config, on_device, accelerator, keeping, progress)
+    state = loop.state
+    if not loop.resume():
+        state.rows = _log_rows(model, config, on_device, 0, math.nan)
     # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
     # accuracies. The untrained model is no candidate.
-    lowest, selected = math.inf, 0
-    weights: Any = None if config.epochs else model.state_dict()
-    for epoch, loss in _epochs(model, config, on_device, progress):
-        if not math.isfinite(loss):
-            raise InputError(
-                f"training diverged in epoch {epoch} (loss {loss}): lower learning_rate or "
-                "value_scale in the configuration"
-            )
+    for epoch, loss in loop.epochs():
         if epoch % config.log_every == 0 or epoch == config.epochs:
             new = _log_rows(model, config, on_device, epoch, loss)
-            if new[0]["validation_loss"] < lowest:
-                lowest, selected = new[0]["validation_loss"], epoch
-                weights = copy.deepcopy(model.state_dict())
-            rows += new
-    model.load_state_dict(weights)
+            if new[0]["validation_loss"] < state.lowest:
+                state.lowest, state.selected = new[0]["validation_loss"], epoch
+                state.best = copy.deepcopy(model.state_dict())
+            state.rows += new
+    if state.best is not None:
+        model.load_state_dict(state.best)
     model.eval()
     _, validation_correct = score(model, on_device.validation)
     _, correct = score(model, on_device.test)
     accuracy = correct / len(data.test)
+    required = config.epochs and config.data == "digits"
     metrics = {
         "variant": config.variant,
-        "selected_epoch": selected,
+        "selected_epoch": state.selected,
         "validation_accuracy": validation_correct / len(data.validation),
         "validation_count": len(data.validation),
         "test_accuracy": accuracy,
         "test_correct": correct,
         "test_count": len(data.test),
-        "required_test_accuracy": REQUIRED_TEST_ACCURACY if config.epochs else None,
+        "required_test_accuracy": REQUIRED_TEST_ACCURACY if required else None,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "seconds": round(time.perf_counter() - start, 2),
+        "seconds": round(loop.seconds, 2),
         "device": str(device),
     }
-    return model, pd.DataFrame(rows), metrics
+    return model, pd.DataFrame(state.rows), metrics, pd.DataFrame(state.watched)
 
 
 def require_accuracy(trained_model: TrainedModel) -> None:
@@ -172,89 +224,32 @@ def require_accuracy(trained_model: TrainedModel) -> None:
         )
 
 
-def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
-    """Rate at `step` = 0, 1, ...: linear warm-up, times a cosine that reaches 0 at `steps`."""
-    warm = min(1.0, (step + 1) / max(1.0, config.warmup * steps))
-    return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
-
-
 @torch.no_grad()
 def score(model: ViT, images: Images) -> tuple[float, int]:
     """Mean cross-entropy and number of correct classes over images on the model's device."""
-    scores = model(images.pixels)
-    loss = functional.cross_entropy(scores, images.labels)
-    return float(loss), int((scores.argmax(1) == images.labels).sum())
-
-
-def _epochs(model: ViT, config: TrainConfig, data: Digits, progress: bool) -> Any:
-    """Train epoch by epoch; yields (epoch from 1, mean training loss of the epoch).
-
-    Measured intervals (T3b) are refreshed on the probe images in front of each epoch and after it,
-    so that what is logged is the model that the guarantee is of.
-    """
-    images = data.train
-    order = generator(config.seed, "order")
-    reach = config.model_dump(include={"shift", "rotation", "zoom"})
-    augmentation = generator(config.seed, "augmentation")
-    optimizer = _optimizer(model, config)
-    per_epoch = len(images) // config.batch_size
-    steps = config.epochs * per_epoch
-    quiet = None if progress else True
-    with tqdm(total=steps, desc=config.variant, unit="step", file=sys.stderr, disable=quiet) as bar:
-        refresh_intervals(model, data.validation.pixels[: config.probe_images])
-        for epoch in range(1, config.epochs + 1):
-            model.train()
-            total = torch.zeros((), device=images.pixels.device)
-            chosen = torch.randperm(len(images), generator=order)[: per_epoch * config.batch_size]
-            for step, batch in enumerate(chosen.view(per_epoch, -1), (epoch - 1) * per_epoch):
-                for group in optimizer.param_groups:
-                    group["lr"] = learning_rate(config, step, steps)
-                batch = batch.to(images.pixels.device)
-                pixels = augmented(images.pixels[batch], augmentation, **reach)
-                total += _step(model, optimizer, pixels, images.labels[batch], config)
-                bar.update()
-            refresh_intervals(model, data.validation.pixels[: config.probe_images])
-            yield epoch, float(total) / per_epoch
-
-
-def _step(
-    model: ViT,
-    optimizer: torch.optim.Optimizer,
-    pixels: Tensor,
-    labels: Tensor,
-    config: TrainConfig,
-) -> Tensor:
-    loss = functional.cross_entropy(model(pixels), labels, label_smoothing=config.label_smoothing)
-    optimizer.zero_grad()
-    torch.autograd.backward(loss)
-    optimizer.step()
-    return loss.detach()
-
-
-def _optimizer(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
-    decayed: list[Tensor] = []
-    free: list[Tensor] = []
-    for name, parameter in model.named_parameters():
-        # Decay would only shrink Theta, whose length Q does not see, and pull positions together
-        # and the K of T3c's disc to 0.
-        is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
-        (decayed if is_weight else free).append(parameter)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
+    loss, correct = 0.0, 0
+    for first in range(0, len(images), SCORED):
+        part = slice(first, first + SCORED)
+        scores, labels = model(images.inputs(part)), images.labels[part]
+        loss += float(functional.cross_entropy(scores, labels)) * len(labels)
+        correct += int((scores.argmax(1) == labels).sum())
+    return loss / len(images), correct
 
 
 def _log_rows(
-    model: ViT, config: TrainConfig, data: Digits, epoch: int, training_loss: float
+    model: ViT, config: TrainConfig, data: Parts, epoch: int, training_loss: float
 ) -> list[dict[str, Any]]:
     """One row a layer: loss, accuracy, the spectrum of H, dominance on the probe images, and
     whether H lies in its form's region."""
     model.eval()
     loss, correct = score(model, data.validation)
+    if not math.isfinite(loss):
+        raise InputError(
+            f"the model gives a loss of {loss} on the validation images after epoch {epoch}: lower "
+            "learning_rate, or value_scale where its eigenvalues were drawn too large"
+        )
     rows = []
-    probes = data.validation.pixels[: config.probe_images]
+    probes = data.validation.inputs(slice(config.probe_images))
     found = zip(dominance_by_layer(model, probes), model.stack(), strict=True)
     for number, (layer, own) in enumerate(found, 1):
         region = own.value_projection.inside()

@@ -1,4 +1,4 @@
-"""A vision transformer for small grey images whose value-projection product is one H a layer.
+"""A vision transformer for small images whose value-projection product is one H a layer.
 
 A Pre-LN layer on the residual stream X [n, d] (rows = tokens, the first is CLS):
 
@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.images import CLASSES, IMAGE_SIZE
 from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.parameterisations.form import ValueProjection
 
@@ -81,10 +80,12 @@ class Layer(nn.Module):
 
     value_projection: ValueProjection
 
-    def __init__(self, config: TrainConfig, form: str, tied: ValueProjection | None = None) -> None:
+    def __init__(self, config: TrainConfig, number: int, tied: ValueProjection | None) -> None:
         super().__init__()
-        d = config.width
+        d, form = config.width, config.form_of_layer(number)
         self.heads = config.heads
+        # Grows linearly with depth, as in the recipe of DeiT.
+        self.drop = config.drop_path * (number - 1) / max(1, config.depth - 1)
         self.placement = config.placement
         self.norm_attention = _norm(config)
         self.query_key = _linear(d, 2 * d, bias=False)
@@ -105,15 +106,22 @@ class Layer(nn.Module):
         logits: Tensor = q @ k.mT * (d // self.heads) ** -0.5
         return logits.softmax(-1)
 
+    def _kept(self, branch: Tensor) -> Tensor:
+        """Stochastic depth: while training, the branch of an image is left out at random."""
+        if not self.training or self.drop == 0:
+            return branch
+        keep = torch.rand(len(branch), 1, 1, device=branch.device) >= self.drop
+        return branch * keep / (1 - self.drop)
+
     def forward(self, x: Tensor, record: list[LayerTrace] | None = None) -> Tensor:
         y = self.norm_attention(x) if self.placement == "pre" else x
         heads = self.attention(y)
-        middle: Tensor = x + heads.mean(1) @ (y @ self.value_projection().mT)
+        middle: Tensor = x + self._kept(heads.mean(1) @ (y @ self.value_projection().mT))
         if self.placement == "pre":
-            after: Tensor = middle + self.ffn(self.norm_ffn(middle))
+            after: Tensor = middle + self._kept(self.ffn(self.norm_ffn(middle)))
         else:
             middle = self.norm_attention(middle)
-            after = self.norm_ffn(middle + self.ffn(middle))
+            after = self.norm_ffn(middle + self._kept(self.ffn(middle)))
         if record is not None:
             record.append(LayerTrace(heads.detach(), x.detach(), middle.detach(), after.detach()))
         return after
@@ -126,19 +134,20 @@ class ViT(nn.Module):
         super().__init__()
         self.config = config
         d = config.width
-        self.patches = _linear(config.patch**2, d)
+        self.patches = _linear(config.sizes.channels * config.patch**2, d)
         self.cls = nn.Parameter(torch.zeros(d))
-        self.position = nn.Parameter(torch.empty(1 + (IMAGE_SIZE // config.patch) ** 2, d))
+        tokens = 1 + (config.sizes.size // config.patch) ** 2
+        self.position = nn.Parameter(torch.empty(tokens, d))
         self.layers = nn.ModuleList()
         owners: dict[str, ValueProjection] = {}
         for number in range(1, config.depth + 1):
             form = config.form_of_layer(number)
-            layer = Layer(config, form, owners.get(form))
+            layer = Layer(config, number, owners.get(form))
             if config.tied:
                 owners[form] = layer.value_projection
             self.layers.append(layer)
         self.norm = nn.LayerNorm(d)
-        self.classifier = _linear(d, CLASSES)
+        self.classifier = _linear(d, config.sizes.classes)
         self._initialise(generator)
 
     @torch.no_grad()
@@ -168,16 +177,18 @@ class ViT(nn.Module):
         )
 
     def tokens(self, pixels: Tensor) -> Tensor:
-        """Pixels [b, s, s] -> the residual stream in front of the first layer [b, n, d]."""
-        p, side = self.config.patch, IMAGE_SIZE // self.config.patch
-        b = len(pixels)
-        cut = pixels.view(b, side, p, side, p).transpose(2, 3).reshape(b, side * side, p * p)
+        """Pixels [b, s, s] or [b, c, s, s] -> the residual stream in front of the first layer
+        [b, n, d]; a patch is read channel by channel."""
+        p, c = self.config.patch, self.config.sizes.channels
+        b, side = len(pixels), self.config.sizes.size // p
+        planes = pixels.reshape(b, c, side, p, side, p).permute(0, 2, 4, 1, 3, 5)
+        cut = planes.reshape(b, side * side, c * p * p)
         x = torch.cat([self.cls.expand(b, 1, -1), self.patches(cut)], dim=1)
         embedded: Tensor = x + self.position
         return embedded
 
     def forward(self, pixels: Tensor, record: list[LayerTrace] | None = None) -> Tensor:
-        """Class scores [b, classes] of pixels [b, s, s].
+        """Class scores [b, classes] of pixels [b, s, s], or [b, c, s, s].
 
         With a list in `record`, one `LayerTrace` a layer is appended to it; the scores are the
         same to the bit.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from oversmoothing.experiments.digits.images import IMAGE_SIZE
+from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.models.describe import describe, tensors
 from oversmoothing.experiments.models.evaluation import evaluating
@@ -21,7 +21,7 @@ from oversmoothing.experiments.models.families import (
     has,
     scaling_of,
 )
-from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts
+from oversmoothing.experiments.models.inputs import HALF, GreyImages, Images, Texts
 from oversmoothing.experiments.models.model import Heads, Layer, Modality, Model
 from oversmoothing.experiments.models.positions import logit_bias, rotary
 from oversmoothing.experiments.models.random_masks import SHOWN, hides_at_random, shown_whole
@@ -257,8 +257,15 @@ def _own_vit(module: ViT, name: str | None) -> Model:
         cls=True,
         causal=False,
         run=module,
-        prepare=GreyImages(IMAGE_SIZE),
+        prepare=_own_images(module.config),
     )
+
+
+def _own_images(config: TrainConfig) -> Images:
+    """Greys for the digits; colours in [-1, 1], resized, for CIFAR."""
+    if config.sizes.channels == 1:
+        return GreyImages(config.sizes.size)
+    return Images(config.sizes.size, HALF, HALF)
 
 
 def _own_heads(module: ViT, number: int) -> Heads:

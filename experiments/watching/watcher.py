@@ -113,6 +113,11 @@ class Watcher:
         self._count += 1
         self.arm(self._count)
 
+    def resume(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Go on behind an interruption with the rows that were watched before it."""
+        self.rows = list(rows)
+        self._due = None
+
     def arm(self, step: int) -> None:
         """Watch the next pass as that of this step, where the step is due.
 
@@ -206,8 +211,9 @@ class Watcher:
         step: steps of the optimizer before the pass; mode, inputs; log_hfc_lfc, cos_mean (signed,
         over pairs of distinct tokens), effective_rank: means over the inputs; hfc_lfc: the
         geometric mean; *_without_cls: of the tokens but CLS; h_zero, h_universal_disc, h_positive,
-        h_other: shares of the eigenvalues of H, h_real_min, h_real_max, h_abs_max: their extremes,
-        missing where they were not taken. Without any row it has no columns.
+        h_other: shares of the eigenvalues of H, h_real_min, h_real_max, h_abs_max: their extremes;
+        asymmetry ||H - H^T||_F / (2 ||H||_F), condition_V_H of its eigenvectors; missing where they
+        were not taken. Without any row it has no columns.
         """
         return pd.DataFrame(self.rows)
 

@@ -13,7 +13,7 @@ SUMMARIES = {
     "heads": "run many heads and changing layers beside what the theory says",
     "prove": "run the ledger of claims, or put claims of your own to the test",
     "sweep": "the outcome of every point of a grid of parameters, as a table",
-    "train": "train the digits models: ordinary, smoothing, sharpening, or with H in a region",
+    "train": "train a ViT on digits or CIFAR: ordinary, smoothing, sharpening, H in a region",
     "inspect": "does a trained model smooth, where, by which sublayer, and why",
     "stability": "do small differences between tokens grow or die, layer by layer",
     "loop": "a trained model's block applied again and again; do its tokens collapse",

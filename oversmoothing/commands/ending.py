@@ -90,7 +90,7 @@ def ended(run: Callable[[], int], command: str) -> int:
 
 def _status_of(error: BaseException, command: str) -> int:
     if isinstance(error, KeyboardInterrupt):
-        say(command, "interrupted; what was finished is kept")
+        say(command, str(error) or "interrupted; what was finished is kept")
         return 130
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)

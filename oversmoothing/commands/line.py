@@ -87,8 +87,9 @@ class Commands(TyperGroup):
         """Run it, or say that it was interrupted, be it while its module was imported."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            say(ctx.invoked_subcommand or "", "interrupted; what was finished is kept")
+        except KeyboardInterrupt as error:
+            what = str(error) or "interrupted; what was finished is kept"
+            say(ctx.invoked_subcommand or "", what)
             return 130
 
 

@@ -15,25 +15,27 @@ from hypothesis import given, settings, strategies as st
 
 import oversmoothing.experiments.digits.store
 import oversmoothing.experiments.digits.training
+import oversmoothing.experiments.digits.training_loop
 from oversmoothing import main
 from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
-from oversmoothing.experiments.digits.images import TEST, TRAIN, VALIDATION, augmented, digits
+from oversmoothing.experiments.digits.images import SIZES, augmented, digits
 from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
-    generator,
-    learning_rate,
     load_model,
     new_model,
     require_accuracy,
     train,
     trained,
 )
+from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
 from oversmoothing.experiments.digits.training_table import training_table
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import TINY, random_pixels, tiny_config
+
+TRAIN, VALIDATION, TEST = SIZES["digits"].train, SIZES["digits"].validation, SIZES["digits"].test
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +198,7 @@ def test_the_required_accuracy_is_enforced(finished: TrainedModel) -> None:
 def test_a_finished_run_is_read_and_not_trained_again(
     finished: TrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oversmoothing.experiments.digits.training, "train", None)
+    monkeypatch.setattr(oversmoothing.experiments.digits.training, "train_on", None)
     again = trained(finished.config, finished.run.folder.parent, progress=False)
     pixels = random_pixels(3)
     assert torch.equal(again.model(pixels), finished.model(pixels))
@@ -300,7 +302,7 @@ def test_interrupted_training_leaves_earlier_results_whole(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(oversmoothing.experiments.digits.training, "_step", interrupted)
+    monkeypatch.setattr(Loop, "_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         trained(tiny_config("vit+"), tmp_path, progress=False)
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
@@ -352,7 +354,7 @@ def test_a_run_finished_by_another_process_first_stays(
         ({"depth": True}, "must be an integer"),
         ({"depth": 0}, "must be an integer from 1 to 16384"),
         ({"epochs": 0}, "go together"),
-        ({"batch_size": TRAIN + 1}, "from 1 to 1077"),
+        ({"batch_size": TRAIN + 1}, "more than the 1077 training images"),
         ({"learning_rate": -1}, "a number >= 0"),
         ({"learning_rate": math.nan}, "a number >= 0"),
         ({"learning_rate": math.inf}, "a number >= 0"),
@@ -365,6 +367,11 @@ def test_a_run_finished_by_another_process_first_stays(
         ({"form_layers": [2, 1]}, "rising order"),
         ({"form_layers": [9]}, "1 to depth 8"),
         ({"form_layers": []}, "1 to depth 8"),
+        ({"fraction": 0.0}, "fraction = 0.0: it must be"),
+        ({"fraction": 0.01}, "batch_size 32 is more than the 11 training images"),
+        ({"augmentation": "deit"}, "digits are grey"),
+        ({"data": "cifar1000"}, "one of digits, cifar10, cifar100"),
+        ({"data": "cifar100", "patch": 5}, "does not divide the image size 32"),
         ([], "must hold a JSON object"),
     ],
 )
@@ -382,14 +389,18 @@ def test_every_field_enters_the_name_of_the_run() -> None:
         "ffn_ratio": 3, "value_scale": 0.7, "epochs": 1, "batch_size": 16, "learning_rate": 0.1,
         "warmup": 0.5, "weight_decay": 0.5, "label_smoothing": 0.5, "shift": 0.7, "rotation": 1.0,
         "zoom": 0.5, "log_every": 1, "probe_images": 1, "band_p": 0.4, "band_q": 0.9, "tied": True,
-        "form_layers": [1, 3], "placement": "post", "gains": "negative",
+        "form_layers": [1, 3], "placement": "post", "gains": "negative", "fraction": 0.5,
+        "drop_path": 0.1, "precision": "bfloat16", "watch_every": 7,
     }  # fmt: skip
-    assert set(changed) == set(base.model_dump())
+    # These stand behind one another: pictures alone have colours, and alone are mixed.
+    cifar = [{"data": "cifar10"}, {"data": "cifar100"}]
+    deit = [{**each, "augmentation": "deit"} for each in cifar]
+    assert set(changed) | set(deit[0]) == set(base.model_dump())
     names = {base.folder_name()} | {
-        TrainConfig(**{**base.model_dump(), name: value}).folder_name()
-        for name, value in changed.items()
+        TrainConfig(**{**base.model_dump(), **fields}).folder_name()
+        for fields in [*({name: value} for name, value in changed.items()), *cifar, *deit]
     }
-    assert len(names) == len(changed) + 1
+    assert len(names) == len(changed) + 5
     assert TrainConfig.from_json_object(base.model_dump(), "x").folder_name() in names
     assert len({default_config(variant).folder_name() for variant in FORM_OF}) == len(FORM_OF)
 

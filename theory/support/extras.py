@@ -15,6 +15,8 @@ EXTRA_OF = {
     "transformers": "models",
     "huggingface_hub": "models",
     "sklearn": "models",
+    "accelerate": "models",
+    "kornia": "training",
     "lightning": "training",
     "pytorch_lightning": "training",
     "pyarrow": "sweep",

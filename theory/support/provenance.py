@@ -15,6 +15,8 @@ _RECORDED = (
     "python-flint",
     "matplotlib",
     "scikit-learn",
+    "accelerate",
+    "kornia",
 )
 
 

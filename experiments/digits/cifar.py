@@ -1,0 +1,167 @@
+"""CIFAR-10 and CIFAR-100 (Krizhevsky 2009): local parquet, the original archives, or the hub.
+
+What stands in the folder of real inputs, in this order: `cifar100/*.parquet` as on the Hugging Face
+hub; `cifar-100-binary.tar.gz`, the binary version of the original archive, or the folder
+`cifar-100-binary` that it unpacks to (cifar-10-binary.tar.gz and cifar-10-batches-bin for the
+other). The original's version for Python is a pickle and is not read. `hub` fetches the parquet
+files with the hub's own client and reads those.
+"""
+
+import io
+import sys
+import tarfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from tqdm import tqdm
+
+from oversmoothing.experiments.digits.images import SIZES, SPLIT_SEED, Images, Parts
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.files import file_size
+
+HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
+LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
+ARCHIVE = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
+UNPACKED = {"cifar10": "cifar-10-batches-bin", "cifar100": "cifar-100-binary"}
+# In front of the 3,072 bytes of an image: one label, or the coarse and the fine one.
+LABELS = {"cifar10": 1, "cifar100": 2}
+FILES = {
+    "cifar10": ([f"data_batch_{k}.bin" for k in range(1, 6)], ["test_batch.bin"]),
+    "cifar100": (["train.bin"], ["test.bin"]),
+}
+PIXELS = 3 * 32 * 32
+OFFICIAL = (50_000, 10_000)
+
+
+def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = True) -> Parts:
+    """The parts of 'cifar10' or 'cifar100': 45,000 train, 5,000 validation, 10,000 test.
+
+    data: the folder of real inputs. hub: fetch what it does not hold. The validation images are
+    drawn from the 50,000 by a fixed seed, the same number of each class. Raises `InputError` where
+    the data set is not there or not whole.
+    """
+    return _cifar(name, data, hub, progress)
+
+
+@cache
+def _cifar(name: str, data: Path | None, hub: bool, progress: bool) -> Parts:
+    (pixels, labels), test = _official(name, data, hub, progress)
+    for which, wanted, found in zip(("train", "test"), OFFICIAL, (labels, test[1]), strict=True):
+        if len(found) != wanted or set(np.bincount(found)) != {wanted // SIZES[name].classes}:
+            raise InputError(
+                f"{name}: {len(found)} {which} images of {len(np.unique(found))} classes were "
+                f"found, {wanted} of {SIZES[name].classes} in equal numbers belong to it: a file "
+                "is missing or is of another data set"
+            )
+    train_test_split = required("sklearn.model_selection").train_test_split
+    train, validation = train_test_split(
+        np.arange(len(labels)), test_size=SIZES[name].validation, random_state=SPLIT_SEED,
+        stratify=labels,
+    )  # fmt: skip
+
+    def part(index: np.ndarray) -> Images:
+        chosen = np.sort(index)
+        return _images(pixels[chosen], labels[chosen])
+
+    return Parts(part(train), part(validation), _images(*test))
+
+
+def _images(pixels: np.ndarray, labels: np.ndarray) -> Images:
+    return Images(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
+
+
+def _official(name: str, data: Path | None, hub: bool, progress: bool) -> Any:
+    """((pixels [50000, 3, 32, 32] uint8, labels), (of the test images))."""
+    if data is not None:
+        if any((data / name).rglob("*.parquet")):
+            return [_parquet(name, data / name, part, progress) for part in ("train", "test")]
+        for place in (data / UNPACKED[name], data / ARCHIVE[name]):
+            if place.exists():
+                return [_binary(name, place, files) for files in FILES[name]]
+    if hub:
+        return [_parquet(name, _fetched(name), part, progress) for part in ("train", "test")]
+    where = "no folder was named" if data is None else f"'{data}' holds none of it"
+    raise InputError(
+        f"{name} is needed and {where}: give --data-dir, or set OVERSMOOTHING_DATA, to a folder "
+        f"with {name}/*.parquet or {ARCHIVE[name]}, or --hub to fetch it"
+    )
+
+
+def _fetched(name: str) -> Path:
+    client = required("huggingface_hub")
+    try:
+        return Path(
+            client.snapshot_download(HUB[name], repo_type="dataset", allow_patterns="*.parquet")
+        )
+    except (OSError, ValueError, client.errors.HfHubHTTPError) as error:
+        first = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{name} could not be fetched from the hub ({first}): put its parquet files into a "
+            "data folder instead"
+        ) from error
+
+
+def _parquet(name: str, folder: Path, part: str, progress: bool) -> tuple[np.ndarray, np.ndarray]:
+    parquet, broken = required("pyarrow.parquet"), required("pyarrow").ArrowInvalid
+    pixels, labels = [], []
+    files = sorted(folder.rglob(f"{part}*.parquet"))
+    if not files:
+        raise InputError(f"'{folder}' holds no {part}*.parquet: a file of {name} is missing")
+    for path in tqdm(
+        files, desc=f"{name} {part}", unit="file", file=sys.stderr, disable=not progress or None
+    ):
+        try:
+            file_size(path)
+            table = parquet.read_table(path).to_pydict()
+            images = table.get("img") or table["image"]
+            own = next(table[key] for key in LABEL[name] if key in table)
+            found = [_decoded(each["bytes"]) for each in images]
+        except (OSError, KeyError, StopIteration, TypeError, broken) as error:
+            raise InputError(
+                f"'{path}' cannot be read as {name} ({type(error).__name__}: {error}): replace it"
+            ) from error
+        pixels += found
+        labels += own
+    return np.stack(pixels), np.array(labels)
+
+
+def _decoded(content: bytes) -> np.ndarray:
+    with Image.open(io.BytesIO(content)) as image:
+        array = np.asarray(image.convert("RGB"))
+    if array.shape != (32, 32, 3):
+        raise OSError(f"an image has the shape {array.shape}")
+    return array.transpose(2, 0, 1)
+
+
+def _binary(name: str, place: Path, files: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    front = LABELS[name]
+    rows = []
+    for each in files:
+        content = _content(place, each)
+        if not content or len(content) % (front + PIXELS):
+            raise InputError(
+                f"'{each}' of '{place}' has {len(content)} bytes, no multiple of the "
+                f"{front + PIXELS} of an image of {name}: replace it"
+            )
+        rows.append(np.frombuffer(content, dtype=np.uint8).reshape(-1, front + PIXELS))
+    table = np.concatenate(rows)
+    return table[:, front:].reshape(-1, 3, 32, 32).copy(), table[:, front - 1]
+
+
+def _content(place: Path, name: str) -> bytes:
+    try:
+        if place.is_dir():
+            return (place / name).read_bytes()
+        with tarfile.open(place) as archive:
+            found = next(each for each in archive.getmembers() if Path(each.name).name == name)
+            stream = archive.extractfile(found)
+            assert stream is not None
+            return stream.read()
+    except (OSError, EOFError, tarfile.TarError, StopIteration, AssertionError) as error:
+        reason = str(error) or f"it holds no {name}"
+        raise InputError(f"'{place}' cannot be read ({reason}): replace it") from error

@@ -1,0 +1,314 @@
+"""The loop: Accelerate's devices, precision and processes around it, exact to resume.
+
+Every random number comes from a generator that a checkpoint keeps; what is drawn in a step is drawn
+in the same way whether the run was interrupted or not. Ctrl-C (and SIGTERM) ends a run behind the
+step in work, not in it; a second one at once.
+"""
+
+import math
+import os
+import signal
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from tqdm import tqdm
+
+from oversmoothing.experiments.digits.augmentation import drawn_from, training_batch
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.images import Parts
+from oversmoothing.experiments.digits.probes import refresh_intervals
+from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
+from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.extras import required
+
+# Seconds between two checkpoints, at most that much work is lost in a kill.
+CHECKPOINT_SECONDS = 30.0
+
+
+class Instruments(Protocol):
+    """What looks at a model while it trains, without changing it: `Watcher`."""
+
+    rows: list[dict[str, Any]]
+
+    def arm(self, step: int) -> None: ...
+    def resume(self, rows: list[dict[str, Any]]) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where and how often an unfinished run is kept; folder None: nowhere.
+
+    every: steps between two checkpoints (None: `CHECKPOINT_SECONDS`). watch: makes the instruments
+    of a model that look at every so many steps.
+    """
+
+    folder: Path | None = None
+    every: int | None = None
+    watch: Callable[[nn.Module, int], Instruments] | None = None
+
+
+def generator(seed: int, purpose: str) -> torch.Generator:
+    """An independent CPU generator for one purpose of one run."""
+    state = np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]).generate_state(2)
+    return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
+
+
+def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
+    """Rate at `step` = 0, 1, ...: linear warm-up, times a cosine that reaches 0 at `steps`."""
+    warm = min(1.0, (step + 1) / max(1.0, config.warmup * steps))
+    return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+class Objective(nn.Module):
+    """The training pass: the loss of a batch. Precision and processes are put around it, so that
+    the model within it stays what it is."""
+
+    def __init__(self, model: ViT, label_smoothing: float) -> None:
+        super().__init__()
+        self.model, self.label_smoothing = model, label_smoothing
+
+    def forward(self, pixels: Tensor, targets: Tensor) -> Tensor:
+        scores = self.model(pixels)
+        return functional.cross_entropy(scores, targets, label_smoothing=self.label_smoothing)
+
+
+@dataclass
+class Loop:
+    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps."""
+
+    model: ViT
+    config: TrainConfig
+    data: Parts
+    accelerator: Any
+    keeping: Keeping
+    progress: bool
+    state: TrainingState = field(init=False)
+    instruments: Instruments | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        config, process = self.config, self.accelerator.process_index
+        # The first process draws what a single one would.
+        purpose = "augmentation" if process == 0 else f"augmentation {process}"
+        self.state = TrainingState(
+            order=generator(config.seed, "order"),
+            augmentation=generator(config.seed, purpose),
+            total=torch.zeros((), device=self.data.train.labels.device),
+        )
+        objective = Objective(self.model, config.label_smoothing)
+        self.objective, self.optimizer = self.accelerator.prepare(
+            objective, optimizer_of(self.model, config)
+        )
+        if self.keeping.watch is not None and config.watch_every and self.first:
+            self.instruments = self.keeping.watch(self.model, config.watch_every)
+        self._saved, self._began = time.monotonic(), time.monotonic()
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes."""
+        return bool(self.accelerator.is_main_process)
+
+    def resume(self) -> bool:
+        """Go on from the checkpoint, if there is one."""
+        if self.keeping.folder is None:
+            return False
+        found = load_state(
+            self.keeping.folder, self.config, self.model, self.optimizer, self.state,
+            self.accelerator.process_index, self.accelerator.num_processes,
+        )  # fmt: skip
+        self._began -= self.state.seconds
+        if found and self.instruments is not None:
+            self.instruments.resume(self.state.watched)
+        return found
+
+    @property
+    def seconds(self) -> float:
+        """Of training, over all of its pieces."""
+        return time.monotonic() - self._began
+
+    def epochs(self) -> Iterator[tuple[int, float]]:
+        """(epoch from 1, mean training loss of the epoch), from where the run stands.
+
+        What the caller does with an epoch is done when it asks for the next. Measured intervals
+        (T3b) are refreshed on the probe images in front of the first epoch and after each, so that
+        what is logged is the model that the guarantee is of.
+        """
+        config, state, per_epoch = self.config, self.state, self.config.per_epoch
+        steps = config.epochs * per_epoch
+        probes = self.data.validation.inputs(slice(config.probe_images))
+        bar = tqdm(
+            total=steps, initial=state.step, desc=config.variant, unit="step", file=sys.stderr,
+            disable=(None if self.progress else True) if self.first else True,
+        )  # fmt: skip
+        with bar, interruptible() as asked, self._closing():
+            if state.step == 0:
+                refresh_intervals(self.model, probes)
+            while state.step < steps:
+                self._epoch(asked, bar, steps)
+                check_finite_loss(self, float(state.total))
+                refresh_intervals(self.model, probes)
+                yield state.step // per_epoch, float(state.total) / per_epoch
+                state.total.zero_()
+                self._perhaps_save(asked, bar)
+
+    def _epoch(self, asked: list[int], bar: tqdm, steps: int) -> None:
+        """The rest of the epoch that the run stands in."""
+        config, state, per_epoch = self.config, self.state, self.config.per_epoch
+        self.model.train()
+        state.epoch_order = state.order.get_state()
+        order = torch.randperm(len(self.data.train), generator=state.order)
+        done = state.step % per_epoch
+        batches = order[: per_epoch * config.batch_size].view(per_epoch, -1)
+        process, processes = self.accelerator.process_index, self.accelerator.num_processes
+        for number in range(done, per_epoch):
+            for group in self.optimizer.param_groups:
+                group["lr"] = learning_rate(config, state.step, steps)
+            if self.instruments is not None:
+                if state.step % config.watch_every == 0:
+                    check_finite_loss(self, float(state.total))
+                self.instruments.arm(state.step)
+            chosen = batches[number][process::processes].to(state.total.device)
+            pixels, targets = training_batch(self.data.train, chosen, config, state.augmentation)
+            state.total += self._step(pixels, targets)
+            state.step += 1
+            bar.update()
+            if number + 1 < per_epoch:
+                self._perhaps_save(asked, bar)
+        state.epoch_order = None
+
+    def _step(self, pixels: Tensor, targets: Tensor) -> Tensor:
+        self.optimizer.zero_grad()
+        noise: AbstractContextManager[None] = nullcontext()
+        if self.config.drop_path:
+            noise = drawn_from(self.state.augmentation, pixels.device)
+        with noise:
+            loss: Tensor = self.objective(pixels, targets)
+        self.accelerator.backward(loss)
+        self.optimizer.step()
+        return loss.detach()
+
+    def _perhaps_save(self, asked: list[int], bar: tqdm) -> None:
+        """A checkpoint where it is time for one, or where the run is to end here."""
+        if self.keeping.folder is None:
+            if asked:
+                raise KeyboardInterrupt
+            return
+        every = self.keeping.every
+        if every is None:
+            due = time.monotonic() - self._saved > CHECKPOINT_SECONDS
+        else:
+            due = self.state.step % every == 0
+        if not (self._any(bool(asked)) or self._any(due)):
+            return
+        self.save()
+        if self._any(bool(asked)):
+            raise KeyboardInterrupt(
+                f"stopped behind step {self.state.step} of {bar.total}, which is kept in "
+                f"'{self.keeping.folder}': the same command goes on from there"
+            )
+
+    def _any(self, here: bool) -> bool:
+        """Whether it is so in any process: clocks and signals differ, what is done must not."""
+        if self.accelerator.num_processes == 1:
+            return here
+        told = torch.tensor([int(here)], device=self.state.total.device)
+        return bool(self.accelerator.gather(told).any())
+
+    def save(self) -> None:
+        """Write a checkpoint; never one of a training that diverged."""
+        assert self.keeping.folder is not None
+        # Of every process, a row each.
+        own = self.state.augmentation.get_state()[None].to(self.state.total.device)
+        augmentation = self.accelerator.gather(own)
+        check_finite_loss(self, float(self.state.total))
+        if self.first:
+            self.state.seconds = self.seconds
+            if self.instruments is not None:
+                self.state.watched = list(self.instruments.rows)
+            save_state(
+                self.keeping.folder, self.config, self.model, self.optimizer, self.state,
+                augmentation,
+            )  # fmt: skip
+        self._saved = time.monotonic()
+
+    @contextmanager
+    def _closing(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            if self.instruments is not None:
+                self.instruments.close()
+                self.state.watched = list(self.instruments.rows)
+
+
+def check_finite_loss(loop: Loop, loss: float) -> None:
+    """Raise `InputError` where the loss is no number any more."""
+    if math.isfinite(loss):
+        return
+    folder = loop.keeping.folder
+    kept = folder is not None and folder.exists()
+    raise InputError(
+        f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} (loss "
+        f"{loss}): lower learning_rate or value_scale in the configuration"
+        + (f"; the last good checkpoint is kept in '{folder}'" if kept else "")
+    )
+
+
+def accelerator_of(config: TrainConfig, device: torch.device | str) -> Any:
+    """Accelerate's processes, device and precision for one run."""
+    accelerate, states = required("accelerate"), required("accelerate.state")
+    # One process may train several models: what the last run asked for is not this one's.
+    states.AcceleratorState._reset_state(int(os.environ.get("WORLD_SIZE", "1")) == 1)
+    return accelerate.Accelerator(
+        cpu=torch.device(device).type == "cpu",
+        mixed_precision="bf16" if config.precision == "bfloat16" else "no",
+    )
+
+
+def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
+    """AdamW that decays weight matrices alone."""
+    decayed: list[Tensor] = []
+    free: list[Tensor] = []
+    for name, parameter in model.named_parameters():
+        # Decay would only shrink Theta, whose length Q does not see, and pull positions together
+        # and the K of T3c's disc to 0.
+        is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
+        (decayed if is_weight else free).append(parameter)
+    groups = [
+        {"params": decayed, "weight_decay": config.weight_decay},
+        {"params": free, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
+
+
+@contextmanager
+def interruptible() -> Iterator[list[int]]:
+    """A list that holds the signal once Ctrl-C or SIGTERM came; the second one raises."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, _: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

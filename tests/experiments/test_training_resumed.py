@@ -1,0 +1,293 @@
+"""An interrupted training goes on exactly; what is damaged or full is said, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from oversmoothing import main
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.training import TrainedModel, trained
+from oversmoothing.experiments.digits.training_loop import Keeping, Loop
+from oversmoothing.experiments.digits.training_state import LAST, NEW, PREVIOUS, unfinished
+from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.theory.support.errors import InputError
+from tests.support.tiny_models import tiny_config
+
+# Eight steps an epoch, two epochs; interrupted in the middle of the second.
+PER_EPOCH, STOP = 8, 13
+
+
+def config(variant: str = "vit-interval", **changes: object) -> TrainConfig:
+    fields = {"watch_every": 6, "drop_path": 0.2, **changes}
+    return tiny_config(variant, **fields)
+
+
+def keeping(every: int = 2) -> Keeping:
+    return Keeping(every=every, watch=lambda model, n: Watcher(model, every=n, budget=None))
+
+
+def run(config: TrainConfig, folder: Path, every: int = 2) -> TrainedModel:
+    return trained(config, folder, progress=False, keeping=keeping(every))
+
+
+def failing_at(monkeypatch: pytest.MonkeyPatch, step: int, what: object) -> None:
+    genuine = Loop._step
+
+    def stepped(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
+        if loop.state.step == step:
+            what()  # type: ignore[operator]
+        return genuine(loop, *given)
+
+    monkeypatch.setattr(Loop, "_step", stepped)
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+def died() -> None:
+    raise RuntimeError("died")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
+    """A run that nothing interrupted: measured intervals have state of their own."""
+    return run(config(), tmp_path_factory.mktemp("whole"), 10**6)
+
+
+def same(found: TrainedModel, wanted: TrainedModel) -> None:
+    for name, value in wanted.run.weights.items():
+        assert torch.equal(value, found.run.weights[name]), name
+    for name in ("log.csv", "watched.csv"):
+        assert (found.run.folder / name).read_bytes() == (wanted.run.folder / name).read_bytes()
+    for name in ("selected_epoch", "test_correct", "validation_accuracy"):
+        assert found.run.metrics[name] == wanted.run.metrics[name]
+
+
+# --- exact resume ---
+
+
+@pytest.mark.parametrize("stop", [1, PER_EPOCH, STOP])
+def test_a_run_that_died_ends_with_the_same_weights_bit_for_bit(
+    whole: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    with monkeypatch.context() as patched:
+        failing_at(patched, stop, died)
+        with pytest.raises(RuntimeError, match="died"):
+            run(whole.config, tmp_path, every=1 if stop == 1 else 2)
+    assert [path.name for path in tmp_path.iterdir()] == [
+        unfinished(tmp_path / whole.config.folder_name()).name
+    ]
+    seen = []
+    with monkeypatch.context() as patched:
+        failing_at(patched, stop - stop % 2 if stop > 1 else 1, lambda: seen.append("resumed"))
+        found = run(whole.config, tmp_path)
+    assert seen == ["resumed"]
+    same(found, whole)
+    assert [path.name for path in tmp_path.iterdir()] == [found.run.folder.name]
+
+
+def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole: TrainedModel, tmp_path: Path) -> None:
+    """SIGKILL, which no handler sees."""
+    folder = unfinished(tmp_path / whole.config.folder_name())
+    child = os.fork()
+    if child == 0:
+        try:
+            genuine = Loop._step
+
+            def slow(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
+                if loop.state.step == STOP:
+                    time.sleep(600)
+                return genuine(loop, *given)
+
+            Loop._step = slow  # type: ignore[method-assign]
+            run(whole.config, tmp_path, 1)
+        finally:
+            os._exit(1)
+    deadline = time.monotonic() + 60
+    while True:
+        assert time.monotonic() < deadline
+        path = folder / LAST
+        if path.exists() and _step_of(path) == STOP:
+            break
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    same(run(whole.config, tmp_path), whole)
+
+
+def _step_of(path: Path) -> int:
+    content = path.read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return int(json.loads(header["__metadata__"]["state"])["step"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_the_step_and_says_so(
+    whole: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    handler = signal.getsignal(number)
+    with monkeypatch.context() as patched:
+        failing_at(patched, STOP, lambda: os.kill(os.getpid(), number))
+        with pytest.raises(KeyboardInterrupt, match=rf"behind step {STOP + 1} of 16.*goes on"):
+            run(whole.config, tmp_path, 10**6)
+    assert signal.getsignal(number) == handler
+    assert _step_of(unfinished(tmp_path / whole.config.folder_name()) / LAST) == STOP + 1
+    same(run(whole.config, tmp_path, 10**6), whole)
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    failing_at(monkeypatch, 3, twice)
+    with pytest.raises(KeyboardInterrupt):
+        run(config(), tmp_path, 2)
+    assert _step_of(unfinished(tmp_path / config().folder_name()) / LAST) == 2
+
+
+def test_the_command_line_says_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text('variant = "vit-"\ndepth = 2\nwidth = 16\nheads = 2\nepochs = 2\n')
+    command = ["train", str(path), "--device", "cpu", "--out", str(tmp_path / "out")]
+    with monkeypatch.context() as patched:
+        failing_at(patched, 20, lambda: os.kill(os.getpid(), signal.SIGINT))
+        assert main(command) == 130
+    assert "stopped behind step 21 of 66" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "test accuracy" in capsys.readouterr().out
+
+
+# --- instruments ---
+
+
+def test_watching_changes_no_bit_and_has_its_steps(whole: TrainedModel, tmp_path: Path) -> None:
+    plain = trained(whole.config, tmp_path, progress=False)
+    for name, value in whole.run.weights.items():
+        assert torch.equal(value, plain.run.weights[name]), name
+    assert plain.run.watched.empty
+    watched = whole.run.watched
+    assert sorted(set(watched["step"])) == [0, 6, 12]
+    assert set(watched["layer"]) == {0, 1, 2} and set(watched["mode"]) == {"train"}
+    layers = watched[watched["layer"] > 0]
+    wanted = ["hfc_lfc", "cos_mean", "effective_rank", "h_universal_disc", "condition_V_H"]
+    assert layers[wanted].notna().all(axis=None)
+    # H is symmetric, so that its eigenvectors are orthonormal.
+    assert layers["asymmetry"].max() < 1e-6
+    assert layers["condition_V_H"].max() == pytest.approx(1, abs=1e-5)
+
+
+# --- what goes wrong ---
+
+
+def interrupted(config: TrainConfig, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run with two checkpoints, of steps 10 and 12."""
+    with monkeypatch.context() as patched:
+        failing_at(patched, STOP, died)
+        with pytest.raises(RuntimeError, match="died"):
+            run(config, folder)
+    place = unfinished(folder / config.folder_name())
+    assert sorted(path.name for path in place.iterdir()) == sorted([LAST, PREVIOUS])
+    return place
+
+
+@pytest.mark.parametrize("how", ["truncated", "altered"])
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_serves(
+    whole: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    place = interrupted(whole.config, tmp_path, monkeypatch)
+    path = place / LAST
+    content = bytearray(path.read_bytes())
+    if how == "altered":
+        content[-1] ^= 1  # one bit of one tensor
+    path.write_bytes(content[:-7] if how == "truncated" else content)
+    with pytest.raises(InputError, match=r"is damaged .*delete it and the run goes on") as caught:
+        run(whole.config, tmp_path)
+    assert str(path) in str(caught.value)
+    path.unlink()
+    assert _step_of(place / PREVIOUS) == 10
+    same(run(whole.config, tmp_path), whole)
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = interrupted(config(), tmp_path, monkeypatch)
+    other = config(seed=9)
+    place.rename(unfinished(tmp_path / other.folder_name()))
+    with pytest.raises(InputError, match="of another configuration: delete that folder"):
+        run(other, tmp_path)
+
+
+def test_a_checkpoint_without_its_words_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = interrupted(config(), tmp_path, monkeypatch)
+    for name in (LAST, PREVIOUS):
+        save_file(load_file(place / name), place / name)
+    with pytest.raises(InputError, match="is damaged"):
+        run(config(), tmp_path)
+
+
+def test_a_full_disk_is_said_and_the_last_checkpoint_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        failing_at(patched, 9, lambda: full_disk(patched))
+        with pytest.raises(InputError, match=r"cannot write .*No space left"):
+            run(config(), tmp_path)
+    place = unfinished(tmp_path / config().folder_name())
+    assert _step_of(place / LAST) == 8 and not (place / NEW).exists()
+    assert run(config(), tmp_path).run.metrics["selected_epoch"] > 0
+
+
+def test_a_diverging_run_keeps_its_last_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    genuine = Loop._step
+
+    def stepped(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
+        loss = genuine(loop, *given)
+        return loss * float("nan") if loop.state.step == 10 else loss
+
+    monkeypatch.setattr(Loop, "_step", stepped)
+    with pytest.raises(InputError, match=r"diverged in epoch 2.*last good checkpoint is kept in"):
+        run(config(watch_every=100), tmp_path, 4)
+    assert _step_of(unfinished(tmp_path / config(watch_every=100).folder_name()) / LAST) == 8
+
+
+@pytest.mark.parametrize("variant", ["vit", "vit-"])
+def test_eigenvalues_drawn_too_large_are_said(variant: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"lower learning_rate.*value_scale") as caught:
+        run(config(variant, value_scale=1e30), tmp_path)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_watched_is_guarded_by_the_manifest(whole: TrainedModel, tmp_path: Path) -> None:
+    folder = tmp_path / whole.run.folder.name
+    folder.mkdir()
+    for file in whole.run.folder.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    pd.DataFrame({"step": [0]}).to_csv(folder / "watched.csv")
+    with pytest.raises(InputError, match=r"watched.csv is not the file"):
+        trained(whole.config, tmp_path, progress=False)
+    (folder / "watched.csv").unlink()
+    with pytest.raises(InputError, match=r"watched.csv is missing"):
+        trained(whole.config, tmp_path, progress=False)
