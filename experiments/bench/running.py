@@ -21,6 +21,7 @@ _MODULES = (
     "inspecting",
     "watcher_cost",
     "reparameterised_training",
+    "training_cost",
     "trained_spectra",
 )
 

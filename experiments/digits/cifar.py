@@ -84,7 +84,8 @@ def _official(name: str, data: Path | None, hub: bool, progress: bool) -> Any:
             if place.exists():
                 return [_binary(name, place, files) for files in FILES[name]]
     if hub:
-        return [_parquet(name, _fetched(name), part, progress) for part in ("train", "test")]
+        fetched = _fetched(name)
+        return [_parquet(name, fetched, part, progress) for part in ("train", "test")]
     where = "no folder was named" if data is None else f"'{data}' holds none of it"
     raise InputError(
         f"{name} is needed and {where}: give --data-dir, or set OVERSMOOTHING_DATA, to a folder "
@@ -122,9 +123,8 @@ def _parquet(name: str, folder: Path, part: str, progress: bool) -> tuple[np.nda
             own = next(table[key] for key in LABEL[name] if key in table)
             found = [_decoded(each["bytes"]) for each in images]
         except (OSError, KeyError, StopIteration, TypeError, broken) as error:
-            raise InputError(
-                f"'{path}' cannot be read as {name} ({type(error).__name__}: {error}): replace it"
-            ) from error
+            reason = f"{type(error).__name__}: {str(error)[:200]}"
+            raise InputError(f"'{path}' cannot be read as {name} ({reason}): replace it") from error
         pixels += found
         labels += own
     return np.stack(pixels), np.array(labels)
@@ -163,5 +163,5 @@ def _content(place: Path, name: str) -> bytes:
             assert stream is not None
             return stream.read()
     except (OSError, EOFError, tarfile.TarError, StopIteration, AssertionError) as error:
-        reason = str(error) or f"it holds no {name}"
+        reason = " ".join(str(error).split())[:200] or f"it holds no {name}"
         raise InputError(f"'{place}' cannot be read ({reason}): replace it") from error

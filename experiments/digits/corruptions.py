@@ -38,7 +38,8 @@ def _gaussian_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 
 def _shot_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    return rng.poisson(x * c) / c
+    found: Pictures = rng.poisson(x * c) / c
+    return found
 
 
 def _impulse_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -51,7 +52,8 @@ def _speckle_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 
 def _gaussian_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    return ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest")
+    found: Pictures = ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest")
+    return found
 
 
 def _defocus_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -61,7 +63,8 @@ def _defocus_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
     smooth = np.exp(-(np.arange(-1, 2) ** 2) / (2 * alias**2))
     smooth = np.outer(smooth, smooth) / smooth.sum() ** 2
     kernel = ndimage.convolve(disk / disk.sum(), smooth, mode="constant")
-    return ndimage.convolve(x, kernel[None, :, :, None], mode="mirror")
+    found: Pictures = ndimage.convolve(x, kernel[None, :, :, None], mode="mirror")
+    return found
 
 
 def _motion_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -95,7 +98,8 @@ def _fog(x: Pictures, c: Any, rng: Rng) -> Pictures:
     size, amount = x.shape[1], c[0]
     fogs = np.stack([_plasma(32, c[1], rng)[:size, :size] for _ in x])[..., None]
     most = x.max((1, 2, 3), keepdims=True)
-    return (x + amount * fogs) * most / (most + amount)
+    found: Pictures = (x + amount * fogs) * most / (most + amount)
+    return found
 
 
 def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
@@ -117,12 +121,14 @@ def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
         found[::step, half::step], found[half::step, ::step] = drawn(right), drawn(below)
         step, wibble = half, wibble / decay
     found -= found.min()
-    return found / found.max()
+    found: Pictures = found / found.max()
+    return found
 
 
 def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:
     if x.shape[-1] == 1:
-        return x + c
+        found: Pictures = x + c
+        return found
     hsv = rgb_to_hsv(x)
     hsv[..., 2] = np.clip(hsv[..., 2] + c, 0, 1)
     return hsv_to_rgb(hsv)
@@ -130,7 +136,8 @@ def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 def _contrast(x: Pictures, c: Any, rng: Rng) -> Pictures:
     mean = x.mean((1, 2), keepdims=True)
-    return (x - mean) * c + mean
+    found: Pictures = (x - mean) * c + mean
+    return found
 
 
 def _saturate(x: Pictures, c: Any, rng: Rng) -> Pictures:

@@ -173,20 +173,28 @@ class Loop:
         batches = order[: per_epoch * config.batch_size].view(per_epoch, -1)
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
         for number in range(done, per_epoch):
-            for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate(config, state.step, steps)
-            if self.instruments is not None:
-                if state.step % config.watch_every == 0:
-                    check_finite_loss(self, float(state.total))
-                self.instruments.arm(state.step)
-            chosen = batches[number][process::processes].to(state.total.device)
-            pixels, targets = training_batch(self.data.train, chosen, config, state.augmentation)
-            state.total += self._step(pixels, targets)
-            state.step += 1
+            self._one(batches[number][process::processes], steps)
             bar.update()
             if number + 1 < per_epoch:
                 self._perhaps_save(asked, bar)
         state.epoch_order = None
+
+    def one_step(self) -> None:
+        """A step on the first images, outside of any epoch, to be timed."""
+        self._one(torch.arange(min(self.config.batch_size, len(self.data.train))), 10**6)
+
+    def _one(self, chosen: Tensor, steps: int) -> None:
+        config, state = self.config, self.state
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(config, state.step, steps)
+        if self.instruments is not None:
+            if state.step % config.watch_every == 0:
+                check_finite_loss(self, float(state.total))
+            self.instruments.arm(state.step)
+        chosen = chosen.to(state.total.device)
+        pixels, targets = training_batch(self.data.train, chosen, config, state.augmentation)
+        state.total += self._step(pixels, targets)
+        state.step += 1
 
     def _step(self, pixels: Tensor, targets: Tensor) -> Tensor:
         self.optimizer.zero_grad()

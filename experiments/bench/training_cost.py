@@ -1,0 +1,94 @@
+"""What the trainer costs: its steps against a plain loop of torch, and what its instruments add.
+
+The paper's ViT-Ti on random images of CIFAR's size, and the digits model of the figures, whose
+steps are so short that instruments weigh most there.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
+from oversmoothing.experiments.digits.config import TrainConfig, recipe
+from oversmoothing.experiments.digits.images import Images, Parts, digits
+from oversmoothing.experiments.digits.training import new_model
+from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
+from oversmoothing.experiments.watching.watcher import Watcher
+
+BATCH = {"cpu": 8, "cuda": 512}
+
+
+def trainer(config: TrainConfig, data: Parts, device: str, watch_every: int | None) -> Loop:
+    """A run that is stepped by hand."""
+    model = new_model(config).to(device).train()
+    watch = None
+    if watch_every is not None:
+        config = config.model_copy(update={"watch_every": watch_every})
+
+        def watch(module: torch.nn.Module, every: int) -> Watcher:
+            return Watcher(module, every=every, budget=None)
+
+    accelerator = accelerator_of(config, device)
+    return Loop(model, config, data.to(device), accelerator, Keeping(watch=watch), False)
+
+
+def pictures(count: int) -> Parts:
+    """Random images of CIFAR's size and classes."""
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (count, 3, 32, 32), generator=generator, dtype=torch.uint8)
+    images = Images(pixels, torch.randint(0, 100, (count,), generator=generator))
+    return Parts(images, images, images)
+
+
+def plain_step(config: TrainConfig, data: Parts, device: str) -> Callable[[], None]:
+    """The same model, batch and loss in a loop as anyone writes it, nothing augmented."""
+    model = new_model(config).to(device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, fused=True)
+    images, generator = data.train.to(device), torch.Generator().manual_seed(0)
+
+    def step() -> None:
+        chosen = torch.randperm(len(images), generator=generator)[: config.batch_size].to(device)
+        optimizer.zero_grad()
+        scores = model(images.inputs(chosen))
+        loss = functional.cross_entropy(
+            scores, images.labels[chosen], label_smoothing=config.label_smoothing
+        )
+        torch.autograd.backward(loss)
+        optimizer.step()
+
+    return step
+
+
+@measurement("trainer/throughput", "a plain loop of torch over the trainer's steps", cuda=True)
+def throughput(device: str) -> list[Row]:
+    """The paper's ViT-Ti in float32, without augmentation in either, then with DeiT's."""
+    fields = {**recipe("cifar100-vit-ti"), "precision": "float32", "batch_size": BATCH[device]}
+    bare = {"augmentation": "affine", "shift": 0.0, "rotation": 0.0, "zoom": 0.0, "drop_path": 0.0}
+    data = pictures(4 * BATCH[device])
+    config = TrainConfig(**{**fields, **bare})
+    loops = [trainer(each, data, device, None) for each in (config, TrainConfig(**fields))]
+    wait = torch.cuda.synchronize if device == "cuda" else (lambda: None)
+    plain, ours, deit = interleaved_medians(
+        [plain_step(config, data, device), *(each.one_step for each in loops)], 5, wait
+    )
+    note = f"ViT-Ti of the paper, 65 tokens, batch {BATCH[device]}, float32"
+    return [
+        Row("trainer: its throughput / that of a plain loop", plain / ours, {"plain": plain}, note,
+            at_least=0.9),
+        Row("trainer: the same with the augmentations of DeiT", plain / deit, {"deit": deit}),
+    ]  # fmt: skip
+
+
+@measurement("trainer/instruments", "what instruments add to a training of the digits")
+def instruments() -> list[Row]:
+    """A step that is watched and one that is not, at the default's steps between two looks."""
+    config = TrainConfig()
+    loops = [trainer(config, digits(), "cpu", every) for every in (None, 1)]
+    plain, watched = interleaved_medians([each.one_step for each in loops], 15)
+    share = (watched / plain - 1) / config.watch_every
+    return [
+        Row(f"trainer: instruments at every {config.watch_every}th step / the steps", share,
+            {"plain": plain, "watched": watched}, "digits ViT, 8 layers, batch 32; metrics and H",
+            at_most=0.05),
+    ]  # fmt: skip
