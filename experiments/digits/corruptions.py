@@ -121,8 +121,7 @@ def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
         found[::step, half::step], found[half::step, ::step] = drawn(right), drawn(below)
         step, wibble = half, wibble / decay
     found -= found.min()
-    found: Pictures = found / found.max()
-    return found
+    return found / found.max()
 
 
 def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:

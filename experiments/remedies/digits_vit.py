@@ -45,7 +45,7 @@ class RemediedLayer(Layer):
     remedy_of_ffn: Remedy
 
     def __init__(self, config: TrainConfig, name: str, number: int) -> None:
-        super().__init__(config, config.form_of_layer(number))
+        super().__init__(config, number, None)
         self.remedy = of_layer(name, config, number)
         changed = any(getattr(REMEDIES[name], at) is not getattr(Remedy, at) for at in _ON_STREAM)
         self.remedy_of_ffn = of_layer(name, config, number) if changed else Plain()
@@ -63,9 +63,9 @@ class RemediedLayer(Layer):
         heads = self.attention(y)
         V = remedy.values(y @ self.value_projection().mT, first)
         out = remedy.output(remedy.attention(heads).mean(1) @ V, V, first)
-        middle = self._joined(remedy, self.norm_attention, x, out)
+        middle = self._joined(remedy, self.norm_attention, x, self._kept(out))
         y = self._entered(self.remedy_of_ffn, self.norm_ffn, middle)
-        after = self._joined(self.remedy_of_ffn, self.norm_ffn, middle, self.ffn(y))
+        after = self._joined(self.remedy_of_ffn, self.norm_ffn, middle, self._kept(self.ffn(y)))
         after = remedy.finish(after)
         if record is not None:
             tokens = (_tokens(remedy, each).detach() for each in (x, middle, after))
