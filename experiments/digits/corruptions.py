@@ -121,7 +121,8 @@ def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
         found[::step, half::step], found[half::step, ::step] = drawn(right), drawn(below)
         step, wibble = half, wibble / decay
     found -= found.min()
-    return found / found.max()
+    found /= found.max()
+    return found
 
 
 def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:
