@@ -22,9 +22,10 @@ from torch.nn import functional
 from oversmoothing.experiments.digits.cifar import cifar
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import Images, Parts, digits
+from oversmoothing.experiments.digits.optimisation import generator
 from oversmoothing.experiments.digits.probes import dominance_by_layer
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
-from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
+from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.digits.training_state import remove, unfinished
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.threads import one_thread

@@ -7,18 +7,14 @@ step in work, not in it; a second one at once.
 
 import math
 import os
-import signal
 import sys
-import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -27,7 +23,9 @@ from tqdm import tqdm
 from oversmoothing.experiments.digits.augmentation import drawn_from, training_batch
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import Parts
+from oversmoothing.experiments.digits.optimisation import generator, learning_rate, optimizer_of
 from oversmoothing.experiments.digits.probes import refresh_intervals
+from oversmoothing.experiments.digits.stopping import interruptible
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.theory.support.errors import InputError
@@ -58,18 +56,6 @@ class Keeping:
     folder: Path | None = None
     every: int | None = None
     watch: Callable[[nn.Module, int], Instruments] | None = None
-
-
-def generator(seed: int, purpose: str) -> torch.Generator:
-    """An independent CPU generator for one purpose of one run."""
-    state = np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]).generate_state(2)
-    return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
-
-
-def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
-    """Rate at `step` = 0, 1, ...: linear warm-up, times a cosine that reaches 0 at `steps`."""
-    warm = min(1.0, (step + 1) / max(1.0, config.warmup * steps))
-    return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
 class Objective(nn.Module):
@@ -283,40 +269,3 @@ def accelerator_of(config: TrainConfig, device: torch.device | str) -> Any:
         cpu=torch.device(device).type == "cpu",
         mixed_precision="bf16" if config.precision == "bfloat16" else "no",
     )
-
-
-def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW that decays weight matrices alone."""
-    decayed: list[Tensor] = []
-    free: list[Tensor] = []
-    for name, parameter in model.named_parameters():
-        # Decay would only shrink Theta, whose length Q does not see, and pull positions together
-        # and the K of T3c's disc to 0.
-        is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
-        (decayed if is_weight else free).append(parameter)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
-
-
-@contextmanager
-def interruptible() -> Iterator[list[int]]:
-    """A list that holds the signal once Ctrl-C or SIGTERM came; the second one raises."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def ask(number: int, _: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

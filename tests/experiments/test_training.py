@@ -15,10 +15,10 @@ from hypothesis import given, settings, strategies as st
 
 import oversmoothing.experiments.digits.store
 import oversmoothing.experiments.digits.training
-import oversmoothing.experiments.digits.training_loop
 from oversmoothing import main
 from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
 from oversmoothing.experiments.digits.images import SIZES, augmented, digits
+from oversmoothing.experiments.digits.optimisation import generator, learning_rate
 from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
@@ -28,7 +28,7 @@ from oversmoothing.experiments.digits.training import (
     train,
     trained,
 )
-from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
+from oversmoothing.experiments.digits.training_loop import Loop
 from oversmoothing.experiments.digits.training_table import training_table
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
