@@ -25,6 +25,7 @@ SUMMARIES = {
     "remedies": "what each remedy against oversmoothing does to the spectrum, and its cost",
     "bench": "speed and accuracy against their targets, as ratios in one run",
     "figures": "draw the figures and tables, each with its data",
+    "explorer": "a page to drag eigenvalues of H and see what smooths",
     "reproduce": "the main job: train, simulate, check, draw, and the page",
 }
 
@@ -50,5 +51,6 @@ EXAMPLES = {
     "remedies": "oversmoothing remedies --only attnscale contranorm",
     "bench": "oversmoothing bench --only watcher",
     "figures": "oversmoothing figures --only lambda_plane --out figures",
+    "explorer": "oversmoothing explorer --out results",
     "reproduce": "oversmoothing reproduce --out results",
 }

@@ -1,0 +1,1 @@
+"""The explorer: one page that asks no network, where a reader drags eigenvalues of H."""

@@ -1,0 +1,233 @@
+"use strict";
+// The page at work: what the reader changes becomes a state, a state becomes what is seen.
+(function () {
+  const find = (id) => document.getElementById(id);
+  const PRESETS = JSON.parse(find("presets-data").textContent);
+  let state, result, dirty = true, layer = 0, playing = false, before = 0;
+
+  const number = (x, digits = 3) => {
+    if (Number.isNaN(x)) return "undefined";
+    if (!Number.isFinite(x)) return x > 0 ? "\u221e" : "\u2212\u221e";
+    return x.toFixed(digits).replace("-", "\u2212");
+  };
+
+  const plane = new Explorer.Plane(find("plane"), (k, re, im, by) => {
+    const h = state.h[k];
+    change({ h: state.h.map((one, j) => (j !== k ? one : by
+      ? { ...h, re: h.re + re, im: h.pair ? Math.max(0, h.im + im) : 0 }
+      : { ...h, re, im: h.pair ? Math.max(0, im) : 0 })) }, k);
+  });
+  const charts = {
+    ratio: new Explorer.Chart(find("chart-ratio"), ["first", "predicted"]),
+    cosine: new Explorer.Chart(find("chart-cosine"), ["first", "second"]),
+    rank: new Explorer.Chart(find("chart-rank"), ["first"]),
+  };
+
+  function change(more) {
+    state = Explorer.legal({ ...state, ...more });
+    layer = Math.min(layer, state.depth);
+    dirty = true;
+  }
+
+  const SAID = {
+    SMOOTHING: ["It smooths", (a) => `Consensus grows fastest: \u03c1<sub>C</sub> = ${number(a.consensus)} exceeds `
+      + `\u03c1<sub>Q</sub> = ${number(a.quotient)}, so for almost every start HFC/LFC tends to 0, in the long run by the `
+      + `factor r = \u03c1<sub>Q</sub>/\u03c1<sub>C</sub> = ${number(a.rate)} a layer.`],
+    NON_SMOOTHING: ["It does not smooth", (a) => `Another mode grows faster than consensus: \u03c1<sub>Q</sub> = `
+      + `${number(a.quotient)} exceeds \u03c1<sub>C</sub> = ${number(a.consensus)}, so for almost every start HFC/LFC does not tend to 0.`],
+    TOO_CLOSE: ["Too close for float64", (a) => `\u03c1<sub>C</sub> and \u03c1<sub>Q</sub> agree to the threshold of this page (both `
+      + `${number(a.consensus, 6)}): a tie, or nearly one. At a tie Jordan blocks and the start decide (T4, T6).`],
+    NOT_COMPUTED: ["No verdict here", () => "Heads that attend differently, and weights that rotate: for both together "
+      + "this page has no closed form. The curves show what the layers did."],
+  };
+
+  function say() {
+    const { answer, run } = result, [word, why] = SAID[answer.verdict];
+    const box = find("verdict");
+    if (box.dataset.verdict !== answer.verdict) {
+      box.dataset.verdict = answer.verdict;
+      find("verdict-word").textContent = word;
+    }
+    find("verdict-why").innerHTML = why(answer); // subscripts, and no word of a reader
+    const last = run.log.length - 1;
+    find("said-ratio").textContent = `${number(run.log[0], 2)} at the start, ${number(run.log[last], 2)} after `
+      + `${last} layers${answer.verdict === "SMOOTHING" ? "; dotted: the slope log\u2081\u2080 r that the spectrum predicts" : ""}.`;
+    find("said-cosine").textContent = `After ${last} layers: mean ${number(run.cosMean[last], 3)}, smallest `
+      + `${number(run.cosMin[last], 3)}.`;
+    find("said-rank").textContent = `${number(run.rank[0], 2)} at the start, ${number(run.rank[last], 2)} after ${last} layers.`;
+    const preset = PRESETS.find((one) => one.link === Explorer.toLink(state));
+    find("preset").value = preset ? preset.key : "";
+    find("preset-says").textContent = preset ? preset.says : "Your own state. Choose an example to return to one.";
+    find("exact").hidden = !(preset && preset.exact);
+    if (preset && preset.exact) {
+      find("exact-verdict").textContent = preset.exact.verdict;
+      find("exact-why").textContent = preset.exact.reason;
+    }
+    const one = new Set(result.spectra).size === 1 && state.turn === 0;
+    find("case").disabled = !one;
+    find("discs-note").textContent = state.turn !== 0
+      ? "The weights rotate, so the discs (dashed) no longer decide: compare the two radii."
+      : state.heads > 1 ? "A disc counts for the eigenvalues of its head; eigenvalue k belongs to head k, k + heads, ..." : "";
+    find("link").setAttribute("href", Explorer.toLink(state));
+  }
+
+  function showControls() {
+    for (const name of ["n", "seed", "share", "heads", "skew", "turn", "depth"]) {
+      const input = find(name);
+      if (document.activeElement !== input || Number(input.value) !== state[name]) input.value = state[name];
+      find(`${name}-value`).textContent = number(state[name], Number.isInteger(state[name]) ? 0 : 2);
+    }
+    find("temperature").value = Math.log10(state.temperature);
+    find("temperature-value").textContent = number(state.temperature, 2);
+    find("kind").value = state.kind;
+    find("given").disabled = state.kind !== "given";
+    find("causal").checked = state.causal;
+    find("chain").checked = state.chain;
+    find("row-temperature").hidden = !Explorer.DRAWN.includes(state.kind);
+    find("row-share").hidden = !["averaging", "circle"].includes(state.kind);
+    find("layer").max = state.depth;
+    const full = Explorer.size(state.h);
+    find("d-value").textContent = `${full} of ${Explorer.LIMITS.d[1]}`;
+    find("add-real").disabled = full + 1 > Explorer.LIMITS.d[1];
+    find("add-pair").disabled = full + 2 > Explorer.LIMITS.d[1];
+    find("remove").disabled = state.h.length < 2;
+    showEigenvalues();
+  }
+
+  // The eigenvalues as numbers, for who does not drag.
+  function showEigenvalues() {
+    const list = find("eigenvalues");
+    while (list.children.length > state.h.length) list.lastChild.remove();
+    state.h.forEach((h, k) => {
+      let row = list.children[k];
+      if (!row) {
+        row = document.createElement("li");
+        for (const part of ["re", "im"]) {
+          const input = document.createElement("input");
+          const [low, high] = Explorer.LIMITS[part];
+          Object.assign(input, { type: "number", min: low, max: high, step: 0.01, className: part });
+          input.setAttribute("aria-label", `${part === "re" ? "real" : "imaginary"} part of eigenvalue ${k + 1}`);
+          input.addEventListener("change", () => {
+            if (Number.isFinite(input.valueAsNumber)) {
+              change({ h: state.h.map((one, j) => (j === k ? { ...one, [part]: input.valueAsNumber } : one)) });
+            } else dirty = true;
+          });
+          row.append(input);
+        }
+        list.append(row);
+      }
+      for (const part of ["re", "im"]) {
+        const input = row.querySelector(`.${part}`);
+        if (document.activeElement !== input) input.value = Math.round(h[part] * 1e4) / 1e4;
+        input.hidden = part === "im" && !h.pair;
+      }
+    });
+  }
+
+  function drawLayer() {
+    Explorer.drawTokens(find("tokens"), result.run, state, result.value.d, layer);
+    for (const chart of Object.values(charts)) chart.at(layer);
+    find("layer").value = Math.floor(layer);
+    find("layer-value").textContent = Math.floor(layer);
+  }
+
+  // Everything that one change asks for, from arithmetic to picture.
+  Explorer.refresh = function () {
+    result = Explorer.compute(state);
+    plane.drawDiscs(result.spectra, state.turn !== 0);
+    plane.drawHandles(state, result.spectra);
+    Explorer.drawMetrics(charts, result, state);
+    showControls();
+    say();
+    drawLayer();
+    dirty = false;
+  };
+  Explorer.change = change;
+  Explorer.state = () => state;
+
+  let saved = 0;
+  function frame(now) {
+    let seen = false;
+    if (playing) {
+      layer += Math.min(100, now - before) * 0.008;
+      if (layer >= state.depth) layer = 0;
+      seen = true;
+    }
+    before = now;
+    if (dirty) {
+      Explorer.refresh();
+      saved = now + 250;
+    } else if (seen) drawLayer();
+    if (saved && now > saved) {
+      history.replaceState(null, "", Explorer.toLink(state));
+      saved = 0;
+    }
+    requestAnimationFrame(frame);
+  }
+
+  function play(on) {
+    playing = on;
+    find("play").textContent = on ? "Pause" : "Play";
+  }
+
+  function read() {
+    const link = window.location.hash, trouble = find("trouble");
+    trouble.hidden = true;
+    try {
+      state = link.length > 1 ? Explorer.fromLink(link) : Explorer.fromLink(PRESETS[0].link);
+    } catch (error) {
+      trouble.textContent = `This link cannot be read: ${error.message}. The first example is shown instead.`;
+      trouble.hidden = false;
+      state = Explorer.fromLink(PRESETS[0].link);
+    }
+    layer = 0;
+    dirty = true;
+  }
+
+  for (const name of ["n", "seed", "share", "heads", "skew", "turn", "depth"]) {
+    find(name).addEventListener("input", (event) => {
+      if (Number.isFinite(event.target.valueAsNumber)) change({ [name]: event.target.valueAsNumber });
+    });
+  }
+  find("temperature").addEventListener("input", (event) => change({ temperature: 10 ** event.target.valueAsNumber }));
+  find("kind").addEventListener("change", (event) => change({ kind: event.target.value }));
+  for (const name of ["causal", "chain"]) {
+    find(name).addEventListener("change", (event) => change({ [name]: event.target.checked }));
+  }
+  find("add-real").addEventListener("click", () => change({ h: [...state.h, { re: -0.5, im: 0, pair: false }] }));
+  find("add-pair").addEventListener("click", () => change({ h: [...state.h, { re: -0.5, im: 0.5, pair: true }] }));
+  find("remove").addEventListener("click", () => change({ h: state.h.slice(0, -1) }));
+  find("preset").addEventListener("change", (event) => {
+    const preset = PRESETS.find((one) => one.key === event.target.value);
+    if (!preset) return;
+    state = Explorer.fromLink(preset.link);
+    layer = 0;
+    dirty = true;
+  });
+  find("play").addEventListener("click", () => play(!playing));
+  find("layer").addEventListener("input", (event) => {
+    play(false);
+    layer = event.target.valueAsNumber;
+    drawLayer();
+  });
+  find("case").addEventListener("click", () => {
+    const rows = (M, m) => Array.from({ length: M.length / m }, (_, i) => Array.from(M.slice(i * m, (i + 1) * m)));
+    const d = result.value.d;
+    const text = JSON.stringify({
+      comment: "written by the explorer", A: rows(result.attentions[0], state.n), H: rows(result.value.H, d),
+      X0: rows(Explorer.start(state, d), d),
+    });
+    const anchor = document.createElement("a");
+    anchor.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    anchor.download = "case.json";
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
+  });
+  window.addEventListener("hashchange", () => {
+    if (window.location.hash !== Explorer.toLink(state)) read();
+  });
+  read();
+  Explorer.refresh();
+  play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
+  requestAnimationFrame(frame);
+}());
