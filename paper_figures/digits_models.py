@@ -7,7 +7,7 @@ from oversmoothing.simulations.engine.inputs import choose_device
 
 LABEL = {"vit-random": "random", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 COLOUR = {
-    "vit-random": PALETTE["grey"],
+    "vit-random": PALETTE["green"],
     "vit": PALETTE["black"],
     "vit+": PALETTE["blue"],
     "vit-": PALETTE["vermillion"],

@@ -86,8 +86,11 @@ def draw(table: pd.DataFrame) -> Figure:
     ours.set_ylabel("cases dominated (%)")
     ours.set_title("digits models, reading E2 (ours)")
     theirs.set_title("CIFAR100, as published (quoted)")
-    handles = [Patch(color=COLOUR[name], label=MEANING[name]) for name in CLASSES]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    # A class that has no case anywhere is no colour of this picture.
+    drawn = table.loc[table["percent"] > 0, "class"].unique()
+    shown = [name for name in CLASSES if name in drawn]
+    handles = [Patch(color=COLOUR[name], label=MEANING[name]) for name in shown]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     label_panels(axes)
     return figure
 

@@ -118,7 +118,7 @@ def _windows(
 
 
 def draw(data: pd.DataFrame) -> Figure:
-    figure, axes = new_figure(1, 2, height=3.9, sharey=True)
+    figure, axes = new_figure(1, 2, height=4.3, sharey=True)
     for axis, panel in zip(axes[0], PANELS, strict=True):
         part = data[data["panel"] == panel]
         _plane(axis, part[part["kind"] == "eigenvalue"])

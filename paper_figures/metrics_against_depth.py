@@ -89,7 +89,7 @@ _HEADS["complex"] = "complex spectra"
 
 
 def draw(data: pd.DataFrame) -> Figure:
-    figure, axes = new_figure(3, 4, height=5.4, sharex="col")
+    figure, axes = new_figure(3, 4, height=5.8, sharex="col")
     for column, name in enumerate(_HEADS):
         part = data[data["case"] == name]
         theory, run = part[part["source"] == "theory"], part[part["source"] == "simulation"]
@@ -104,7 +104,7 @@ def draw(data: pd.DataFrame) -> Figure:
         depth = int(theory["depth"].max())
         bottom.set_xticks([0, depth // 2, depth])
     axes[0, 0].set_ylabel("HFC/LFC (Frobenius)")
-    axes[1, 0].set_ylabel("cosine of token pairs")
+    axes[1, 0].set_ylabel("cosine of token pairs\n(signed; mean, smallest)")
     axes[2, 0].set_ylabel("effective rank $-$ 1")
     label_panels(axes)
     grey: Any = {"color": PALETTE["grey"], "linestyle": "--", "linewidth": 1.0}
@@ -113,11 +113,14 @@ def draw(data: pd.DataFrame) -> Figure:
         handles=[
             Line2D([], [], color=PALETTE["black"], label="closed form"),
             Line2D([], [], marker="o", label="simulation", **marker),
-            Line2D([], [], marker="v", label="simulation, minimum cosine", **marker),
+            Line2D(
+                [], [], color=PALETTE["black"], linestyle=":", label="smallest cosine, closed form"
+            ),
+            Line2D([], [], marker="v", label="smallest cosine, simulation", **marker),
             Line2D([], [], label="asymptotic rate or limit", **grey),
         ],
         loc="outside lower center",
-        ncols=4,
+        ncols=3,
     )
     return figure
 
@@ -148,9 +151,10 @@ def _ratio_panel(
 def _cosine_panel(
     axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, first: pd.Series, colour: str
 ) -> None:
-    for name, marker in (("cos_mean", "o"), ("cos_min", "v")):
-        axis.plot(theory["depth"], theory[name], color=colour)
-        _points(axis, run["depth"], run[name], colour, marker)
+    # Every other layer carries the one symbol or the other: where both are 1 neither hides.
+    for start, (name, marker, line) in enumerate((("cos_mean", "o", "-"), ("cos_min", "v", ":"))):
+        axis.plot(theory["depth"], theory[name], line, color=colour)
+        _points(axis, run["depth"].iloc[start::2], run[name].iloc[start::2], colour, marker)
     if np.isfinite(first["cos_mean_limit"]):
         _guide(axis, theory["depth"], float(first["cos_mean_limit"]))
     axis.set_ylim(-1.08, 1.08)

@@ -65,21 +65,28 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
+# Ways to draw a model besides its colour: line, marker, and how dense its band is.
+LOOK = {
+    "vit-random": (":", "s", 0.10),
+    "vit": ("-", "o", 0.06),
+    "vit+": ("--", "^", 0.10),
+    "vit-": ("-.", "v", 0.10),
+}
+
+
 def _panel(axis: Axes, table: pd.DataFrame, name: str) -> None:
     scale = 1 / np.log(10.0) if name.startswith("log_") else 1.0
     for model, part in table.groupby("model", sort=False):
-        colour = COLOUR[str(model)]
-        axis.fill_between(
-            part["layer"],
-            scale * part[f"{name}_p05"],
-            scale * part[f"{name}_p95"],
-            color=colour,
-            alpha=0.15,
-            linewidth=0,
-        )
+        colour, (line, marker, density) = COLOUR[str(model)], LOOK[str(model)]
+        low, high = scale * part[f"{name}_p05"], scale * part[f"{name}_p95"]
+        # Where bands lie over each other their edges still tell them apart.
+        axis.fill_between(part["layer"], low, high, color=colour, alpha=density, linewidth=0)
+        for edge in (low, high):
+            axis.plot(part["layer"], edge, color=colour, linestyle=line, linewidth=0.5, alpha=0.7)
         axis.plot(
-            part["layer"], scale * part[name], color=colour, marker="o", label=LABEL[str(model)]
-        )
+            part["layer"], scale * part[name], color=colour, linestyle=line, marker=marker,
+            label=LABEL[str(model)],
+        )  # fmt: skip
 
 
 def caption(table: pd.DataFrame) -> str:

@@ -28,7 +28,7 @@ def data(context: Context) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Above time, below memory, a column a variable; both axes logarithmic, lines are the fits."""
-    figure, axes = new_figure(2, len(VARIABLES), height=4.6, sharex="col")
+    figure, axes = new_figure(2, len(VARIABLES), height=5.2, sharex="col")
     for row, (quantity, unit) in enumerate(QUANTITIES.items()):
         for column, (variable, label) in enumerate(VARIABLES.items()):
             chosen = (table["quantity"] == quantity) & (table["variable"] == variable)
@@ -44,36 +44,69 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _title(table: pd.DataFrame) -> str:
     names = list(table["series"].unique())
-    return str(names[0]) if len(names) == 1 else str(names[0]).split(", ", 1)[1]
+    whole = str(names[0]) if len(names) == 1 else str(names[0]).split(", ", 1)[1]
+    # Two lines: above a narrow panel one would run into its neighbour.
+    return whole.replace(", ", ",\n", 1) if len(names) == 1 else whole
 
 
 def _panel(axis: Axes, table: pd.DataFrame) -> None:
     axis.set_xscale("log")
-    axis.set_yscale("log")
-    lines = []
-    for (name, part), colour in zip(table.groupby("series", sort=False), COLOURS, strict=False):
-        size, value = part["size"].to_numpy(float), part["value"].to_numpy(float)
-        slope = float(part["exponent"].iloc[0])
-        seen = np.where(value > 0, value, np.nan)
-        axis.plot(size, seen, "o", color=colour)
-        if math.isfinite(slope):
-            middle = np.log(size).mean()
-            axis.plot(size, np.exp(np.log(value).mean() + slope * (np.log(size) - middle)), "-",
-                      color=colour)  # fmt: skip
-        short = f"{str(name).split(',')[0]}: " if table["series"].nunique() > 1 else ""
-        lines.append((short + _exponent(part), colour))
     sizes = sorted(table["size"].unique())
+    parts = list(zip(table.groupby("series", sort=False), COLOURS, strict=False))
+    if all(_unseen(part) for (_, part), _ in parts):
+        _empty(axis, [(_short(str(name), table), colour) for (name, _), colour in parts])
+    else:
+        axis.set_yscale("log")
+        for (_, part), colour in parts:
+            _points(axis, part, colour)
+        low, high = axis.get_ylim()
+        # Room for the words above the points, and a decade at the least.
+        axis.set_ylim(low / 1.5, max(high, 4 * low) * 6.0 ** len(parts))
+        for k, ((name, part), colour) in enumerate(parts):
+            _say(axis, k, f"{_short(str(name), table)}{_exponent(part)}", colour)
     axis.set_xticks([float(x) for x in sizes], [_size(int(x)) for x in sizes])
     axis.minorticks_off()
-    low, high = axis.get_ylim()
-    # Room for the words above the points, and a decade at the least.
-    axis.set_ylim(low / 1.5, max(high, 4 * low) * 6.0)
-    for k, (text, colour) in enumerate(lines):
-        words = axis.text(
-            0.03, 0.97 - 0.09 * k, text, transform=axis.transAxes, va="top", color=colour,
-            fontsize=7,
-        )  # fmt: skip
-        words.set_in_layout(False)
+
+
+def _points(axis: Axes, part: pd.DataFrame, colour: str) -> None:
+    size, value = part["size"].to_numpy(float), part["value"].to_numpy(float)
+    slope = float(part["exponent"].iloc[0])
+    axis.plot(size, np.where(value > 0, value, np.nan), "o", color=colour)
+    if math.isfinite(slope):
+        middle = np.log(size).mean()
+        fit = np.log(value).mean() + slope * (np.log(size) - middle)
+        axis.plot(size, np.exp(fit), "-", color=colour)
+
+
+def _short(name: str, table: pd.DataFrame) -> str:
+    return f"{name.split(',')[0]}:\n" if table["series"].nunique() > 1 else ""
+
+
+def _say(axis: Axes, number: int, text: str, colour: str) -> None:
+    words = axis.text(
+        0.04, 0.98 - 0.18 * number, text, transform=axis.transAxes, va="top", color=colour,
+        fontsize=7, linespacing=1.1,
+    )  # fmt: skip
+    words.set_in_layout(False)
+
+
+def _empty(axis: Axes, names: list[tuple[str, str]]) -> None:
+    """Nothing that could be seen: said in the middle, with no scale that would promise points."""
+    axis.set_yticks([])
+    axis.grid(False)
+    what = " and ".join(name.rstrip(":\n") for name, _ in names)
+    text = f"{what}:\nbelow {RESOLUTION_MIB:g} MiB\nat every size" if what else "too small to see"
+    words = axis.text(
+        0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center",
+        color=PALETTE["grey"], fontsize=7,
+    )  # fmt: skip
+    words.set_in_layout(False)
+
+
+def _unseen(part: pd.DataFrame) -> bool:
+    """Memory that grows by less than can be seen."""
+    none = not math.isfinite(float(part["exponent"].iloc[0]))
+    return bool(none and part["quantity"].iloc[0] == "MiB" and part["value"].max() < RESOLUTION_MIB)
 
 
 def _size(size: int) -> str:
@@ -83,9 +116,8 @@ def _size(size: int) -> str:
 def _exponent(part: pd.DataFrame) -> str:
     slope, error = float(part["exponent"].iloc[0]), float(part["exponent_error"].iloc[0])
     if math.isfinite(slope):
-        return f"{slope:.2f} ± {error:.2f}"
-    small = part["quantity"].iloc[0] == "MiB" and part["value"].max() < RESOLUTION_MIB
-    return f"below {RESOLUTION_MIB:g} MiB" if small else "no fit"
+        return f"exponent {slope + 0.0:.2f} ± {error:.2f}".replace("-0.00", "0.00")
+    return f"below {RESOLUTION_MIB:g} MiB" if _unseen(part) else "no fit"
 
 
 def caption(table: pd.DataFrame) -> str:

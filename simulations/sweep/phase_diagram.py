@@ -6,11 +6,14 @@ A cell is one value of x, y and panel; what else the sweep varies (seeds, say) i
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize, SymLogNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
@@ -30,10 +33,26 @@ MAX_PANELS = 6
 SLOW = 5.0
 _COUNTS = tuple(one for one in Outcome if one != Outcome.UNDEFINED)
 
-_SHARE = LinearSegmentedColormap.from_list(
-    "share", [VERDICT_COLOUR[Outcome.NON_SMOOTHING], "#F7F7F7", VERDICT_COLOUR[Outcome.SMOOTHING]]
+# The share has no white and the slope is white at 0 alone; cells without a value are hatched.
+_SHARE = mpl.colormaps["cividis"]
+_SLOPE = LinearSegmentedColormap.from_list(
+    "slope", [VERDICT_COLOUR[Outcome.SMOOTHING], "#FFFFFF", VERDICT_COLOUR[Outcome.NON_SMOOTHING]]
 )
-_SLOPE = _SHARE.reversed()
+_NOTHING: Any = {"facecolor": PALETTE["light"], "edgecolor": PALETTE["grey"], "hatch": "////"}
+
+# What an axis is called where the name of its parameter is no word of the field.
+_WORDS = {
+    "n": "tokens n",
+    "d": "features d",
+    "depth": "layers",
+    "temperature": "temperature of attention",
+    "asymmetry": "antisymmetric share",
+    "low": "smallest eigenvalue of $H$",
+    "high": "largest eigenvalue of $H$",
+    "scale": "scale of $H$",
+    "radius": "radius of the disc of eigenvalues",
+    "centre": "centre of the disc of eigenvalues",
+}
 
 
 def cells(table: pd.DataFrame, x: str, y: str, panel: str | None = None) -> pd.DataFrame:
@@ -107,7 +126,7 @@ def draw(table: pd.DataFrame) -> Figure:
             rows,
             len(panels),
             width=max(FULL_WIDTH, 1.6 * len(panels)),
-            height=2.5 * rows + 0.3,
+            height=2.5 * rows + 0.5,
             sharex=True,
             sharey=True,
         )
@@ -115,27 +134,48 @@ def draw(table: pd.DataFrame) -> Figure:
         if measured:
             top = float(np.nanmax(np.abs(table["slope"]))) or 1.0
             norms.append(SymLogNorm(top / 100, vmin=-top, vmax=top, base=10))
-        what = [("share", _SHARE, "share of SMOOTHING"), ("slope", _SLOPE, "median slope")]
+        what = [
+            ("share", _SHARE, "share of draws that smooth"),
+            ("slope", _SLOPE, "median change of\nln HFC/LFC per layer"),
+        ]
         for row, ((name, colours, label), norm) in enumerate(zip(what, norms, strict=False)):
             for column, panel in enumerate(panels):
                 axis: Axes = axes[row, column]
                 grid = _grid(table[table["panel"] == panel], table, name)
                 image = axis.pcolormesh(grid, cmap=colours, norm=norm, rasterized=True)
-                axis.set_facecolor(PALETTE["light"])
+                axis.patch.set(**_NOTHING)
                 axis.grid(False)
                 _boundary(axis, _grid(table[table["panel"] == panel], table, "share"))
                 if row == 0 and table["panel_name"].iloc[0]:
-                    axis.set_title(f"{table['panel_name'].iloc[0]} = {_label(panel)}")
+                    words = _words(str(table["panel_name"].iloc[0]))
+                    axis.set_title(f"{words} = {_label(panel)}")
                 if row == rows - 1:
-                    axis.set_xlabel(str(table["x_name"].iloc[0]))
+                    axis.set_xlabel(_words(str(table["x_name"].iloc[0])))
                 if column == 0:
-                    axis.set_ylabel(str(table["y_name"].iloc[0]))
+                    axis.set_ylabel(_words(str(table["y_name"].iloc[0])))
             bar = figure.colorbar(image, ax=list(axes[row]), label=label, pad=0.01, aspect=14)
             if isinstance(norm, SymLogNorm):
                 bar.set_ticks(_symmetric_ticks(float(norm.vmax or 1.0)))
                 bar.minorticks_off()
         _ticks(axes[0, 0], table)
+        _legend(figure, table)
     return figure
+
+
+def _words(name: str) -> str:
+    return _WORDS.get(name, name)
+
+
+def _legend(figure: Figure, table: pd.DataFrame) -> None:
+    """What is drawn beside the colours, where there is such."""
+    share = table["share"]
+    handles: list[Any] = []
+    if share.min() < 0.5 < share.max():
+        handles.append(Line2D([], [], color="black", linewidth=0.9, label="half of them smooth"))
+    if share.isna().any():
+        handles.append(Patch(**_NOTHING, label="no decided draw"))
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=2)
 
 
 def _symmetric_ticks(top: float) -> list[float]:
@@ -153,26 +193,59 @@ def _grid(part: pd.DataFrame, table: pd.DataFrame, name: str) -> Any:
 
 
 def _boundary(axis: Axes, share: Any) -> None:
-    """The line where half of the points smooth, through the centres of the cells."""
-    values = share.filled(np.nan)
+    """The line where half of the points smooth, through the centres of the cells.
+
+    Of shares averaged over neighbouring cells: a few draws a cell scatter about the line.
+    """
+    values = _averaged(share.filled(np.nan))
     inside = values[np.isfinite(values)]
     if min(values.shape) > 1 and len(inside) and inside.min() < 0.5 < inside.max():
         x, y = np.arange(values.shape[1]) + 0.5, np.arange(values.shape[0]) + 0.5
         axis.contour(x, y, values, levels=[0.5], colors="black", linewidths=0.9)
 
 
+def _averaged(values: Any) -> Any:
+    """With weights 1, 2, 1 along each axis, over the cells that are there."""
+    known = np.isfinite(values)
+    total, weight = np.where(known, values, 0.0), known.astype(float)
+    for axis in (0, 1):
+        total, weight = (_weighted(each, axis) for each in (total, weight))
+    return np.where(known, total / np.where(weight > 0, weight, 1.0), np.nan)
+
+
+def _weighted(values: Any, axis: int) -> Any:
+    padding = [(1, 1) if k == axis else (0, 0) for k in (0, 1)]
+    padded, size = np.pad(values, padding), values.shape[axis]
+    before, here, after = (np.take(padded, range(k, k + size), axis) for k in (0, 1, 2))
+    return before + 2 * here + after
+
+
 def _ticks(axis: Axes, table: pd.DataFrame) -> None:
     """Cells stand at whole numbers: each tick carries the value of its cell."""
     for which, name in ((axis.xaxis, "x"), (axis.yaxis, "y")):
         values = sorted(table[name].unique())
-        step = -(-len(values) // 5)
-        shown = range(0, len(values), step)
+        shown = _shown(values)
         which.set_ticks([k + 0.5 for k in shown], [_label(values[k]) for k in shown])
+
+
+def _shown(values: list[Any]) -> range:
+    """Which of the values carry a label: few, evenly spaced, and the shortest to write."""
+    count = len(values)
+    steps = [s for s in range(1, count) if (count - 1) % s == 0 and 3 <= (count - 1) // s + 1 <= 6]
+    if count <= 3 or not steps:
+        return range(0, count, -(-count // 6))
+
+    def width(step: int) -> tuple[int, int]:
+        return max(len(_label(v).lstrip("\u2212")) for v in values[::step]), step
+
+    return range(0, count, min(steps, key=width))
 
 
 def _label(value: Any) -> str:
     # Half of a rounding error is not a value: -1.1e-16 in the middle of a range is 0.
-    return value if isinstance(value, str) else f"{round(float(value), 12) + 0.0:.3g}"
+    if isinstance(value, str):
+        return value
+    return f"{round(float(value), 12) + 0.0:.3g}".replace("-", "\u2212")
 
 
 def caption(table: pd.DataFrame) -> str:
@@ -186,7 +259,8 @@ def caption(table: pd.DataFrame) -> str:
         f"Share of SMOOTHING verdicts over {names[0]} and {names[1]}"
         + (f", a column for each {names[2]}" if names[2] else "")
         + f": {points:,} points in {len(table):,} cells of {per_cell:.4g} on average. Black: where "
-        "half of them smooth. Grey: no decided point. Cells are drawn in equal size. "
+        "half of them smooth (shares averaged over neighbouring cells). Hatched: no decided point. "
+        "Cells are drawn in equal size. "
         f"{counted or 'No verdict'}" + (f"; {errors:,} points failed." if errors else ".")
     )
     if not table["slope"].notna().any():

@@ -168,3 +168,29 @@ def test_a_model_below_the_required_accuracy_makes_no_figure(
     )
     with pytest.raises(RequirementError, match="below the required 97 %"):
         dominance_table.data(Context(tmp_path, device="cpu", progress=False))
+
+
+def test_the_legend_names_what_is_drawn_and_nothing_else() -> None:
+    rows = [
+        {"source": source, "model": model, "class": name, "percent": percent}
+        for source, models in (
+            (dominance_table.OURS, ("vit+", "vit-")),
+            (dominance_table.QUOTED, ("ViT-Ti",)),
+        )
+        for model in models
+        for name, percent in (("consensus", 60.0), ("smallest", 40.0), ("other", 0.0), ("tie", 0.0))
+    ]
+    extra = {
+        "test_accuracy_percent": 98.0,
+        "h_real_min": -1.0,
+        "h_real_max": 1.0,
+        "outside_percent": 5.0,
+    }
+    table = pd.DataFrame([row | extra for row in rows])
+
+    def named(given: pd.DataFrame) -> list[str]:
+        return [text.get_text() for text in dominance_table.draw(given).legends[0].get_texts()]
+
+    assert named(table) == [dominance_table.MEANING[name] for name in ("consensus", "smallest")]
+    tied = table.assign(percent=table["percent"].where(table["class"] != "tie", 2.0))
+    assert "tie" in named(tied)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from oversmoothing.paper_figures import FIGURES, phase_diagram, scaling
 from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import Config, make_config
+from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
@@ -175,8 +177,50 @@ def test_the_scaling_figure_states_every_exponent(tmp_path: Path) -> None:
     table = pd.DataFrame(rows)
     figure = scaling.draw(table)
     said = [text.get_text() for axis in figure.axes for text in axis.texts]
-    assert "plain: 1.00 ± 0.00" in said and "below 4 MiB" in said and "2.00 ± 0.00" in said
-    assert "time in points (sweep, n = 32, d = 16): 1.00 ± 0.00, in theory 1" in scaling.caption(
-        table
-    )
+    assert "plain:\nexponent 1.00 ± 0.00" in said and "exponent 2.00 ± 0.00" in said
+    words = scaling.caption(table)
+    assert "time in points (sweep, n = 32, d = 16): exponent 1.00 ± 0.00, in theory 1" in words
+    assert "closed form:\nexponent 0.00 ± 0.00" in said
+    # Nothing that could be seen is drawn: a sentence stands there.
+    assert "plain and closed form:\nbelow 4 MiB\nat every size" in said
+    assert not [axis for axis in figure.axes if axis.lines and not len(axis.get_yticks())]
+
+
+def test_no_line_of_words_leaves_its_panel_or_meets_another() -> None:
+    """The exponents of the narrow panels, as drawn: within their axes, apart, above the points."""
+    rows = []
+    for series in bench.SERIES:
+        for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
+            rows += bench.rows(series, quantity, [1e-3 * s**power for s in series.sizes])
+    figure = scaling.draw(pd.DataFrame(rows))
+    figure.canvas.draw()
+    for axis in figure.axes:
+        frame = axis.get_window_extent()
+        texts = [t for t in axis.texts if len(t.get_text()) > 1]
+        boxes = [t.get_window_extent() for t in texts]
+        assert all(frame.x0 - 1 <= b.x0 and b.x1 <= frame.x1 + 1 for b in boxes)
+        assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+
+
+def test_ticks_are_few_and_short_and_words_are_the_fields() -> None:
+    temperatures = list(np.geomspace(0.1, 10, 13))
+    assert [diagram._label(temperatures[k]) for k in diagram._shown(temperatures)] == [
+        "0.1",
+        "1",
+        "10",
+    ]
+    highs = list(np.linspace(-1, 1, 11))
+    assert [diagram._label(highs[k]) for k in diagram._shown(highs)] == ["−1", "0", "1"]
+    assert list(diagram._shown(["a", "b"])) == [0, 1]
+    assert len(diagram._shown(list(range(8)))) <= 8
+    assert all(name in PARAMETERS for name in diagram._WORDS)
+
+
+def test_the_boundary_of_scattered_shares_is_one_line() -> None:
+    share = (np.arange(12)[:, None] + np.zeros(14) > 5.5).astype(float)
+    share[2, 3], share[9, 9] = 0.6, 0.4  # what a few draws do
+    averaged = diagram._averaged(share)
+    assert averaged[2, 3] < 0.5 < averaged[9, 9]
+    assert np.isnan(diagram._averaged(np.where(share == 0.6, np.nan, share))[2, 3])
+    assert np.allclose(diagram._averaged(np.ones((3, 4))), 1.0)
     assert bench.exponents.name == "scaling"
