@@ -19,6 +19,7 @@ GIANTS = [
     "simulate --device privateuseone",
     "simulate --seed -1",
     "simulate --n " + "9" * 5000,
+    f"prove --thorough --minutes 0 --claim T2b --examples {10**30}",
     "rates --seed -1",
     "inspect absent --batch-size 0",
     f"inspect absent --batch-size {2**63}",

@@ -20,6 +20,7 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.proofs.claim import Claim, Kind
+from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import write_atomically
 
@@ -49,7 +50,13 @@ def prove(
     as_json: opt.Json = False,
     report: opt.ReportFile = None,
     examples: Annotated[
-        int, Option(metavar="N", min=1, help="For each search; thorough: for each claim.")
+        int,
+        Option(
+            metavar="N",
+            min=1,
+            max=sizes.EXAMPLES,
+            help="For each search; thorough: for each claim.",
+        ),
     ] = 200,
     seed: opt.Seed = 0,
     init: Annotated[

@@ -11,6 +11,8 @@ SIZE = 2**14
 DEPTH = 10**15
 POINTS = 10**5
 SEED = 2**63 - 1
+# Of a search for counterexamples: some days of them.
+EXAMPLES = 10**9
 REAL = 1e250
 
 
