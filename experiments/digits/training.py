@@ -9,6 +9,7 @@ layer) cases that consensus dominates while the model learns.
 
 import copy
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,15 @@ from oversmoothing.theory.support.extras import required
 SCORED = 1000
 # What a default configuration must reach on the test images.
 REQUIRED_TEST_ACCURACY = 0.97
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Another model than the plain ViT of a configuration, by the name that its runs bear: `make`
+    builds it before training."""
+
+    name: str
+    make: Callable[[TrainConfig], ViT]
 
 
 @dataclass(frozen=True)
@@ -76,21 +86,24 @@ def trained(
     data_dir: Path | None = None,
     hub: bool = False,
     keeping: Keeping | None = None,
+    kind: Kind | None = None,
 ) -> TrainedModel:
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
 
-    keeping: how often checkpoints are written, and what watches; its folder is chosen here.
+    keeping: how often checkpoints are written, and what watches; its folder is chosen here. kind:
+    another model than the ViT of the configuration.
     Raises `InputError` for a damaged cached run or checkpoint, an unwritable folder, data that are
     not there, or a training that diverges.
     """
-    folder = results / config.folder_name()
+    own_name = config.folder_name() + (f"-{kind.name}" if kind else "")
+    folder, make = results / own_name, kind.make if kind else new_model
     if not folder.exists():
         given = keeping or Keeping()
         own = Keeping(unfinished(folder), given.every, given.watch)
         data = parts_of(config, data_dir, hub=hub, progress=progress)
         model, log, metrics, watched = train_on(
-            data, config, device=device, progress=progress, keeping=own
+            data, config, device=device, progress=progress, keeping=own, make=make
         )
         processes = required("accelerate").PartialState()
         if processes.is_main_process:
@@ -105,7 +118,7 @@ def trained(
             remove(unfinished(folder))
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
-    found = load_model(folder, device=device)
+    found = load_model(folder, device=device, make=make)
     if found.config != config:
         asked, held = config.model_dump(), found.config.model_dump()
         other = [f"{x} {held[x]}, not {asked[x]}" for x in asked if held[x] != asked[x]]
@@ -116,8 +129,14 @@ def trained(
     return found
 
 
-def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedModel:
-    """The model stored in a run folder. Raises `InputError` where it is missing or damaged."""
+def load_model(
+    folder: Path,
+    *,
+    device: torch.device | str = "cpu",
+    make: Callable[[TrainConfig], ViT] = new_model,
+) -> TrainedModel:
+    """The model stored in a run folder; make: of the kind that it was trained as. Raises
+    `InputError` where it is missing or damaged."""
     run = load_run(folder)
     config = TrainConfig.from_json_object(run.config, str(folder / "config.json"))
     sizes = {size for value in run.weights.values() for size in value.shape}
@@ -127,7 +146,7 @@ def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedMo
         or not {config.width, config.ffn_ratio * config.width} <= sizes
     ):
         raise _other_weights(folder, "they are not of the width and depth that it states")
-    model = new_model(config)
+    model = make(config)
     wanted = {name: value.shape for name, value in model.state_dict().items()}
     held = {name: value.shape for name, value in run.weights.items()}
     odd = sorted(name for name, _ in wanted.items() ^ held.items())
@@ -160,6 +179,7 @@ def train_on(
     device: torch.device | str = "cpu",
     progress: bool = True,
     keeping: Keeping | None = None,
+    make: Callable[[TrainConfig], ViT] = new_model,
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
     """Train one model on these images: it, the log, its metrics and what was watched.
 
@@ -168,15 +188,20 @@ def train_on(
     stops being finite.
     """
     with one_thread() if config.data == "digits" else nullcontext():
-        return _train_on(data, config, device, progress, keeping or Keeping())
+        return _train_on(data, config, device, progress, keeping or Keeping(), make)
 
 
 def _train_on(
-    data: Parts, config: TrainConfig, device: torch.device | str, progress: bool, keeping: Keeping
+    data: Parts,
+    config: TrainConfig,
+    device: torch.device | str,
+    progress: bool,
+    keeping: Keeping,
+    make: Callable[[TrainConfig], ViT],
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
     accelerator = accelerator_of(config, device)
     on_device = data.to(accelerator.device)
-    model = new_model(config).to(accelerator.device)
+    model = make(config).to(accelerator.device)
     loop = Loop(model, config, on_device, accelerator, keeping, progress)
     state = loop.state
     if not loop.resume():

@@ -1,0 +1,124 @@
+"""What is measured of one trained model of the study: errors, corruption, stream, spectra.
+
+Errors are in per cent of the test images. The stream is that of the validation images behind the
+last layer, CLS in, means over images. Spectra are of H at the kept epoch, means over layers.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for
+from oversmoothing.experiments.digits.images import Images, digits
+from oversmoothing.experiments.digits.training import TrainedModel, score
+from oversmoothing.experiments.digits.vit import LayerTrace
+from oversmoothing.experiments.inspection.why import regions
+from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
+from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
+from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+
+# Another number is another set of measures: what was stored before is measured anew.
+VERSION = 1
+# Measure -> its name in words, in the order of the tables.
+MEASURES = {
+    "test_error": "test error, %",
+    "validation_error": "validation error, %",
+    "log_hfc_lfc": "ln HFC/LFC",
+    "cos_mean": "mean cosine",
+    "effective_rank": "effective rank",
+    "h_universal_disc": "h in the disc |h + 1/2| < 1/2",
+    "h_positive": "h with Re h > 0",
+    "asymmetry": "asymmetry of H",
+    "condition_V_H": "log10 condition of V_H",
+    "outside_share": "h outside the safe interval",
+    "inside_share": "logged H inside their region",
+    "void_share": "images on which T7b is void",
+    "corrupted_error": "error at severities 1 to 5, %",
+    "cost_of_corruption": "the same less that at 0",
+    **{f"error_at_{s}": f"error at severity {s}, %" for s in SEVERITIES},
+}
+# Validation images on which T7b's recursion is iterated.
+BOUNDED = 16
+
+
+def measures(found: TrainedModel, *, with_corruptions: bool) -> dict[str, float]:
+    """MEASURES of a digits model; with_corruptions: those of corrupted test images too."""
+    own = found.run.metrics
+    log, data = found.run.log, digits()
+    kept = log[log["epoch"] == own["selected_epoch"]]
+    result = {
+        "test_error": 100 * (1 - own["test_accuracy"]),
+        "validation_error": 100 * (1 - own["validation_accuracy"]),
+        "outside_share": float(kept["outside_share"].mean()),
+        "inside_share": float((log["region"] == "inside").mean()),
+        **_stream_and_bound(found, data.validation),
+        **_spectra(found),
+    }
+    return {**result, **(_corruption(found, data.test) if with_corruptions else {})}
+
+
+@torch.no_grad()
+def _stream_and_bound(found: TrainedModel, images: Images) -> dict[str, float]:
+    record: list[LayerTrace] = []
+    found.model(images.inputs(), record)
+    behind = stream_metrics(record[-1].after_ffn)
+    result = {
+        name: float(behind[name].mean()) for name in ("log_hfc_lfc", "cos_mean", "effective_rank")
+    }
+    if found.config.form == "band":
+        result["void_share"] = _void_share(found, record)
+    return result
+
+
+def _void_share(found: TrainedModel, record: list[LayerTrace]) -> float:
+    """The share of images on which T7b's recursion, iterated beside the network on its own A and H
+    without norms and FFN, meets a layer whose factor is not below 1: tau reached p/q there."""
+    products = [H.numpy().T for H in found.model.value_projections()]
+    void = []
+    for k in range(BOUNDED):
+        attention = []
+        for trace in record:
+            A = mean_attention(trace.attention[k : k + 1].cpu().numpy())[0].astype(np.float64)
+            attention.append(A / A.sum(-1, keepdims=True))
+        start = record[0].before[k].double().cpu().numpy()
+        void.append(lasting_bound(attention, products, start).void_at is not None)
+    return float(np.mean(void))
+
+
+def _spectra(found: TrainedModel) -> dict[str, float]:
+    rows = []
+    for H in found.model.value_projections().numpy():
+        h, V = np.linalg.eig(H)
+        shares, norm = regions(h.astype(np.complex128)), float(np.linalg.norm(H))
+        rows.append(
+            {
+                "h_universal_disc": shares["universal_disc"],
+                "h_positive": float((h.real > 0).mean()),
+                "asymmetry": float(np.linalg.norm(H - H.T)) / (2 * norm) if norm else 0.0,
+                # Its logarithm: of a defective H the condition is anything up to infinity.
+                "condition_V_H": float(np.log10(min(np.linalg.cond(V), 1 / np.finfo(float).eps))),
+            }
+        )
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def _corruption(found: TrainedModel, images: Images) -> dict[str, float]:
+    """Mean error over the kinds of corruption, at each severity."""
+    errors: dict[str, Any] = {}
+    kinds = kinds_for(images)
+    for severity in SEVERITIES:
+        of_kind = [
+            100 * (1 - score(found.model, _corrupted(kind, severity))[1] / len(images))
+            for kind in (kinds if severity else kinds[:1])
+        ]
+        errors[f"error_at_{severity}"] = float(np.mean(of_kind))
+    errors["corrupted_error"] = float(np.mean([errors[f"error_at_{s}"] for s in SEVERITIES[1:]]))
+    errors["cost_of_corruption"] = errors["corrupted_error"] - errors["error_at_0"]
+    return errors
+
+
+@cache
+def _corrupted(kind: str, severity: int) -> Images:
+    return corrupted(digits().test, kind, severity)

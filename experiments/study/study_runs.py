@@ -1,0 +1,143 @@
+"""The runs of a study: trained or read back, measured, each kept as soon as it is finished.
+
+Interrupted at any moment, the next call goes on where this one stopped: a run from its checkpoint,
+the study from the first run that is not measured.
+"""
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.optimisation import generator
+from oversmoothing.experiments.digits.training import Kind, trained
+from oversmoothing.experiments.digits.training_loop import Keeping
+from oversmoothing.experiments.remedies.digits_vit import RemediedViT
+from oversmoothing.experiments.study.protocol import Protocol, Run
+from oversmoothing.experiments.study.run_measures import MEASURES, VERSION, measures
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import json_number, read_text, to_json, write_atomically
+from oversmoothing.theory.support.strict_json import parse_json
+
+# Seconds of one step of one layer of the base model, alone on a core (x86, 2.x GHz, AVX-512).
+STEP_OF_LAYER = 0.0019
+
+
+def model_of(remedy: str, config: TrainConfig) -> RemediedViT:
+    """The ViT under a remedy, before training."""
+    return RemediedViT(config, remedy, generator(config.seed, "weights"))
+
+
+def run_table(
+    chosen: Protocol, studies: list[str], results: Path, *, workers: int = 1, progress: bool = True
+) -> pd.DataFrame:
+    """A row a run of these studies, trained where it is not there yet: what it is, what it gave.
+
+    Raises `InputError` for damaged runs, folders that cannot be written, trainings that diverge.
+    """
+    runs = chosen.runs(studies)
+    corrupted = _corrupted(chosen) if "corruption" in studies else set()
+    missing = [each for each in runs if _stored(each, results, each.name in corrupted) is None]
+    do = partial(measured, results=results, corrupted=corrupted)
+    with tqdm(
+        total=len(runs), initial=len(runs) - len(missing), unit="run", file=sys.stderr,
+        disable=None if progress else True,
+    ) as bar:  # fmt: skip
+        for _ in _done(do, missing, workers):
+            bar.update()
+    rows = []
+    for each in runs:
+        found = _stored(each, results, each.name in corrupted)
+        assert found is not None
+        rows.append({**each.config.model_dump(), "remedy": each.remedy, "run": each.name, **found})
+    return pd.DataFrame(rows)
+
+
+def _corrupted(chosen: Protocol) -> set[str]:
+    """The runs that are scored on corrupted images."""
+    return {each.name for each in chosen.runs(["corruption"])}
+
+
+def _done(do: Any, missing: Sequence[Run], workers: int) -> Any:
+    if workers == 1:
+        yield from map(do, missing)
+        return
+    # Spawned: torch's threads do not survive a fork.
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        waiting = [pool.submit(do, each) for each in missing]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def measured(run: Run, *, results: Path, corrupted: set[str]) -> str:
+    """Train one run, or read it back, measure it and keep what was measured. Returns its name."""
+    kind = None if run.remedy is None else Kind(run.remedy, partial(model_of, run.remedy))
+    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
+    own = None if run.remedy else keeping  # a layer under a remedy has no one H to be read
+    found = trained(run.config, results, progress=False, keeping=own, kind=kind)
+    with one_thread():
+        values = measures(found, with_corruptions=run.name in corrupted)
+    kept = {
+        "version": VERSION,
+        "corruptions": run.name in corrupted,
+        "seconds": found.run.metrics["seconds"],
+        "measures": {name: json_number(value) for name, value in values.items()},
+    }
+    write_atomically(_place(run, results), to_json(kept))
+    return run.name
+
+
+def _place(run: Run, results: Path) -> Path:
+    return results / "measures" / f"{run.name}.json"
+
+
+def _stored(run: Run, results: Path, corrupted: bool) -> dict[str, float] | None:
+    """What was measured of a run before; None where that is not all that is asked for."""
+    path = _place(run, results)
+    if not path.exists():
+        return None
+    found: Any = parse_json(read_text(path), str(path))
+    try:
+        if found["version"] != VERSION or (corrupted and not found["corruptions"]):
+            return None
+        values = {
+            name: float(value) for name, value in found["measures"].items() if name in MEASURES
+        }
+        return {**values, "seconds": float(found["seconds"])}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"'{path}' is damaged ({error}): delete it and run again") from error
+
+
+def cost(chosen: Protocol, studies: list[str], results: Path, workers: int) -> str:
+    """How many runs there are, how many are left, and about how long they take, in a sentence."""
+    runs = chosen.runs(studies)
+    left = [each for each in runs if _stored(each, results, False) is None]
+    known = {each.name: _stored(each, results, False) for each in runs}
+    done = [(found["seconds"], _steps(each)) for each in runs if (found := known[each.name])]
+    if done:
+        unit, source = sum(a for a, _ in done) / sum(b for _, b in done), "as those before took"
+    else:
+        unit, source = STEP_OF_LAYER, "as measured elsewhere"
+    minutes = sum(unit * _steps(each) for each in left) / workers / 60
+    return (
+        f"{len(runs)} runs, {len(left)} left: about {minutes:.0f} minutes on {workers} "
+        f"process{'es' if workers > 1 else ''} ({source})"
+    )
+
+
+def _steps(run: Run) -> int:
+    """Of all layers of a run, what its time is about proportional to."""
+    return run.config.epochs * run.config.per_epoch * run.config.depth

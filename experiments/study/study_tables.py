@@ -1,0 +1,123 @@
+"""What a study says: mean and sd over seeds of each kind of run, and the paper's figures beside."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from oversmoothing.experiments.digits.corruptions import SEVERITIES
+from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.experiments.study.protocol import Protocol
+from oversmoothing.experiments.study.run_measures import MEASURES
+
+# What is drawn: (the factor along the axis, the measures).
+_DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "data-efficiency": ("fraction", ("test_error", "log_hfc_lfc")),
+    "corruption": ("severity", ("error",)),
+    "depth": ("depth", ("test_error", "log_hfc_lfc", "effective_rank")),
+    "layernorm": ("", ("test_error", "log_hfc_lfc")),
+    "spectrum": ("", ("h_universal_disc", "h_positive", "asymmetry")),
+    "remedies": ("", ("test_error", "log_hfc_lfc")),
+}
+
+
+def by_choice(chosen: Protocol, study: str, table: pd.DataFrame) -> pd.DataFrame:
+    """A row a kind of run: what differs from the base, how many seeds, mean and sd of each measure.
+
+    Where the paper has a figure of CIFAR-100 for it, `paper_error` is beside it, in per cent.
+    """
+    rows = []
+    for choice in chosen.choices(study):
+        names = [chosen.run(choice, seed).name for seed in chosen.seeds]
+        own = table[table["run"].isin(names)]
+        row: dict[str, Any] = {"what": in_words(choice), "seeds": len(own)}
+        for name in MEASURES:
+            if name in own and own[name].notna().any():
+                row[name], row[f"{name}_sd"] = own[name].mean(), own[name].std()
+        if study == "data-efficiency" and not choice.get("tied"):
+            paper = DATA_EFFICIENCY.get(choice.get("variant", "vit"), {})
+            row["paper_error"] = 100 - paper.get(choice.get("fraction", 1.0), (np.nan,))[0]
+        if study == "corruption" and not choice.get("tied"):
+            severe = CORRUPTION.get(choice.get("variant", "vit"), (np.nan,) * len(SEVERITIES))
+            row["paper_error"] = 100 - float(np.mean(severe[1:]))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def in_words(choice: Any) -> str:
+    """'vit-, fraction 0.1'; the base is 'vit'."""
+    rest = [f"{name} {value}" for name, value in choice.items() if name not in ("variant", "tied")]
+    return ", ".join(
+        [choice.get("variant", "vit"), *(["tied"] if choice.get("tied") else []), *rest]
+    )
+
+
+def shown(study: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The table for a terminal: mean ± sd of what the study is about."""
+    wanted = {
+        "corruption": ("corrupted_error", *(f"error_at_{s}" for s in SEVERITIES)),
+        "spectrum": ("h_universal_disc", "h_positive", "asymmetry", "condition_V_H", "test_error"),
+    }.get(study, ("test_error", "log_hfc_lfc", "cos_mean", "effective_rank", "h_universal_disc"))
+    found = table[["what", "seeds"]].copy()
+    for name in wanted:
+        if name in table:
+            pairs = zip(table[name], table[f"{name}_sd"], strict=True)
+            found[MEASURES[name]] = [f"{mean:.3g} ± {sd:.2g}" for mean, sd in pairs]
+    if "paper_error" in table:
+        found["CIFAR-100, the paper's error, %"] = table["paper_error"]
+    return found
+
+
+def picture(chosen: Protocol, study: str, table: pd.DataFrame, path: Path) -> list[Path]:
+    """Means with their sd, as PNG and PDF."""
+    axis, names = _DRAWN[study]
+    figure = Figure(figsize=(4.2 * len(names) + 1, 4.2), layout="constrained")
+    for place, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        if axis == "severity":
+            for choice, row in _rows(chosen, study, table):
+                means = [row.get(f"error_at_{s}", np.nan) for s in SEVERITIES]
+                sds = [row.get(f"error_at_{s}_sd", np.nan) for s in SEVERITIES]
+                style = "--" if choice.get("tied") else "-"
+                place.errorbar(SEVERITIES, means, sds, label=in_words(choice), ls=style, capsize=2)
+            place.set_xlabel("severity")
+            place.set_ylabel("test error, %, mean over kinds")
+        elif axis:
+            _lines(chosen, study, table, axis, name, place)
+        else:
+            place.barh(table["what"], table[name], xerr=table[f"{name}_sd"].fillna(0))
+            place.set_xlabel(MEASURES[name])
+            place.invert_yaxis()
+            place.tick_params(axis="y", labelsize=6)
+            if name != names[0]:
+                place.set_yticklabels([])
+    if axis:
+        figure.axes[0].legend(fontsize=7)
+    figure.suptitle(f"{study}: mean ± sd over {len(chosen.seeds)} seeds, digits", fontsize=9)
+    written = [path.with_suffix(end) for end in (".png", ".pdf")]
+    for each in written:
+        figure.savefig(each, dpi=150)
+    return written
+
+
+def _rows(chosen: Protocol, study: str, table: pd.DataFrame) -> list[tuple[Any, Any]]:
+    return list(zip(chosen.choices(study), table.to_dict("records"), strict=True))
+
+
+def _lines(
+    chosen: Protocol, study: str, table: pd.DataFrame, axis: str, name: str, place: Any
+) -> None:
+    """A line for each variant, tied or not, along the axis."""
+    lines: dict[str, list[tuple[float, float, float]]] = {}
+    default = {"fraction": 1.0, "depth": 8}[axis]
+    for choice, row in _rows(chosen, study, table):
+        own = {key: value for key, value in choice.items() if key != axis}
+        point = (choice.get(axis, default), row.get(name, np.nan), row.get(f"{name}_sd", np.nan))
+        lines.setdefault(in_words(own), []).append(point)
+    for label, points in lines.items():
+        x, y, sd = (list(each) for each in zip(*sorted(points), strict=True))
+        place.errorbar(x, y, sd, label=label, ls="--" if "tied" in label else "-", capsize=2)
+    place.set_xscale("log", base=2 if axis == "depth" else 10)
+    place.set_xlabel(axis)
+    place.set_ylabel(MEASURES[name])

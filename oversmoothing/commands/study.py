@@ -1,0 +1,70 @@
+"""`oversmoothing study`: trained models against hypotheses that were written before them."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from oversmoothing.commands import options as opt
+
+
+def study(
+    name: Annotated[
+        Literal[
+            "data-efficiency", "corruption", "depth", "layernorm", "spectrum", "remedies", "all"
+        ],
+        Argument(
+            metavar="STUDY",
+            help="data-efficiency, corruption, depth, layernorm, spectrum, remedies or all.",
+        ),
+    ],
+    protocol: Annotated[
+        Path | None, Option(metavar="FILE.toml", help="Your own seeds, design and hypotheses.")
+    ] = None,
+    workers: Annotated[
+        int, Option(metavar="N", min=1, max=64, help="Processes that train at the same time.")
+    ] = 1,
+    estimate: Annotated[
+        bool, Option("--estimate", help="Say how many runs there are and how long they take.")
+    ] = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Train the models of a study and judge every hypothesis that was written before them.
+
+    Each run is kept as soon as it is finished; interrupted, the same command goes on. Writes
+    study/STUDY.csv, its picture, runs.csv and hypotheses.csv into the folder of results.
+    """  # fmt: skip
+    from oversmoothing.commands.tables import table_text
+    from oversmoothing.experiments.study import study_tables
+    from oversmoothing.experiments.study.adjudicate import adjudicated
+    from oversmoothing.experiments.study.protocol import STUDIES, protocol as read
+    from oversmoothing.experiments.study.study_runs import cost, run_table
+    from oversmoothing.theory.support.files import output_folder, write_atomically
+
+    chosen = read(protocol)
+    studies: list[str] = list(STUDIES) if name == "all" else [name]
+    results = output_folder(out, room=2**24)
+    print(cost(chosen, studies, results, workers), flush=True)
+    if estimate:
+        return
+    runs = run_table(chosen, studies, results, workers=workers)
+    folder = output_folder(results / "study")
+    for each in studies:
+        table = study_tables.by_choice(chosen, each, runs)
+        write_atomically(folder / f"{each}.csv", table.to_csv(index=False))
+        print(f"\n{each}\n{table_text(study_tables.shown(each, table), '{:.2f}'.format)}")
+        for path in study_tables.picture(chosen, each, table, folder / each):
+            print(f"wrote {path}")
+    judged = adjudicated(chosen, studies, runs)
+    own = "" if name == "all" else f"_{name}"
+    write_atomically(folder / f"runs{own}.csv", runs.to_csv(index=False))
+    write_atomically(folder / f"hypotheses{own}.csv", judged.to_csv(index=False))
+    columns = ["name", "measure", "difference", "low", "high", "seeds", "verdict"]
+    if len(judged):
+        print(f"\n{table_text(judged[columns], '{:.3g}'.format)}\n")
+        for row in judged.itertuples():
+            print(f"{row.name}, {row.verdict}: {row.says}")
+    print(
+        f"intervals: {100 * chosen.confidence:.0f} %, Student's t over seeds, not corrected for "
+        "the number of hypotheses"
+    )
