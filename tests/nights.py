@@ -47,6 +47,7 @@ TOOLS = {
         10_000, 250, "tests.evolve_errors --number {count} --seed {seed} --first {first}"
     ),
     "fuzz": Tool(20_000, 500, "tests.fuzz {count} --seed {seed} --first {first}"),
+    "streams": Tool(10_000, 500, "tests.streams {count} --seed {seed} --first {first}"),
     "honest": Tool(1_000, 100, "tests.forgeries.honest {count} --seed {seed} --first {first}"),
 }
 

@@ -1,0 +1,1 @@
+"""Several residual streams simulated to any depth, beside what the theory says of them (T13)."""

@@ -1,0 +1,133 @@
+"""Several streams iterated: against the same as heads of one wide layer, and against T13b."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oversmoothing
+from oversmoothing.simulations.streams.evolve_streams import evolve_streams
+from oversmoothing.simulations.streams.mixings import MIXINGS, draw_mixing
+from oversmoothing.simulations.streams.simulate_streams import (
+    StreamsConfiguration,
+    simulate_streams,
+)
+
+S, N, D = 3, 5, 2
+DEPTHS = [0, 1, 2, 7, 60]
+
+
+def case(kind: str) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(MIXINGS.index(kind))
+    p = rng.standard_normal(S) if kind in ("gaussian", "orthogonal") else np.ones(S)
+    return (
+        draw_mixing(kind, S, rng=rng),
+        rng.dirichlet(np.ones(N), size=N),
+        0.4 * rng.standard_normal((D, D)),
+        p,
+        rng.standard_normal(S),
+        rng.standard_normal((S, N, D)),
+    )
+
+
+@pytest.mark.parametrize("kind", MIXINGS)
+def test_streams_are_two_heads_of_one_wide_layer(kind: str) -> None:
+    """X = [x_1 | ... | x_s]: a head that attends to itself mixes, one adds the branch."""
+    R, A, W, p, q, X0 = case(kind)
+    found = evolve_streams(X0=X0, mixing=R, attention=A, weights=W, depth=DEPTHS, p=p, q=q)
+    wide = oversmoothing.evolve_heads(
+        X0=np.concatenate(list(X0), axis=1),
+        attention=np.stack([np.eye(N), A]),
+        weights=np.stack([np.kron(R.T, np.eye(D)), np.kron(np.outer(q, p), W)]),
+        depth=DEPTHS,
+        residual=False,
+    )
+    ours, theirs = found.metrics(), wide.metrics()
+    for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-9, atol=1e-9)
+    # Token by token, where nothing is out of the range of the floats.
+    state, exponent = found.stack.X(2)
+    X, R_ = [X0[k] for k in range(S)], R
+    for _ in range(2):
+        branch = A @ sum(q[k] * X[k] for k in range(S)) @ W
+        X = [sum(R_[k, j] * X[j] for j in range(S)) + p[k] * branch for k in range(S)]
+    np.testing.assert_allclose(
+        state.numpy() * 2.0 ** int(exponent), np.concatenate(X, axis=1), rtol=1e-11, atol=1e-12
+    )
+
+
+def test_differences_between_streams_have_their_own_scale() -> None:
+    """Below what a float holds beside the state: the second eigenvalue of R, at any depth."""
+    R, A, W, _, q, X0 = case("doubly-stochastic")
+    found = evolve_streams(X0=X0, mixing=R, attention=A, weights=W, depth=[1000, 2000], q=q)
+    second = np.sort(np.abs(np.linalg.eigvals(R)))[-2]
+    slope = (found.log_spread[1] - found.log_spread[0]) / 1000
+    assert slope == pytest.approx(np.log(second), abs=5e-3)
+    assert found.log_spread[1] < -1000
+
+
+def test_equal_streams_stay_equal_and_are_one_stream() -> None:
+    R, A, W, _, q, X0 = case("row-stochastic")
+    copies = np.broadcast_to(X0[0], X0.shape)
+    found = evolve_streams(X0=copies, mixing=R, attention=A, weights=W, depth=DEPTHS, q=q)
+    assert set(found.log_spread) == {-np.inf}
+    alone = oversmoothing.evolve(X0=X0[0], A=A, W=q.sum() * W, depth=DEPTHS)
+    np.testing.assert_allclose(
+        found.metrics()["log_hfc_lfc_mean"], alone.metrics()["log_hfc_lfc"], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changing: bool) -> None:
+    for seed in range(3):
+        _, words, theory = simulate_streams(
+            StreamsConfiguration(changing=changing, n=4, d=2, depth=120, points=5, seed=seed)
+        )
+        found = theory["agreement"]
+        assert found["simulated"] <= found["certified"] <= found["by_each_layer"]
+        # tau of the product is what some start attains: a drawn one is not far from it.
+        assert found["simulated"] >= found["certified"] - 4
+        assert "agree to 1e-06" in words
+
+
+def test_one_token_and_one_stream_have_an_answer() -> None:
+    for shape in ((1, 3, 2), (2, 1, 2)):
+        s = shape[0]
+        found = evolve_streams(
+            X0=np.ones(shape), mixing=np.eye(s), attention=np.full((shape[1],) * 2, 1 / shape[1]),
+            weights=np.eye(2), depth=3,
+        )  # fmt: skip
+        assert len(found.metrics()) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"X0": np.ones((3, 2))}, "streams first"),
+        ({"mixing": np.eye(3)}, "X0 has 2 streams"),
+        ({"p": [1.0]}, "p must be 2 finite"),
+        ({"weights": np.eye(3)}, "weights have d = 3"),
+        ({"attention": np.eye(3)}, "X0 has 2 tokens"),
+        (
+            {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
+            "attention that follows the state",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict, words: str) -> None:
+    given = {
+        "X0": np.ones((2, 2, 2)), "mixing": np.eye(2), "attention": np.full((2, 2), 0.5),
+        "weights": np.eye(2), "depth": 2,
+    }  # fmt: skip
+    with pytest.raises(oversmoothing.InputError, match=words):
+        evolve_streams(**{**given, **change})
+
+
+def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["streams", "--n", "4", "--d", "2", "--depth", "40", "--points", "6"]
+    assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
+    assert "the certificate, for every branch and start" in capsys.readouterr().out
+    assert (tmp_path / "streams.csv").exists()
+    assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 2

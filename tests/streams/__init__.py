@@ -1,0 +1,1 @@
+"""Verdicts on several streams against brute-force iteration in fractions (T13)."""

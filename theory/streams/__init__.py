@@ -1,0 +1,1 @@
+"""Several residual streams, mixed in every layer: spectra, verdicts, certificates (T13)."""

@@ -1,0 +1,158 @@
+"""The answer on several streams as an object: verdict, radii, modes, and what the streams do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from oversmoothing.theory.streams.stream_band import SafeBand
+from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.words import number
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StreamMode:
+    """A mode of largest modulus.
+
+    side: "consensus", "quotient" or, for an eigenvalue that every family has, "idle". multiplier:
+    mu. h, a: its pair, mu an eigenvalue of R + h a p q^T (None for idle ones). streams [s]: what
+    each stream has of it, the largest 1 (None for idle ones, and where the streams are those that
+    equal ones reach).
+    """
+
+    side: str
+    multiplier: complex
+    h: complex | None
+    a: complex | None
+    streams: tuple[complex, ...] | None
+
+
+@dataclass(frozen=True)
+class StreamVerdict:
+    """The answer for A, H and a mixing, for a generic start (see `StreamCase.start`).
+
+    verdict, status, rho_consensus, rho_quotient: as for one stream, of the n tokens with all
+    streams. dominant: the modes of largest modulus. disagreement: the rate at which differences
+    between streams grow; streams_become_one: whether it is less than the largest of all, so that
+    the streams agree ever better beside their size; None where it is not decided. agree_from: the
+    layer from which streams differ by at most `agree_to` of their first difference, for every
+    branch (T13b); None where no certificate holds. band: which h never smooth here, if known.
+    """
+
+    verdict: Outcome
+    status: str
+    rho_consensus: float | None
+    rho_quotient: float | None
+    reason: str
+    dominant: tuple[StreamMode, ...] = ()
+    disagreement: float | None = None
+    streams_become_one: bool | None = None
+    agree_to: float = 1e-6
+    agree_from: int | None = None
+    band: SafeBand | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """rho_Q / rho_C, inf where rho_C = 0."""
+        if self.rho_consensus is None or self.rho_quotient is None:
+            return None
+        return self.rho_quotient / self.rho_consensus if self.rho_consensus else float("inf")
+
+    def __str__(self) -> str:
+        lines = [f"{self.verdict} ({self.status})", f"  {self.reason}"]
+        if self.rho_consensus is not None and self.rho_quotient is not None:
+            lines.append(
+                f"  rho_C = {self.rho_consensus:.10g}, rho_Q = {self.rho_quotient:.10g}, "
+                f"rate rho_Q/rho_C = {self.rate:.10g} a layer"
+            )
+        lines += [f"  {line}" for line in self.stream_words()]
+        return "\n".join(lines)
+
+    def stream_words(self) -> list[str]:
+        """Whether the streams become one, from where on, and which h are safe."""
+        lines = []
+        if self.disagreement is not None:
+            does = {
+                True: "less than the state: they become one",
+                False: "as fast as the state: they stay apart",
+                None: "at a rate not told apart from the state's",
+            }[self.streams_become_one]
+            lines.append(
+                f"differences between streams grow like {self.disagreement:.6g} a layer, {does}."
+            )
+        if self.agree_from is not None:
+            lines.append(
+                f"from layer {self.agree_from} on they differ by at most {self.agree_to:g} of what "
+                "they differed by at first, whatever A, H and the branch."
+            )
+        if self.band is not None:
+            lines.append(str(self.band))
+        return lines
+
+    def to_json_object(self) -> dict[str, Any]:
+        """The fields of `oversmoothing streams --json`; complex numbers as [real, imaginary]."""
+
+        def pair(z: complex | None) -> list[float] | None:
+            return None if z is None else [z.real, z.imag]
+
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": self.verdict,
+            "status": self.status,
+            "rho_consensus": json_number(self.rho_consensus),
+            "rho_quotient": json_number(self.rho_quotient),
+            "rate": json_number(self.rate),
+            "reason": self.reason,
+            "dominant": [
+                {
+                    "side": mode.side,
+                    "multiplier": pair(mode.multiplier),
+                    "h": pair(mode.h),
+                    "a": pair(mode.a),
+                    "streams": mode.streams and [pair(x) for x in mode.streams],
+                }
+                for mode in self.dominant
+            ],
+            "disagreement": json_number(self.disagreement),
+            "streams_become_one": self.streams_become_one,
+            "agree_to": self.agree_to,
+            "agree_from": self.agree_from,
+            "band": None
+            if self.band is None
+            else {
+                "gain": self.band.gain,
+                "idle": self.band.idle,
+                "never_smoothing": list(self.band.never_smoothing),
+                "strict": self.band.strict and list(self.band.strict),
+            },
+        }
+
+
+def reason_of(outcome: Outcome, rho_c: float, rho_q: float, modes: list[StreamMode]) -> str:
+    """What was compared, and the mode that decides."""
+    if outcome is Outcome.TRIVIAL:
+        return "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
+    if outcome is Outcome.UNDECIDED:
+        return (
+            f"the radii agree to over 1024 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}), and "
+            "their equality takes polynomials of a degree that is not factored here."
+        )
+    if outcome is Outcome.TIE:
+        idle = any(mode.side == "idle" for mode in modes) or not modes
+        why = "an idle eigenvalue, in every family, is at least all others" if idle else "equal"
+        return f"tie in modulus at {rho_c:.6g}: {why}."
+    side = "consensus dominates" if outcome is Outcome.SMOOTHING else "consensus does not dominate"
+    words = f"{side}: rho_C = {rho_c:.6g}, rho_Q = {rho_q:.6g}"
+    if modes:
+        mode = modes[0]
+        if mode.h is not None and mode.a is not None:
+            words += (
+                f"; the largest multiplier {number(mode.multiplier)} belongs to h = "
+                f"{number(mode.h)}, a = {number(mode.a)}"
+            )
+        if mode.streams is not None:
+            words += f" with the streams in {' : '.join(number(x) for x in mode.streams)}"
+    return f"{words}."

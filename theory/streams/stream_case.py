@@ -1,0 +1,121 @@
+"""A case of several streams: A, H and X_0 as in a CASE, and the mixing R, p, q (T13a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oversmoothing.theory.layer.case import Case, make_case
+from oversmoothing.theory.layer.input_checks import check_states
+from oversmoothing.theory.streams.mixing import Mixing, make_mixing
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.strict_json import read_json
+
+_LAYER = ("A", "logits", "H", "W_V", "W_proj")
+_MIXING = ("R", "p", "q", "mixing", "start")
+_KEYS = {*_LAYER, *_MIXING, "X0", "schema_version", "comment"}
+STARTS = ("generic", "equal")
+
+
+@dataclass(frozen=True)
+class StreamCase:
+    """layer: A and H. mixing: R, p, q. X0: [s, n, d] in binary64, or None.
+
+    start: "generic", any start of the streams, or "equal", copies of one X_0 in each, as
+    hyper-connections begin; the question is then asked of the streams that these can reach.
+    """
+
+    layer: Case
+    mixing: Mixing
+    X0: Array | None = None
+    start: str = "generic"
+
+    @property
+    def asked(self) -> Mixing:
+        """The mixing that the verdict is about."""
+        return self.mixing.equal_start() if self.start == "equal" else self.mixing
+
+    def in_fractions(self) -> StreamCase | None:
+        """The case on fractions where its numbers mean what they say, else None."""
+        layer = self.layer if self.layer.exact else self.layer.as_fractions()
+        return None if layer is None else replace(self, layer=layer)
+
+
+def make_stream_case(
+    *,
+    R: Any,
+    p: Any = None,
+    q: Any = None,
+    mixing: str | None = None,
+    start: str = "generic",
+    A: Any = None,
+    logits: Any = None,
+    H: Any = None,
+    factors: tuple[Any, Any] | None = None,
+    X0: Any = None,
+) -> StreamCase:
+    """Validate one case. Raises `InputError` saying what is wrong with which part.
+
+    R [s, s]; p, q [s], 1 and 1/s each where not given. mixing: what R is said to be, which is
+    checked. start: see `StreamCase`. A, logits, H, factors: as in `make_case`. X0 [s, n, d], or
+    [n, d] for copies of it in every stream.
+    """
+    if start not in STARTS:
+        raise InputError(f"start '{start}' is none of {', '.join(STARTS)}")
+    layer = make_case(A, H, None, logits=logits, factors=factors)
+    mixed = make_mixing(R, p, q, mixing)
+    states = None
+    if X0 is not None:
+        if not isinstance(X0, np.ndarray):
+            X0 = _numbers(X0)
+        if np.ndim(X0) == 2:
+            X0 = np.broadcast_to(X0, (mixed.streams, *np.shape(X0)))
+        states = check_states(X0, layer.n, layer.d)
+        if states.ndim != 3 or len(states) != mixed.streams:
+            raise InputError(
+                f"X0 has shape {list(states.shape)}; R mixes {mixed.streams} streams, so it must "
+                f"be [{mixed.streams}, {layer.n}, {layer.d}], or [{layer.n}, {layer.d}] for copies"
+            )
+        if start == "equal" and (states != states[0]).any():
+            raise InputError('start "equal" means copies of one X0, but the streams of X0 differ')
+    return StreamCase(layer, mixed, states, start)
+
+
+def read_stream_case(path: str) -> StreamCase:
+    """Read CASE.json. Raises `InputError` on anything that is not a legal case."""
+    data = read_json(path)
+    if not isinstance(data, dict) or "R" not in data:
+        raise InputError(
+            f'\'{path}\' must hold an object with "R" (s x s) beside "A" and "H"; "p" and '
+            '"q" (s numbers each), "mixing" (what R is said to be), "start" and "X0" are optional'
+        )
+    unknown = sorted(data.keys() - _KEYS)
+    if unknown:
+        raise InputError(
+            f"'{path}' has unknown keys {unknown}; known are {', '.join(sorted(_KEYS))}"
+        )
+    pair = (data.get("W_V"), data.get("W_proj"))
+    return make_stream_case(
+        A=data.get("A"),
+        logits=data.get("logits"),
+        H=data.get("H"),
+        factors=None if pair == (None, None) else pair,
+        X0=data.get("X0"),
+        start=data.get("start", "generic"),
+        **{name: data.get(name) for name in ("R", "p", "q", "mixing")},
+    )
+
+
+def _numbers(value: Any) -> Any:
+    """Nested lists with strings ("3/4") as floats."""
+    from oversmoothing.theory.numbers.rational import to_fraction
+
+    if isinstance(value, list | tuple):
+        parts = [_numbers(x) for x in value]
+        if len({np.shape(x) for x in parts}) > 1:
+            raise InputError("X0 is ragged: every row, and every stream, must have the same length")
+        return np.array(parts)
+    return float(to_fraction(value, "X0"))

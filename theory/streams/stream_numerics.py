@@ -1,0 +1,167 @@
+"""Verdicts on several streams from enclosed or estimated spectra of A and H (T13a)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import flint
+import numpy as np
+
+from oversmoothing.theory.certificates.stages import (
+    BALL_SIZE,
+    attention_boxes,
+    ball_side,
+    value_core,
+    value_spectra,
+)
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
+from oversmoothing.theory.streams.mixing import Mixing
+from oversmoothing.theory.streams.root_moduli import largest_modulus
+from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
+from oversmoothing.theory.streams.stream_case import StreamCase
+from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
+from oversmoothing.theory.streams.stream_enclosure import EnclosedRadii, enclosed_radii
+from oversmoothing.theory.support.arrays import Complex
+from oversmoothing.theory.verdict.outcome import Outcome
+
+# Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
+_LEADING = 64
+
+
+def verdict_from_balls(case: StreamCase, certified: bool, known: dict[str, Any]) -> StreamVerdict:
+    """Numerical, or certified; known: fields of the answer that are known already."""
+    mixing, layer = case.asked, case.layer
+    spectra = spectra_of(layer)
+    outcome, found = Outcome.UNDECIDED, None
+    stages = _certified(case) if certified else iter([_numerical(mixing, *spectra)])
+    for found in stages:
+        outcome = found.outcome()
+        if outcome is not Outcome.UNDECIDED:
+            break
+    status = "certified" if certified else "numerical"
+    if found is None:
+        return StreamVerdict(
+            Outcome.UNDECIDED,
+            status,
+            None,
+            None,
+            "spec(A) or spec(H) was not enclosed: too large, or eigenvectors not proved "
+            "independent.",
+            **known,
+        )
+    rho_c, rho_q = float(found.rho_consensus.mid()), float(found.rho_quotient.mid())
+    mode = _leading_mode(mixing, *spectra, found, outcome)
+    reason = reason_of(outcome, rho_c, rho_q, mode)
+    if outcome is Outcome.UNDECIDED:
+        reason = (
+            f"rounding decides: rho_C = {found.rho_consensus.str(12)} and rho_Q = "
+            f'{found.rho_quotient.str(12)} overlap. Write the entries as fractions ("-4/3") for '
+            "an exact decision."
+        )
+    if layer.n == 1:
+        outcome = Outcome.TRIVIAL
+    rate, one = _agreement_in_balls(case, found)
+    return StreamVerdict(
+        outcome, status, rho_c, None if layer.n == 1 else rho_q, reason, tuple(mode), rate, one,
+        **known,
+    )  # fmt: skip
+
+
+def _certified(case: StreamCase) -> Iterator[EnclosedRadii]:
+    """Finer and finer radii from spectra enclosed in balls."""
+    layer = case.layer
+    if ball_side(layer) > BALL_SIZE:
+        return
+    zeros = bool(value_core(layer)[1])
+    a_boxes: Any = attention_boxes(layer) if layer.n > 1 else iter([[]] * 4)
+    # A causal A comes as one endless enclosure.
+    for boxes, value in islice(zip(a_boxes, value_spectra(layer), strict=False), 4):
+        yield enclosed_radii(case.asked, boxes, value.boxes, zeros)
+
+
+def _numerical(mixing: Mixing, attention: Spectrum, value: Spectrum) -> EnclosedRadii:
+    """From float64 eigenvalues with their error estimates; those far below the largest left out."""
+    one = attention.exact & (attention.values == 1)
+    zero = value.exact & (value.values == 0)
+    kept = [_leading(mixing, attention, value, ~one, ~zero)]
+    pairs = {(i, j) for group in kept for i, j in group}
+    a = _balls(attention)
+    h = _balls(value)
+    everything = [h[j] for j in np.flatnonzero(~zero)]
+    found = enclosed_radii(mixing, [], everything, bool(zero.any()), bool(one.any()))
+    products = [h[j] * a[i] for i, j in sorted(pairs)]
+    rest = enclosed_radii(mixing, [], products)
+    return EnclosedRadii(found.shared, found.consensus, rest.consensus, found.repeated)
+
+
+def _leading(
+    mixing: Mixing, attention: Spectrum, value: Spectrum, rows: Any, columns: Any
+) -> list[tuple[int, int]]:
+    """The pairs (i, j) with the largest moduli in float64."""
+    i, j = (np.flatnonzero(x) for x in (rows, columns))
+    if not len(i) or not len(j):
+        return []
+    t = attention.values[i][:, None] * value.values[j][None, :]
+    moduli = _float_radii(mixing, t).ravel()
+    order = np.argsort(-moduli, kind="stable")[:_LEADING]
+    return [(int(i[k // len(j)]), int(j[k % len(j)])) for k in order.tolist()]
+
+
+def _float_radii(mixing: Mixing, t: Complex) -> Any:
+    """rho(R + t p q^T) for each t, in float64."""
+    R = to_float(mixing.R)
+    outer = np.outer(to_float([mixing.p])[0], to_float([mixing.q])[0])
+    return np.abs(np.linalg.eigvals(R + t[..., None, None] * outer)).max(-1)
+
+
+def _balls(spectrum: Spectrum) -> list[flint.acb]:
+    return [
+        flint.acb(complex(z)) + flint.acb(flint.arb(0, float(e)), flint.arb(0, float(e)))
+        if e
+        else flint.acb(complex(z))
+        for z, e in zip(spectrum.values, spectrum.errors, strict=True)
+    ]
+
+
+def _leading_mode(
+    mixing: Mixing, attention: Spectrum, value: Spectrum, found: EnclosedRadii, outcome: Outcome
+) -> list[StreamMode]:
+    """The mode that decides, as float64 has it."""
+    if outcome not in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
+        return []
+    side = "consensus" if outcome is Outcome.SMOOTHING else "quotient"
+    a = np.ones(1, dtype=complex) if side == "consensus" else attention.values
+    t = a[:, None] * value.values[None, :]
+    i, j = divmod(int(np.argmax(_float_radii(mixing, t))), t.shape[1])
+    R = to_float(mixing.R)
+    p, q = to_float([mixing.p])[0], to_float([mixing.q])[0]
+    values, vectors = np.linalg.eig(R + t[i, j] * np.outer(p, q))
+    k = int(np.argmax(np.abs(values)))
+    w = vectors[:, k] / vectors[np.argmax(np.abs(vectors[:, k])), k]
+    return [
+        StreamMode(
+            side,
+            complex(values[k]),
+            complex(value.values[j]),
+            complex(a[i]),
+            tuple(complex(x) for x in w),
+        )
+    ]
+
+
+def _agreement_in_balls(case: StreamCase, found: EnclosedRadii) -> tuple[float | None, bool | None]:
+    mixing = case.mixing
+    if case.start == "equal" or mixing.streams == 1:
+        return None, None
+    top = found.rho_consensus.max(found.rho_quotient)
+    rest = differences_alone(mixing)
+    if rest is None:
+        # 1 is an eigenvector of one family at most, which rounding cannot name.
+        special = lone_family(mixing) is not None or sum(mixing.q) == 0
+        return (None, None) if special else (float(top.mid()), False)
+    rate = abs(largest_modulus(rest)[0][0].ball(128))
+    one = True if rate < top else False if rate >= top else None
+    return float(rate.mid()), one
