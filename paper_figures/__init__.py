@@ -5,6 +5,7 @@ FIGURES = {
     "metrics_against_depth": "oversmoothing.paper_figures.metrics_against_depth",
     "lambda_plane": "oversmoothing.paper_figures.lambda_plane",
     "phase_diagram": "oversmoothing.paper_figures.phase_diagram",
+    "stream_mixing": "oversmoothing.paper_figures.stream_mixing",
     "scaling": "oversmoothing.paper_figures.scaling",
     "dominance_table": "oversmoothing.paper_figures.dominance_table",
     "observed_smoothing": "oversmoothing.paper_figures.observed_smoothing",

@@ -1,0 +1,72 @@
+"""Lyapunov exponents of changing layers are the slopes that a run through them has (T7a)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import oversmoothing
+from oversmoothing.simulations.against_theory.exponent_runs import (
+    ENSEMBLES,
+    attention_at,
+    ensemble,
+    exponent_run,
+)
+from oversmoothing.simulations.heads.layers import FromState, PerLayer
+
+X0 = np.random.default_rng(5).standard_normal((4, 3))
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_a_slope_is_the_difference_of_exponents_of_the_same_layers(name: str) -> None:
+    """Up to what two norms differ by at most: some e^3 over the layers of the run."""
+    run = exponent_run(name, *ensemble(name, 4, 3, 2, 0.5, 0), X0, 400)
+    assert run.gap < 0
+    assert run.off < 3 / 360
+    assert 0 < run.gap_error < 0.1
+
+
+def test_exponents_of_repeated_layers_are_those_of_their_product() -> None:
+    """gamma_C is log rho of the product over one period, per layer."""
+    rng = np.random.default_rng(1)
+    A = [rng.dirichlet(np.ones(4), size=(1, 4)) for _ in range(3)]
+    W = [0.4 * rng.standard_normal((1, 3, 3)) for _ in range(3)]
+    repeated = (PerLayer(lambda k: A[k % 3]), PerLayer(lambda k: W[k % 3]))
+    run = exponent_run("repeated", *repeated, X0, 3000)
+    product = np.eye(3)
+    for step in W:
+        product = (np.eye(3) + step[0].T) @ product
+    rho = np.abs(np.linalg.eigvals(product)).max()
+    assert run.gamma_consensus == pytest.approx(np.log(rho) / 3, abs=1e-3)
+    assert run.off < 2e-3
+
+
+def test_attention_along_a_run_is_the_softmax_of_its_states() -> None:
+    rng = np.random.default_rng(2)
+    given = FromState(*rng.standard_normal((2, 2, 3, 3)), causal=True)
+    run = oversmoothing.evolve_heads(
+        X0=X0, attention=given, weights=0.1 * rng.standard_normal((2, 3, 3)), depth=[0, 3]
+    )
+    for place in (0, 1):
+        X = run.state(place).dense().numpy()
+        logits = X @ given.W_Q @ given.W_K.swapaxes(1, 2) @ X.T / np.sqrt(3)
+        kept = np.where(np.tri(4, dtype=bool), np.exp(logits), 0.0)
+        expected = kept / kept.sum(-1, keepdims=True)
+        np.testing.assert_allclose(attention_at(run, place, given), expected, atol=1e-12)
+
+
+def test_the_command_writes_a_table_and_says_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["exponents", "--ensemble", "iid", "--layers", "200", "--out", str(tmp_path)]
+    # So few layers are no slope to 1e-3, which the exit status says.
+    assert oversmoothing.main(words) in (0, 1)
+    assert "gamma_Q - gamma_C" in capsys.readouterr().out
+    assert list(pd.read_csv(tmp_path / "exponents.csv")["name"]) == ["iid"]
+    assert oversmoothing.main([*words[:3], "--layers", "300"]) == 2
+    assert "multiple of 200" in capsys.readouterr().err
+    with pytest.raises(oversmoothing.InputError, match="none of iid"):
+        ensemble("other", 4, 3, 2, 0.5, 0)
