@@ -176,9 +176,10 @@ def draw(data: pd.DataFrame) -> Figure:
     return figure
 
 
-def _tint(name: str) -> tuple[float, ...]:
-    colour = np.array([int(VERDICT_COLOUR[name][k : k + 2], 16) for k in (1, 3, 5)]) / 255
-    return tuple(float(x) for x in 0.45 * colour + 0.55)
+def _tint(name: str) -> str:
+    """The colour of a verdict, paler."""
+    parts = (int(VERDICT_COLOUR[name][k : k + 2], 16) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(0.45 * part + 0.55 * 255):02x}" for part in parts)
 
 
 def _plane(axis: Axes, part: pd.DataFrame) -> None:

@@ -48,6 +48,18 @@ TOOLS = {
     ),
     "fuzz": Tool(20_000, 500, "tests.fuzz {count} --seed {seed} --first {first}"),
     "streams": Tool(10_000, 500, "tests.streams {count} --seed {seed} --first {first}"),
+    "attention_hunt": Tool(
+        100_000, 50_000, "tests.hunts one-feature {count} --seed {seed} --first {first}"
+    ),
+    "matrix_hunt": Tool(
+        100_000, 50_000, "tests.hunts matrix {count} --seed {seed} --first {first}"
+    ),
+    "mixing_hunt": Tool(
+        100_000, 50_000, "tests.hunts streams {count} --seed {seed} --first {first}"
+    ),
+    "weighted_mixing_hunt": Tool(
+        100_000, 50_000, "tests.hunts streams-any-p {count} --seed {seed} --first {first}"
+    ),
     "honest": Tool(1_000, 100, "tests.forgeries.honest {count} --seed {seed} --first {first}"),
 }
 

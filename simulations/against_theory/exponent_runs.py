@@ -95,10 +95,11 @@ def ensemble(name: str, n: int, d: int, heads: int, scale: float, seed: int) -> 
         moves, kinds = rng.random(2**16) > _STAYS, rng.integers(_KINDS, size=2**16)
         places = np.maximum.accumulate(np.where(moves, np.arange(2**16), 0))
         chain = kinds[places]
-        attention, weights = (
-            PerLayer(lambda layer, part=part: stacks[chain[layer % 2**16]][part]) for part in (0, 1)
-        )
-        return attention, weights
+
+        def part_of(part: int) -> PerLayer:
+            return PerLayer(lambda layer: stacks[chain[layer % 2**16]][part])
+
+        return part_of(0), part_of(1)
     return Drawn(draw_A, seed), Drawn(draw_W, seed)
 
 
