@@ -53,7 +53,7 @@ def exponents(
     folder = output_folder(out)
     found = []
     if model is not None:
-        from oversmoothing.experiments.models.cycled_layers import cycled_layers
+        from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
         from oversmoothing.experiments.models.named import named_inputs, named_model
 
         chosen = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
