@@ -1,0 +1,62 @@
+"""The eigenvectors of H as directions that tokens may tilt towards: a line each, or a plane.
+
+The tokens x of X' = X + A X H^T at consensus go x -> (I + H) x, so that their directions are right
+eigenvectors of H = (W_V W_proj)^T. A complex pair spans a real plane, within which they turn.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+Rule = Literal["power", "residual"]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """An eigenvalue of H, imag >= 0, and an orthonormal basis [d, k] of what it spans, k = 1, 2."""
+
+    value: complex
+    basis: Matrix
+
+
+def eigendirections(H: Matrix) -> list[Direction]:
+    """One for each real eigenvalue and each complex pair of H [d, d]."""
+    values, vectors = np.linalg.eig(H)
+    found = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value.imag < 0:
+            continue
+        parts = [vector.real] if value.imag == 0 else [vector.real, vector.imag]
+        basis, _ = np.linalg.qr(np.stack(parts, axis=1))
+        found.append(Direction(complex(value), basis))
+    return found
+
+
+def principal(directions: list[Direction], rule: Rule) -> int:
+    """Which of them dominates: 'power' by |lambda|, as without a residual; 'residual' by
+    |1 + lambda| (N-2605.25619-direction)."""
+    shift = 1.0 if rule == "residual" else 0.0
+    return int(np.argmax([abs(shift + each.value) for each in directions]))
+
+
+def shares(X: Matrix, bases: Matrix) -> Matrix:
+    """Mean over tokens of |B^T x|^2 / |x|^2 times d/k: 1 is what a random B has on average.
+
+    X [..., n, d] with zero rows left out of the mean; bases [m, d, k]; the result is [..., m].
+    """
+    m, d, k = bases.shape
+    length = np.sqrt(np.square(X).sum(-1, keepdims=True))
+    kept = length[..., 0] > 0
+    unit = np.divide(X, length, out=np.zeros_like(X), where=length > 0)
+    flat = bases.transpose(1, 0, 2).reshape(d, m * k)
+    found = np.square(unit @ flat).reshape(*X.shape[:-1], m, k).sum(-1)
+    counted = found.sum(-2) / kept.sum(-1)[..., None]
+    return np.asarray(counted * (d / k))
+
+
+def random_bases(count: int, d: int, k: int, rng: np.random.Generator) -> Matrix:
+    """Orthonormal bases [count, d, k] of uniformly drawn subspaces."""
+    return np.linalg.qr(rng.standard_normal((count, d, k)))[0]

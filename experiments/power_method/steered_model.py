@@ -1,0 +1,145 @@
+"""Steering a trained model: one more head in every layer, with F = alpha u w^T and even attention.
+
+The head reads the normed tokens as the others do, averages w^T N(x_k) over the tokens that token i
+sees with equal weights (queries of 0), and adds alpha u times it: F' = F + alpha u w^T at
+consensus, w = u of length 1 (our reading of arXiv 2605.25619; its formula was not at hand). In each
+layer alpha is a multiple of that layer's own threshold for the linear layer of the same H with even
+attention (`steering.predicted_threshold`), 0 at the least. Weights differ by layer, so that no
+theorem says where a trained model tilts: the multiples are a scale, and the tilt is measured.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.power_method.directions import Matrix, shares
+from oversmoothing.experiments.power_method.steering import Case, predicted_threshold
+from oversmoothing.experiments.power_method.tilt import product, scales
+from oversmoothing.theory.support.errors import InputError
+
+MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
+
+
+def thresholds(model: Model, inputs: Any, u: Matrix) -> Matrix:
+    """alpha by layer [layers] for a direction u [d] of length 1, w = u, as `predicted_threshold`
+    gives it for the layer's H and even attention; 0 where u dominates already."""
+    found = []
+    for layer, scale in zip(model.layers, scales(model, inputs), strict=True):
+        H = product(layer, scale)
+        # Even attention: its other eigenvalues are 0, and one token more than one will do.
+        case = Case(np.full((2, 2), 0.5), H, u, u, np.zeros((2, len(u))))
+        # In units of the normed tokens' scale, which H has in it.
+        found.append(max(predicted_threshold(case)[0], 0.0) / scale)
+    return np.array(found)
+
+
+@contextmanager
+def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
+    """Within it the model's layers have the further head.
+
+    Raises `InputError` for a model whose norms in front of attention are no modules.
+    """
+    with ExitStack() as hooks:
+        for layer, alpha in zip(model.layers, alphas, strict=True):
+            norm = layer.norm_attention.module
+            if norm is None or layer.placement != "pre":
+                raise InputError(
+                    f"the model '{model.name}' has no norm in front of its attention as a module "
+                    "of its own: steering reads what that gives"
+                )
+            seen: dict[str, Tensor] = {}
+            hooks.callback(norm.register_forward_hook(_keep(seen)).remove)
+            add = _add(seen, torch.from_numpy(u), float(alpha), model.causal)
+            hooks.callback(layer.attention.register_forward_hook(add).remove)
+        yield
+
+
+def _keep(seen: dict[str, Tensor]) -> Any:
+    def hook(module: Any, given: Any, output: Tensor) -> None:
+        seen["normed"] = output
+
+    return hook
+
+
+def _add(seen: dict[str, Tensor], u: Tensor, alpha: float, causal: bool) -> Any:
+    def hook(module: Any, given: Any, output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        along = seen.pop("normed") @ u.to(first)
+        if causal:
+            number = torch.arange(1, along.shape[-1] + 1, device=along.device)
+            even = along.cumsum(-1) / number
+        else:
+            even = along.mean(-1, keepdim=True).expand_as(along)
+        first = first + alpha * even[..., None] * u.to(first)
+        return (first, *output[1:]) if isinstance(output, tuple) else first
+
+    return hook
+
+
+def steered_tilts(
+    model: Model,
+    inputs: Sequence[Any],
+    *,
+    multiples: Sequence[float] = MULTIPLES,
+    directions: int = 5,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """A row a multiple of the thresholds: the share along u in the last stream, d times the squared
+    cosine (1 is a random direction's mean), over inputs and drawn directions u, with its 95 %
+    interval over the inputs; the same along directions that were not steered to.
+
+    Raises `InputError` for fewer than two inputs, or a model that cannot be steered so.
+    """
+    if len(inputs) < 2:
+        raise InputError("an interval over inputs needs two of them at least: give more inputs")
+    rng = np.random.default_rng(seed)
+    drawn = rng.standard_normal((2, directions, model.width))
+    own, others = drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
+    found = np.empty((len(multiples), 2, directions, len(inputs)))
+    alphas = [thresholds(model, inputs, u) for u in own]
+    for number, (u, v) in enumerate(zip(own, others, strict=True)):
+        for k, multiple in enumerate(multiples):
+            for i, each in enumerate(inputs):
+                with steering(model, u, multiple * alphas[number]):
+                    # One input at a time: no padding, so that even attention is over real tokens.
+                    batch = extract(model, [each], attention=False, verify=False)
+                X = batch.traces[-1].after_ffn.double().cpu().numpy()
+                bases = np.stack([u, v])[..., None]
+                found[k, :, number, i] = shares(X, bases)[0]
+    rows = []
+    for k, multiple in enumerate(multiples):
+        ends = [mean_interval(found[k, part].mean(0)) for part in (0, 1)]
+        rows.append(
+            {
+                "multiple": multiple,
+                "median_alpha": float(multiple * np.median(np.stack(alphas))),
+                **dict(zip(("along_u", "low", "high"), ends[0], strict=True)),
+                **dict(zip(("elsewhere", "else_low", "else_high"), ends[1], strict=True)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def words(table: pd.DataFrame, model: str, inputs: int) -> str:
+    """What steering did, in a sentence."""
+    start, end = table.iloc[0], table.iloc[-1]
+    first = table[(table["low"] > start["high"])]
+    when = (
+        "in none of the multiples run"
+        if first.empty
+        else f"from {first.iloc[0]['multiple']:g} times the linear thresholds on"
+    )
+    return (
+        f"{model}, {inputs} inputs: the last stream's share along u goes from "
+        f"{start['along_u']:.2f} to {end['along_u']:.2f} (95 % interval {end['low']:.2f} to "
+        f"{end['high']:.2f}) of what a random direction has; it is above the unsteered one's "
+        f"interval {when}; elsewhere {start['elsewhere']:.2f} to {end['elsewhere']:.2f}."
+    )

@@ -1,0 +1,227 @@
+"""Steering a linear layer: from which alpha does F' = F + alpha u w^T make tokens tilt its way?
+
+X' = X + A X F'^T with w^T u = 1. The eigenvalues of F' other than those of F solve
+alpha w^T (mu - F)^-1 u = 1; as alpha grows one of them, real, goes like alpha, its eigenvector v =
+(mu - F)^-1 u towards u (N-2605.25619-steering). The tokens end along v once |1 + mu| is above
+|1 + a h| for every other pair of an eigenvalue a of A and h of F' (T2d). Predicted: the last alpha
+at which that fails, from eigenvalues alone. Measured: the last alpha at which a run of tokens
+through `DEPTH` layers does not end along v.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from oversmoothing.experiments.inspection.intervals import share_interval
+from oversmoothing.experiments.power_method.directions import Matrix
+from oversmoothing.simulations.generators.attention import Softmax
+from oversmoothing.theory.support.errors import whole_number
+
+TOKENS, WIDTH, DEPTH = 6, 6, 1000
+# Tokens count as tilted where the mean squared cosine with v is above this.
+TILTED = 0.9
+# A prediction is right where the measured alpha differs by at most this times 1 + |alpha|.
+CLOSE = 0.05
+# The alphas that are run, around the predicted one, in units of 1 + |alpha|.
+AROUND = np.linspace(-0.5, 0.5, 101)
+# Of the eigenvalue mu, in units of 1 + |F|, where alpha is found between.
+MOST, STEPS = 20.0, 1500
+
+
+@dataclass(frozen=True)
+class Case:
+    """One drawn layer: A [n, n], F [d, d], u, w [d] with w^T u = 1, tokens X0 [n, d]."""
+
+    A: Matrix
+    F: Matrix
+    u: Matrix
+    w: Matrix
+    X0: Matrix
+
+
+def drawn_cases(count: int, seed: int) -> list[Case]:
+    """`count` cases; u is no eigenvector of F."""
+    whole_number("the number of drawn cases", count, 1)
+    rng = np.random.default_rng([seed, 25619])
+    cases = []
+    for _ in range(count):
+        A = Softmax(temperature=0.5).draw(TOKENS, rng=rng)
+        F = rng.standard_normal((WIDTH, WIDTH)) * rng.uniform(0.3, 1.5) / WIDTH**0.5
+        u, w = rng.standard_normal((2, WIDTH))
+        u /= np.linalg.norm(u)
+        # Half along u, half across it: w^T u = 1 and |w| of a few.
+        w = u + (w - (w @ u) * u) / WIDTH**0.5
+        cases.append(Case(A, F, u, w, rng.standard_normal((TOKENS, WIDTH))))
+    return cases
+
+
+def steered(case: Case, alpha: float) -> Matrix:
+    """F' [d, d]."""
+    return case.F + alpha * np.outer(case.u, case.w)
+
+
+def predicted_threshold(case: Case) -> tuple[float, float]:
+    """(alpha, mu): the last alpha at which the planted eigenvalue mu does not dominate.
+
+    mu comes down from far above, where alpha(mu) = 1/(w^T (mu - F)^-1 u) is mu less a constant, to
+    where it first ties with another pair, or where alpha turns and it leaves the real line.
+    """
+    size = 1 + float(np.linalg.norm(case.F, 2))
+    # |1 + mu| in equal ratios.
+    grid = np.geomspace(MOST * size, 1e-2, STEPS) - 1
+    low = high = grid[0]
+    last = np.inf
+    for mu in grid:
+        alpha = alpha_of(case, mu)
+        if not alpha < last or margin(case, mu) <= 0:
+            low = mu
+            break
+        high, last = mu, alpha
+    else:
+        return alpha_of(case, high), float(high)
+    for _ in range(60):  # halving, to the last digit
+        middle = (low + high) / 2
+        alpha = alpha_of(case, middle)
+        # Within one step of the grid alpha turns at most once, and falls up to there.
+        falling = alpha_of(case, middle + 1e-7 * size) > alpha
+        if falling and margin(case, middle) > 0:
+            high = middle
+        else:
+            low = middle
+    return alpha_of(case, high), float(high)
+
+
+def alpha_of(case: Case, mu: float) -> float:
+    """The alpha of either sign at which mu is an eigenvalue of F'; infinite where there is none."""
+    shifted = mu * np.eye(len(case.F)) - case.F
+    try:
+        g = case.w @ np.linalg.solve(shifted, case.u)
+    except np.linalg.LinAlgError:
+        # An eigenvalue of F to the last digit: alpha is continuous there.
+        g = case.w @ np.linalg.solve(shifted + 1e-13 * (1 + abs(mu)) * np.eye(len(shifted)), case.u)
+    return float(1 / g) if g != 0 else float("inf")
+
+
+def margin(case: Case, mu: float) -> float:
+    """|1 + mu| less the largest |1 + a h| of every other pair, at the alpha of mu."""
+    alpha = alpha_of(case, mu)
+    if not np.isfinite(alpha):
+        return -np.inf
+    h = np.linalg.eigvals(steered(case, alpha))
+    a = np.linalg.eigvals(case.A)
+    moduli = np.abs(1 + np.outer(a, h))
+    # mu itself, with the a that is 1.
+    moduli[np.argmin(np.abs(a - 1)), np.argmin(np.abs(h - mu))] = -np.inf
+    return float(abs(1 + mu) - moduli.max())
+
+
+def measured_threshold(case: Case, alphas: Matrix) -> tuple[float, Matrix]:
+    """(the smallest of the alphas from which on all runs end along v, the tilts [alphas]).
+
+    NaN where the largest alpha's run does not.
+    """
+    found = tilts(case, alphas)
+    above = found > TILTED
+    if not above[-1]:
+        return float("nan"), found
+    first = len(alphas) - int(np.argmin(above[::-1])) if not above.all() else 0
+    return float(alphas[first]), found
+
+
+def tilts(case: Case, alphas: Matrix, depth: int = DEPTH) -> Matrix:
+    """Mean squared cosine of the tokens with v over the last tenth of `depth` layers, for each of
+    rising alphas; below, where the planted eigenvalue is not real, with the last v that there was.
+    """
+    F = case.F + alphas[:, None, None] * np.outer(case.u, case.w)
+    X = np.broadcast_to(case.X0, (len(alphas), *case.X0.shape))
+    v, turned, found = planted(F), F.transpose(0, 2, 1), []
+    for layer in range(depth):
+        X = X + case.A @ (X @ turned)
+        X = X / np.abs(X).max((1, 2), keepdims=True)  # the factor does not matter
+        if layer >= depth - depth // 10:
+            along = np.square((X * v[:, None, :]).sum(-1))
+            found.append((along / np.square(X).sum(-1)).mean(-1))
+    return np.asarray(np.mean(found, axis=0))
+
+
+def planted(F: Matrix) -> Matrix:
+    """v [m, d] of F' [m, d, d] for rising alphas: the largest real eigenvalue's at the last of
+    them, followed down from one to the next, and kept where it is complex."""
+    values, vectors = np.linalg.eig(F)
+    found = np.empty(values.shape)
+    v = found[-1]
+    real = np.where(np.abs(values.imag) == 0, values.real, -np.inf)
+    own: complex = real[-1].max()
+    for k in reversed(range(len(F))):
+        which = np.argmin(np.abs(values[k] - own))
+        own = complex(values[k][which])
+        if own.imag == 0:
+            v = vectors[k][:, which].real
+        found[k] = v / np.linalg.norm(v)
+    return found
+
+
+def threshold_table(count: int = 200, seed: int = 0) -> pd.DataFrame:
+    """A row a case: alpha predicted, measured, by the first-order formula, right, and if not, why.
+
+    First order: F' is replaced by its value on u, mu = alpha + w^T F u, and the others by those of
+    F: alpha = max |1 + lambda_j| - 1 - w^T F u.
+    """
+    rows = []
+    for number, case in enumerate(drawn_cases(count, seed)):
+        alpha, mu = predicted_threshold(case)
+        unit = 1 + abs(alpha)
+        found, run = measured_threshold(case, alpha + AROUND * unit)
+        right = abs(found - alpha) <= CLOSE * unit
+        top = np.abs(1 + np.linalg.eigvals(case.F)).max()
+        rows.append(
+            {
+                "case": number,
+                "predicted": alpha,
+                "measured": found,
+                "first_order": float(top - 1 - case.w @ case.F @ case.u),
+                "right": bool(right),
+                "why": "" if right else _why(case, alpha, mu, found),
+                "tilt_below": float(run[len(run) // 2 - 10]),
+                "tilt_above": float(run[len(run) // 2 + 10]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _why(case: Case, alpha: float, mu: float, found: float) -> str:
+    """What a wrong prediction comes from, each reason checked on the case."""
+    unit = 1 + abs(alpha)
+    around = alpha + np.linspace(-CLOSE, CLOSE, 21) * unit
+    if not found <= alpha:
+        later = tilts(case, alpha + AROUND[AROUND > 0] * unit, depth=20 * DEPTH)
+        if later[AROUND[AROUND > 0] >= CLOSE - 1e-9].min() > TILTED:
+            return f"slow: too small a lead for {DEPTH} layers, tilted after {20 * DEPTH}"
+        return "not tilted where it dominates"
+    below = np.linalg.eig(steered(case, around[0]))
+    v = planted(np.stack([steered(case, each) for each in around]))[0]
+    other = below[1][:, np.argmax(np.abs(1 + below[0]))]
+    cosine = abs(v @ other) / np.linalg.norm(other)
+    if cosine**2 > TILTED:
+        return f"what dominates below has nearly the same direction (cosine {cosine:.2f} with v)"
+    return "tilted where it does not dominate"
+
+
+def words(table: pd.DataFrame) -> str:
+    """How often the prediction was right, with its interval, and why not elsewhere."""
+    count, right = len(table), int(table["right"].sum())
+    low, high = share_interval(right / count, count)
+    rough = (table["first_order"] - table["measured"]).abs() <= CLOSE * (
+        1 + table["measured"].abs()
+    )
+    lines = [
+        f"The predicted threshold of alpha is right (within {CLOSE:.0%} of 1 + |alpha|) in {right} "
+        f"of {count} drawn layers (95 % interval {low:.3f} to {high:.3f}); the first-order formula "
+        f"in {int(rough.sum())}."
+    ]
+    lines += [
+        f"  case {row.case}: predicted {row.predicted:.3f}, measured {row.measured:.3f}; {row.why}"
+        for row in table[~table["right"]].itertuples()
+    ]
+    return "\n".join(lines)

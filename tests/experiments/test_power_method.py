@@ -1,0 +1,195 @@
+"""Tilt towards eigendirections, and the threshold of steering (N-2605.25619-direction)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import oversmoothing
+from oversmoothing import InputError
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.power_method import steered_model, steering, tilt
+from oversmoothing.experiments.power_method.directions import (
+    eigendirections,
+    principal,
+    random_bases,
+    shares,
+)
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import tiny, tokens
+
+
+def test_eigendirections_are_invariant_lines_and_planes() -> None:
+    H = np.random.default_rng(0).standard_normal((7, 7))
+    found = eigendirections(H)
+    assert sum(each.basis.shape[1] for each in found) == 7
+    for each in found:
+        B = each.basis
+        np.testing.assert_allclose(B.T @ B, np.eye(B.shape[1]), atol=1e-12)
+        np.testing.assert_allclose(H @ B, B @ (B.T @ H @ B), atol=1e-10)
+
+
+def test_the_two_rules_part_where_the_largest_eigenvalue_is_negative() -> None:
+    """N-2605.25619-modulus: F = diag(1, -3/2)."""
+    directions = eigendirections(np.diag([1.0, -1.5]))
+    by = {rule: directions[principal(directions, rule)].value for rule in ("power", "residual")}
+    assert by == {"power": -1.5, "residual": 1.0}
+
+
+def test_a_random_direction_has_a_share_of_one_on_average() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((2, 5, 8)) + 3  # tokens that share a direction
+    for k in (1, 2):
+        found = shares(X, random_bases(4000, 8, k, rng)).mean(-1)
+        # A share has a standard deviation below d/k.
+        np.testing.assert_allclose(found, 1.0, atol=4 * 8 / k / 4000**0.5)
+
+
+def test_a_share_by_hand_leaves_zero_tokens_out() -> None:
+    X = np.array([[[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]]])
+    e = np.eye(2)[:, :, None]
+    np.testing.assert_allclose(shares(X, e), [[2 * (0.36 + 1) / 2, 2 * 0.64 / 2]], atol=1e-15)
+
+
+def test_tilts_are_those_of_the_streams_by_hand() -> None:
+    """Each layer's tilt again, from the model's own parameters and streams."""
+    model = oversmoothing.open_model(tiny_model(), dtype=torch.float64)
+    pixels = random_pixels(3).double()
+    found = tilt.tilts(model, pixels, random=10)
+    traces = extract(model, pixels).traces
+    for number, (layer, own) in enumerate(zip(model.layers, model.module.stack(), strict=True)):
+        X, Y = traces[number].before, traces[number].after_attention
+        norm = own.norm_attention
+        scale = float((X.var(-1, unbiased=False) + norm.eps).rsqrt().mean())
+        C = torch.eye(X.shape[-1], dtype=X.dtype) - 1 / X.shape[-1]
+        H = own.value_projection().detach().double() @ torch.diag(norm.weight.double()) @ C * scale
+        np.testing.assert_allclose(tilt.product(layer, scale), H.detach().numpy(), atol=1e-6)
+        values = np.linalg.eigvals(H.detach().numpy())
+        for k, moduli in enumerate((np.abs(values), np.abs(1 + values))):
+            picked = found.values[number, k]
+            assert abs(abs(picked + k) - moduli.max()) < 1e-5
+        directions = eigendirections(tilt.product(layer, scale))
+        basis = directions[principal(directions, "residual")].basis
+        wanted = [
+            np.square(Z.numpy() / np.linalg.norm(Z.numpy(), axis=-1, keepdims=True) @ basis)
+            .sum(-1)
+            .mean(-1)
+            for Z in (X, Y)
+        ]
+        per = X.shape[-1] / basis.shape[1]
+        np.testing.assert_allclose(found.tilt[number, 1], per * (wanted[1] - wanted[0]), atol=1e-5)
+
+
+def test_the_words_say_which_rule_the_tilt_is_for() -> None:
+    values = np.array([[-1.5, 1.0], [2.0, 2.0]])
+    tilts = np.zeros((2, 2, 5))
+    tilts[0, 1] = [1.0, 1.1, 0.9, 1.0, 1.05]
+    made = tilt.Tilts("toy", tilts, tilts, np.full((2, 2), 0.5), np.full((2, 2), 0.5), values)
+    assert made.apart.tolist() == [True, False]
+    assert "for |1 + lambda|" in made.words(1000)
+    turned = tilt.Tilts("toy", -tilts, tilts, made.rank_random, made.rank_other, values)
+    assert "for |lambda|" in turned.words(1000) and "away in 1" in turned.words(1000)
+    same = tilt.Tilts("toy", tilts, tilts, made.rank_random, made.rank_other, values[[1, 1]])
+    assert "no test between" in same.words(1000)
+
+
+def test_bad_input_is_a_sentence() -> None:
+    model = oversmoothing.open_model(tiny_model())
+    with pytest.raises(InputError, match="needs two of them"):
+        tilt.tilts(model, random_pixels(1))
+    with pytest.raises(InputError, match="drawn cases is 0"):
+        steering.drawn_cases(0, 0)
+    layers = tuple(replace(each, placement="parallel") for each in model.layers)
+    with pytest.raises(InputError, match="attention and FFN to the stream at once"):
+        tilt.tilts(replace(model, layers=layers), random_pixels(2))
+    post = oversmoothing.open_model(tiny("bert"))
+    with (
+        pytest.raises(InputError, match="no norm in front of its attention"),
+        steered_model.steering(post, np.ones(post.width), np.ones(post.depth)),
+    ):
+        pass
+
+
+def test_the_threshold_of_an_eigenvector_is_that_of_the_claim() -> None:
+    """N-2605.25619-steering (1): F u = f u, w = u needs |1 + f + alpha| > max |1 + lambda_j|. For
+    F = diag(-1/2, 1/2, 1/4) and u = e_1: 1/2 + alpha > 3/2."""
+    e = np.eye(3)[0]
+    case = steering.Case(np.full((2, 2), 0.5), np.diag([-0.5, 0.5, 0.25]), e, e, np.ones((2, 3)))
+    alpha, mu = steering.predicted_threshold(case)
+    assert (alpha, mu) == (pytest.approx(1.0, abs=1e-9), pytest.approx(0.5, abs=1e-9))
+    found = steering.tilts(case, np.linspace(0.9, 1.1, 21))
+    assert (found[:10] < 0.1).all() and (found[11:] > 0.999).all()
+
+
+def test_the_planted_eigenvalue_solves_its_equation() -> None:
+    for case in steering.drawn_cases(5, seed=3):
+        alpha, mu = steering.predicted_threshold(case)
+        values = np.linalg.eigvals(steering.steered(case, alpha))
+        assert np.abs(values - mu).min() < 1e-4  # where two meet: eps^(1/2)
+        assert abs(case.w @ case.u - 1) < 1e-12
+
+
+def test_the_predicted_threshold_is_right_in_drawn_layers() -> None:
+    table = steering.threshold_table(6, seed=1)
+    assert table["right"].sum() >= 5
+    assert (table["tilt_above"] > steering.TILTED).all()
+    assert (table.loc[~table["right"], "why"] != "").all()
+    # A prediction that is off is noticed: the first-order formula mostly is.
+    assert f"in {int(table['right'].sum())} of 6 drawn layers" in steering.words(table)
+
+
+def test_a_wrong_threshold_is_noticed(monkeypatch, capsys) -> None:
+    right = steering.predicted_threshold
+    monkeypatch.setattr(
+        steering, "predicted_threshold", lambda case: (right(case)[0] + 0.3, right(case)[1])
+    )
+    assert oversmoothing.main(["steer", "--draws", "3"]) == 1
+    assert "in 0 of 3 drawn layers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("family", ["llama", "vit"])
+def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
+    model = oversmoothing.open_model(tiny(family))
+    given = tokens()["input_ids"][:1] if family == "llama" else random_like(model)
+    u = np.eye(model.width)[0]
+    plain = extract(model, given, attention=False, verify=False).traces[0]
+    with steered_model.steering(model, u, np.full(model.depth, 0.5)):
+        moved = extract(model, given, attention=False, verify=False).traces[0]
+    again = extract(model, given, attention=False, verify=False).traces[0]
+    assert torch.equal(plain.after_attention, again.after_attention)
+    normed = model.layers[0].norm_attention(plain.before)[..., 0]
+    n = normed.shape[-1]
+    even = normed.cumsum(-1) / torch.arange(1, n + 1) if model.causal else normed.mean(-1)[:, None]
+    wanted = plain.after_attention.clone()
+    wanted[..., 0] += 0.5 * even
+    torch.testing.assert_close(moved.after_attention, wanted, rtol=1e-4, atol=1e-5)
+
+
+def random_like(model: oversmoothing.experiments.models.model.Model) -> torch.Tensor:
+    from tests.support.tiny_transformers import pixels
+
+    return pixels(1)
+
+
+def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
+    model = oversmoothing.open_model(tiny_model())
+    table = steered_model.steered_tilts(model, random_pixels(3), multiples=(0.0, 8.0), directions=2)
+    assert table["along_u"].iloc[1] > 2 * table["along_u"].iloc[0]
+    assert "tiny" in steered_model.words(table, "tiny", 3)
+    with pytest.raises(InputError, match="needs two of them"):
+        steered_model.steered_tilts(model, random_pixels(1))
+
+
+def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
+    from oversmoothing.experiments.models import named
+
+    monkeypatch.setattr(named, "trained", lambda *a, **k: type("T", (), {"model": tiny_model()}))
+    words = ["tilt", "vit-random", "--count", "2", "--steer", "--out", str(tmp_path)]
+    assert oversmoothing.main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["layers"]) == 4 and len(found["steered"]) == 5
+    assert {path.name for path in tmp_path.iterdir()} == {"tilt.csv", "steer.csv"}
