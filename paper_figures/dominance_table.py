@@ -21,6 +21,14 @@ from oversmoothing.simulations.spectra.steps import CLASSES
 
 NAME = "dominance_table"
 TITLE = "Which eigenvalue of I + H (x) A dominates, by model"
+SHORT = (
+    "Which family of eigenvalues is the largest, in per cent of (image, layer): in the digits "
+    "models here, and as the paper published it for other models on other data."
+)
+NOT_SHOWN = (
+    "The paper does not say what its percentages count, so this is a comparison and no "
+    "reproduction; and dominance in a layer does not say what the whole network does."
+)
 
 OURS = "digits, reading E2"
 QUOTED = "arXiv 2401.04301 (v1), Table 1, quoted"
@@ -129,7 +137,7 @@ def _under(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
             "{:.1f}".format
         ),
     }
-    below: Any = {"textcoords": "offset points", "va": "baseline", "fontsize": 8}
+    below: Any = {"textcoords": "offset points", "va": "baseline", "fontsize": "medium"}
     for number, (header, cells) in enumerate(rows.items(), 1):
         # One text a cell: lines of one text with formulas would not keep level with their header.
         down = -12 - ROW_POINTS * number

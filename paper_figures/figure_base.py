@@ -8,7 +8,7 @@ computed from the table). The same input gives the same bytes: no date enters a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_lowercase
@@ -24,8 +24,10 @@ from oversmoothing.simulations.drawing.picture import (
     VERDICT_COLOUR,
     FigureFiles,
     new_figure,
+    page_width,
     style,
     write_figure,
+    write_kinds,
 )
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.files import output_folder
@@ -55,7 +57,11 @@ class Context:
 
 
 class FigureModule(Protocol):
-    """The contract of a figure: a module with these five names."""
+    """The contract of a figure: a module with these five names.
+
+    For the report it has two more: SHORT, its caption in two sentences, and NOT_SHOWN, what a
+    reader must not take from it.
+    """
 
     NAME: str
     TITLE: str
@@ -76,7 +82,7 @@ def label_panels(axes: NDArray[np.object_]) -> None:
             ha="right",
             va="bottom",
             fontweight="bold",
-            fontsize=9.5,
+            fontsize="large",
         )
 
 
@@ -85,9 +91,26 @@ def make_figure(module: FigureModule, context: Context, out: Path) -> FigureFile
 
     Raises what the figure raises; `InputError` where the folder cannot be written.
     """
+    return write_figure(*_made(module, context, out))
+
+
+def make_kinds(
+    module: FigureModule, context: Context, out: Path, kinds: Sequence[str], page: str
+) -> list[Path]:
+    """As `make_figure`, with the picture as some of 'pdf', 'png' and 'svg', for a page.
+
+    page: 'one-column' or 'two-column'. Returns the paths.
+    """
+    with page_width(page):
+        return write_kinds(*_made(module, context, out), kinds)
+
+
+def _made(
+    module: FigureModule, context: Context, out: Path
+) -> tuple[Figure, pd.DataFrame, str, Path, str]:
     folder = output_folder(out)
     table = module.data(context)
     caption = module.caption(table)
     with style():
         figure = module.draw(table)
-    return write_figure(figure, table, caption, folder / module.NAME, module.TITLE)
+    return figure, table, caption, folder / module.NAME, module.TITLE

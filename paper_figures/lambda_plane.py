@@ -34,6 +34,14 @@ from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
 
 NAME = "lambda_plane"
 TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"
+SHORT = (
+    "Where one eigenvalue h of H makes tokens alike: outside the discs of the attention. The "
+    "dots are runs of the layer, coloured by what they did, not by the theory."
+)
+NOT_SHOWN = (
+    "H has one eigenvalue or one pair here. With several the largest |1 + h| and the largest |1"
+    " + h a| are compared over all of them, and no single point decides."
+)
 
 TOKENS = 5
 DEPTH, WINDOW = 2000, 100

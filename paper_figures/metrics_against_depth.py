@@ -33,6 +33,15 @@ from oversmoothing.theory.verdict.outcome import Outcome
 
 NAME = "metrics_against_depth"
 TITLE = "Smoothing metrics against depth: theory over simulation"
+SHORT = (
+    "Three metrics in four regimes: H alone decides whether HFC/LFC falls, levels off or "
+    "swings; rank can collapse without smoothing. Lines are the closed form, symbols the "
+    "iteration."
+)
+NOT_SHOWN = (
+    "One drawn A and one X_0 a column, tied weights, fixed attention, no norm and no FFN: what "
+    "a trained network does is in the figures of the digits models."
+)
 
 MARKERS = 18
 # Inside HFC a second direction is known down to rounding, and no further.

@@ -21,6 +21,14 @@ from oversmoothing.simulations.drawing.decades import decade_axis
 
 NAME = "observed_smoothing"
 TITLE = "Smoothing observed along the layers of trained models"
+SHORT = (
+    "What each digits model does to its tokens, layer by layer, by four measures. Lines are "
+    "means over images, bands hold nine images of ten."
+)
+NOT_SHOWN = (
+    "Four small models, one seed each, on handwritten digits. The bands are over images and not"
+    " over seeds: another training may differ."
+)
 
 PANELS = (
     ("log_hfc_lfc", "HFC/LFC"),

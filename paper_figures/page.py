@@ -1,16 +1,25 @@
-"""The page `index.html`: every figure with its caption, and what was checked, in words."""
+"""The report `index.html`: what is true, the ledger, every figure, and what was checked."""
 
+import base64
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module, resources
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 from jinja2 import Environment
 
 from oversmoothing.paper_figures import FIGURES
+from oversmoothing.paper_figures.digits_models import LABEL
+from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
 from oversmoothing.paper_figures.figure_base import Context, make_figure
+from oversmoothing.paper_figures.ledger_table import ledger, opening
+from oversmoothing.paper_figures.typeset import typeset
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.support.provenance import provenance
@@ -26,33 +35,86 @@ class Check:
     holds: bool
 
 
-def draw_figure(name: str, context: Context) -> FigureFiles:
+@dataclass(frozen=True)
+class Drawn:
+    """The files of a figure, and the seconds that computing and drawing it took."""
+
+    files: FigureFiles
+    seconds: float
+
+
+def draw_figure(name: str, context: Context) -> Drawn:
     """Draw one figure by name into context.results/figures."""
     print(f"drawing {name}", file=sys.stderr, flush=True)
-    return make_figure(import_module(FIGURES[name]), context, context.results / "figures")
+    start = time.monotonic()
+    files = make_figure(import_module(FIGURES[name]), context, context.results / "figures")
+    return Drawn(files, time.monotonic() - start)
 
 
-def write_page(
-    folder: Path, figures: dict[str, FigureFiles], checks: Sequence[Check], seed: int
-) -> Path:
-    """Write folder/index.html with links relative to the folder. Returns its path."""
+def write_page(folder: Path, figures: dict[str, Drawn], checks: Sequence[Check], seed: int) -> Path:
+    """Write folder/index.html, and the explorer beside it. Returns the path of the page.
+
+    The pictures lie within the page; data, vector files and reports are links relative to it.
+    """
+    explorer = write_explorer(folder)
     source = resources.files("oversmoothing.paper_figures").joinpath("page.html").read_text("utf-8")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["typeset"] = typeset
+    claims = ledger()
     page = environment.from_string(source).render(
-        figures=[
-            {
-                "name": name,
-                "title": import_module(FIGURES[name]).TITLE,
-                "caption": files.txt.read_text("utf-8").strip(),
-                **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
-            }
-            for name, files in figures.items()
-        ],
+        figures=[_figure(name, drawn, folder) for name, drawn in figures.items()],
+        observed=_observed(figures),
         checks=checks,
+        opening=opening(),
+        claims=claims,
+        counts=_counts(claims),
+        names={claim["name"] for claim in claims},
+        kinds=sorted({kind for claim in claims for kind in claim["evidence"]}),
+        statuses=list(dict.fromkeys(sorted(claim["short"] for claim in claims))),
+        explorer=_link(explorer, folder),
+        reports=[_link(path, folder) for path in sorted(folder.glob("**/report.html"))],
         seed=seed,
         provenance=provenance(),
     )
     return write_atomically(folder / "index.html", page)
+
+
+def _figure(name: str, drawn: Drawn, folder: Path) -> dict[str, Any]:
+    module, files = import_module(FIGURES[name]), drawn.files
+    return {
+        "name": name,
+        "title": module.TITLE,
+        "short": module.SHORT,
+        "not_shown": module.NOT_SHOWN,
+        "caption": files.txt.read_text("utf-8").strip().split("\n"),
+        "picture": base64.b64encode(files.png.read_bytes()).decode("ascii"),
+        "seconds": max(1, round(drawn.seconds)),
+        **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
+    }
+
+
+def _observed(figures: dict[str, Drawn]) -> list[dict[str, Any]]:
+    """What each trained model of this run does to ln HFC/LFC from its input to its output."""
+    if "observed_smoothing" not in figures:
+        return []
+    table = pd.read_csv(figures["observed_smoothing"].files.csv)
+    first = table.groupby("model", sort=False).first()
+    return [
+        {
+            "model": LABEL[str(name)],
+            "factor": f"{np.exp(row['total_change']):.2f}",
+            "low": f"{np.exp(row['total_change_low']):.2f}",
+            "high": f"{np.exp(row['total_change_high']):.2f}",
+        }
+        for name, row in first.iterrows()
+    ]
+
+
+def _counts(claims: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for claim in claims:
+        found[claim["short"]] = found.get(claim["short"], 0) + 1
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _link(path: Path, folder: Path) -> str:

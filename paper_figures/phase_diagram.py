@@ -15,6 +15,14 @@ from oversmoothing.simulations.sweep.store import read_table
 
 NAME = "phase_diagram"
 TITLE = "Where random attention smooths: share over temperature and the spectrum of H"
+SHORT = (
+    "Where random attention and a random H smooth: above the share of draws by verdict, below "
+    "the slope of HFC/LFC that was measured."
+)
+NOT_SHOWN = (
+    "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is neither."
+    " A share is of a few draws in each cell, and the line averages neighbours."
+)
 
 
 def configuration(seed: int) -> Config:

@@ -15,6 +15,14 @@ from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_pane
 
 NAME = "scaling"
 TITLE = "Time and memory against tokens, width, depth and points"
+SHORT = (
+    "How time and memory grow: the exponent is the slope of a line fitted on two logarithmic "
+    "axes, with its standard error."
+)
+NOT_SHOWN = (
+    "One machine, one thread, a few sizes, measured when the figure was drawn. A fitted slope "
+    "is no law: below some hundred tokens overheads flatten it."
+)
 
 VARIABLES = {"n": "tokens n", "d": "features d", "L": "layers L", "points": "points of a sweep"}
 QUANTITIES = {"seconds": "seconds", "MiB": "peak memory, MiB"}
@@ -36,7 +44,7 @@ def draw(table: pd.DataFrame) -> Figure:
             if row == 1:
                 axes[row, column].set_xlabel(label)
             else:
-                axes[row, column].set_title(_title(table[chosen]), fontsize=7)
+                axes[row, column].set_title(_title(table[chosen]), fontsize="small")
         axes[row, 0].set_ylabel(unit)
     label_panels(axes)
     return figure
@@ -85,7 +93,7 @@ def _short(name: str, table: pd.DataFrame) -> str:
 def _say(axis: Axes, number: int, text: str, colour: str) -> None:
     words = axis.text(
         0.04, 0.98 - 0.18 * number, text, transform=axis.transAxes, va="top", color=colour,
-        fontsize=7, linespacing=1.1,
+        fontsize="small", linespacing=1.1,
     )  # fmt: skip
     words.set_in_layout(False)
 
@@ -98,7 +106,7 @@ def _empty(axis: Axes, names: list[tuple[str, str]]) -> None:
     text = f"{what}:\nbelow {RESOLUTION_MIB:g} MiB\nat every size" if what else "too small to see"
     words = axis.text(
         0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center",
-        color=PALETTE["grey"], fontsize=7,
+        color=PALETTE["grey"], fontsize="small",
     )  # fmt: skip
     words.set_in_layout(False)
 

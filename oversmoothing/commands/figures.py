@@ -1,5 +1,6 @@
 """`oversmoothing figures`: from data to pictures, each with its data."""
 
+import sys
 from importlib import import_module
 from typing import Annotated
 
@@ -8,11 +9,19 @@ from typer import Option
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import InputError
 
+# Of `simulations.drawing.picture`, which imports matplotlib.
+KINDS = ("pdf", "png", "svg")
+PAGES = ("one-column", "two-column")
+
 
 def figures(
     only: Annotated[
         list[str] | None, Option(metavar="NAME", help="These figures alone (several).")
     ] = None,
+    format: Annotated[
+        list[str] | None, opt.one_of(KINDS, "The pictures (several; default pdf png)")
+    ] = None,
+    width: Annotated[str, opt.one_of(PAGES, "The page that they are to fit")] = "two-column",
     names: Annotated[bool, Option("--list", help="Name the figures and stop.")] = False,
     out: opt.Out = opt.RESULTS,
     seed: opt.Seed = 0,
@@ -29,10 +38,11 @@ def figures(
         for name in wanted:
             print(f"{name:24s} {import_module(FIGURES[name]).TITLE}")
         return
-    from oversmoothing.paper_figures.figure_base import Context
-    from oversmoothing.paper_figures.page import draw_figure
+    from oversmoothing.paper_figures.figure_base import Context, make_kinds
 
     context = Context.checked(out, seed, device)
     for name in wanted:
-        files = draw_figure(name, context)
-        print(f"{files.pdf}\n{files.png}\n{files.csv}\n{files.txt}")
+        print(f"drawing {name}", file=sys.stderr, flush=True)
+        module = import_module(FIGURES[name])
+        for path in make_kinds(module, context, out / "figures", format or KINDS[:2], width):
+            print(path)

@@ -2,8 +2,9 @@
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +15,21 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import write_together
 from oversmoothing.theory.verdict.outcome import Outcome
 
 PNG_DPI = 150
 FULL_WIDTH = 7.0  # inches: the text width of a two-column page
+# The text of a page of one column is narrower; letters and lines shrink with it, to 6.7 points.
+WIDTHS = {"one-column": 5.5, "two-column": FULL_WIDTH}
+_page: ContextVar[str] = ContextVar("page", default="two-column")
+# The kinds of picture file, each with what it would say of the date and the machine.
+KINDS: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "ModDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
 
 # Okabe and Ito (2008): told apart under every common form of colour blindness and in grey.
 PALETTE: dict[str, str] = {
@@ -76,8 +87,28 @@ STYLE: Any = {
 @contextmanager
 def style() -> Iterator[None]:
     """The house style for artists created within; nothing global is left behind."""
-    with mpl.rc_context(STYLE):
+    smaller = WIDTHS[_page.get()] / FULL_WIDTH
+    with mpl.rc_context({key: _scaled(key, value, smaller) for key, value in STYLE.items()}):
         yield
+
+
+@contextmanager
+def page_width(name: str) -> Iterator[None]:
+    """Figures created within fit the text of a page of 'one-column' or 'two-column'."""
+    token = _page.set(name if name in WIDTHS else _refused(name))
+    try:
+        yield
+    finally:
+        _page.reset(token)
+
+
+def _refused(name: str) -> str:
+    raise InputError(f"no page '{name}'; there are {', '.join(WIDTHS)}")
+
+
+def _scaled(key: str, value: Any, smaller: float) -> Any:
+    sized = key.endswith(("size", "width")) and isinstance(value, float)
+    return value * smaller if sized else value
 
 
 def new_figure(
@@ -90,11 +121,13 @@ def new_figure(
 ) -> tuple[Figure, NDArray[np.object_]]:
     """A figure in the house style and its axes, always an array [rows, columns].
 
-    width, height in inches. Further keywords go to `Figure.subplots`. Constrained layout keeps
-    labels from overlapping. Uses the Agg canvas and no pyplot state.
+    width, height in inches on a page of two columns, less on one of one. Further keywords go to
+    `Figure.subplots`. Constrained layout keeps labels from overlapping. Uses the Agg canvas and no
+    pyplot state.
     """
     with style():
-        figure = Figure(figsize=(width, height), layout="constrained")
+        smaller = WIDTHS[_page.get()] / FULL_WIDTH
+        figure = Figure(figsize=(width * smaller, height * smaller), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(rows, columns, squeeze=False, **subplots)
     return figure, axes
@@ -123,22 +156,36 @@ def figure_contents(
 
     No date enters a file: the same input gives the same bytes.
     """
-    files = FigureFiles(*(stem.with_suffix(f".{kind}") for kind in FigureFiles._fields))
-    return {
-        files.csv: table.to_csv(index=False),
-        files.txt: caption.strip() + "\n",
-        files.png: rendered(figure, "png", {"Title": title, "Software": None}),
-        files.pdf: rendered(figure, "pdf", {"Title": title, "CreationDate": None, "ModDate": None}),
+    return _contents(figure, table, caption, stem, title, ("png", "pdf"))
+
+
+def write_kinds(
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
+) -> list[Path]:
+    """As `write_figure`, with the picture as the given KINDS alone. Returns the paths."""
+    return write_together(_contents(figure, table, caption, stem, title, kinds))
+
+
+def _contents(
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
+) -> dict[str | os.PathLike[str], str | bytes]:
+    contents: dict[str | os.PathLike[str], str | bytes] = {
+        stem.with_suffix(".csv"): table.to_csv(index=False),
+        stem.with_suffix(".txt"): caption.strip() + "\n",
     }
+    for kind in dict.fromkeys(kinds):
+        metadata = {"Title": title, **KINDS[kind]}
+        contents[stem.with_suffix(f".{kind}")] = rendered(figure, kind, metadata)
+    return contents
 
 
 def rendered(
-    figure: Figure, kind: str, metadata: dict[str, str | None], dpi: int = PNG_DPI
+    figure: Figure, kind: str, metadata: Mapping[str, str | None], dpi: int = PNG_DPI
 ) -> bytes:
     """The bytes of a picture in the house style."""
     buffer = io.BytesIO()
     with style():
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=dict(metadata))
     return buffer.getvalue()
 
 

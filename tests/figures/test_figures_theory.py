@@ -11,9 +11,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from oversmoothing import main
+from oversmoothing.commands import figures
 from oversmoothing.paper_figures import lambda_plane, metrics_against_depth
-from oversmoothing.paper_figures.figure_base import Context, make_figure, new_figure
+from oversmoothing.paper_figures.figure_base import Context, make_figure, make_kinds, new_figure
 from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
+from oversmoothing.simulations.drawing.picture import FULL_WIDTH, KINDS, WIDTHS, page_width
 from oversmoothing.theory.support.errors import InputError
 
 MODULES = {m.NAME: m for m in (metrics_against_depth, lambda_plane)}
@@ -152,3 +155,49 @@ def test_a_figure_that_fails_leaves_earlier_files_alone(tmp_path: Path) -> None:
         make_figure(broken, Context(tmp_path), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
     assert (tmp_path / "x.csv").read_text() == "earlier"
+
+
+# ------------------------------------------------------------------------ format and width
+
+
+def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_path: Path) -> None:
+    def draw(data: pd.DataFrame) -> Figure:
+        figure, axes = new_figure(height=3.5)
+        axes[0, 0].set_xlabel("layer")
+        return figure
+
+    module = SimpleNamespace(
+        NAME="x",
+        TITLE="x",
+        data=lambda c: pd.DataFrame({"a": [1]}),
+        draw=draw,
+        caption=lambda d: "said",
+    )
+
+    def made(folder: str, kinds: list[str], page: str) -> dict[str, bytes]:
+        paths = make_kinds(module, Context(tmp_path), tmp_path / folder, kinds, page)
+        return {path.suffix: path.read_bytes() for path in paths}
+
+    wide, narrow = made("a", ["svg", "pdf"], "two-column"), made("b", ["svg"], "one-column")
+    assert set(wide) == {".csv", ".txt", ".svg", ".pdf"} and set(narrow) == {".csv", ".txt", ".svg"}
+    # Points: 72 an inch.
+    assert b'width="504pt" height="252pt"' in wide[".svg"]
+    assert b'width="396pt" height="198pt"' in narrow[".svg"]
+    assert wide == made("c", ["svg", "pdf"], "two-column")
+    assert b"dc:date" not in wide[".svg"]
+    with pytest.raises(InputError, match="no page 'three'; there are one-column, two-column"):
+        made("d", ["png"], "three")
+    assert new_figure()[0].get_figwidth() == FULL_WIDTH  # and nothing of it is left behind
+    with page_width("one-column"):
+        axes = new_figure()[1]
+        assert axes[0, 0].xaxis.label.get_fontsize() == pytest.approx(8.5 * 5.5 / 7)
+
+
+def test_the_command_offers_every_kind_and_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(figures.KINDS) == set(KINDS) and set(figures.PAGES) == set(WIDTHS)
+    for words, said in (
+        (["--format", "gif"], "'gif' is none of pdf, png, svg"),
+        (["--width", "3"], "'3' is none of one-column, two-column"),
+    ):
+        assert main(["figures", "--list", *words]) == 2
+        assert said in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""The report in a real browser: what it says, and that all can read it without a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser
+
+from oversmoothing.paper_figures import FIGURES, page
+from oversmoothing.paper_figures.ledger_table import OPENING, ledger
+from oversmoothing.paper_figures.typeset import typeset
+from oversmoothing.simulations.drawing.picture import new_figure, write_figure
+from oversmoothing.theory.proofs.ledger import claims
+from tests.support.browser import DESKTOP, PHONE, browser, opened
+
+CHECKS = (
+    page.Check("a", "every psi^2 <= 1", "15 of 15 cases", True),
+    page.Check("b", "rho_C > rho_Q", "2 of 3", False),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run whose figures are small: what is tested is the page."""
+    folder = tmp_path_factory.mktemp("report")
+    table = pd.DataFrame(
+        {
+            "model": ["vit+", "vit+", "vit-"],
+            "total_change": [-1.2, -1.2, 0.2],
+            "total_change_low": [-1.3, -1.3, 0.1],
+            "total_change_high": [-1.1, -1.1, 0.3],
+        }
+    )
+    drawn = {}
+    (folder / "figures").mkdir()
+    for name in FIGURES:
+        caption = f"the caption of {name}: ||HFC|| <= 1\nsecond <line>"
+        stem = folder / "figures" / name
+        drawn[name] = page.Drawn(write_figure(new_figure()[0], table, caption, stem, name), 2.6)
+    (folder / "inspect").mkdir()
+    (folder / "inspect" / "report.html").write_text("<!doctype html><title>x</title>")
+    return page.write_page(folder, drawn, CHECKS, 3)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as launched:
+        yield launched
+
+
+def test_the_ledger_of_the_report_is_the_ledger() -> None:
+    rows, stated = ledger(), claims()
+    assert [row["name"] for row in rows] == list(stated)
+    for row in rows:
+        claim = stated[row["name"]]
+        assert row["status"] == str(claim.on_record) and len(row["clauses"]) == len(claim.clauses)
+        assert sum(len(titles) for titles in row["evidence"].values()) == len(claim.evidence)
+        assert row["formula"].startswith("<math")
+    # What opens the report is proved.
+    assert all(stated[name].on_record and stated[name].on_record.proved for name in OPENING)
+
+
+def test_every_figure_has_its_words_for_the_report() -> None:
+    for name, module in FIGURES.items():
+        found = import_module(module)
+        assert 40 < len(found.SHORT) < 260 and 40 < len(found.NOT_SHOWN) < 260, name
+        # A number of a run is no text of the program.
+        assert not re.search(r"\d\.\d|\d %", found.SHORT), name
+
+
+def test_every_link_of_the_page_leads_to_a_file_or_a_place_in_it(path: Path) -> None:
+    text = path.read_text("utf-8")
+    places = set(re.findall(r' id="([^"]+)"', text))
+    links = re.findall(r'href="([^"]+)"', text)
+    assert len(links) > 30 and "inspect/report.html" in links and "explorer.html" in links
+    for link in links:
+        assert link[1:] in places if link.startswith("#") else (path.parent / link).is_file(), link
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
+
+
+def test_the_page_says_it_in_five_sentences_and_prints_no_latex(
+    chromium: Browser, path: Path
+) -> None:
+    with opened(chromium, path) as work:
+        first = work.page.locator(".true li").all_inner_texts()
+        assert len(first) == 5 and all(text.rstrip().endswith(".") for text in first)
+        assert "0.30 in ViT+, 1.22 in ViT−" in first[-1]  # exp of the changes of this run
+        work.page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+        assert work.page.locator("details:not([open])").count() == 0
+        shown = work.page.locator("body").inner_text()
+        assert "\\" not in shown and "||" not in shown and "<=" not in shown
+        assert "the caption of scaling: ‖HFC‖ ≤ 1" in shown and "second <line>" in shown
+        assert "FAILS" in shown and "every ψ2 ≤ 1" in shown and "took 3 s" in shown
+        assert work.page.locator("math").count() == len(claims()) + len(OPENING)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_can_read_it_and_it_asks_for_nothing(
+    chromium: Browser, path: Path, size: tuple[int, int], scheme: str
+) -> None:
+    with opened(chromium, path, size=size, color_scheme=scheme) as work:
+        loaded = work.page.evaluate(
+            "() => Array.from(document.images).map((i) => i.naturalWidth > 0 && i.alt.length > 20)"
+        )
+        assert loaded == [True] * len(FIGURES)
+        assert not work.faults()
+        assert work.page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+        assert not work.complaints and not work.outside()
+
+
+def test_filters_and_links_find_claims(chromium: Browser, path: Path) -> None:
+    stated = claims()
+    with opened(chromium, path, "#claim-T4c") as work:
+        web = work.page
+
+        def shown() -> int:
+            visible = web.locator(".claim:not([hidden])").count()
+            assert web.locator("#shown").inner_text() == f"{visible} of {len(stated)} shown"
+            return visible
+
+        assert web.locator("#claim-T4c").get_attribute("open") is not None
+        assert shown() == len(stated)
+        web.locator("#by-status").select_option("refuted")
+        refuted = [claim for claim in stated.values() if str(claim.on_record).startswith("refuted")]
+        assert shown() == len(refuted) > 0
+        web.locator("#by-source").select_option("theory")
+        assert shown() == sum(claim.name.startswith("T") for claim in refuted)
+        web.locator("#by-source").select_option("")
+        web.locator("#by-status").select_option("")
+        web.locator("#by-kind").select_option("formal")
+        formal = [c for c in stated.values() if any(str(e.kind) == "formal" for e in c.evidence)]
+        assert shown() == len(formal)
+        web.locator("#by-words").fill("universal no-such-word")
+        assert shown() == 0
+        # A link to a claim that is filtered away shows it.
+        web.evaluate("() => { location.hash = '#claim-T2b'; }")
+        web.wait_for_function("() => !document.getElementById('claim-T2b').hidden")
+
+
+@pytest.mark.parametrize(
+    "text, html",
+    [
+        ("||HFC||/||LFC|| <= 1/sqrt(n-1)", "‖HFC‖/‖LFC‖ ≤ 1/√(n−1)"),
+        ("|1+ha| >= 1 - |h||a|", "|1+ha| ≥ 1 − |h| |a|"),
+        (
+            "lambda_j^H lambda_i^A, rho_Q^2",
+            "λ<sub>j</sub><sup>H</sup> λ<sub>i</sub><sup>A</sup>, ρ<sub>Q</sub><sup>2</sup>",
+        ),
+        ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
+        ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
+        ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
+        ("rank-1, T7b-rotation, log_hfc_lfc, 1e-13", "rank-1, T7b-rotation, log_hfc_lfc, 1e-13"),
+        ("-2/(1 + a_1) < h < 0 & <b>", "−2/(1 + a<sub>1</sub>) &lt; h &lt; 0 &amp; &lt;b&gt;"),
+    ],
+)
+def test_plain_formulas_are_set_and_words_left_alone(text: str, html: str) -> None:
+    assert typeset(text) == html
