@@ -153,9 +153,12 @@ def planted(F: Matrix) -> Matrix:
     v = found[-1]
     real = np.where(np.abs(values.imag) == 0, values.real, -np.inf)
     own: complex = real[-1].max()
+    step: complex = 0.0
     for k in reversed(range(len(F))):
-        which = np.argmin(np.abs(values[k] - own))
-        own = complex(values[k][which])
+        # Where it would be in a straight line, so that it is followed past others.
+        which = np.argmin(np.abs(values[k] - own - step))
+        step = complex(values[k][which]) - own
+        own += step
         if own.imag == 0:
             v = vectors[k][:, which].real
         found[k] = v / np.linalg.norm(v)
