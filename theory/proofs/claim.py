@@ -4,9 +4,11 @@ know. A claim states; evidence convinces, each piece of it of clauses that it na
 fails when the two differ.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -148,6 +150,10 @@ class Hypothesis:
     words: str
     holds: Callable[[Instance], bool]
     violated: tuple[Instance, ...]
+
+    def said(self, words: str) -> Hypothesis:
+        """The same condition in other words, as of every layer."""
+        return replace(self, words=words)
 
     @property
     def excludes(self) -> bool:

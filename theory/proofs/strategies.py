@@ -17,6 +17,9 @@ from oversmoothing.theory.numbers.exact_matrix import from_integers, identity, p
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.support.arrays import Array
 
+# A matrix, and its eigenvalues or those that count.
+Known = tuple[Matrix, list[Fraction]]
+
 
 def lists(
     elements: SearchStrategy[Any], low: int, high: int | None = None
@@ -168,11 +171,17 @@ def attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 5, zeros: bool
 
 
 @st.composite
-def causal_attention(draw: st.DrawFn, max_size: int = 5) -> Matrix:
-    """Row i of integer weights over the tokens up to i, from two tokens on."""
-    n = draw(st.integers(2, max_size))
+def causal_attention(draw: st.DrawFn, max_size: int = 5, min_size: int = 2) -> Matrix:
+    """Row i of integer weights over the tokens up to i."""
+    n = draw(_sizes(min_size, max_size))
     rows = [draw(lists(st.integers(1, 9), i)) for i in range(1, n + 1)]
     return [_shares([*row, *[0] * (n - len(row))]) for row in rows]
+
+
+def heads(A: SearchStrategy[Matrix], d: int, most: int) -> SearchStrategy[list[Any]]:
+    """One to `most` heads (A, W), W [d, d] with small entries."""
+    W = lists(lists(fractions(-2, 2, 4), d), d)
+    return lists(st.tuples(A, W), 1, most)
 
 
 @st.composite
@@ -200,22 +209,19 @@ def cases(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(A, H, X0) in fractions from a strategy of A and one of H, each of matrices or of matrices
     with what is known of them; any positive A and any H with small entries where none is given."""
-    a, h = draw(attention(1, 4) if A is None else A), draw(_any_projection() if H is None else H)
+    a, h = draw(attention(1, 4) if A is None else A), draw(_projections(3) if H is None else H)
     a, h = (M[0] if isinstance(M, tuple) else M for M in (a, h))
     return a, h, draw(states(len(a), len(h)))
 
 
 @cache
-def _any_projection() -> SearchStrategy[Matrix]:
-    return _sizes(1, 3).flatmap(_small_entries)
+def _projections(max_d: int) -> SearchStrategy[Matrix]:
+    return _sizes(1, max_d).flatmap(_small_entries)
 
 
-@st.composite
-def exact_cases(draw: st.DrawFn, max_n: int = 4, max_d: int = 3) -> tuple[Matrix, Matrix, Matrix]:
+def exact_cases(max_n: int = 4, max_d: int = 3) -> SearchStrategy[tuple[Matrix, Matrix, Matrix]]:
     """(A, H, X0) in fractions: positive A, any H with small entries."""
-    A = draw(attention(1, max_n))
-    d = draw(_sizes(1, max_d))
-    return A, draw(_small_entries(d)), draw(states(len(A), d))
+    return cases(attention(1, max_n), _projections(max_d))
 
 
 # ------------------------------------------------------------------------------ float states

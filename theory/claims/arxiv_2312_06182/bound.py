@@ -4,10 +4,10 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
+from oversmoothing.theory.proofs.kit import Claim, by, draw, exact, given
 
 
-def _law(attention: tuple[Matrix, list[Fraction]], w: Fraction, x: list[int]) -> None:
+def _law(attention: draw.Known, w: Fraction, x: list[int]) -> None:
     """W = w or -w with equal chances: E W = 0, E W^2 = s = w^2. Exactly, one feature."""
     A, values = attention
     X = exact.from_integers([[k] for k in x[: len(A)]])

@@ -39,11 +39,7 @@ CLAIM = Claim(
     on_record=by.MACHINE,
     hypotheses=(
         given.TWO_TOKENS,
-        given.Hypothesis(
-            "A of each layer is row-stochastic: A >= 0 and A 1 = 1",
-            given.ROW_STOCHASTIC.holds,
-            given.ROW_STOCHASTIC.violated,
-        ),
+        given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: A >= 0 and A 1 = 1"),
         given.ONE_FEATURE,
     ),
     evidence=(

@@ -1,15 +1,10 @@
-"""What the claims on escalation share: t = ||HFC||/(sqrt n |c|) layer by layer, its slope, and the
-remedy."""
+"""What the claims on escalation share: t = ||HFC||/(sqrt n |c|) layer by layer, and the remedy."""
 
 from collections.abc import Callable
 from fractions import Fraction
 
-from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.proofs.kit import Matrix, equal, exact, spectra
-
-# Three tokens, two features, in general position.
-START = exact.matrix("1 2; 2 -1; 4 1")
 
 
 def t_falls(
@@ -28,11 +23,6 @@ def t_falls(
         hfc, moved_hfc = exact.squared_norms(X)[0], exact.squared_norms(moved)[0]
         equal(moved_hfc * before**2 * over**2, by**2 * hfc * after**2)
         X = moved
-
-
-def slope(rows: Matrix, X0: Matrix, depths: tuple[int, int]) -> float:
-    """Of log HFC/LFC per layer, for a linear layer on the rows of X one after the other."""
-    return measured.log_slope(measured.hfc_lfc, measured.powers(rows, X0, depths))
 
 
 # ------------- the remedy X <- (I - tau J) X, J = 1 1^T / n, after a layer or before it

@@ -7,14 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.claims.arxiv_2312_06182.escalating import (
-    AFTER,
-    BEFORE,
-    START,
-    operator,
-    slope,
-    step,
-)
+from oversmoothing.theory.claims.arxiv_2312_06182.escalating import AFTER, BEFORE, operator, step
+from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.proofs.kit import A3, AA, Claim, by, draw, equal, exact, given
 
@@ -65,12 +59,14 @@ def _thresholds() -> None:
 
 def _measured(effort: by.Effort) -> by.Measurements:
     # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
+    start = exact.matrix("1 2; 2 -1; 4 1")
     falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
     for tau, place in [*falling, ("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)]:
         t, falls = Fraction(tau), (tau, place) in falling
         what = f"tau = {tau}, {place}" + ": constant" * (not falls)
         predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
-        found = slope(operator(A3, exact.diagonal("1 -1/2"), t, place), START, (200, 400))
+        rows = operator(A3, exact.diagonal("1 -1/2"), t, place)
+        found = measured.log_slope(measured.hfc_lfc, measured.powers(rows, start, (200, 400)))
         yield by.Measurement(what, predicted, found, 1e-8)
 
 

@@ -12,8 +12,7 @@ Heads = list[tuple[Matrix, Matrix]]
 def _heads(pick: st.DrawFn) -> Heads:
     """One to three heads (A, W) of the same sizes."""
     n, d = pick(st.integers(2, 3)), pick(st.integers(1, 2))
-    weights = draw.lists(draw.lists(draw.fractions(-2, 2, 4), d), d)
-    return pick(draw.lists(st.tuples(draw.attention(n, n, zeros=True), weights), 1, 3))
+    return pick(draw.heads(draw.attention(n, n, zeros=True), d, 3))
 
 
 def _law(*heads: tuple[Matrix, Matrix]) -> None:

@@ -3,22 +3,10 @@
 from fractions import Fraction
 from typing import Any
 
-import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import SPECTRUM
-from oversmoothing.theory.proofs.all_depths import L, induction
-from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, equal, exact, given, spectra
-
-
-def _example() -> None:
-    """[instance] X_0 = sum of s_ij v_i u_j^T, hence X_L = sum of mu_ij^L s_ij v_i u_j^T. For A =
-    [[3/4, 1/4], [1/4, 3/4]], h = 1/2, X_0 = (1, 2): X_L = (3/2)^(L+1) (1, 1) + (5/4)^L/2 (-1, 1),
-    by induction."""
-    third, mean = sp.Rational(5, 4) ** L / 2, sp.Rational(3, 2) ** (L + 1)
-    induction(
-        AA, exact.matrix("1/2"), exact.column("1 2"), sp.Matrix([[mean - third], [mean + third]])
-    )
+from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given, spectra
 
 
 def _law(attention: Any, value: Any, numbers: Any) -> None:
@@ -52,7 +40,7 @@ CLAIM = Claim(
             SPECTRUM.covering(1, 2),
             "[1, 2] With eigenbases v_i of A and u_j of H the matrices v_i u_j^T are n d "
             "independent eigenvectors: A v_i u_j^T W = h_j a_i v_i u_j^T.",
-            _example,
+            "[1, 2] X_0 = sum of s_ij v_i u_j^T, hence X_L = sum of mu_ij^L s_ij v_i u_j^T.",
             "[1, 2] The terms with |mu_ij| < rho sum to O(rho'^L), rho' < rho; divided by mu^L "
             "they vanish. A single dominant term leaves s v_i u_j^T, v_n = 1.",
         ),

@@ -13,7 +13,7 @@ def _norm(X: Matrix) -> float:
     return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
 
 
-def _law(value: tuple[Matrix, list[Fraction]], numbers: list[int], A: Matrix) -> None:
+def _law(value: draw.Known, numbers: list[int], A: Matrix) -> None:
     H, kinds = value
     n, d = len(A), len(H)
     X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))

@@ -4,11 +4,7 @@ from fractions import Fraction
 
 from oversmoothing.theory.proofs.kit import J2, by, equal, exact, given, spectra
 
-_HALF_OPEN = given.Hypothesis(
-    "every eigenvalue of the H of each layer lies in [-1, 0)",
-    given.HALF_OPEN.holds,
-    given.HALF_OPEN.violated,
-)
+_HALF_OPEN = given.HALF_OPEN.said("every eigenvalue of the H of each layer lies in [-1, 0)")
 
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
 _FIRST, _SECOND = exact.matrix("-1/2 0; 2 -1"), exact.matrix("-1 2; 0 -1/2")

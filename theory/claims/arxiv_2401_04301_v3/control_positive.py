@@ -1,7 +1,5 @@
 """Positive spectra oversmooth, also where A is complex."""
 
-from fractions import Fraction
-
 from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
@@ -13,7 +11,7 @@ _ALL_POSITIVE = given.Hypothesis(
 )
 
 
-def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
+def _law(A: Matrix, value: draw.Known) -> None:
     assert exact_dominance(A, value[0]).comparison == 1
 
 

@@ -8,9 +8,7 @@ from oversmoothing.theory.claims.lemmas import POSITIVE_SPECTRUM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given, spectra
 
 
-def _law(
-    attention: tuple[Matrix, Fraction], value: tuple[Matrix, list[Fraction]], x: list[int]
-) -> None:
+def _law(attention: tuple[Matrix, Fraction], value: draw.Known, x: list[int]) -> None:
     """X_L - mu^L 1 c_0 E^T is made of modes of smaller modulus, exactly."""
     (A, a), (H, kinds) = attention, value
     X = exact.from_integers(x[i * 4 : i * 4 + len(H)] for i in range(2))

@@ -32,7 +32,7 @@ def _defective() -> None:
     assert 2 - to_flint(exact.plus_identity(H, 2)).rank() == 1
 
 
-def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
+def _law(A: Matrix, value: draw.Known) -> None:
     H, values = value
     assert exact.characteristic(exact.plus_identity(exact.kronecker(H, A))) == _pairs_polynomial(
         A, values
@@ -40,7 +40,7 @@ def _law(A: Matrix, value: tuple[Matrix, list[Fraction]]) -> None:
 
 
 @st.composite
-def _jordan(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
+def _jordan(pick: st.DrawFn) -> draw.Known:
     """H with known Jordan blocks, and its eigenvalues with multiplicity."""
     blocks = pick(draw.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), 1, 2))
     H = pick(draw.with_jordan_blocks(blocks))

@@ -14,39 +14,6 @@ from oversmoothing.theory.numbers.rational import normalised_rows, to_flint
 from oversmoothing.theory.proofs.kit import AQ, C3, Claim, Matrix, by, draw, exact, given, spectra
 
 
-def _kernel(n: int = 3) -> tuple[sp.Matrix, list[sp.Symbol]]:
-    """A symmetric S > 0 and column factors g_j = e^{f_j}, in symbols."""
-    S = sp.zeros(n)
-    for i in range(n):
-        for j in range(i, n):
-            S[i, j] = S[j, i] = sp.Symbol(f"s{i}{j}", positive=True)
-    return S, list(sp.symbols(f"g1:{n + 1}", positive=True))
-
-
-def _symmetrised() -> sp.Matrix:
-    """[1, 2; fixed size] With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is
-    symmetric. So spec(A) is real and A is diagonalisable."""
-    S, g = _kernel()
-    row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
-    A = sp.Matrix(3, 3, lambda i, j: S[i, j] * g[j] / row[i])
-    root = [sp.sqrt(row[i] * g[i]) for i in range(3)]
-    moved = sp.Matrix(3, 3, lambda i, j: root[i] * A[i, j] / root[j])
-    goal = sp.Matrix(3, 3, lambda i, j: sp.sqrt(g[i] / row[i]) * S[i, j] * sp.sqrt(g[j] / row[j]))
-    return (moved - goal).applyfunc(sp.simplify)
-
-
-def _stationary_residual() -> list[sp.Expr]:
-    """[1, 2; fixed size] sum_i e^{f_i} D_i A_ij = sum_i e^{f_i} S_ij e^{f_j} = e^{f_j} D_j by the
-    symmetry of S: pi_i is proportional to e^{f_i} D_i."""
-    S, g = _kernel()
-    row = [sum(S[i, j] * g[j] for j in range(3)) for i in range(3)]
-    weight = [g[i] * row[i] for i in range(3)]
-    return [
-        sp.simplify(sum(weight[i] * S[i, j] * g[j] / row[i] for i in range(3)) - weight[j])
-        for j in range(3)
-    ]
-
-
 def _bias() -> sp.Expr:
     """[2; fixed size] The logit (x_i W_Q + b)(x_j W_K + e)^T is x_i M x_j^T + f_j + a term of i
     alone, f_j = b W_K^T x_j^T. The last cancels in softmax over j. So A = D^-1 S F, S =
@@ -132,7 +99,7 @@ def _certify(effort: by.Effort) -> by.Settled:
         f = [int(k) for k in rng.integers(-2, 3, size=n)]
         with at_precision(512):
             S = [[flint.arb(a * c + b * d).exp() for c, d in points] for a, b in points]
-            pivots = _pivots(S)
+            minors = [flint.arb_mat([row[:k] for row in S[:k]]).det() for k in range(1, n + 1)]
             g = [flint.arb(k).exp() for k in f]
             sums = [sum((s * c for s, c in zip(row, g, strict=True)), flint.arb(0)) for row in S]
             A = [
@@ -140,21 +107,10 @@ def _certify(effort: by.Effort) -> by.Settled:
                 for row, t in zip(S, sums, strict=True)
             ]
             values = flint.acb_mat(A).eig(nonstop=True)
-        if any(p <= 0 for p in pivots) or any(v.real < 0 or v.real > 1 for v in values):
+        if any(m <= 0 for m in minors) or any(v.real < 0 or v.real > 1 for v in values):
             yield f"tokens {points}, column terms {f}"
         inside = all(v.real > 0 and v.imag.contains(0) for v in values)
-        yield inside and all(p > 0 for p in pivots)
-
-
-def _pivots(S: list[list[flint.arb]]) -> list[flint.arb]:
-    """Pivots of symmetric elimination: all positive iff S is positive definite."""
-    M, found = [row[:] for row in S], []
-    for k in range(len(M)):
-        found.append(M[k][k])
-        for i in range(k + 1, len(M)):
-            factor = M[i][k] / M[k][k]
-            M[i] = [x - factor * y for x, y in zip(M[i], M[k], strict=True)]
-    return found
+        yield inside and all(m > 0 for m in minors)
 
 
 @given.condition(
@@ -165,6 +121,13 @@ def _reversible(instance: given.Instance) -> bool:
     """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
     flow = exact.product(exact.diagonal(spectra.stationary(instance.A)), instance.A)
     return exact.transposed(flow) == flow
+
+
+def _symmetrised() -> None:
+    """[1, 2; instance] With R = (D F)^{1/2}: R A R^-1 = D^-1/2 F^1/2 S F^1/2 D^-1/2, which is
+    symmetric. So spec(A) is real and A is diagonalisable. sum_i e^{f_i} D_i A_ij = sum_i e^{f_i}
+    S_ij e^{f_j} = e^{f_j} D_j by the symmetry of S: pi_i is proportional to e^{f_i} D_i."""
+    _law(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
 
 
 def _kolmogorov() -> None:
@@ -199,7 +162,6 @@ CLAIM = Claim(
             "a symmetric similar matrix",
             _bias,
             _symmetrised,
-            _stationary_residual,
             _kolmogorov,
             "[3] Entrywise products of positive semidefinite matrices are so (Schur), so S = sum_k"
             " L^{(k)}/k! is, for L positive semidefinite and L^{(k)} its entrywise power (L^{(0)} "

@@ -72,11 +72,6 @@ def _deep() -> None:
     assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
 
 
-def _scaled(effort: by.Effort) -> by.Measurements:
-    """Powers of two split off at every layer, in float64."""
-    return [scaled_row(1.0, -20000 * float(np.log(4 / 3)) - float(np.log(3)))]
-
-
 @given.condition("the diagonal of H is positive", given.case(H="-1"))
 def _grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
@@ -99,6 +94,9 @@ CLAIM = Claim(
     hypotheses=(_grows,),
     evidence=(
         by.written("two scales", _closed_form, _naive, _deep),
-        by.Simulated("scaled iteration in float64", _scaled),
+        by.Simulated(
+            "scaled iteration in float64: powers of two split off at every layer",
+            lambda effort: [scaled_row(1.0, -20000 * math.log(4 / 3) - math.log(3))],
+        ),
     ),
 )

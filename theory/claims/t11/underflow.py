@@ -54,10 +54,6 @@ def _law(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
 
-def _measure(effort: by.Effort) -> by.Measurements:
-    return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
-
-
 CLAIM = Claim(
     name="T11.6",
     clauses=(
@@ -93,6 +89,9 @@ CLAIM = Claim(
             _cases(),
             at=lambda *case: case,
         ),
-        by.Simulated("scaled iteration in float64", _measure),
+        by.Simulated(
+            "scaled iteration in float64",
+            lambda effort: [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))],
+        ),
     ),
 )

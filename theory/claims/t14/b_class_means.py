@@ -5,29 +5,16 @@ from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 
-def _means() -> None:
-    """[1; instance] pi_k^T X' = pi_k^T X + pi_k^T A X W = (pi_k^T X)(I + W), as pi_k^T A =
-    pi_k^T."""
-    A, H, X = (
-        exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"),
-        exact.matrix("1/2"),
-        exact.matrix("0; 4; 100"),
-    )
-    pi, _ = families(A)
-    equal(exact.product(pi, exact.layer(A, H, X)), exact.scaled("3/2", exact.product(pi, X)))
-
-
 def _rest() -> None:
     """[2, 3; instance] X = sum_k w_k c_k^T + R with c_k = X^T pi_k has pi_k^T R = 0 for every k
     (T14a), and R' = R + A R W keeps it. R lives on the eigenvalues of A other than these 1's: its
     growth is the largest |1 + h a| over them."""
-    A, H, X = (
-        exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"),
-        exact.matrix("1/2"),
-        exact.matrix("0; 4; 100"),
-    )
+    A, H = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"), exact.matrix("1/2")
+    X = exact.matrix("0; 4; 100")
     pi, W = families(A)
-    R = exact.plus(X, exact.product(W, exact.product(pi, X)), -1)
+    c = exact.product(pi, X)
+    equal(exact.product(pi, exact.layer(A, H, X)), exact.scaled("3/2", c))
+    R = exact.plus(X, exact.product(W, c), -1)
     equal(R, exact.matrix("0; 0; 97"))
     # a = 1/2 is what is left: 1 + h a = 5/4.
     equal(exact.layer(A, H, R), exact.scaled("5/4", R))
@@ -60,7 +47,11 @@ CLAIM = Claim(
     on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC,),
     evidence=(
-        by.written("left and right families", _means, _rest),
+        by.written(
+            "left and right families",
+            "[1] pi_k^T X' = pi_k^T X + pi_k^T A X W = (pi_k^T X)(I + W), as pi_k^T A = pi_k^T.",
+            _rest,
+        ),
         by.searched(
             "five layers of a reducible A, exactly",
             _law,

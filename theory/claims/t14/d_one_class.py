@@ -41,9 +41,7 @@ CLAIM = Claim(
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,
-        given.Hypothesis(
-            "A has one closed class of tokens", given.simple_one, given.SIMPLE_ONE.violated
-        ),
+        given.SIMPLE_ONE.said("A has one closed class of tokens"),
         given.REAL_H,
     ),
     evidence=(

@@ -5,26 +5,19 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.layer.periods import cyclic_groups
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given, verdict
 
 
 def period(A: Matrix) -> int | None:
-    """The period of an irreducible A, None where it is not irreducible: the greatest common divisor
-    of the lengths of closed walks."""
-    n = len(A)
-    depth, order = {0: 0}, [0]
-    for i in order:
-        for j in range(n):
-            if A[i][j] and j not in depth:
-                depth[j] = depth[i] + 1
-                order.append(j)
-    into = {0}
-    for _ in range(n):
-        into |= {i for i in range(n) if any(A[i][j] for j in into)}
-    if len(depth) < n or len(into) < n:
+    """The period of an irreducible A, None where it is not irreducible."""
+    everyone = list(range(len(A)))
+    if [sorted(map(int, members)) for members in closed_classes(to_float(A))] != [everyone]:
         return None
-    return math.gcd(*(depth[i] + 1 - depth[j] for i in range(n) for j in range(n) if A[i][j]))
+    return len(cyclic_groups(to_float(A) > 0, everyone))
 
 
 _PERIODIC = given.Hypothesis(

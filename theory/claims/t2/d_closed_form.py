@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
 from oversmoothing.theory.claims.t2.d_real_sizes import closed_form_at_real_size
 from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, given, spectra, verdict
+from oversmoothing.theory.proofs.kit import Claim, by, draw, given, spectra, verdict
 from oversmoothing.theory.verdict.dominance import real_verdict
 
 
@@ -99,16 +99,14 @@ def _boundary_law(a: Fraction, p: Fraction, side: int) -> None:
             assert real_verdict(q, p, a) == spectra.by_moduli([q, p], [a])
 
 
-def _matrix_law(
-    attention: tuple[Matrix, list[Fraction]], value: tuple[Matrix, list[Fraction]]
-) -> None:
+def _matrix_law(attention: draw.Known, value: draw.Known) -> None:
     (A, a_values), (H, h_values) = attention, value
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
     assert verdict(A=A, H=H).verdict == closed
 
 
 @st.composite
-def _dyadic_attention(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
+def _dyadic_attention(pick: st.DrawFn) -> draw.Known:
     """Walsh attention in multiples of 2^-12, exact in binary64, and its eigenvalues but one 1."""
     n = pick(st.sampled_from([2, 4, 8]))
     counts = pick(draw.lists(st.integers(1, 2**12 // n), n - 1))
@@ -116,7 +114,7 @@ def _dyadic_attention(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
 
 
 @st.composite
-def _dyadic_value(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
+def _dyadic_value(pick: st.DrawFn) -> draw.Known:
     """H with Jordan blocks at multiples of 2^-10, clustered at will, exact in binary64."""
     centre = pick(st.integers(-4096, 3072))
     values = pick(
@@ -126,9 +124,7 @@ def _dyadic_value(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
     return pick(draw.with_jordan_blocks(blocks)), [value for value, _ in blocks]
 
 
-def _certificate_law(
-    attention: tuple[Matrix, list[Fraction]], value: tuple[Matrix, list[Fraction]]
-) -> None:
+def _certificate_law(attention: draw.Known, value: draw.Known) -> None:
     """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
     (A, a_values), (H, h_values) = attention, value
     found = certified_dominance(to_float(A), to_float(H))

@@ -9,12 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from oversmoothing.theory.certificates.certified_radii import (
-    attention_discs,
-    certify_spectra,
-    head_discs,
-    value_discs,
-)
+from oversmoothing.theory.certificates import certified_radii as certified
 from oversmoothing.theory.certificates.enclosure import Discs, Failure
 from oversmoothing.theory.proofs.kit import by
 from oversmoothing.theory.support.arrays import Array
@@ -60,7 +55,7 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     """
     rng = np.random.default_rng([197, effort.seed])
     A = symmetric_attention(rng)
-    attention = attention_discs(A)
+    attention = certified.attention_discs(A)
     if isinstance(attention, Failure):
         yield False
         return
@@ -68,15 +63,15 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     t = threshold(a[0])
     spectra = [(t * (1 - 1e-6), -0.1), (t * (1 + 1e-6), -0.1), (-0.9, 0.4), (-3.0, 0.01)]
     values: list[Callable[[], Discs | Failure]] = [
-        lambda ends=ends: value_discs(with_real_spectrum(rng, *ends))  # type: ignore[misc]
+        lambda ends=ends: certified.value_discs(with_real_spectrum(rng, *ends))  # type: ignore[misc]
         for ends in spectra
     ]
     Q, _ = np.linalg.qr(rng.standard_normal((WIDTH, D)))
     weights = rng.uniform(-1.5, 0.5, D)
-    values.append(lambda: head_discs(Q, weights[:, None] * Q.T))
+    values.append(lambda: certified.head_discs(Q, weights[:, None] * Q.T))
     for k, make in enumerate(values):
         value = make()
-        found = certify_spectra(attention, value)
+        found = certified.certify_spectra(attention, value)
         if isinstance(value, Failure) or found.verdict == "UNDECIDED":
             yield False
             continue

@@ -81,6 +81,27 @@ def _matrix_law(
 
 _INSIDE = draw.gaussian_points(1).filter(lambda h: in_universal_disc_exact(*h))
 
+_PROOF = by.written(
+    "from one pair to matrices",
+    "[1] The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and conj "
+    "a: y >= 0 and v >= 0 without loss of generality. So the query, whose left side is "
+    "|1+h|^2 - |1+h conj a|^2 (T3b), covers every h in the punctured disc and every |a| < "
+    "1.",
+    "[1] By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv < "
+    "0, since x < 0 and a != 1.",
+    "[4] A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
+    "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some pair a_i, "
+    "conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
+    "[1, 3] Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
+    "every n >= 2; h = 0 ties with every a.",
+    "[2] Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h.",
+    "[5] If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that "
+    "is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is "
+    "singular iff 1 is in spec K. Symmetric H with spectrum in [-1, 0) are the symmetric "
+    "K.",
+    _needed,
+)
+
 CLAIM = Claim(
     name="T3c",
     clauses=(
@@ -134,26 +155,7 @@ CLAIM = Claim(
             at="x=1, y=0",
             covers=(1, 3),
         ).unless("Re h >= 0", without="x > 0", given="x >= 0"),
-        by.written(
-            "from one pair to matrices",
-            "[1] The pair {|1+ha|, |1+h conj a|} is the same for h and conj h, and for a and conj "
-            "a: y >= 0 and v >= 0 without loss of generality. So the query, whose left side is "
-            "|1+h|^2 - |1+h conj a|^2 (T3b), covers every h in the punctured disc and every |a| < "
-            "1.",
-            "[1] By hand: |h|^2 <= -x gives |h|^2 (1-|a|^2) + 2x(1-u) - 2yv <= x |1-a|^2 - 2yv < "
-            "0, since x < 0 and a != 1.",
-            "[4] A real positive A, n >= 2, has eigenvalues a_i, |a_i| < 1, closed under "
-            "conjugation. If all h_j are in the disc, the h of rho_C = |1+h| meets some pair a_i, "
-            "conj a_i: rho_Q > rho_C, NON_SMOOTHING.",
-            "[1, 3] Outside, the witness a in [0, 1) is realised by aI + (1-a) 11^T/n > 0 for "
-            "every n >= 2; h = 0 ties with every a.",
-            "[2] Re(1/h) + 1 = (|h|^2 + Re h)/|h|^2, and |h + 1/2|^2 - 1/4 = |h|^2 + Re h.",
-            "[5] If ||2H+I||_2 <= 1 and Hv = hv, ||v|| = 1, then |2h+1| = ||(2H+I)v|| <= 1, that "
-            "is |h + 1/2| <= 1/2; h != 0 as H is nonsingular. With K = 2H + I: H = -(I-K)/2 is "
-            "singular iff 1 is in spec K. Symmetric H with spectrum in [-1, 0) are the symmetric "
-            "K.",
-            _needed,
-        ),
+        _PROOF,
         by.searched("in fractions", _law, draw.gaussian_points(2), draw.gaussian_disc()),
         by.searched("the set as computed", _code_law, draw.gaussian_points(2)),
         by.searched(

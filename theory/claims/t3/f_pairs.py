@@ -6,13 +6,8 @@ from itertools import pairwise
 import sympy as sp
 
 from oversmoothing.theory.claims.t3.e_what_breaks import C4
-from oversmoothing.theory.claims.t3.minors import (
-    frobenius,
-    plane_modulus,
-    second_symmetric,
-    third_minors_vanish,
-)
 from oversmoothing.theory.depth.ratios import exact_state
+from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.proofs.instances import AA, AM
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, spectra, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
@@ -22,6 +17,16 @@ _H_PAIR = exact.matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
 _H_NORMAL = exact.matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
 # A = 1 pi^T + N: pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0, spec N = {(1 +- 3i)/16, 0}; not normal.
 _S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
+
+
+def _frobenius(X: Matrix) -> Fraction:
+    return sum(exact.squared_norms(X), Fraction(0))
+
+
+def _second_symmetric(X: Matrix) -> Fraction:
+    """sum_{i<j} sigma_i^2 sigma_j^2, from the traces of the Gram matrix and of its square."""
+    gram = exact.product(exact.transposed(X), X)
+    return (_frobenius(X) ** 2 - _frobenius(gram)) / 2
 
 
 def _skew_attention() -> Matrix:
@@ -39,16 +44,17 @@ def _rank_two_profiles() -> None:
     # v = Re/Im columns 2, 3 of _S; w = (1, 0) + i... from (H - h) w = 0: w = (2, 1 - i, 0).
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(2 * a), Fraction(a + b), Fraction(0)] for a, b in zip(p, q, strict=True)]
-    start = second_symmetric(X0)
+    start = _second_symmetric(X0)
     assert start > 0
     states = exact_state(A, H, X0, [0, 1, 2, 3, 8, 30])
-    # det of (I + H (x) A) on that plane: mu conj mu.
-    size = plane_modulus(states[0], states[1], states[2])
+    # h = -3/2 + i and a = (1 - 3i)/16: |mu|^2, the determinant of I + H (x) A on that plane.
+    h, a = (Fraction(-3, 2), Fraction(1)), (Fraction(1, 16), Fraction(-3, 16))
+    size = spectra.squared_modulus(h, a)
     ratios = []
     for depth, X in states.items():
-        assert third_minors_vanish(X)
-        assert second_symmetric(X) == start * size ** (2 * depth)
-        ratios.append(frobenius(X) ** 2 / second_symmetric(X))
+        assert to_flint(X).rank() == 2
+        assert _second_symmetric(X) == start * size ** (2 * depth)
+        ratios.append(_frobenius(X) ** 2 / _second_symmetric(X))
     assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
 
 
@@ -61,7 +67,7 @@ def _normal_is_constant() -> None:
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
     states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
-    assert len({frobenius(X) ** 2 / second_symmetric(X) for X in states.values()}) == 1
+    assert len({_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
 
 
 def _generic_start() -> None:
@@ -81,7 +87,7 @@ def _generic_start() -> None:
     assert result.limit_rank == 2
     X = exact.layer(C4, H, X0, 160)
     # sigma_2^2/sigma_1^2 >= e_2/||X||^4 stays away from 0.
-    assert second_symmetric(X) / frobenius(X) ** 2 > Fraction(1, 100)
+    assert _second_symmetric(X) / _frobenius(X) ** 2 > Fraction(1, 100)
 
 
 def _real_feature() -> None:
@@ -108,10 +114,10 @@ def _real_token() -> None:
     assert verdict(A=AA, H=H).verdict == "SMOOTHING"
     first, second = (exact.layer(AA, H, exact.matrix("1 2; 3 5"), L) for L in (80, 81))
     for X in (first, second):
-        assert second_symmetric(X) < frobenius(X) ** 2 / 10**12
+        assert _second_symmetric(X) < _frobenius(X) ** 2 / 10**12
         assert exact.dot(*X) > 0
     turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
-    assert turn**2 * 100 > frobenius(first) * frobenius(second)
+    assert turn**2 * 100 > _frobenius(first) * _frobenius(second)
 
 
 def _negative_multiplier() -> None:

@@ -49,9 +49,7 @@ def _generic_minors() -> None:
             assert to_flint(exact.from_integers(entries)).rank() == k
 
 
-def _law(
-    attention: tuple[Matrix, list[Fraction]], value: tuple[Matrix, list[Fraction]], seed: int
-) -> None:
+def _law(attention: draw.Known, value: draw.Known, seed: int) -> None:
     (A, a), (H, h) = attention, value
     X0 = draw.general_state(seed, len(a), len(h), 10**6)
     blocks = {(x, y): spectra.block(A, x, X0, H, y) for x in set(a) for y in set(h)}

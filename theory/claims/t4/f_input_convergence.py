@@ -12,36 +12,19 @@ from oversmoothing.theory.proofs.kit import AA, AM, Claim, Matrix, by, draw, exa
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
 
-def _differs(A: Matrix, h: str, difference: Fraction, ratio: Fraction) -> None:
-    """From (1, 2): x_1 - x_2 and HFC/LFC are multiplied by these every layer."""
-    X = exact.column("1 2")
-    for _ in range(8):
-        Z = exact.layer(A, exact.matrix(h), X)
-        (hfc, lfc), (moved_hfc, moved_lfc) = exact.squared_norms(X), exact.squared_norms(Z)
-        assert Z[0][0] - Z[1][0] == difference * (X[0][0] - X[1][0])
-        assert moved_hfc * lfc == ratio**2 * hfc * moved_lfc
-        X = Z
-
-
-def _vanishing_ratio() -> None:
-    """[2; instance] Aa, h = 1/2: HFC/LFC -> 0 by 5/6 a layer while differences grow by 5/4."""
-    _differs(AA, "1/2", Fraction(5, 4), Fraction(5, 6))
-
-
-def _vanishing_difference() -> None:
-    """[2; instance] Aa, h = -1/2: differences vanish by 3/4 a layer while HFC/LFC grows by 3/2."""
-    _differs(AA, "-1/2", Fraction(3, 4), Fraction(3, 2))
-
-
-def _both() -> None:
-    """[2; instance] Aa, h = -3/2: both vanish. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does."""
-    _differs(AA, "-3/2", Fraction(1, 4), Fraction(1, 2))
-
-
-def _neither() -> None:
-    """[2; instance] the last case executed: differences grow by 4, the ratio by 4/3."""
-    # |1 + 3| = 4 > |1 - 4| = 3.
-    _differs(AM, "-4", Fraction(4), Fraction(4, 3))
+def _four() -> None:
+    """[2; instance] From (1, 2), Aa: at h = 1/2 HFC/LFC -> 0 by 5/6 a layer while differences grow
+    by 5/4; at h = -1/2 differences vanish by 3/4 while HFC/LFC grows by 3/2; at h = -3/2 both
+    vanish, by 1/2 and 1/4. [[1/8, 7/8], [7/8, 1/8]], h = -4: neither does, they grow by 4/3 and
+    4."""
+    cases = (AA, "1/2 5/4 5/6"), (AA, "-1/2 3/4 3/2"), (AA, "-3/2 1/4 1/2"), (AM, "-4 4 4/3")
+    for A, numbers in cases:
+        X, (h, difference, ratio) = exact.column("1 2"), map(Fraction, numbers.split())
+        for _ in range(8):
+            Z = exact.layer(A, [[h]], X)
+            assert Z[0][0] - Z[1][0] == difference * (X[0][0] - X[1][0])
+            assert exact.squared_ratio(Z) == ratio**2 * exact.squared_ratio(X)
+            X = Z
 
 
 def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
@@ -76,10 +59,7 @@ CLAIM = Claim(
             "[1] rho_Q >= 1: let |mu_ij| = rho_Q, w^T A = a_i w^T (w^T 1 = 0 as a_i != 1 or, for a"
             " repeated 1, chosen so) and z^T H = h_j z^T. |w^T X_L z| = rho_Q^L |w^T X_0 z| does "
             "not tend to 0 unless w^T X_0 z = 0, a proper subspace.",
-            _vanishing_ratio,
-            _vanishing_difference,
-            _both,
-            _neither,
+            _four,
         ),
         by.for_all(
             "one real h, 0 <= a: smoothing with tokens approaching needs h < -2/(1+a) and h > -2/a",

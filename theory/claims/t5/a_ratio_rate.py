@@ -6,11 +6,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume
 
-from oversmoothing.theory.certificates.certified_radii import (
-    attention_discs,
-    certify_spectra,
-    value_discs,
-)
+from oversmoothing.theory.certificates import certified_radii as certified
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import ball_ratios
@@ -99,7 +95,7 @@ def _rate_at_real_size(effort: by.Effort) -> by.Settled:
         weights = np.exp(logits)
         A = weights / weights.sum(axis=1, keepdims=True)
         H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
-        found = certify_spectra(attention_discs(A), value_discs(H))
+        found = certified.certify_spectra(certified.attention_discs(A), certified.value_discs(H))
         if found.verdict != "SMOOTHING" or not (found.consensus and found.quotient):
             yield False
             continue

@@ -45,7 +45,7 @@ def _law(a_values: list[Fraction], h_values: list[Fraction]) -> None:
         assert rank_rate(a, h) == 0
 
 
-def _slope_law(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
+def _slope_law(A: Matrix, value: draw.Known, seed: int) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
     H, values = value
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])

@@ -7,12 +7,7 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.claims.t5.b_rank_rate import from_eigenvectors
-from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.rates import (
-    effective_rank_excess,
-    effective_rank_excess_expanded,
-    rank_rate,
-)
+from oversmoothing.theory.depth import rates, rates_measured as measured
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import Claim, by, certain, draw, exact, is_zero
 
@@ -64,7 +59,10 @@ def _law(values: list[Fraction]) -> None:
         excess, slack = _excess(s), flint.arb(2) ** -300
         assert excess + slack > S + E + E * E / (2 * (1 + S)), "below the lower bound"
         assert excess - slack < S + E + E * E / 2 * E.exp(), "above the upper bound"
-    assert abs(effective_rank_excess([float(v) for v in values]) / float(excess.mid()) - 1) < 1e-12
+    assert (
+        abs(rates.effective_rank_excess([float(v) for v in values]) / float(excess.mid()) - 1)
+        < 1e-12
+    )
 
 
 def _coefficient(effort: by.Effort) -> by.Measurements:
@@ -88,12 +86,12 @@ def _coefficient(effort: by.Effort) -> by.Measurements:
         ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
         certain(excess > 0)
         for order, tolerance in zip((1, 2), tolerances, strict=True):
-            expanded = effective_rank_excess_expanded([float(ratio.mid())], order)
+            expanded = rates.effective_rank_excess_expanded([float(ratio.mid())], order)
             name = f"a trajectory, layer {depth}: erank - 1 over its expansion to order {order}"
             yield by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance)
     # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
     slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
-    rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
+    rate = rates.rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
     yield by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)
 
 

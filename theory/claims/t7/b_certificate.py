@@ -120,6 +120,54 @@ def _moving_features(instance: given.Instance) -> bool:
     return True
 
 
+_QUERIES = (
+    # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
+    # in total variation between the mean row of A and the uniform one.
+    by.for_all(
+        "Q17: one layer with h in [-s, 0], 1 <= s < 2/(1+tau), keeps u <= K, K >= k s/(2 - "
+        "s(1+tau)), which is k/(1 - tau) at s = 1",
+        given=(
+            "0 <= h; h <= s; 1 <= s; 0 <= t; t < 1; s*(1+t) < 2; 0 <= u; u <= K; 0 <= k",
+            "K*(2-s*(1+t)) >= k*s",
+        ),
+        then="(1-h)*u + h*k <= K*(1-h*t) and (h-1)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
+        at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
+        covers=(1, 2, 3, 4),
+    )
+    .unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k")
+    .unless("without 1/(1-tau)", without="K*(2-s*(1+t)) >= k*s", given="s == 1; K >= k")
+    .unless("h in [-4/3, 0]", without="h <= s", given="s == 1; h <= 4/3"),
+    # r = ||I + S||, w = sum ||W_h||.
+    by.for_all(
+        "Q17b: one layer with ||I+S|| <= r, sum ||W_h|| <= w, r + tau w < 1 keeps u <= "
+        "K, K >= k w/(1 - tau w - r)",
+        given=("0 <= r; 0 <= w; 0 <= t; r + t*w < 1; 0 <= u; u <= K; 0 <= k", "K*(1-t*w-r) >= k*w"),
+        then="r*u + k*w <= K*(1-t*w) and 1 - t*w > 0",
+        at="u=0, K=8, r=1/4, w=1, t=1/2, k=1",
+        covers=(5,),
+    ).unless("r <= 1 in place of r + tau w < 1", without="r + t*w < 1", given="r <= 1"),
+    by.for_all(
+        "spec(W) in [-q, -p], p > tau q, q (1+tau) < 2: ||I+W|| + tau ||W|| < 1",
+        given="0 < p; p <= s; s <= q; 0 <= t; t < 1; p > t*q; q*(1+t) < 2",
+        then="1 - s + t*q < 1 and s - 1 + t*q < 1",
+        at="p=3/4, q=1, s=1, t=1/2",
+        covers=(5,),
+    )
+    .unless("without q (1+tau) < 2", without="q*(1+t) < 2", at="p=3/2, q=3/2, s=3/2, t=1/2")
+    .unless("without p > tau q", without="p > t*q"),
+    # tau from logits: S the tokens on which p > q; s = |S|/n, R = e^(2B) the largest ratio.
+    by.for_all(
+        "two rows with entries within a factor R: p(S) - q(S) <= (R-1)/(R+1)",
+        given="0 < s; s < 1; R >= 1",
+        then="(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
+        at="s=1/2, R=4",
+        covers=(6,),
+    ).unless(
+        "half as much",
+        then="2*(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
+    ),
+)
+
 CLAIM = Claim(
     name="T7b-certificate",
     clauses=(
@@ -164,54 +212,7 @@ CLAIM = Claim(
         by.Formal("T7b_features.tau_logits", (6,)),
         by.Formal("T7b_features.tau_causal", (6,)),
         _PROOF,
-        # h stands for |h_l|, u for |m|/osc, K for the bound. k = 1 - 1/n is the largest distance
-        # in total variation between the mean row of A and the uniform one.
-        by.for_all(
-            "Q17: one layer with h in [-s, 0], 1 <= s < 2/(1+tau), keeps u <= K, K >= k s/(2 - "
-            "s(1+tau)), which is k/(1 - tau) at s = 1",
-            given=(
-                "0 <= h; h <= s; 1 <= s; 0 <= t; t < 1; s*(1+t) < 2; 0 <= u; u <= K; 0 <= k",
-                "K*(2-s*(1+t)) >= k*s",
-            ),
-            then="(1-h)*u + h*k <= K*(1-h*t) and (h-1)*u + h*k <= K*(1-h*t) and 1 - h*t > 0",
-            at="u=0, K=10, h=1, t=1/2, k=1, s=5/4",
-            covers=(1, 2, 3, 4),
-        )
-        .unless("with the bound of s = 1", without="K*(2-s*(1+t)) >= k*s", given="K*(1-t) >= k")
-        .unless("without 1/(1-tau)", without="K*(2-s*(1+t)) >= k*s", given="s == 1; K >= k")
-        .unless("h in [-4/3, 0]", without="h <= s", given="s == 1; h <= 4/3"),
-        # r = ||I + S||, w = sum ||W_h||.
-        by.for_all(
-            "Q17b: one layer with ||I+S|| <= r, sum ||W_h|| <= w, r + tau w < 1 keeps u <= "
-            "K, K >= k w/(1 - tau w - r)",
-            given=(
-                "0 <= r; 0 <= w; 0 <= t; r + t*w < 1; 0 <= u; u <= K; 0 <= k",
-                "K*(1-t*w-r) >= k*w",
-            ),
-            then="r*u + k*w <= K*(1-t*w) and 1 - t*w > 0",
-            at="u=0, K=8, r=1/4, w=1, t=1/2, k=1",
-            covers=(5,),
-        ).unless("r <= 1 in place of r + tau w < 1", without="r + t*w < 1", given="r <= 1"),
-        by.for_all(
-            "spec(W) in [-q, -p], p > tau q, q (1+tau) < 2: ||I+W|| + tau ||W|| < 1",
-            given="0 < p; p <= s; s <= q; 0 <= t; t < 1; p > t*q; q*(1+t) < 2",
-            then="1 - s + t*q < 1 and s - 1 + t*q < 1",
-            at="p=3/4, q=1, s=1, t=1/2",
-            covers=(5,),
-        )
-        .unless("without q (1+tau) < 2", without="q*(1+t) < 2", at="p=3/2, q=3/2, s=3/2, t=1/2")
-        .unless("without p > tau q", without="p > t*q"),
-        # tau from logits: S the tokens on which p > q; s = |S|/n, R = e^(2B) the largest ratio.
-        by.for_all(
-            "two rows with entries within a factor R: p(S) - q(S) <= (R-1)/(R+1)",
-            given="0 < s; s < 1; R >= 1",
-            then="(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
-            at="s=1/2, R=4",
-            covers=(6,),
-        ).unless(
-            "half as much",
-            then="2*(s*R*(s+R*(1-s)) - s*(s*R+1-s))*(R+1) <= (R-1)*(s*R+1-s)*(s+R*(1-s))",
-        ),
+        *_QUERIES,
         by.searched(
             "one layer in fractions, adversarial A among them",
             adversarial.one_step,

@@ -107,11 +107,7 @@ CLAIM = Claim(
     hypotheses=(
         given.ROW_STOCHASTIC,
         given.TWO_TOKENS,
-        given.Hypothesis(
-            "every eigenvalue of every W_l is real and in [-1, 0]",
-            given.CLOSED.holds,
-            given.CLOSED.violated,
-        ),
+        given.CLOSED.said("every eigenvalue of every W_l is real and in [-1, 0]"),
     ),
     evidence=(
         by.written(

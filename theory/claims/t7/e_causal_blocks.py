@@ -14,16 +14,7 @@ Heads = list[tuple[Matrix, Matrix]]
 def _layers(pick: st.DrawFn) -> list[Heads]:
     """One to three layers of one or two causal heads (A, W)."""
     n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
-    entries = draw.lists(draw.fractions(-2, 2, 4), d)
-
-    def causal(weights: list[list[int]]) -> Matrix:
-        rows = [row[: i + 1] + [0] * (n - i - 1) for i, row in enumerate(weights)]
-        return [[Fraction(x, sum(row)) for x in row] for row in rows]
-
-    row = draw.lists(st.integers(1, 9), n)
-    A = draw.lists(row, n).map(causal)
-    heads = draw.lists(st.tuples(A, draw.lists(entries, d)), 1, 2)
-    return list(pick(draw.lists(heads, 1, 3)))
+    return pick(draw.lists(draw.heads(draw.causal_attention(n, n), d, 2), 1, 3))
 
 
 def _law(layers: list[Heads]) -> None:

@@ -75,6 +75,57 @@ def _one_real_value(instance: given.Instance) -> bool:
     return len(values) == 1 and values[0].is_real
 
 
+_QUERIES = (
+    by.for_all(
+        "Q18: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
+        given="u*u + v*v < 1; h > 0",
+        then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
+        "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
+        at="h=1, u=0, v=1/2",
+        covers=(2, 3),
+    )
+    .unless(
+        "by the real part of a alone",
+        then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
+        at="h=9/4, u=0, v=1/2",
+    )
+    .unless(
+        "up to h = 2 for every a",
+        then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h <= 2)",
+        at="h=3/2, u=1/2, v=0",
+    )
+    .unless(
+        "open at the end",
+        then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) < 2*(1-u))",
+        at="h=4/3, u=1/2, v=0",
+    ),
+    by.for_all(
+        "with C the modulus 1 is on both sides, and -h does not beat it iff h <= 2",
+        given="h > 0",
+        then="Iff((1-h)**2 <= 1, h <= 2)",
+        at="h=1",
+        covers=(2, 3),
+    ).unless("h < 2", then="Iff((1-h)**2 <= 1, h < 2)", at="h=2"),
+    by.for_all(
+        "with C the side -h is a tie if a >= 0 and h <= 2",
+        given=(by.EIGENVALUE, "h > 0; a >= 0; h <= 2"),
+        then="(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
+        at="h=1, a=1/2",
+        covers=(4,),
+    ).unless("a >= -1/2", without="a >= 0", given="a >= -1/2"),
+    by.for_all(
+        "with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
+        given=(by.EIGENVALUE, "h > 0"),
+        then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
+        at="h=1, a=-1/2",
+        covers=(2,),
+    ).unless(
+        "whatever the sign of a",
+        then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
+        at="h=1, a=1/2",
+    ),
+)
+
 CLAIM = Claim(
     name="T8e-reversal",
     clauses=(
@@ -94,54 +145,7 @@ CLAIM = Claim(
     on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _one_real_value),
     evidence=(
-        by.for_all(
-            "Q18: h > 0 smooths, and -h does not beat a iff h <= 2 (1-Re a)/(1-|a|^2)",
-            given="u*u + v*v < 1; h > 0",
-            then="(1+h)**2 > (1+h*u)**2 + (h*v)**2 and (1+h)**2 > 1 and Iff((1-h)**2 <= "
-            "(1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) <= 2*(1-u))",
-            at="h=1, u=0, v=1/2",
-            covers=(2, 3),
-        )
-        .unless(
-            "by the real part of a alone",
-            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1+u) <= 2)",
-            at="h=9/4, u=0, v=1/2",
-        )
-        .unless(
-            "up to h = 2 for every a",
-            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h <= 2)",
-            at="h=3/2, u=1/2, v=0",
-        )
-        .unless(
-            "open at the end",
-            then="Iff((1-h)**2 <= (1-h*u)**2 + (h*v)**2, h*(1-u*u-v*v) < 2*(1-u))",
-            at="h=4/3, u=1/2, v=0",
-        ),
-        by.for_all(
-            "with C the modulus 1 is on both sides, and -h does not beat it iff h <= 2",
-            given="h > 0",
-            then="Iff((1-h)**2 <= 1, h <= 2)",
-            at="h=1",
-            covers=(2, 3),
-        ).unless("h < 2", then="Iff((1-h)**2 <= 1, h < 2)", at="h=2"),
-        by.for_all(
-            "with C the side -h is a tie if a >= 0 and h <= 2",
-            given=(by.EIGENVALUE, "h > 0; a >= 0; h <= 2"),
-            then="(1-h)**2 <= 1 and (1-h*a)**2 <= 1",
-            at="h=1, a=1/2",
-            covers=(4,),
-        ).unless("a >= -1/2", without="a >= 0", given="a >= -1/2"),
-        by.for_all(
-            "with C the side -h is non-smoothing iff a < 0 and h < 2/(1+a)",
-            given=(by.EIGENVALUE, "h > 0"),
-            then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, a < 0 and h*(1+a) < 2)",
-            at="h=1, a=-1/2",
-            covers=(2,),
-        ).unless(
-            "whatever the sign of a",
-            then="Iff((1-h*a)**2 > (1-h)**2 and (1-h*a)**2 > 1, h*(1+a) < 2)",
-            at="h=1, a=1/2",
-        ),
+        *_QUERIES,
         by.written(
             "from pairs to layers",
             "[1] H_eff is linear in gamma; C 1 = 0 gives it the eigenvalue 0.",

@@ -4,7 +4,7 @@ import math
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t9.systems import DEPTH, JORDAN, ROUNDING, SYSTEMS, slope
+from oversmoothing.theory.claims.t9.systems import JORDAN, ROUNDING, SYSTEMS, WINDOW, slope
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.quotient import rational_quotient
 from oversmoothing.theory.proofs.kit import A3, AA, Claim, Matrix, by, draw, exact, given, spectra
@@ -88,8 +88,6 @@ CLAIM = Claim(
             st.integers(0, 6),
             at=lambda case, depth: case,
         ),
-        by.Simulated(
-            f"slope of log HFC/LFC from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
-        ),
+        by.Simulated(f"slope of log HFC/LFC {WINDOW}", _measure),
     ),
 )

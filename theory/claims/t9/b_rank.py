@@ -7,14 +7,7 @@ from itertools import combinations
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.t9.systems import (
-    DEPTH,
-    JORDAN,
-    ROUNDING,
-    SYSTEMS,
-    TWO_FEATURES,
-    slope,
-)
+from oversmoothing.theory.claims.t9 import systems
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, exact, given
@@ -58,9 +51,7 @@ def _special_state() -> None:
     assert exact.matrix("1/64 1/4096; -1/64 1/4096") == X
 
 
-def _law(
-    attention: tuple[Matrix, Fraction], value: tuple[Matrix, list[Fraction]], X: Matrix, depth: int
-) -> None:
+def _law(attention: tuple[Matrix, Fraction], value: draw.Known, X: Matrix, depth: int) -> None:
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
     (A, a), (H, values) = attention, value
     assume(len(values) == 2)
@@ -69,7 +60,7 @@ def _law(
 
 
 @st.composite
-def _two_features(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
+def _two_features(pick: st.DrawFn) -> draw.Known:
     h = pick(draw.fractions(-2, 2))
     if pick(st.booleans()):
         return pick(draw.with_jordan_blocks([(h, 2)])), [h, h]
@@ -78,12 +69,12 @@ def _two_features(pick: st.DrawFn) -> tuple[Matrix, list[Fraction]]:
 
 
 def _measure(effort: by.Effort) -> by.Measurements:
-    for name, (A, H, second, ratio, block) in SYSTEMS.items():
+    for name, (A, H, second, ratio, block) in systems.SYSTEMS.items():
         # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
         # minors do not: L^-2, that is -2 log 2/L on this slope, up to O(1/L^2).
-        predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH
-        tolerance = JORDAN if block > 1 else ROUNDING
-        yield by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance)
+        predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / systems.DEPTH
+        tolerance = systems.JORDAN if block > 1 else systems.ROUNDING
+        yield by.Measurement(name, predicted, systems.slope(measured.sigma_ratio, A, H), tolerance)
 
 
 CLAIM = Claim(
@@ -98,7 +89,7 @@ CLAIM = Claim(
     r"|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}",
     source="ours",
     on_record=by.WRITTEN,
-    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, TWO_FEATURES),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, systems.TWO_FEATURES),
     evidence=(
         by.written(
             "second compound matrices",
@@ -122,9 +113,7 @@ CLAIM = Claim(
             st.integers(0, 6),
             at=lambda attention, value, X, depth: (attention[0], value[0], X),
         ),
-        by.Simulated(
-            f"slope of log sigma_2/sigma_1 from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
-        ),
+        by.Simulated(f"slope of log sigma_2/sigma_1 {systems.WINDOW}", _measure),
     ),
     further="Jordan blocks at h_1 add powers of L (measured). "
     "When |h_2/h_1| is near 1 the limit sets in slowly, like (|h_2|/|h_1|)^{2L} or worse: "

@@ -6,15 +6,8 @@ from itertools import combinations
 import sympy as sp
 
 from oversmoothing.theory.claims.lemmas import ANGLE
+from oversmoothing.theory.claims.t9 import systems
 from oversmoothing.theory.claims.t9.b_rank import compound
-from oversmoothing.theory.claims.t9.systems import (
-    DEPTH,
-    JORDAN,
-    ROUNDING,
-    SYSTEMS,
-    TWO_FEATURES,
-    slope,
-)
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import C3, Claim, Matrix, by, draw, exact, given
@@ -31,14 +24,16 @@ def _law(X: Matrix) -> None:
 
 
 def _measure(effort: by.Effort) -> by.Measurements:
-    for name, (A, H, second, ratio, block) in SYSTEMS.items():
+    for name, (A, H, second, ratio, block) in systems.SYSTEMS.items():
         # Twice the slope of T9b, with the same polynomial and bounded factors.
-        predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
-        tolerance = 2 * JORDAN if block > 1 else ROUNDING
+        predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / systems.DEPTH)
+        tolerance = 2 * systems.JORDAN if block > 1 else systems.ROUNDING
         if A is C3:
             # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
-            tolerance = math.log(3) / DEPTH
-        yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
+            tolerance = math.log(3) / systems.DEPTH
+        yield by.Measurement(
+            name, predicted, systems.slope(measured.worst_angle_gap, A, H), tolerance
+        )
 
 
 def _parallel() -> list[sp.Expr]:
@@ -63,7 +58,7 @@ CLAIM = Claim(
     r"\Bigl(|\lambda_2(A)|\,\frac{|h_2|}{|h_1|}\Bigr)^2",
     source="ours",
     on_record=by.WRITTEN,
-    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, TWO_FEATURES),
+    hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_NILPOTENT, systems.TWO_FEATURES),
     evidence=(
         by.written(
             "minors of two rows",
@@ -88,8 +83,6 @@ CLAIM = Claim(
             _law,
             draw.states(4, 2),
         ),
-        by.Simulated(
-            f"slope of log max (1 - |cos|) from L = {DEPTH} to {2 * DEPTH} in 700 digits", _measure
-        ),
+        by.Simulated(f"slope of log max (1 - |cos|) {systems.WINDOW}", _measure),
     ),
 )

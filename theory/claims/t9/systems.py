@@ -17,6 +17,7 @@ ROUNDING = 1e-14
 # 0.06/L for its mode at 1/2. On the slope from L to 2L that makes less than 1/L^2.
 JORDAN = 1 / 150**2
 DEPTH = 150
+WINDOW = f"from L = {DEPTH} to {2 * DEPTH} in 700 digits"
 
 START = exact.matrix("1 4; 3 -5; -1 1")
 _HALF = Fraction(1, 2)
@@ -26,13 +27,7 @@ SYSTEMS: dict[str, tuple[Matrix, Matrix, Fraction, Fraction, int]] = {
     "h = 1, -1": (A3, exact.matrix("1 0; 1 -1"), _HALF, Fraction(1), 1),
     "h = +-2i": (A3, exact.matrix("0 -2; 2 0"), _HALF, Fraction(1), 1),
     "h = 1/4, defective": (A3, exact.matrix("1/4 1; 0 1/4"), _HALF, Fraction(1), 2),
-    "complex pair of A, h = 1, 1/3": (
-        C3,
-        exact.matrix("1 0; -1 1/3"),
-        Fraction(7, 10),
-        Fraction(1, 3),
-        1,
-    ),
+    "complex A, h = 1, 1/3": (C3, exact.matrix("1 0; -1 1/3"), Fraction(7, 10), Fraction(1, 3), 1),
 }
 
 
