@@ -11,11 +11,6 @@ def vec(X: sp.Matrix) -> sp.Matrix:
     return sp.Matrix([X[i, j] for j in range(X.cols) for i in range(X.rows)])
 
 
-def unvec(x: sp.Matrix, n: int) -> sp.Matrix:
-    """The inverse of `vec`: [n d, 1] -> [n, d]."""
-    return sp.Matrix(n, x.rows // n, lambda i, j: x[j * n + i])
-
-
 def layer_matrix(A: sp.Matrix, H: sp.Matrix) -> sp.Matrix:
     """M = I + H (x) A, [n d, n d] (arXiv 2401.04301; T1)."""
     return sp.eye(A.rows * H.rows) + sp.kronecker_product(H, A)
@@ -86,12 +81,6 @@ def consensus_residual(A: sp.Matrix, H: sp.Matrix, X: sp.Matrix) -> sp.Matrix:
     pi = stationary_row(A)
     c = pi * X
     return (pi * (X + A * X * H.T) - c - c * H.T).applyfunc(lambda e: sp.simplify(sp.expand(e)))
-
-
-def symbolic_pi(n: int) -> sp.Matrix:
-    """pi^T [1, n] in symbols, its last entry 1 minus the others."""
-    free = list(sp.symbols(f"p1:{n}", real=True))
-    return sp.Matrix([[*free, 1 - sum(free)]])
 
 
 def complement(n: int) -> sp.Matrix:
