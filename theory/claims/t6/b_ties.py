@@ -6,13 +6,9 @@ from fractions import Fraction
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t4.far_states import log_growth, radii
-from oversmoothing.theory.proofs.kit import AA, J2, Claim, Matrix, by, draw, exact, given, verdict
+from oversmoothing.theory.proofs.instances import AA, DEFECTIVE, J2, SKEW_DEFECTIVE
+from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given, verdict
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
-
-# Doubly stochastic, a = 1/4 in a Jordan block of size 2: I/4 + 11^T/4 + u w^T/24, u.w = 0.
-DEFECTIVE = exact.matrix("13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2")
-# Not doubly stochastic, a = 1/4 in a block of size 2 too: I/4 + (3/4) 1 pi^T + u w^T.
-SKEW = exact.matrix("5/8 17/48 1/48; 3/8 13/48 17/48; 3/8 1/48 29/48")
 
 
 def _linear_in_l() -> None:
@@ -37,10 +33,10 @@ def _sizes_of_the_examples() -> None:
     """[1; instance] vec Y_L = (I + H (x) B)^L vec Y_0: the same argument over pairs (a, h), with D
     of I + H (x) A on the block E_a X_0 E_h^T and block sizes from T6a: ||HFC_L|| = Theta(L^(s_Q-1)
     rho_Q^L)."""
-    for A in (DEFECTIVE, SKEW):
-        assert given.is_positive(A) and _sizes(A, exact.matrix("-8/5")) == (0, 1, 2)
+    for A in (DEFECTIVE, SKEW_DEFECTIVE):
+        assert given.is_positive(A) and _sizes(A, exact.matrix("-5/3")) == (0, 1, 2)
     assert given.is_stochastic(exact.transposed(DEFECTIVE)) and not given.is_stochastic(
-        exact.transposed(SKEW)
+        exact.transposed(SKEW_DEFECTIVE)
     )
 
 
@@ -82,19 +78,19 @@ def _law(A: Matrix, H: Matrix, X0: Matrix) -> None:
 
 
 def _measure(effort: by.Effort) -> by.Measurements:
-    h, start = exact.matrix("-8/5"), exact.column("1 2 5")
+    h, start = exact.matrix("-5/3"), exact.column("1 2 5")
     two, three = exact.matrix("1 2; 3 5"), exact.matrix("1 2; 3 5; -2 7")
-    J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-8/5 1; 0 -8/5")
+    J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-5/3 1; 0 -5/3")
     for name, A, H, X0, order in (
         ("H = [[0,1],[0,0]], A = J2", J2, exact.matrix("0 1; 0 0"), two, -1),
         ("H = J_3(0), A = J2", J2, J3, exact.matrix("1 2 1; 3 5 -2"), -2),
         ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", AA, exact.matrix("-4/3 1; 0 -4/3"), two, 0),
-        ("A defective, doubly stochastic, h = -8/5", DEFECTIVE, h, start, 1),
+        ("A defective, doubly stochastic, h = -5/3", DEFECTIVE, h, start, 1),
         ("A and H defective: sizes 2 and 3", DEFECTIVE, both, three, 1),
-        ("A defective, not doubly stochastic: saturates", SKEW, h, start, 0),
+        ("A defective, not doubly stochastic: saturates", SKEW_DEFECTIVE, h, start, 0),
     ):
         _, consensus, quotient = _sizes(A, H)
-        if A is not SKEW:
+        if A is not SKEW_DEFECTIVE:
             yield by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0)
         found = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
         yield by.Measurement(f"{name}: power of L", order, found, 1e-3)
