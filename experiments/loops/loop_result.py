@@ -150,25 +150,28 @@ class LoopResult:
         """A sentence a group where a predictor is wrong about collapse, and what happens there."""
         found = []
         for group in range(len(self.groups)):
-            wrong = [
-                row for row in self.rows
-                if row["group"] == group
-                and (row["predicted"][name] <= LINE) != (math.log(row["end"]) <= LINE)
-            ]  # fmt: skip
-            if not wrong:
-                continue
-            kinds = Counter(row["kind"] for row in wrong)
-            clusters, slope = (
-                float(np.median([row[key] for row in wrong])) for key in ("clusters", "slope")
-            )
-            listed = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-            said = "collapse" if wrong[0]["predicted"][name] <= LINE else "no collapse"
-            found.append(
-                f"{name} says {said} of blocks {self.label(group)} and is wrong on {len(wrong)} of "
-                f"{self.inputs} inputs: {listed}; median slope {slope:+.2f}, clusters "
-                f"{clusters:.0f}, HFC/LFC {np.median([row['end'] for row in wrong]):.2g}."
-            )
+            for collapse in (True, False):
+                wrong = [
+                    row for row in self.rows
+                    if row["group"] == group
+                    and (row["predicted"][name] <= LINE) is collapse
+                    and (math.log(row["end"]) <= LINE) is not collapse
+                ]  # fmt: skip
+                if wrong:
+                    said = "collapse" if collapse else "no collapse"
+                    found.append(f"{name} says {said} of blocks {self._failure(group, wrong)}")
         return found
+
+    def _failure(self, group: int, wrong: list[dict[str, Any]]) -> str:
+        kinds = Counter(row["kind"] for row in wrong)
+        listed = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        clusters, slope, end = (
+            float(np.median([row[key] for row in wrong])) for key in ("clusters", "slope", "end")
+        )
+        return (
+            f"{self.label(group)} and is wrong on {len(wrong)} of {self.inputs} inputs: {listed}; "
+            f"median slope {slope:+.2f}, clusters {clusters:.0f}, HFC/LFC {end:.2g}."
+        )
 
     def to_json_object(self) -> dict[str, Any]:
         """Everything but the curves."""

@@ -14,8 +14,9 @@ from oversmoothing.experiments.loops.looping import Looped
 # HFC/LFC below which tokens are said to have collapsed, and the other conventions of the words.
 COLLAPSED = 0.2
 FALLING = -0.1
-# Of the direction of the stream: rest over the last octave, and what a cycle comes back to.
-RESTS = 0.1
+# Of the direction of the stream over the last octave: rest, and too much for a power of anything;
+# and what a cycle comes back to.
+RESTS, WANDERS = 0.1, 0.5
 RETURNS = 0.2
 
 
@@ -48,7 +49,7 @@ def _kind(record: dict[str, Any]) -> str:
         return "collapsed"
     if record["period"] > 1:
         return "a cycle"
-    if record["slope"] <= FALLING:
+    if record["slope"] <= FALLING and record["turned"] <= WANDERS:
         return "falling as a power"
     return "at rest elsewhere" if record["turned"] <= RESTS else "still moving"
 

@@ -20,7 +20,7 @@ def draw(found: FlipResult) -> Figure:
             own = table[table["flip"] == flip]
             for target, line in (("layer", "-"), ("attention", ":")):
                 layers.plot(
-                    own["layer"], own[target], line, marker="o", color=PALETTE[colour],
+                    own["layer"], own[f"effect_{target}"], line, marker="o", color=PALETTE[colour],
                     label=f"{flip}: over the {target}",
                 )  # fmt: skip
         own = table[table["flip"] == "gain"]
@@ -29,7 +29,8 @@ def draw(found: FlipResult) -> Figure:
         layers.axhline(0, color=PALETTE["black"], linewidth=0.5)
         layers.set(xlabel="layer flipped", ylabel="effect on ln HFC/LFC (mean)")
         layers.xaxis.set_major_locator(MaxNLocator(integer=True))
-        layers.legend(fontsize=6)
+        # Below the axes: nowhere else is room in every case.
+        layers.legend(fontsize=6, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
         y = found.effects["gain", "layer"].ravel()
         for panel, name in ((frozen, FROZEN), (gap, GAP)):
             values = found.predictions.get(("gain", "layer", name))

@@ -82,7 +82,8 @@ class FlipResult:
                 row: dict[str, Any] = {"flip": flip, "layer": layer + 1}
                 for target in ("attention", "layer", "end"):
                     ends = mean_interval(self.effects[flip, target][:, layer])
-                    names = (target, f"{target}_low", f"{target}_high")
+                    name = f"effect_{target}"
+                    names = (name, f"{name}_low", f"{name}_high")
                     row |= dict(zip(names, ends, strict=True))
                 for name in (GAP, FROZEN):
                     if (flip, "layer", name) in self.predictions:

@@ -60,6 +60,7 @@ def flips(
     if as_json:
         print(to_json(record), end="")
         return
-    print(f"{table_text(found.by_layer(), '{:+.3f}'.format)}\n")
+    shown = found.by_layer().filter(regex="^(?!.*_(low|high)$)")
+    print(f"{table_text(shown, '{:+.3f}'.format)}\n")
     print(f"{table_text(found.short_scores(), '{:.2f}'.format)}\n\n{found.words()}")
     print(f"wrote {written[-1]} (and {', '.join(path.name for path in written[:-1])} beside it)")

@@ -92,7 +92,11 @@ def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     assert len(known) == len(held) == 3 and not set(known) & set(held)
     assert pre.scores["gain", "layer", MEANS].r2_within == pytest.approx(0.0, abs=1e-12)
     assert pre.scores["gain and shift", "layer", FROZEN].r2 > 1 - 1e-9
-    assert (pre.by_layer()["reversed"] <= 1).all() and json.dumps(pre.to_json_object())
+    table = pre.by_layer()
+    assert list(table["layer"]) == [1, 2, 1, 2] and (table["reversed"] <= 1).all()
+    gain = pre.effects["gain", "layer"].mean(0)
+    np.testing.assert_allclose(table["effect_layer"][:2], gain)
+    assert json.dumps(pre.to_json_object())
     assert "T8e says that the verdict is reversed" in pre.words()
     assert (("gain", "layer", GAP)) in pre.scores and draw(pre).axes
 
