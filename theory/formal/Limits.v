@@ -122,15 +122,18 @@ Section Closed.
 Variable C : numClosedFieldType.
 Lemma tends_conj (f : nat -> C) x : tends f x -> tends (fun L => (f L)^*) x^*.
 Proof. by move=> T eps /T[N HN]; exists N => L /HN; rewrite -rmorphB norm_conjC. Qed.
+Lemma tends_norm1 m d (X : nat -> 'M[C]_(m, d)) Y : tendsm X Y -> tends (fun L => norm1 (X L - Y)) 0.
+Proof.
+move=> T; pose f i j (L : nat) := `|X L i j - Y i j|.
+have -> : (0 : C) = \sum_(i < m) \sum_(j < d) 0 by rewrite big1 // => i _; rewrite big1.
+apply: (@tends_eq _ (fun L => \sum_i \sum_j f i j L)) => [L|].
+  by apply: eq_bigr => i _; apply: eq_bigr => j _; rewrite !mxE.
+apply: tends_sum => i _; apply: tends_sum => j _; rewrite -[0](normr0 C) -(subrr (Y i j)).
+by apply: tends_norm; apply: tendsD (T i j) (tends_const _).
+Qed.
 Lemma tendsm_normF m d (X : nat -> 'M[C]_(m, d)) Y : tendsm X Y -> tends (fun L => normF (X L)) (normF Y).
 Proof.
-move=> T; have T0 : tends (fun L => norm1 (X L - Y)) 0.
-  pose f i j (L : nat) := `|X L i j - Y i j|.
-  have -> : (0 : C) = \sum_(i < m) \sum_(j < d) 0 by rewrite big1 // => i _; rewrite big1.
-  apply: (@tends_eq _ (fun L => \sum_i \sum_j f i j L)) => [L|].
-    by apply: eq_bigr => i _; apply: eq_bigr => j _; rewrite !mxE.
-  apply: tends_sum => i _; apply: tends_sum => j _; rewrite -[0](normr0 C) -(subrr (Y i j)).
-  by apply: tends_norm; apply: tendsD (T i j) (tends_const _).
+move=> T; have T0 := tends_norm1 T.
 move=> eps /T0[N HN]; exists N => L /HN; rewrite subr0 ger0_norm ?norm1_ge0 //; apply: le_trans.
 rewrite real_ler_norml; last by rewrite rpredB // ger0_real ?normF_ge0.
 apply/andP; split; first by rewrite -ler_opp2 opprK opprB ler_subl_addl -norm1N opprB normF_tri.

@@ -2,7 +2,7 @@
    floor and that it is attained, the limit for one dominant mode, eigenvectors of mean 0.  No axioms. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts Modes Limits.
+Require Import T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.

@@ -128,6 +128,59 @@ have -> : 3%:R * t = 2%:R * t + t by ring.
 by rewrite ler_add2l expr2 ler_pimull.
 Qed.
 End OneState.
+Section EffectiveRank.
+Variables (C : numClosedFieldType) (d : nat).
+(* The effective rank e^(sum of eta(p_i)), p the singular values over their sum.  Of eta(p), which is
+   - p log p, only eta -> 0 at 0 and at 1 is used, and of the exponential that it -> 1 at 0.       *)
+Definition vanishes_at (eta : C -> C) (x : C) := forall eps, 0 < eps -> exists2 delta, 0 < delta &
+  forall p, 0 <= p <= 1 -> `|p - x| <= delta -> `|eta p| <= eps.
+Definition one_at_0 (E : C -> C) := forall eps, 0 < eps -> exists2 delta, 0 < delta &
+  forall x, `|x| <= delta -> `|E x - 1| <= eps.
+Definition effective_rank (eta E : C -> C) (s : 'I_d -> C) := E (\sum_i eta (s i / \sum_k s k)).
+
+(* All singular values but one are small beside it. *)
+Lemma effective_rank_near (eta E : C -> C) : vanishes_at eta 0 -> vanishes_at eta 1 -> one_at_0 E ->
+  forall eps, 0 < eps -> exists2 w : C, 0 < w <= 1 & forall (s : 'I_d -> C) i0, (forall i, 0 <= s i) ->
+  0 < s i0 -> (forall i, i != i0 -> s i <= w * s i0) -> `|effective_rank eta E s - 1| <= eps.
+Proof.
+move=> eta0 eta1 E0 eps /E0[dE dE0 HE]; pose d1 : C := d.+1%:R; have d10 : 0 < d1 by rewrite ltr0n.
+have e0 : 0 < dE / d1 by rewrite divr_gt0.
+have [de0 de00 He0] := eta0 _ e0; have [de1 de10 He1] := eta1 _ e0.
+have [w w0 Hw] : exists2 w : C, 0 < w & forall b, w <= if b is Some b' then
+    if b' then de0 else de1 / d1 else 1.
+  by apply: lower_bound => -[[]|]; rewrite ?ltr01 ?divr_gt0.
+exists w; first by rewrite w0; exact: (Hw None).
+move=> s i0 s0 top rest; apply: HE.
+set Sg := \sum_k s k; have Stop : s i0 <= Sg.
+  by rewrite /Sg (bigD1 i0) //= ler_addl sumr_ge0.
+have Sp : 0 < Sg by apply: lt_le_trans Stop.
+have small i : i != i0 -> s i / Sg <= w.
+  move=> /rest Hi; rewrite ler_pdivr_mulr //; apply: le_trans Hi _.
+  by rewrite ler_pmul2l.
+have in01 i : 0 <= s i / Sg <= 1.
+  rewrite divr_ge0 ?(ltW Sp) //= ler_pdivr_mulr // mul1r /Sg (bigD1 i) //= ler_addl.
+  exact: sumr_ge0.
+have each i : `|eta (s i / Sg)| <= dE / d1.
+  have [->|ne] := eqVneq i i0; last first.
+    apply: He0 => //; rewrite subr0 ger0_norm ?divr_ge0 ?(ltW Sp) //.
+    by apply: le_trans (small _ ne) _; exact: (Hw (Some true)).
+  apply: He1 => //; have /andP[_ le1] := in01 i0.
+  rewrite distrC ger0_norm ?subr_ge0 //.
+  have -> : 1 - s i0 / Sg = \sum_(i | i != i0) s i / Sg.
+    rewrite -{1}(divff (negbT (gt_eqF Sp))) -mulrBl -mulr_suml /Sg.
+    by rewrite [Y in Y - _](bigD1 i0) //= addrC addKr.
+  apply: (@le_trans _ _ (\sum_(i < d) de1 / d1)).
+    apply: (@le_trans _ _ (\sum_(i | i != i0) de1 / d1)).
+      by apply: ler_sum => k ne; apply: le_trans (small _ ne) _; exact: (Hw (Some false)).
+    rewrite [Y in _ <= Y](bigD1 i0) //= ler_addr divr_ge0 ?ltW //.
+  rewrite sumr_const card_ord -mulr_natr -mulrA ler_pimulr ?(ltW de10) //.
+  by rewrite mulrC ler_pdivr_mulr // mul1r ler_nat.
+apply: le_trans (ler_norm_sum _ _ _) _; apply: le_trans (ler_sum _ (fun i _ => each i)) _.
+rewrite sumr_const card_ord -mulr_natr -mulrA ler_pimulr ?(ltW dE0) //.
+by rewrite mulrC ler_pdivr_mulr // mul1r ler_nat.
+Qed.
+End EffectiveRank.
+
 Section Main.
 Variables (C : numClosedFieldType) (n d : nat) (A : 'M[C]_(1 + n)) (H : 'M[C]_d).
 Variables (pi : 'rV[C]_(1 + n)) (z : 'rV[C]_d) (h : C) (X0 : 'M[C]_(1 + n, d)).
@@ -246,59 +299,21 @@ split=> //; apply: le_trans c _; rewrite mulrC -ler_pdivl_mulr ?mulr_gt0 ?ltr0n 
 exact: (Ht (Some false)).
 Qed.
 
-(* The effective rank e^(sum of eta(p_i)), p the singular values over their sum.  Of eta(p), which is
-   - p log p, only eta -> 0 at 0 and at 1 is used, and of the exponential that it -> 1 at 0.       *)
-Definition vanishes_at (eta : C -> C) (x : C) := forall eps, 0 < eps -> exists2 delta, 0 < delta &
-  forall p, 0 <= p <= 1 -> `|p - x| <= delta -> `|eta p| <= eps.
-Definition one_at_0 (E : C -> C) := forall eps, 0 < eps -> exists2 delta, 0 < delta &
-  forall x, `|x| <= delta -> `|E x - 1| <= eps.
-Definition effective_rank (eta E : C -> C) (s : 'I_d -> C) := E (\sum_i eta (s i / \sum_k s k)).
-
 Theorem T4a_effective_rank (eta E : C -> C) : vanishes_at eta 0 -> vanishes_at eta 1 -> one_at_0 E ->
   forall eps, 0 < eps -> exists N, forall L, (N <= L)%N -> forall s, singular_values (X L) s ->
   `|effective_rank eta E s - 1| <= eps.
 Proof.
-move=> eta0 eta1 E0 eps /E0[dE dE0 HE]; pose d1 : C := d.+1%:R; have d10 : 0 < d1 by rewrite ltr0n.
-have e0 : 0 < dE / d1 by rewrite divr_gt0.
-have [de0 de00 He0] := eta0 _ e0; have [de1 de10 He1] := eta1 _ e0.
-have [w w0 Hw] : exists2 w : C, 0 < w & forall b, w <= if b is Some b' then
-    if b' then de0 else de1 / d1 else 1.
-  by apply: lower_bound => -[[]|]; rewrite ?ltr01 ?divr_gt0.
+move=> eta0 eta1 E0 eps /(@effective_rank_near C d _ _ eta0 eta1 E0)[w /andP[w0 w1] near].
 have t0 : 0 < w ^+ 2 / 3%:R by rewrite divr_gt0 ?exprn_gt0 ?ltr0n.
 have t1 : w ^+ 2 / 3%:R <= 1.
   rewrite ler_pdivr_mulr ?ltr0n // mul1r; apply: (@le_trans _ _ 1); last by rewrite ler1n.
-  by rewrite exprn_ile1 ?(ltW w0) //; exact: (Hw None).
-have [N HN] := small_HFC t0; exists N => L /HN[l0 Hs] s S; apply: HE.
+  by rewrite exprn_ile1 ?(ltW w0).
+have [N HN] := small_HFC t0; exists N => L /HN[l0 Hs] s S.
 have [i0 [top rest]] := shares arch l0 t1 Hs S; have s0 := S.1.
-set Sg := \sum_k s k; have Stop : s i0 <= Sg.
-  by rewrite /Sg (bigD1 i0) //= ler_addl sumr_ge0.
-have Sp : 0 < Sg by apply: lt_le_trans Stop; exact: lt_le_trans top.
-have small i : i != i0 -> s i / Sg <= w.
-  move=> /rest Hi; rewrite ler_pdivr_mulr //; apply: (@le_trans _ _ (w * normF (LFC (X L)))).
-    rewrite -ler_sqr ?nnegrE ?mulr_ge0 ?(ltW w0) ?(ltW l0) //.
-    by apply: le_trans Hi _; rewrite exprMn (mulrC 3%:R) divfK ?pnatr_eq0.
-  by rewrite ler_pmul2l // (le_trans top).
-have in01 i : 0 <= s i / Sg <= 1.
-  rewrite divr_ge0 ?(ltW Sp) //= ler_pdivr_mulr // mul1r /Sg (bigD1 i) //= ler_addl.
-  exact: sumr_ge0.
-have each i : `|eta (s i / Sg)| <= dE / d1.
-  have [->|ne] := eqVneq i i0; last first.
-    apply: He0 => //; rewrite subr0 ger0_norm ?divr_ge0 ?(ltW Sp) //.
-    by apply: le_trans (small _ ne) _; exact: (Hw (Some true)).
-  apply: He1 => //; have /andP[_ le1] := in01 i0.
-  rewrite distrC ger0_norm ?subr_ge0 //.
-  have -> : 1 - s i0 / Sg = \sum_(i | i != i0) s i / Sg.
-    rewrite -{1}(divff (negbT (gt_eqF Sp))) -mulrBl -mulr_suml /Sg.
-    by rewrite [Y in Y - _](bigD1 i0) //= addrC addKr.
-  apply: (@le_trans _ _ (\sum_(i < d) de1 / d1)).
-    apply: (@le_trans _ _ (\sum_(i | i != i0) de1 / d1)).
-      by apply: ler_sum => k ne; apply: le_trans (small _ ne) _; exact: (Hw (Some false)).
-    rewrite [Y in _ <= Y](bigD1 i0) //= ler_addr divr_ge0 ?ltW //.
-  rewrite sumr_const card_ord -mulr_natr -mulrA ler_pimulr ?(ltW de10) //.
-  by rewrite mulrC ler_pdivr_mulr // mul1r ler_nat.
-apply: le_trans (ler_norm_sum _ _ _) _; apply: le_trans (ler_sum _ (fun i _ => each i)) _.
-rewrite sumr_const card_ord -mulr_natr -mulrA ler_pimulr ?(ltW dE0) //.
-by rewrite mulrC ler_pdivr_mulr // mul1r ler_nat.
+apply: (near s i0) => // [|i /rest Hi]; first exact: lt_le_trans top.
+apply: (@le_trans _ _ (w * normF (LFC (X L)))); last by rewrite ler_pmul2l.
+rewrite -ler_sqr ?nnegrE ?mulr_ge0 ?(ltW w0) ?(ltW l0) //.
+by apply: le_trans Hi _; rewrite exprMn (mulrC 3%:R) divfK ?pnatr_eq0.
 Qed.
 End Main.
 

@@ -1,10 +1,8 @@
 """T4b: one real dominant pair: rank collapse without smoothing, with both signs of the cosine."""
 
 from fractions import Fraction
-from itertools import product as pairs
 
 import numpy as np
-import sympy as sp
 from hypothesis import assume
 
 from oversmoothing.theory.claims.t4.far_states import cosines, far_state, radii
@@ -22,38 +20,6 @@ def mean_cosine(plus: int, minus: int) -> Fraction:
     """Mean off-diagonal cosine of plus tokens at +1 and minus at -1: ((n+ - n-)^2 - n)/(n(n-1))."""
     n = plus + minus
     return Fraction((plus - minus) ** 2 - n, n * (n - 1))
-
-
-def _mean() -> sp.Expr:
-    """Pairs of equal sign minus pairs of opposite sign, over all pairs."""
-    p, m = sp.symbols("p m", positive=True)
-    n = p + m
-    counted = (p * (p - 1) + m * (m - 1) - 2 * p * m) / (n * (n - 1))
-    return sp.together(counted - ((p - m) ** 2 - n) / (n * (n - 1)))
-
-
-def _one_negative() -> sp.Expr:
-    n = sp.Symbol("n", positive=True)
-    return sp.together(((n - 2) ** 2 - n) / (n * (n - 1)) - (n - 4) / n)
-
-
-def _counts() -> None:
-    """[4; instance] Where no v_k = 0, the mean over i != k of s_i s_k is ((sum s)^2 - n)/(n(n-1)),
-    sum s = n_+ - n_-; n_- = 1 gives (n-4)/n, which tends to 1 with n."""
-    for plus, minus in pairs(range(1, 6), range(1, 6)):
-        signs = [1] * plus + [-1] * minus
-        n = len(signs)
-        off = sum(signs[i] * signs[k] for i in range(n) for k in range(n) if i != k)
-        assert mean_cosine(plus, minus) == Fraction(off, n * (n - 1))
-
-
-def _orthogonal() -> None:
-    """[3, 5; instance] (1 - a) pi^T v = pi^T v - pi^T A v = 0 and a != 1, so pi^T v = 0."""
-    # (1 - a) pi^T v = pi^T v - pi^T (A v) = 0, on A3: v = (-1, -1, 7) at a = 1/5.
-    v = exact.column("-1 -1 7")
-    assert exact.product(A3, v) == exact.scaled("1/5", v) and exact.weighted_mean(
-        spectra.stationary(A3), v
-    ) == [0]
 
 
 def _converse() -> None:
@@ -133,40 +99,25 @@ CLAIM = Claim(
         given.GENERIC,
     ),
     evidence=(
+        by.Formal("T4b_signs.pair_real", (1,)),
+        by.Formal("T1f_limits.rank_one_limit", (1,)),
+        # Of eta(p) = -p log p and of the exponential only their limits at 0 and 1.
+        by.Formal("T4b_signs.rank_collapses", (1,)),
+        by.Formal("T4b_signs.cosines_tend", (2, 3)),
         by.Formal("Farthest.both_signs", (3,)),
+        by.Formal("T4b_signs.mean_cosine", (4,)),
         by.written(
             "projectors, and pi^T v = 0",
-            "[1] The dominant pair (a, h) is unique and simple and (conj a, conj h) has the same "
-            "modulus, so both are real; mu = 1 + ha > 0, for a real mu <= 0 would be beaten by "
-            "consensus (query).",
-            "[1] Spectral projectors: E_a = v w^T, E_h = u z^T with w^T v = z^T u = 1 (both real, "
-            "simple). Every other block has a smaller modulus, nilpotent parts included: X_L/mu^L "
-            "= (w^T X_0 z) v u^T + O(L^m q^L), q < 1; generic: w^T X_0 z != 0, outside a "
-            "hyperplane. Weyl: sigma_2/sigma_1 -> 0, so erank -> 1.",
-            "[2] Token k: x_k/mu^L -> (w^T X_0 z) v_k u. For v_k v_l != 0 the cosine is continuous"
-            " there and tends to v_k v_l ||u||^2 / (|v_k||v_l| ||u||^2) = sign(v_k v_l). (v_k = 0:"
-            " nothing follows.)",
-            _orthogonal,
-            "[3, 5] pi > 0 and v != 0: a sum of terms pi_k v_k that is 0 without all being 0 has "
-            "both a positive and a negative one. So some pair has cos -> -1.",
-            _counts,
+            "[1] The dominant pair is unique and (conj a, conj h) has the same modulus: both are "
+            "real. A real mu = 1 + ha <= 0 would be beaten by 1 + h, as -1 <= a < 1.",
+            "[1] Every other block has a smaller modulus, nilpotent parts included: X_L/mu^L -> "
+            "(w^T X_0 z) v u^T with w^T X_0 z != 0 outside a hyperplane; by Weyl erank -> 1.",
+            "[2, 4] Token k: x_k/mu^L -> (w^T X_0 z) v_k u, so cos(x_k, x_l) -> sign(v_k v_l), and "
+            "the mean over k != l of s_k s_l is ((sum s)^2 - n)/(n(n-1)).",
+            "[3, 5] pi > 0, v != 0 and (1 - a) pi^T v = 0: the terms pi_k v_k sum to 0 without all "
+            "being 0, so v has entries of both signs, and some cosine tends to -1.",
             _converse,
         ),
-        by.Symbolic(
-            "the mean cosine by counting pairs", _mean, covers=(4,), scope=by.Scope.GENERAL
-        ),
-        by.Symbolic(
-            "one negative token: (n - 4)/n", _one_negative, covers=(4,), scope=by.Scope.GENERAL
-        ),
-        by.for_all(
-            "a real multiplier 1 + ha <= 0 is always beaten by consensus",
-            given="-1 <= a; a < 1; 1 + h*a <= 0",
-            then="(1+h)**2 > (1+h*a)**2",
-            at="h=-4, a=1/2",
-            covers=(1,),
-        )
-        .unless("a = 1 allowed", without="a < 1", given="a <= 1")
-        .unless("mu up to 1/2", without="1 + h*a <= 0", given="1 + h*a <= 1/2"),
         by.Certified("A3 at 2000 layers", _certify),
         by.searched(
             "cosines and their mean at far depths",
