@@ -70,6 +70,14 @@ def test_T4_what_is_1_by_h_alone_is_not_known_to_equal_what_is_1_by_rounding():
     assert expansion_limits(plain).limit_rank == 2
 
 
+def test_T4_eigenvalues_that_underflow_to_one_number_are_no_tie():
+    """e^-873 and e^-792 both are 5e-324, the least number, and the first of them leads."""
+    A = np.array([[1.0, 0.0, 0.0], [1.0, 5e-324, 0.0], [1.0, 0.0, 5e-324]])
+    H, X0 = np.array([[-0.25]]), np.array([[1.0], [2.0], [4.0]])
+    assert expansion_limits(expand(A, H, X0)) == UNKNOWN
+    assert expansion_limits(expand(A[:2, :2], H, X0[:2])).limit_rank == 1
+
+
 def test_T4e_a_mode_that_may_have_died_out_beats_nothing():
     """X_0 = e_2 holds only a = 1/3, twice, and 1 + h a = 0 for h = -3: X_2 = 0, or nearly."""
     A = [[1.0, 0.0, 0.0], [2 / 3, 1 / 3, 0.0], [2 / 7, 8 / 21, 1 / 3]]

@@ -172,14 +172,16 @@ def _determined(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
 
 
 def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> list[Term] | None:
-    """The leading terms, one for each phase; None where a part may be 0 and may be not, or where
-    moduli may differ."""
+    """The leading terms, one for each phase; None where a part may be 0, or moduli may differ."""
     # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ, and none
     # of them is known to be as large as what is -1.
     product = np.abs(np.outer(expansion.attention, expansion.value))[members]
     small = product[product < 1e-12]
-    differ = len(small) < len(product) or np.ptp(small) > 1e-9 * small.max()
-    if expansion.triangular and small.any() and differ:
+    differ = small.any() and (len(small) < len(product) or np.ptp(small) > 1e-9 * small.max())
+    # What comes from logits stops at the least number.
+    a = np.abs(expansion.attention[members.any(axis=1)])
+    lost = len(a) > 1 and bool(((a > 0) & (a < _LEAST)).any())
+    if lost or (expansion.triangular and differ):
         return None
     phases = np.angle(mu)
     left = members.copy()
@@ -202,8 +204,8 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
         if expansion.hidden and not mean.any():
             return None
         # Sums of the largest coefficients left what this is made of.
-        largest = max(float(np.abs(G).max()), float(np.abs(expansion.coefficients).max()))
-        terms.append(Term(phase, hfc, mean, expansion.error * largest))
+        largest = max(np.abs(G).max(), np.abs(expansion.coefficients).max())
+        terms.append(Term(phase, hfc, mean, float(expansion.error * largest)))
     return terms
 
 
