@@ -13,8 +13,11 @@ alone that take less than so many seconds, and a run without it looks again at w
 survivors.json gives the reason of each known survivor. Two shares are shown: killed of all, and
 killed of those that are not explained as changing no result (NEUTRAL: equivalent, performance, the
 choice of random cases). Slack of a bound or tolerance, and what is open, count as survivors.
-record.json keeps what --all gave for each module, so that all of them can be done over several
-days; --recorded shows it.
+
+--since COMMIT takes from the record there what was killed and is the same mutant still, by name:
+the same change of the same statement of the same function. It asks that survivors.json named all
+that survived. record.json keeps what --all gave for each module, so that all of them can be done
+over several days; --recorded shows it.
 
 Exit status 1: the second share is below TARGET, or a survivor is not explained at all.
 """
@@ -35,7 +38,7 @@ from typing import Any
 
 from oversmoothing.theory.support.files import write_atomically
 from tests.mutants.mutations import Mutant, lines_of_use, mutants
-from tests.mutants.shares import RECORD, hash_of, record, recorded, row, share
+from tests.mutants.shares import RECORD, hash_of, killed_at, record, recorded, row, share
 from tests.mutants.trial import Baseline, Outcome, baseline, preload, trial
 from tests.mutants.warm import Server
 
@@ -189,15 +192,13 @@ class Bench:
         self, file: str, mutant: Mutant, tests: list[str], examples: int, base: Baseline
     ) -> Outcome | None:
         """What tests that are collected already say; None of what acts on import, and of what
-        survives: a test file may compute on import what would show it. Quick looks leave it so."""
+        survives: a test file may compute on import what would show it."""
         if not (mutant.lines and tests):
             return None
         if examples not in self._servers:
             self._servers[examples] = Server(self._tests, examples, base)
         found = self._servers[examples].outcome(file, mutant.source, tests)
-        if found == Outcome("survived") and self._slowest == math.inf:
-            return None
-        return found
+        return None if found == Outcome("survived") else found
 
     def _meeting(self, base: Baseline, file: str, mutant: Mutant) -> list[str]:
         """The tests that reach the changed statement. Of a constant: that reach a statement which
@@ -249,6 +250,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick", type=float, metavar="S", default=math.inf, help="ask tests under S seconds alone"
     )
+    parser.add_argument("--since", metavar="COMMIT", help="carry over what was killed there")
     parser.add_argument("--thorough", action="store_true", help="look twice at what survives")
     parser.add_argument(
         "--recorded", action="store_true", help=f"show {RECORD.name}: the last runs of all mutants"
@@ -276,7 +278,11 @@ def main(arguments: list[str] | None = None) -> int:
         results = Results(file, source, hashes, options.quick)
         count: Counter[str] = Counter()
         reasons = explained.get(file, {})
+        carried = killed_at(options.since, file) if options.since else frozenset()
         for mutant in _chosen(source, options.sample):
+            if mutant.name in carried:
+                count.update(["killed", "carried"])
+                continue
             outcome = results.get(mutant)
             if outcome is None:
                 outcome = bench.outcome(file, mutant, results.killer(mutant))

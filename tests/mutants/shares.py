@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from oversmoothing.theory.support.files import write_atomically
+from tests.mutants.mutations import mutants
 
 # What the last run of all mutants of each module gave: --all writes it, --recorded shows it.
 RECORD = Path(__file__).with_name("record.json")
@@ -42,6 +44,8 @@ def record(file: str, source: str, count: Counter[str], slowest: float = math.in
     known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     known[file] = {"source": hash_of(source), "date": datetime.now(UTC).date().isoformat()}
     known[file] |= {name: count[name] for name in ("killed", "timeout", "survived", "neutral")}
+    if count["carried"]:
+        known[file]["carried"] = count["carried"]
     if slowest < math.inf:
         known[file]["slowest"] = float(slowest)
     write_atomically(RECORD, json.dumps(dict(sorted(known.items())), indent=2) + "\n")
@@ -60,9 +64,28 @@ def recorded(modules: Iterable[str]) -> str:
         one = known[file]
         count = Counter({name: n for name, n in one.items() if isinstance(n, int)})
         asked = f", by tests under {one['slowest']} s alone" if "slowest" in one else ""
+        if "carried" in one:
+            asked += f", {one['carried']} carried over"
         changed = "" if one["source"] == hash_of(Path(file).read_text()) else ", changed since"
         lines.append(f"{row(file, count)}  ({one['date']}{asked}{changed})")
         folders.setdefault(file.rpartition("/")[0], Counter()).update(count)
         total += count
     rows = [row(name, count) for name, count in folders.items()]
     return "\n".join([*lines, "", *rows, row("together", total)])
+
+
+def killed_at(commit: str, file: str) -> frozenset[str]:
+    """Names of the mutants of a module that the run on record at a commit killed; none where its
+    survivors were not all named, or where the module had changed since that run."""
+
+    def text(path: str) -> str:
+        git = ["git", "show", f"{commit}:{path}"]
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout
+
+    one = json.loads(text("tests/mutants/record.json")).get(file)
+    source = text(file)
+    if one is None or one["source"] != hash_of(source):
+        return frozenset()
+    names = frozenset(mutant.name for mutant in mutants(source))
+    survivors = names & json.loads(text("tests/mutants/survivors.json")).get(file, {}).keys()
+    return names - survivors if len(survivors) == one["survived"] else frozenset()

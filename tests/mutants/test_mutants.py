@@ -8,7 +8,7 @@ import math
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -177,9 +177,34 @@ def test_a_run_of_all_mutants_of_a_module_is_on_record(tmp_path, monkeypatch):
     assert "80.0 %,  88.9 %" in two and "changed since" not in two
     assert "not run" in three
     assert folder.startswith("a ") and together.split()[1:] == folder.split()[1:]
+    shares.record("a/one.py", SOURCE, count | Counter({"carried": 5}))
+    assert "5 carried over)" in shares.recorded(modules).splitlines()[0]
+    shares.record("a/one.py", SOURCE + "\n", Counter({"killed": 10}))
     shares.record("a/two.py", SOURCE, count, 0.1)
     assert "by tests under 0.1 s alone)" in shares.recorded(modules).splitlines()[1]
     assert "20 mutants:   17 killed,  1 timed out,   2 survived,   1 of them neutral" in together
+
+
+def test_what_was_killed_at_a_commit_is_carried_over_where_all_survivors_were_named(monkeypatch):
+    names = [mutant.name for mutant in mutants(SOURCE)]
+    record = {"norm.py": {"source": shares.hash_of(SOURCE), "survived": 2}}
+    kept = {
+        "tests/mutants/record.json": json.dumps(record),
+        "tests/mutants/survivors.json": json.dumps({"norm.py": dict.fromkeys(names[:2], "why")}),
+        "norm.py": SOURCE,
+    }
+
+    def shown(command, **_):
+        return SimpleNamespace(stdout=kept[command[-1].removeprefix("abc:")])
+
+    monkeypatch.setattr(shares.subprocess, "run", shown)
+    assert shares.killed_at("abc", "norm.py") == frozenset(names[2:])
+    record["norm.py"]["survived"] = 3
+    kept["tests/mutants/record.json"] = json.dumps(record)
+    assert not shares.killed_at("abc", "norm.py")
+    record["norm.py"] |= {"survived": 2, "source": "of another source"}
+    kept["tests/mutants/record.json"] = json.dumps(record)
+    assert not shares.killed_at("abc", "norm.py")
 
 
 def test_the_tests_of_two_files_come_first_and_none_is_left_out():

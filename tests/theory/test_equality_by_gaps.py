@@ -183,6 +183,22 @@ def test_T5a_the_gap_bound_is_the_least_whole_number_of_bits():
     assert min(shares) < 0.4
 
 
+def test_T5a_a_constant_that_binary64_does_not_reach_is_one_without_digits():
+    """sqrt(n) times the ratio of the numerators, of n P X and of the sum of n = 2 tokens."""
+
+    (root,) = whole((2, 1))
+
+    def limit(*numerators):
+        parts = tuple(Part((flint.fmpz_poly([x]),), ((root.factor, 1),)) for x in numerators)
+        return leading.ratio_limit(*parts, (Growth((root,), 0),) * 2, 2, None)
+
+    for hfc, mean, known in ((4, 1, 4 / math.sqrt(2)), (1, 1, 1 / math.sqrt(2))):
+        tends_to, found = limit(hfc, mean)
+        assert tends_to == "constant" and abs(found - known) < 1e-15 * known
+    for hfc, mean in ((10**400, 1), (1, 10**400)):
+        assert limit(hfc, mean) == ("constant", None)
+
+
 # --- a rank ---
 
 

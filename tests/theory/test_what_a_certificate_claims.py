@@ -32,3 +32,14 @@ def test_T5d_a_depth_goes_with_an_eps_above_0_and_an_X_0_that_smooths():
     for eps, outcome in (("0", "SMOOTHING"), ("-1/2", "SMOOTHING"), ("1/2", "TIE")):
         with pytest.raises(NotACertificate, match="an eps above 0"):
             claim(verdict_x0=outcome, eps=eps, depth=3)
+
+
+def test_T4e_a_coefficient_that_is_not_0_lies_above_0_and_up_to_1():
+    def claimed(*ends):
+        part = {"mode": "consensus", "coefficient": [end.hex() for end in ends]}
+        return read_claim({"verdict": "SMOOTHING", "genericity": part}).coefficient
+
+    assert claimed(0.25, 1.0) == Bounds(Fraction(1, 4), Fraction(1))
+    for low, high in ((0.25, 1.5), (0.25, 2.0), (0.0, 1.0), (-0.5, 1.0)):
+        with pytest.raises(NotACertificate, match="above 0 and up to 1"):
+            claimed(low, high)
