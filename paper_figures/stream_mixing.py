@@ -42,12 +42,12 @@ from oversmoothing.theory.verdict.outcome import Outcome
 NAME = "stream_mixing"
 TITLE = "Several residual streams: which mixing smooths, and when streams agree"
 SHORT = (
-    "Which eigenvalues h smooth when two residual streams are mixed, by how much they mix, and when "
-    "four streams come to agree. Tints are the theory, dots are runs."
+    "Which eigenvalues h smooth when two residual streams are mixed, by how much they mix, and "
+    "when four streams come to agree. Tints are the theory, dots are runs."
 )
 NOT_SHOWN = (
     "One feature, one doubly stochastic attention and fixed mixings: streams of a trained network "
-    "mix anew in every layer, and agreement of streams says nothing about that of tokens."
+    "mix anew in every layer, and that streams agree is not that tokens do."
 )
 
 STREAMS, FOUR, EPS = 2, 4, 1e-6
