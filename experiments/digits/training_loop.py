@@ -67,6 +67,7 @@ class Objective(nn.Module):
         self.model, self.label_smoothing = model, label_smoothing
 
     def forward(self, pixels: Tensor, targets: Tensor) -> Tensor:
+        """The mean cross-entropy of a batch; targets: classes [b], or shares [b, classes]."""
         scores = self.model(pixels)
         return functional.cross_entropy(scores, targets, label_smoothing=self.label_smoothing)
 
