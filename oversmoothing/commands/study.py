@@ -29,10 +29,11 @@ def study(
     ] = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Train the models of a study and judge every hypothesis that was written before them.
+    """Do forms of H that cannot smooth train better: hypotheses first, then runs.
 
-    Each run is kept as soon as it is finished; interrupted, the same command goes on. Writes
-    study/STUDY.csv, its picture, runs.csv and hypotheses.csv into the folder of results.
+    Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
+    soon as it is finished; interrupted, the same command goes on. Writes study/STUDY.csv, its
+    picture, runs.csv and hypotheses.csv into the folder of results.
     """  # fmt: skip
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.study import study_tables

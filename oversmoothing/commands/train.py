@@ -55,7 +55,7 @@ def train(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Train a ViT on digits or CIFAR: ordinary, smoothing, sharpening, or with H in a region.
+    """Train a ViT on digits or CIFAR: ordinary, smoothing, sharpening, H in a region.
 
     A model that was trained before with the same configuration is read back; one that was
     interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:
