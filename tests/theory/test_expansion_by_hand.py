@@ -53,11 +53,19 @@ def test_the_eigenvalues_of_a_triangular_matrix_stand_on_its_diagonal():
     causal = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
     turn, two = np.array(UP), np.ones((2, 2))
     assert expand(causal[:2, :2], turn, two).triangular
-    assert not expand(AA, turn, two).triangular
-    assert expand(AA, np.diag([1.0, 2.0]), two).triangular
-    assert expand(AA, np.array([[1.0, 0.0], [3.0, 2.0]]), two).triangular
+    assert not expand(AA, turn, two).triangular and not expand(AA, turn, two).diagonal
+    assert expand(AA, np.diag([1.0, 2.0]), two).diagonal
+    assert expand(AA, np.array([[1.0, 0.0], [3.0, 2.0]]), two).diagonal
+    assert expand(AA, np.array([[1.0, 3.0], [0.0, 2.0]]), two).diagonal
     made_of_two = np.array([[0.5, 0.5, 0], [0.25, 0.75, 0], [0.25, 0.5, 0.25]])
     assert not expand(made_of_two, turn, np.ones((3, 2))).triangular
+
+
+def test_T4_an_eigenvalue_of_A_that_is_0_by_rounding_is_not_known_by_that_of_H():
+    """a = 0 of the uniform A comes out near 1e-17: both 1 + h a are 1, and lead without a mean."""
+    halves = np.full((2, 2), 0.5)
+    found = expand(halves, np.diag([-0.8, -4 / 3]), np.array([[1.0, 2.0], [-3.0, 1.0]]))
+    assert expansion_limits(found).tends_to == "infinity"
 
 
 def test_T4_what_is_1_by_h_alone_is_not_known_to_equal_what_is_1_by_rounding():

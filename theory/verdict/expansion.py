@@ -15,9 +15,8 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, l
 # Positive entries below this have lost digits, or are about to: eigenvalues then are known where
 # they stand on the diagonal.
 _LEAST = 1e-290
-# Moduli closer than this (relative) but farther apart than rounding are neither equal nor different
-# for the limits: which mode wins would show only at depths beyond 1/gap. Rounding of well
-# conditioned eigenvalues leaves equal ones within the second.
+# Moduli closer than this (relative) but farther apart than rounding are neither equal nor different:
+# which wins would show only beyond 1/gap layers. Well conditioned equal ones are within the second.
 _GAP = 1e-7
 _EQUAL = 1e-12
 # A largest entry beyond 2^500, or below 2^-500, is brought to 1.
@@ -37,7 +36,7 @@ class Expansion:
     error: an estimate of the error of a coefficient, relative to the largest that it mixes with.
     doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
     that the mean is consensus alone; hidden: it may look so and not be, so that a mean that came
-    out as 0 may not be 0. triangular: the eigenvalues of A or those of H stand on its diagonal.
+    out as 0 may not be 0. triangular, diagonal: the eigenvalues of A, of H, stand on its diagonal.
     """
 
     attention: Complex
@@ -50,6 +49,7 @@ class Expansion:
     balanced: bool
     classes: int
     triangular: bool = False
+    diagonal: bool = False
     hidden: bool = False
 
     @property
@@ -103,9 +103,9 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
     coefficients = np.linalg.solve(U.astype(np.complex128), left.T).T
     error = float(condition) * max(n, d) * EPS
     size = np.abs(coefficients)
+    above, below = np.triu(H, 1).any(), np.tril(H, -1).any()
     # A diagonal H mixes no columns, so that a column of zeros is certainly absent.
-    diagonal = not (H - np.diag(np.diag(H))).any()
-    largest = np.broadcast_to(size.max(axis=0) if diagonal else size.max(), size.shape)
+    largest = np.broadcast_to(size.max() if above or below else size.max(axis=0), size.shape)
     return Expansion(
         a.astype(np.complex128),
         h.astype(np.complex128),
@@ -116,14 +116,14 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
         (size <= _DOUBT * error * largest) & (largest > 0),
         may_balance and bool((means == 1 / n).all()),
         m,
-        triangular or not np.triu(H, 1).any() or not np.tril(H, -1).any(),
+        triangular,
+        not (above and below),
         not may_balance,
     )
 
 
 def expansion_limits(expansion: Expansion) -> Limits:
-    """T4 for the modes that X_0 contains; None where near-ties leave the winner open, or modes that
-    may be there or not."""
+    """T4 for the modes that X_0 contains; None where near-ties or modes in doubt leave it open."""
     sure = _limits_of(expansion, expansion.present)
     if not expansion.doubtful.any():
         return sure
@@ -173,15 +173,15 @@ def _determined(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
 
 def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> list[Term] | None:
     """The leading terms, one for each phase; None where a part may be 0, or moduli may differ."""
-    # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ, and none
-    # of them is known to be as large as what is -1.
-    product = np.abs(np.outer(expansion.attention, expansion.value))[members]
-    small = product[product < 1e-12]
-    differ = small.any() and (len(small) < len(product) or np.ptp(small) > 1e-9 * small.max())
+    # On a diagonal h a is known however small it is: 1 + h a that round to 1 may differ.
+    product = np.abs(np.outer(expansion.attention, expansion.value))
+    known = np.full_like(members, expansion.triangular)
+    known[-expansion.classes :] |= expansion.diagonal
+    small = product[members & known & (product < 1e-12)]
+    differ = small.any() and (len(small) < members.sum() or np.ptp(small) > 1e-9 * small.max())
     # What comes from logits stops at the least number.
     a = np.abs(expansion.attention[members.any(axis=1)])
-    lost = len(a) > 1 and bool(((a > 0) & (a < _LEAST)).any())
-    if lost or (expansion.triangular and differ):
+    if differ or (len(a) > 1 and ((a > 0) & (a < _LEAST)).any()):
         return None
     phases = np.angle(mu)
     left = members.copy()
