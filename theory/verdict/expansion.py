@@ -15,7 +15,7 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, l
 # Positive entries below this have lost digits, or are about to: eigenvalues then are known where
 # they stand on the diagonal.
 _LEAST = 1e-290
-# Moduli closer than this (relative) but farther apart than rounding are not equal and not different:
+# Moduli closer than this (relative) but farther apart than rounding are not equal, nor different:
 # which wins would show only beyond 1/gap layers. Well conditioned equal ones are within the second.
 _GAP = 1e-7
 _EQUAL = 1e-12
