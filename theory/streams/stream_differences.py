@@ -1,4 +1,4 @@
-"""Which eigenvalues differences between streams have (T13e)."""
+"""Which eigenvalues differences between streams have (T13a)."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _tidy(z: complex) -> complex:
 
 
 def _agreement(case: StreamCase, dominant: list[Eigenvalue]) -> tuple[float | None, bool | None]:
-    """The rate of differences between streams, and whether it is below that of the state (T13e).
+    """The rate of differences between streams, and whether it is below that of the state (T13a).
 
     Differences x_k - x_l have all eigenvalues of a family R + t p q^T but that of the vector 1,
     where 1 is an eigenvector: in every family if R 1 = c 1 and p is a multiple of 1 (what is left
