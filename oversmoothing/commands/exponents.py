@@ -37,7 +37,7 @@ def exponents(
     seed: opt.Seed = 0,
     out: opt.Out = opt.RESULTS,
 ) -> int:
-    """Lyapunov exponents of changing layers against the slopes that are then measured.
+    """Rates of changing layers: Lyapunov exponents against measured slopes.
 
     Writes exponents.csv. Exit status 1: a slope is 1e-3 or more from what is predicted.
     """

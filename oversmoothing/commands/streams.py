@@ -59,7 +59,7 @@ def streams(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Several residual streams: do tokens smooth, and do the streams become one.
+    """Several mixed residual streams: do tokens smooth, do the streams become one.
 
     Of a CASE the verdict; without one a drawn run, which writes streams.csv and streams.json, with
     --plot the picture beside them.
