@@ -42,21 +42,12 @@ from oversmoothing.theory.verdict.outcome import Outcome
 NAME = "stream_mixing"
 TITLE = "Several residual streams: which mixing smooths, and when streams agree"
 SHORT = (
-<<<<<<< HEAD
     "Which eigenvalues h smooth when two residual streams are mixed, by how much they mix, and "
     "when four streams come to agree. Tints are the theory, dots are runs."
 )
 NOT_SHOWN = (
     "One feature, one doubly stochastic attention and fixed mixings: streams of a trained network "
     "mix anew in every layer, and that streams agree is not that tokens do."
-=======
-    "Which h make tokens alike in two residual streams, by how much the layers mix or turn them. On "
-    "the right how four mixed streams become one, beside the bound that holds for every branch."
-)
-NOT_SHOWN = (
-    "One attention and one feature. Other weights of the streams, p and q, move the boundaries, and "
-    "trained hyper-connections change theirs from layer to layer and with the state."
->>>>>>> 7106a28 (What the list of commands says of streams and exponents is what their help says; the figure has its short caption and its limits; the ledger counts 130 claims)
 )
 
 STREAMS, FOUR, EPS = 2, 4, 1e-6
