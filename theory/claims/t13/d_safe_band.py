@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import flint
+
 from oversmoothing.theory.proofs.kit import AA, Claim, by, exact
 
 
@@ -21,9 +23,9 @@ def _rotation() -> None:
     assert rest[1] * rest[1] < 4 * rest[0]
 
 
-def _value(p: int, q: int) -> object:
+def _value(p: int, q: int) -> flint.fmpq:
     """p/q as FLINT has it."""
-    return exact.characteristic([[Fraction(-p, q)]])[0]
+    return flint.fmpq(p, q)
 
 
 CLAIM = Claim(
