@@ -46,6 +46,23 @@ def test_T4_a_limit_is_a_number_up_to_an_error_of_1e_7():
         assert limits([found], (2, 1)) == Limits("constant", limit, 1)
 
 
+def test_T5a_terms_that_turn_have_a_limit_up_to_an_error_of_1e_7():
+    """Two features at right angles, each with an error in HFC and in the mean."""
+    for error, known in ((2.5e-8, ("constant", pytest.approx(1.0))), (2.501e-8, (None, None))):
+        terms = [
+            replace(term([[1, 0], [-1, 0]], [1, 0], phase=0.3), error=error),
+            replace(term([[0, 1], [0, -1]], [0, 1], phase=1.1), error=error),
+        ]
+        found = limits(terms, (2, 2))
+        assert (found.tends_to, found.limit) == known
+
+
+def test_T5a_a_constant_that_binary64_does_not_reach_has_no_digits():
+    for hfc, mean in ((1e-300, 1e200), (1e300, 1e-200)):
+        found = limits([term([[hfc], [-hfc]], [mean])], (2, 1))
+        assert (found.tends_to, found.limit) == ("constant", None)
+
+
 def test_T4_two_draws_agree_up_to_1e_8_of_the_smaller():
     one = Limits("constant", 1e8, 1)
     assert agreed(one, replace(one, limit=1e8 + 1)) == one
@@ -104,11 +121,11 @@ def test_radii_as_far_apart_as_1e9_of_the_larger_are_not_apart():
             assert start_limits._apart(found) == apart
 
 
-def by_eigenvectors(monkeypatch, consensus, quotient, error):
+def by_eigenvectors(monkeypatch, consensus, quotient, error, vanishing=0.0):
     """What is said of radii that came out like this, with an error of the coefficients."""
     found = PresentRadii(Interval(consensus, consensus), Interval(quotient, quotient), False)
     monkeypatch.setattr(
-        start_limits, "expand", lambda *_: SimpleNamespace(error=error, vanishing=0.0)
+        start_limits, "expand", lambda *_: SimpleNamespace(error=error, vanishing=vanishing)
     )
     monkeypatch.setattr(start_limits, "expansion_limits", lambda _: UNKNOWN)
     monkeypatch.setattr(start_limits, "shows_from", lambda _: None)
@@ -126,7 +143,17 @@ def test_T4e_radii_of_one_X_0_are_doubted_by_64_errors_of_the_larger(monkeypatch
 
 
 def test_T11_of_two_radii_that_came_out_as_0_neither_is_known_to_be(monkeypatch):
-    assert by_eigenvectors(monkeypatch, 0.0, 0.0, 1e-16) is Outcome.UNDECIDED
+    assert by_eigenvectors(monkeypatch, 0.0, 0.0, 1e-16, vanishing=-1.0) is Outcome.UNDECIDED
+
+
+def test_T11_what_may_have_died_out_beats_nothing(monkeypatch):
+    for vanishing, decided in ((1.999, True), (2.0, False)):
+        for radii, outcome in (
+            ((2.0, 1.0), Outcome.SMOOTHING),
+            ((1.0, 2.0), Outcome.NON_SMOOTHING),
+        ):
+            found = by_eigenvectors(monkeypatch, *radii, 1e-16, vanishing)
+            assert found is (outcome if decided else Outcome.UNDECIDED)
 
 
 def test_T4_draws_are_whole_numbers_of_up_to_six_digits(monkeypatch):
@@ -240,6 +267,31 @@ def test_T14_class_means_as_far_apart_as_their_error_are_not_apart():
     for gap, low in ((2.0**-44, 1.25), (1.001 * 2.0**-44, 1.5)):
         found = present_radii(expanded([0.5, 1, 1], [0.5], [[1.0], [1.0], [1 - gap]], classes=2))
         assert found.quotient == Interval(low, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("exponents", "scaled"),
+    [((499, 480), False), ((500, 480), True), ((-501, -501), False), ((-502, -510), True),
+     ((0, -600), False)],
+)  # fmt: skip
+def test_T4_an_X_0_beyond_2_to_500_is_brought_to_1(exponents, scaled):
+    X0 = np.array([[2.0**x] for x in exponents])
+    found = expansion.expand(np.array([[0.75, 0.25], [0.25, 0.75]]), np.eye(1) / 2, X0)
+    largest = np.abs(found.coefficients).max()
+    assert (0.25 < largest < 1) if scaled else (largest == pytest.approx(X0.max(), rel=0.5))
+
+
+def test_T4_an_X_0_whose_numbers_are_lost_beside_its_largest_is_not_expanded():
+    A, H = np.array([[0.75, 0.25], [0.25, 0.75]]), np.eye(1) / 2
+    assert expansion.expand(A, H, np.array([[2.0**600], [2.0**-600]])) is None
+    assert expansion.expand(A, H, np.array([[2.0**600], [2.0**500]])) is not None
+
+
+def test_eigenvalues_of_H_stand_on_a_diagonal_whichever_side_of_it_is_empty():
+    A, X0 = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([[1.0, 2.0], [3.0, 5.0]])
+    for H, stand in (([[0.5, 1], [0, 0.25]], True), ([[0.5, 0], [1, 0.25]], True),
+                     ([[0.5, 1], [1, 0.25]], False)):  # fmt: skip
+        assert expansion.expand(A, np.array(H, dtype=float), X0).triangular == stand
 
 
 def test_T4e_a_coefficient_as_large_as_64_errors_may_be_0():

@@ -83,7 +83,7 @@ def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str | None, float 
     """
     # Sizes apart: the square of a small mean would underflow.
     sizes = [
-        max(abs(getattr(t, part)).max() for t in terms)
+        max(float(abs(getattr(t, part)).max()) for t in terms)
         for terms, part in ((hfc, "hfc"), (lfc, "mean"))
     ]
     numerator = _frequencies([replace(t, hfc=t.hfc / sizes[0]) for t in hfc], "hfc")
@@ -109,7 +109,7 @@ def _ratio(hfc: list[Term], lfc: list[Term], n: int) -> tuple[str | None, float 
     turning = len({t.phase for t in (*hfc, *lfc)}) > 1
     if turning and (gap > TOLERANCE * top or doubt > _KNOWN):
         return None, None
-    limit = float(np.sqrt(scale / n) * (sizes[0] / sizes[1]))
+    limit = float(np.sqrt(scale / n)) * (sizes[0] / sizes[1])
     return "constant", limit if doubt <= _KNOWN and 0 < limit < np.inf else None
 
 
