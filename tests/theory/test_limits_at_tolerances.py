@@ -291,7 +291,7 @@ def test_eigenvalues_of_H_stand_on_a_diagonal_whichever_side_of_it_is_empty():
     A, X0 = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([[1.0, 2.0], [3.0, 5.0]])
     for H, stand in (([[0.5, 1], [0, 0.25]], True), ([[0.5, 0], [1, 0.25]], True),
                      ([[0.5, 1], [1, 0.25]], False)):  # fmt: skip
-        assert expansion.expand(A, np.array(H, dtype=float), X0).triangular == stand
+        assert expansion.expand(A, np.array(H, dtype=float), X0).diagonal == stand
 
 
 def test_T4e_a_coefficient_as_large_as_64_errors_may_be_0():
