@@ -26,7 +26,7 @@ def graphs(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> int:
-    """Smoothing on drawn graphs by homophily and h: predicted from the spectrum, and run.
+    """Smoothing on graphs by homophily and h, and a node classifier either way.
 
     Writes graphs.csv and the phase picture (PNG, PDF) with its caption. Exit status 1: a run that
     is no near tie is not as the spectrum predicts, or a classifier not above the majority.

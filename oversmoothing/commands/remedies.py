@@ -22,7 +22,7 @@ def remedies(
     as_json: opt.Json = False,
     report: opt.ReportFile = None,
 ) -> int:
-    """What each remedy does to (rho_C, rho_Q): predicted, measured on drawn layers, and its cost.
+    """What each remedy against oversmoothing does to the spectrum, and its cost.
 
     Exit status 1: a predicted radius is not the measured one. --report writes all columns as CSV.
     """

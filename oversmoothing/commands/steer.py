@@ -19,7 +19,7 @@ def steer(
     as_json: opt.Json = False,
     report: opt.ReportFile = None,
 ) -> int:
-    """From which alpha F + alpha u w^T turns the tokens of drawn linear layers: predicted, run.
+    """From which strength on a rank-one change of F turns the tokens of linear layers.
 
     Exit status 1: fewer than 95 % are right. --report writes the table as CSV. Of a trained model:
     `tilt --steer`.

@@ -22,7 +22,7 @@ def tilt(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Do tokens tilt towards the principal direction of each layer, against random directions?
+    """Do a trained model's tokens tilt as in the power method, and can they be steered.
 
     Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
     with --steer steer.csv.
