@@ -110,6 +110,7 @@ NAMED = [
     *(draw(20261122, index) for index in (536, 641, 4093, 5411, 12537, 17379, 19490)),
     *(draw(20261123, index) for index in (3524, 4146, 6457, 6512, 8073, 8914, 14181)),
     draw(20261124, 5847),
+    *(draw(20261125, index) for index in (923, 982)),
     draw_logits(777, 1440),
     draw_logits(20261124, 18220),
     *(draw_logits(20261122, index) for index in (420, 1740, 5280, 5600, 7800)),

@@ -235,3 +235,9 @@ def test_T5a_a_gap_within_the_errors_of_the_terms_is_no_oscillation():
     assert limits(terms, (2, 2)).tends_to is None
     known = [replace(term, error=0.0) for term in terms]
     assert limits(known, (2, 2)).tends_to in ("constant", "oscillates")
+
+
+def test_T4c_a_sum_that_errors_may_be_all_of_has_no_rank():
+    G = np.array([[1.0], [-1.0]]) * 1e-100
+    assert limits([Term(0.0, G, np.zeros(1), 1e-15)], (2, 1)).limit_rank is None
+    assert limits([Term(0.0, G, np.zeros(1), 1e-115)], (2, 1)).limit_rank == 1

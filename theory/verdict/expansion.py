@@ -183,8 +183,7 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
     a = np.abs(expansion.attention[members.any(axis=1)])
     if differ or (len(a) > 1 and ((a > 0) & (a < _LEAST)).any()):
         return None
-    phases = np.angle(mu)
-    left = members.copy()
+    phases, left = np.angle(mu), members.copy()
     terms = []
     while left.any():
         phase = float(phases[left][0])
@@ -203,8 +202,9 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
             return None
         if expansion.hidden and not mean.any():
             return None
-        # Sums of the largest coefficients left what this is made of.
-        largest = max(np.abs(G).max(), np.abs(expansion.coefficients).max())
+        # Sums of the largest coefficients left what this is made of; a diagonal H mixes no columns.
+        mixed = same.any(axis=0) | (np.count_nonzero(expansion.U) > len(expansion.U))
+        largest = max(np.abs(G).max(), np.abs(expansion.coefficients[:, mixed]).max())
         terms.append(Term(phase, hfc, mean, float(expansion.error * largest)))
     return terms
 
