@@ -23,10 +23,10 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_bytes, write_atomically
+from oversmoothing.theory.support.files import read_bytes, write_together
 from oversmoothing.theory.support.strict_json import parse_json
 
-LAST, PREVIOUS, NEW = (f"checkpoint{part}.safetensors" for part in ("", ".previous", ".new"))
+LAST, PREVIOUS = (f"checkpoint{part}.safetensors" for part in ("", ".previous"))
 # The largest checkpoint that is read: 500 million weights, the best ones and AdamW's two moments.
 LARGEST = 2**33
 MODEL, BEST, OPTIMIZER = "model.", "best.", "optimizer."
@@ -92,10 +92,10 @@ def save_state(
     }
     text = json.dumps(said, allow_nan=False)
     content = save(tensors, {"state": text, "digest": _digest(tensors, text)})
-    write_atomically(folder / NEW, content)
+    files: dict[str | os.PathLike[str], str | bytes] = {}
     if (folder / LAST).exists():
-        os.replace(folder / LAST, folder / PREVIOUS)
-    os.replace(folder / NEW, folder / LAST)
+        files[folder / PREVIOUS] = read_bytes(folder / LAST, LARGEST)
+    write_together({**files, folder / LAST: content})
 
 
 def load_state(
