@@ -102,7 +102,7 @@ def _empty(axis: Axes, names: list[tuple[str, str]]) -> None:
     """Nothing that could be seen: said in the middle, with no scale that would promise points."""
     axis.set_yticks([])
     axis.grid(False)
-    what = " and ".join(name.rstrip(":\n") for name, _ in names)
+    what = " and\n".join(name.rstrip(":\n") for name, _ in names)
     text = f"{what}:\nbelow {RESOLUTION_MIB:g} MiB\nat every size" if what else "too small to see"
     words = axis.text(
         0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center",

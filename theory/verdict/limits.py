@@ -131,7 +131,7 @@ def _rank(terms: list[Term], shape: tuple[int, int]) -> int | None:
         int(np.count_nonzero(sigma > wide * low, axis=1).max()) for wide in (_DOUBT, 1.0)
     )
     # A sum that is there has a rank of 1 at least: errors as large as all of it say nothing.
-    return least if least == most > 0 else None
+    return least if least == most and (most or not G.any()) else None
 
 
 def limits(terms: Sequence[Term], shape: tuple[int, int]) -> Limits:
