@@ -13,6 +13,7 @@ from oversmoothing import main
 from oversmoothing.experiments.bench import scaling as bench
 from oversmoothing.paper_figures import FIGURES, phase_diagram, scaling
 from oversmoothing.paper_figures.figure_base import Context, make_figure
+from oversmoothing.simulations.drawing.picture import style
 from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import Config, make_config
 from oversmoothing.simulations.sweep.parameters import PARAMETERS
@@ -182,7 +183,7 @@ def test_the_scaling_figure_states_every_exponent(tmp_path: Path) -> None:
     assert "time in points (sweep, n = 32, d = 16): exponent 1.00 ± 0.00, in theory 1" in words
     assert "closed form:\nexponent 0.00 ± 0.00" in said
     # Nothing that could be seen is drawn: a sentence stands there.
-    assert "plain and closed form:\nbelow 4 MiB\nat every size" in said
+    assert "plain and\nclosed form:\nbelow 4 MiB\nat every size" in said
     assert not [axis for axis in figure.axes if axis.lines and not len(axis.get_yticks())]
 
 
@@ -192,14 +193,15 @@ def test_no_line_of_words_leaves_its_panel_or_meets_another() -> None:
     for series in bench.SERIES:
         for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
             rows += bench.rows(series, quantity, [1e-3 * s**power for s in series.sizes])
-    figure = scaling.draw(pd.DataFrame(rows))
-    figure.canvas.draw()
-    for axis in figure.axes:
-        frame = axis.get_window_extent()
-        texts = [t for t in axis.texts if len(t.get_text()) > 1]
-        boxes = [t.get_window_extent() for t in texts]
-        assert all(frame.x0 - 1 <= b.x0 and b.x1 <= frame.x1 + 1 for b in boxes)
-        assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    with style():
+        figure = scaling.draw(pd.DataFrame(rows))
+        figure.canvas.draw()
+        for axis in figure.axes:
+            frame = axis.get_window_extent()
+            texts = [t for t in axis.texts if len(t.get_text()) > 1]
+            boxes = [t.get_window_extent() for t in texts]
+            assert all(frame.x0 - 1 <= b.x0 and b.x1 <= frame.x1 + 1 for b in boxes)
+            assert not any(a.overlaps(b) for a, b in pairwise(boxes))
 
 
 def test_ticks_are_few_and_short_and_words_are_the_fields() -> None:
