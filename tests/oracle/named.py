@@ -113,5 +113,6 @@ NAMED = [
     *(draw(20261125, index) for index in (923, 982)),
     draw_logits(777, 1440),
     draw_logits(20261124, 18220),
+    draw_logits(20261127, 380),
     *(draw_logits(20261122, index) for index in (420, 1740, 5280, 5600, 7800)),
 ]

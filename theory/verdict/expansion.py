@@ -16,7 +16,7 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, l
 # they stand on the diagonal.
 _LEAST = 1e-290
 # Moduli closer than this (relative) but farther apart than rounding are not equal, nor different:
-# which wins would show only beyond 1/gap layers. Well conditioned equal ones are within the second.
+# which wins would show only beyond 1/gap layers. Equal ones are within the second at most.
 _GAP = 1e-7
 _EQUAL = 1e-12
 # A largest entry beyond 2^500, or below 2^-500, is brought to 1.
@@ -137,21 +137,21 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     moduli[moduli <= expansion.vanishing] = 0.0
     if not moduli.any():
         return UNKNOWN
-    members = _leading(moduli)
+    members = _leading(moduli, expansion.error)
     if members is None or not _determined(expansion, members):
         return UNKNOWN
     terms = _terms(expansion, mu, members)
     return UNKNOWN if terms is None else limits(terms, expansion.coefficients.shape)
 
 
-def _leading(moduli: Array) -> NDArray[np.bool_] | None:
+def _leading(moduli: Array, error: float) -> NDArray[np.bool_] | None:
     """Mask of the largest moduli, equal within rounding; None where others are too close to them.
 
     They alone matter: where they leave the mean (or all but the mean) at 0, what is left of it
     grows more slowly.
     """
     top = moduli.max()
-    equal = np.asarray(moduli >= top / (1 + _EQUAL))
+    equal = np.asarray(moduli >= top / (1 + min(_EQUAL, _DOUBT * error)))
     near = np.asarray(moduli >= top * (1 - _GAP))
     return equal if (equal == near).all() else None
 
