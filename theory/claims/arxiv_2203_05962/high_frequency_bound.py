@@ -56,7 +56,7 @@ CLAIM = Claim(
     evidence=(
         by.written(
             "Frobenius norms",
-            "[1] P A X W = P A P X W, since A 1 = 1 gives P A J = 0. The norm is submultiplicative, "
+            "[1] P A X W = P A P X W, since A 1 = 1 gives P A J = 0. Norms are submultiplicative, "
             "||P A P||_2 <= ||P A||_F and ||P A||_F^2 = ||A||_F^2 - ||J A||_F^2, where ||J A||_F^2 "
             "= ||1^T A||^2/n >= (1^T A 1)^2/n^2 = 1 (Cauchy-Schwarz).",
             "[1] sum_j A_ij^2 <= m sum_j A_ij = m in each of n rows.",
