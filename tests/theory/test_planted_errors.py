@@ -15,6 +15,7 @@ import pytest
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.t7.oscillation import squared_diameter
 from oversmoothing.theory.proofs import by, hypotheses as given
 from oversmoothing.theory.proofs.claim import (
     Claim,
@@ -242,6 +243,18 @@ STATUS: dict[str, tuple[str, Change]] = {
     "a measurement that is no number": (
         "T11.2",
         added(Simulated("x", lambda effort: [Measurement("r", 0.5, float("nan"), 1e-3)])),
+    ),
+    "odds of two rows of attention bounded too well": (
+        "N-2103.03404-doubly-exponential",
+        query(conclusion="2*(u - v)*(r + 1) <= r - 1"),
+    ),
+    "covariances of tokens bounded too well": (
+        "N-2206.03126-gradients",
+        swapped(Searched, field(law=lambda A, X, v: asserts(squared_diameter(X) < 4))),
+    ),
+    "a run of growing tokens that loses an end": (
+        "N-2305.05465-line",
+        swapped(Certified, field(certify=lambda effort: iter([True, "x = 2 -1"]))),
     ),
     "a counterexample that does not come out": (
         "P-2401.04301v1-psi",
