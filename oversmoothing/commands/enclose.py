@@ -14,9 +14,7 @@ def enclose(
     model: opt.Model,
     images: opt.Images = None,
     text: opt.Text = None,
-    count: Annotated[
-        int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")
-    ] = 1,
+    count: opt.FewInputs = 1,
     box: Annotated[
         bool, Option("--box", help="A box of images around each, in place of the image.")
     ] = False,

@@ -16,13 +16,8 @@ def flips(
     count: Annotated[
         int, Option(metavar="N", min=4, max=sizes.SEED, help="The first N inputs.")
     ] = 40,
-    tokens: Annotated[
-        int | None, Option(metavar="N", min=2, max=sizes.SEED, help="Cut texts to N tokens.")
-    ] = None,
-    part: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
-    ] = None,
+    tokens: opt.CutTexts = None,
+    part: opt.Part = None,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,

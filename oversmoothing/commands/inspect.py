@@ -18,15 +18,7 @@ def inspect(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = None,
-    tokens: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            min=1,
-            max=sizes.SEED,
-            help="Cut texts to N tokens (default: to what the model reads).",
-        ),
-    ] = None,
+    tokens: opt.CutTexts = None,
     spectra: Annotated[
         int | None,
         Option(
@@ -39,10 +31,7 @@ def inspect(
     wide: Annotated[
         bool, Option("--wide", help="Every column of the table, not only the first six.")
     ] = False,
-    part: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
-    ] = None,
+    part: opt.Part = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     seed: opt.Seed = 0,

@@ -14,15 +14,11 @@ def loop(
     model: opt.Model,
     images: opt.Images = None,
     text: opt.Text = None,
-    count: Annotated[
-        int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")
-    ] = 20,
+    count: opt.FewInputs = 20,
     every: Annotated[
         int, Option(metavar="N", min=1, max=sizes.SEED, help="Of the inputs, each N-th alone.")
     ] = 1,
-    tokens: Annotated[
-        int | None, Option(metavar="N", min=2, max=sizes.SEED, help="Cut texts to N tokens.")
-    ] = None,
+    tokens: opt.CutTexts = None,
     loops: Annotated[
         int, Option(metavar="N", min=20, max=sizes.POINTS * 1000, help="Loops.")
     ] = 200,
@@ -34,10 +30,7 @@ def loop(
         float | None,
         Option(metavar="B", help="X <- f(X) + B X_0: look for fixed points, and predict nothing."),
     ] = None,
-    part: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
-    ] = None,
+    part: opt.Part = None,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,

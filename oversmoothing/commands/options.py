@@ -93,6 +93,20 @@ Count = Annotated[
         metavar="N", min=1, max=sizes.SEED, help="The first N inputs (default: 200 of those named)."
     ),
 ]
+FewInputs = Annotated[int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")]
+CutTexts = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        min=2,
+        max=sizes.SEED,
+        help="Cut texts to N tokens (default: to what the model reads).",
+    ),
+]
+Part = Annotated[
+    str | None,
+    Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
+]
 
 
 def one_of(names: Iterable[str], help: str) -> Any:

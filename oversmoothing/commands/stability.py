@@ -6,26 +6,18 @@ from typing import Annotated
 from typer import Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.theory.support import sizes
 
 
 def stability(
     model: opt.Model,
     images: opt.Images = None,
     text: opt.Text = None,
-    count: Annotated[
-        int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")
-    ] = 8,
-    tokens: Annotated[
-        int | None, Option(metavar="N", min=2, max=sizes.SEED, help="Cut texts to N tokens.")
-    ] = None,
+    count: opt.FewInputs = 8,
+    tokens: opt.CutTexts = None,
     size: Annotated[
         float, Option(metavar="NUMBER", help="Of the real perturbations, relative to the stream.")
     ] = 0.01,
-    part: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
-    ] = None,
+    part: opt.Part = None,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
