@@ -1,18 +1,16 @@
 """The report `index.html`: what is true, the ledger, every figure, and what was checked."""
 
-import base64
 import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module, resources
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment
 
 from oversmoothing.paper_figures import FIGURES
 from oversmoothing.paper_figures.digits_models import LABEL
@@ -21,6 +19,7 @@ from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.paper_figures.ledger_table import ledger, opening
 from oversmoothing.paper_figures.typeset import typeset
 from oversmoothing.simulations.drawing.picture import FigureFiles
+from oversmoothing.simulations.drawing.web.web_page import as_link, web_page
 from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.support.provenance import provenance
 
@@ -57,11 +56,13 @@ def write_page(folder: Path, figures: dict[str, Drawn], checks: Sequence[Check],
     The pictures lie within the page; data, vector files and reports are links relative to it.
     """
     explorer = write_explorer(folder)
-    source = resources.files("oversmoothing.paper_figures").joinpath("page.html").read_text("utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["typeset"] = typeset
     claims = ledger()
-    page = environment.from_string(source).render(
+    page = web_page(
+        "oversmoothing.paper_figures",
+        "page.html",
+        style="page.css",
+        scripts=("page.js",),
+        filters={"typeset": typeset},
         figures=[_figure(name, drawn, folder) for name, drawn in figures.items()],
         observed=_observed(figures),
         checks=checks,
@@ -87,7 +88,7 @@ def _figure(name: str, drawn: Drawn, folder: Path) -> dict[str, Any]:
         "short": module.SHORT,
         "not_shown": module.NOT_SHOWN,
         "caption": files.txt.read_text("utf-8").strip().split("\n"),
-        "picture": base64.b64encode(files.png.read_bytes()).decode("ascii"),
+        "picture": as_link(files.png.read_bytes()),
         "seconds": max(1, round(drawn.seconds)),
         **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
     }

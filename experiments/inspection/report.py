@@ -21,8 +21,8 @@ from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.advice import Advice, advice
 from oversmoothing.experiments.inspection.answer import Answer, answer
 from oversmoothing.experiments.inspection.answer_object import answer_object, row_objects
+from oversmoothing.experiments.inspection.page.report_page import page
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
-from oversmoothing.experiments.inspection.report_page import page
 from oversmoothing.experiments.inspection.token_clusters import merged_words
 from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.simulations.metrics.stream_metrics import NAMES
@@ -242,6 +242,7 @@ class Report:
         from oversmoothing.simulations.drawing.picture import png
 
         place, picture, tokens = output_folder(folder), png(self.plot()), self.plot_tokens()
+        drawn = None if tokens is None else png(tokens)
         names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
         contents: dict[str, str | bytes] = {
             "html": "",
@@ -249,17 +250,17 @@ class Report:
             "csv": self.table.to_csv(index=False),
             "png": picture,
         }
-        if tokens is not None:
+        if drawn is not None:
             names |= {"heads": "report_heads.csv", "tokens": "report_tokens.png"}
             names["clusters"] = "report_tokens.csv"
             contents |= {
                 "heads": self.heads.to_csv(index=False),
                 "clusters": self.tokens_together.to_csv(index=False),
-                "tokens": png(tokens),
+                "tokens": drawn,
             }
         if not self.merged.empty:
             names["words"], contents["words"] = "report_words.csv", self.merged.to_csv(index=False)
-        contents["html"] = page(self, picture, contents.get("tokens"))
+        contents["html"] = page(self, picture, drawn)
         paths = {kind: place / names[kind] for kind in contents}
         write_together({paths[kind]: content for kind, content in contents.items()})
         return paths

@@ -105,3 +105,32 @@ WIDE = {
     "h_real_max": "Re h max",
     "safe_interval_min": "safe s",
 }
+
+# The columns of `heads`, on the page.
+HEADS = {
+    "layer": "layer",
+    "head": "head",
+    "log_change": "ln HFC/LFC",
+    "log_change_low": "low",
+    "log_change_high": "high",
+    "share": "consensus",
+    "radius": "rho_Q",
+    "rho_consensus": "rho_C",
+    "margin": "margin",
+    "dobrushin": "Dobrushin",
+    "entropy": "entropy",
+    "sink_mass": "sink mass",
+    "sink_token": "sink token",
+}
+
+# The account of a layer, log_change_*: each part's colour (of `PALETTE`) and its words.
+ACCOUNT = {
+    "attention_body": ("blue", "attention: mixing"),
+    "attention_scales": ("sky", "attention: token scales"),
+    "attention_gains": ("light", "attention: gains"),
+    "ffn_body": ("vermillion", "FFN: itself"),
+    "ffn_scales": ("orange", "FFN: token scales"),
+    "ffn_gains": ("purple", "FFN: gains"),
+}
+# Where the norms' shares were not measured.
+SUBLAYERS = {"attention": ("blue", "attention"), "ffn": ("vermillion", "FFN")}

@@ -7,19 +7,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from oversmoothing.experiments.inspection.report_columns import ACCOUNT, SUBLAYERS
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 
 _LINES = ("blue", "vermillion", "green", "purple")
-_PART = {
-    "attention_body": ("blue", "attention: mixing"),
-    "attention_scales": ("sky", "attention: token scales"),
-    "attention_gains": ("light", "attention: gains"),
-    "ffn_body": ("vermillion", "FFN: itself"),
-    "ffn_scales": ("orange", "FFN: token scales"),
-    "ffn_gains": ("purple", "FFN: gains"),
-}
-# Where the norms' shares were not measured.
-_WHOLE = {"attention": ("blue", "attention"), "ffn": ("vermillion", "FFN")}
 _REGION = {
     "zero": ("light", "0 (exact)"),
     "universal_disc": ("vermillion", "|h + 1/2| ≤ 1/2"),
@@ -122,7 +113,7 @@ def _lines(
 
 
 def _account(axis: Axes, inner: pd.DataFrame) -> None:
-    shown = _PART if "log_change_attention_body" in inner else _WHOLE
+    shown = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
     _stack(axis, inner, {f"log_change_{name}": look for name, look in shown.items()})
     whole = sum(inner[f"log_change_{name}"] for name in shown)
     axis.plot(inner["layer"], whole, "k.", label="whole layer")
@@ -167,14 +158,14 @@ def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
 
 
 def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
-    """What every head does to ln HFC/LFC by being there: red smooths, blue sharpens."""
+    """What every head does to ln HFC/LFC by being there: blue smooths, orange sharpens."""
     if heads.empty:
         axis.text(0.5, 0.5, "no heads were looked at", ha="center", transform=axis.transAxes)
         return
     grid = heads.pivot(index="head", columns="layer", values="log_change")
     reach = max(float(np.nanmax(np.abs(grid.to_numpy()))), 1e-12)
     colours = LinearSegmentedColormap.from_list(
-        "smooths to sharpens", [PALETTE["vermillion"], "#FFFFFF", PALETTE["blue"]]
+        "smooths to sharpens", [PALETTE["blue"], "#FFFFFF", PALETTE["vermillion"]]
     )
     drawn = axis.pcolormesh(
         grid.columns, grid.index, grid.to_numpy(), cmap=colours, vmin=-reach, vmax=reach

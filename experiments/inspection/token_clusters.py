@@ -6,6 +6,7 @@ connected so: of two of its tokens that are not joined themselves, others lie be
 
 from collections import Counter
 from collections.abc import Sequence
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ from oversmoothing.theory.support.arrays import Array
 
 TOGETHER = 0.95
 ALONE = -1
+# The largest clusters have these colours (of `PALETTE`), all others grey.
+CLUSTER_COLOURS = ("vermillion", "blue", "green", "orange", "purple", "sky")
+# More tokens than these in front of the patches are no CLS and registers.
+_SPECIAL = 8
 
 
 def clusters(X: Tensor) -> NDArray[np.int64]:
@@ -89,3 +94,11 @@ def shortened(words: str, letters: int) -> str:
         return words
     whole = words[: letters + 2].rpartition(", ")[0]
     return f"{whole or words[:letters]} ..."
+
+
+def patch_side(tokens: int, pixels: tuple[int, ...]) -> int | None:
+    """The side of the square of patches of images of shape pixels [k, H, W, 3], of which so many
+    tokens are: the last side^2, behind CLS and registers. None where they are no such square."""
+    side, (height, width) = isqrt(tokens), pixels[1:3]
+    square = height == width and height % side == 0 and tokens - side * side <= _SPECIAL
+    return side if square else None

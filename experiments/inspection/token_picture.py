@@ -7,13 +7,15 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.inspection.token_clusters import ALONE, TOGETHER
+from oversmoothing.experiments.inspection.token_clusters import (
+    ALONE,
+    CLUSTER_COLOURS,
+    TOGETHER,
+    patch_side,
+)
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 
-_COLOURS = ("vermillion", "blue", "green", "orange", "purple", "sky")
 _LAYERS = 5
-# More tokens than these in front of the patches are no CLS and registers.
-_SPECIAL = 8
 # Texts of at most so many tokens have their words written under them, cut to so many letters.
 _WRITTEN = 64
 _LETTERS = 12
@@ -27,7 +29,8 @@ def draw_tokens(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None, title:
     """
     inputs = sorted(tokens["input"].unique())
     with style():
-        side = None if pixels is None else _side(tokens, pixels)
+        number = int(tokens["token"].max()) + 1
+        side = None if pixels is None else patch_side(number, pixels.shape)
         if pixels is not None and side is not None:
             layers = _shown(int(tokens["layer"].max()))
             height = 1.0 + 1.55 * len(inputs)
@@ -51,20 +54,11 @@ def _shown(depth: int) -> list[int]:
     return sorted({round(k * depth / (_LAYERS - 1)) for k in range(_LAYERS)})
 
 
-def _side(tokens: pd.DataFrame, pixels: NDArray[np.float64]) -> int | None:
-    """The side of the square of patches, None where the tokens are none."""
-    n = int(tokens["token"].max()) + 1
-    side = int(n**0.5)
-    height, width = pixels.shape[1:3]
-    square = height == width and height % side == 0 and n - side * side <= _SPECIAL
-    return side if square else None
-
-
 def _rgba(cluster: NDArray[np.int64]) -> NDArray[np.float64]:
     """[..., 4]; transparent for a token by itself."""
-    names = (*_COLOURS, "grey")
+    names = (*CLUSTER_COLOURS, "grey")
     colours = np.array([(*to_rgb(PALETTE[name]), 0.6) for name in names] + [(0.0, 0.0, 0.0, 0.0)])
-    kind = np.where(cluster == ALONE, len(names), np.minimum(cluster, len(_COLOURS)))
+    kind = np.where(cluster == ALONE, len(names), np.minimum(cluster, len(CLUSTER_COLOURS)))
     found: NDArray[np.float64] = colours[kind]
     return found
 

@@ -1,68 +1,11 @@
 "use strict";
-// The three metrics against depth, as SVG, and the tokens in motion, on a canvas.
-
-Explorer.Chart = class {
-  // series: names of the lines, each a class of the style sheet.
-  constructor(svg, series) {
-    this.svg = svg;
-    this.grid = Explorer.make("g", { class: "grid" }, svg);
-    this.cursor = Explorer.make("line", { class: "cursor", y1: 8, y2: 112 }, svg);
-    this.lines = series.map((name) => Explorer.make("path", { class: `series ${name}` }, svg));
-    this.range = "";
-  }
-
-  draw(values, low, high, ticks) {
-    const depth = values[0].length - 1;
-    const range = [low, high, depth, ticks.length].join(" ");
-    this.x = (layer) => 34 + (260 * layer) / depth;
-    const y = (value) => 112 - (104 * (value - low)) / (high - low);
-    if (range !== this.range) {
-      this.range = range;
-      this.grid.replaceChildren();
-      for (const [value, text] of ticks) {
-        Explorer.make("line", { x1: 34, x2: 294, y1: y(value), y2: y(value) }, this.grid);
-        this.text(30, y(value) + 3, text, "end");
-      }
-      for (const layer of [0, Math.round(depth / 2), depth]) {
-        this.text(this.x(layer), 124, String(layer), layer === depth ? "end" : "middle");
-      }
-    }
-    values.forEach((line, k) => {
-      let path = "", on = false;
-      line.forEach((value, layer) => {
-        if (!Number.isFinite(value)) { on = false; return; }
-        const shown = Math.min(1e4, Math.max(-1e4, y(value)));
-        path += `${on ? "L" : "M"}${this.x(layer).toFixed(1)} ${shown.toFixed(1)}`;
-        on = true;
-      });
-      this.lines[k].setAttribute("d", path);
-    });
-  }
-
-  text(x, y, text, anchor) {
-    const element = Explorer.make("text", { x, y, "text-anchor": anchor }, this.grid);
-    element.textContent = text;
-  }
-
-  at(layer) {
-    this.cursor.setAttribute("x1", this.x(layer));
-    this.cursor.setAttribute("x2", this.x(layer));
-  }
-};
-
-// Round numbers that span [low, high]: [[value, text], ...] and the range they span.
-Explorer.scale = function (low, high) {
-  const step = [1, 2, 5, 10, 20, 50, 100, 200].find((s) => (high - low) / s <= 5) || 500;
-  const from = Math.floor(low / step), to = Math.ceil(high / step), ticks = [];
-  for (let k = from; k <= to; k += 1) ticks.push([k * step, String(k * step).replace("-", "\u2212")]);
-  return { low: from * step, high: to * step, ticks };
-};
+// The three metrics against depth, and the tokens in motion, on a canvas.
 
 Explorer.drawMetrics = function (charts, result, state) {
   const { log, cosMean, cosMin, rank } = result.run, { rate, verdict } = result.answer;
   const finite = log.filter(Number.isFinite);
   const low = Math.max(-400, Math.min(-2, ...finite)), high = Math.min(400, Math.max(1, ...finite));
-  const scale = Explorer.scale(low, high);
+  const scale = Page.scale(low, high);
   // A line of the predicted slope log10 r through the last layer.
   const last = log[log.length - 1], slope = Math.log10(rate);
   const predicted = verdict === "SMOOTHING" && Number.isFinite(last) && Number.isFinite(slope)

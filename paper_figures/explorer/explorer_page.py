@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
-from markupsafe import Markup
-
 from oversmoothing.paper_figures.explorer.presets import PRESETS
+from oversmoothing.simulations.drawing.web.web_page import as_data, web_page
 from oversmoothing.theory.support.files import write_atomically
 
 # In the order in which they build on one another; the last one draws the page.
@@ -19,15 +15,14 @@ SCRIPTS = ("numbers", "layer", "dominance", "evolution", "state", "plane", "char
 
 def page() -> str:
     """The explorer as one file of HTML that needs no other and asks no network."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     presets = [_preset(preset) for preset in PRESETS]
-    script = "\n".join(_source(f"{name}.js") for name in SCRIPTS)
-    return environment.from_string(_source("explorer.html")).render(
-        css=Markup(_source("explorer.css")),
+    return web_page(
+        "oversmoothing.paper_figures.explorer",
+        "explorer.html",
+        style="explorer.css",
+        scripts=[f"{name}.js" for name in SCRIPTS],
         presets=presets,
-        # Within a script element only "</" could end it.
-        presets_json=Markup(json.dumps(presets).replace("</", "<\\/")),
-        script=Markup(script),
+        presets_json=as_data(presets),
     )
 
 
@@ -44,7 +39,3 @@ def _preset(preset: Any) -> dict[str, Any]:
         "link": preset.link,
         "exact": preset.exact(),
     }
-
-
-def _source(name: str) -> str:
-    return (resources.files("oversmoothing.paper_figures.explorer") / name).read_text("utf-8")

@@ -1,15 +1,9 @@
 "use strict";
 // The page at work: what the reader changes becomes a state, a state becomes what is seen.
 (function () {
-  const find = (id) => document.getElementById(id);
-  const PRESETS = JSON.parse(find("presets-data").textContent);
+  const { find, number } = Page;
+  const PRESETS = Page.data("presets-data");
   let state, result, dirty = true, layer = 0, playing = false, before = 0;
-
-  const number = (x, digits = 3) => {
-    if (Number.isNaN(x)) return "undefined";
-    if (!Number.isFinite(x)) return x > 0 ? "\u221e" : "\u2212\u221e";
-    return x.toFixed(digits).replace("-", "\u2212");
-  };
 
   const plane = new Explorer.Plane(find("plane"), (k, re, im, by) => {
     const h = state.h[k];
@@ -18,9 +12,9 @@
       : { ...h, re, im: h.pair ? Math.max(0, im) : 0 })) }, k);
   });
   const charts = {
-    ratio: new Explorer.Chart(find("chart-ratio"), ["first", "predicted"]),
-    cosine: new Explorer.Chart(find("chart-cosine"), ["first", "second"]),
-    rank: new Explorer.Chart(find("chart-rank"), ["first"]),
+    ratio: new Page.Chart(find("chart-ratio"), ["first", "predicted"]),
+    cosine: new Page.Chart(find("chart-cosine"), ["first", "second"]),
+    rank: new Page.Chart(find("chart-rank"), ["first"]),
   };
 
   function change(more) {

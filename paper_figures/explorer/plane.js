@@ -1,15 +1,8 @@
 "use strict";
 // The complex plane of the eigenvalues of H, as SVG: discs of the attention, handles to drag.
-const SVG = "http://www.w3.org/2000/svg";
 Explorer.HEAD_COLOURS = ["--head-1", "--head-2", "--head-3", "--head-4"];
 
-function make(tag, attributes, parent) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (parent) parent.appendChild(element);
-  return element;
-}
-Explorer.make = make;
+const { make } = Page;
 
 Explorer.complexText = (re, im) => {
   const minus = (x) => x.toFixed(2).replace("-", "\u2212");
@@ -100,8 +93,7 @@ Explorer.Plane = class {
     });
     handle.addEventListener("pointermove", (event) => {
       if (!handle.hasPointerCapture(event.pointerId)) return;
-      const at = new DOMPoint(event.clientX, event.clientY)
-        .matrixTransform(this.svg.getScreenCTM().inverse());
+      const at = Page.within(this.svg, event);
       this.move(number, at.x, -at.y);
     });
     handle.addEventListener("keydown", (event) => {

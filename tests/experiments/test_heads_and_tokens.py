@@ -31,7 +31,7 @@ from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
-from tests.support.tiny_transformers import batch, pixels, tiny, tokens
+from tests.support.tiny_transformers import Letters, batch, pixels, tiny, tokens
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
 
@@ -143,19 +143,6 @@ def test_vision_is_drawn_on_the_image_and_text_by_position() -> None:
 
 def test_no_input_left_for_interval_means_no_word_on_heads() -> None:
     assert "Left out" not in inspect(made(value=1.0), sharing(1)).summary()
-
-
-class Letters:
-    """A tokenizer of the library's kind: a letter is a token, number 3 is markup, 4 a line end."""
-
-    def __call__(self, text: str) -> dict[str, list[int]]:
-        return {"input_ids": [1, *(3 + ord(letter) - ord("a") for letter in text)]}
-
-    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
-        return [f"<{number}>" for number in ids]
-
-    def decode(self, ids: list[int]) -> str:
-        return {3: " <b>", 4: "\n"}.get(ids[0], chr(ids[0] - 3 + ord("a")))
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

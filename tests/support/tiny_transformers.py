@@ -131,3 +131,16 @@ class Stack(nn.Module):
         for floor in self.floors:
             x = floor(x)
         return x
+
+
+class Letters:
+    """A tokenizer of the library's kind: a letter is a token, number 3 is markup, 4 a line end."""
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": [1, *(3 + ord(letter) - ord("a") for letter in text)]}
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        return [f"<{number}>" for number in ids]
+
+    def decode(self, ids: list[int]) -> str:
+        return {3: " <b>", 4: "\n"}.get(ids[0], chr(ids[0] - 3 + ord("a")))

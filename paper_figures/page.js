@@ -1,0 +1,32 @@
+"use strict";
+// The ledger of the report: its filters, and links that open a claim.
+(function () {
+  const find = Page.find;
+  const claims = Array.from(document.querySelectorAll(".claim"));
+  const words = claims.map((claim) => claim.textContent.toLowerCase());
+  function filter() {
+    const [status, kind, of] = ["by-status", "by-kind", "by-source"].map((id) => find(id).value);
+    const asked = find("by-words").value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    claims.forEach((claim, k) => {
+      const fits = (!status || claim.dataset.status === status)
+        && (!kind || claim.dataset.kinds.split("|").includes(kind))
+        && (!of || claim.dataset.of === of) && asked.every((word) => words[k].includes(word));
+      claim.hidden = !fits;
+      shown += fits ? 1 : 0;
+    });
+    find("shown").textContent = `${shown} of ${claims.length} shown`;
+  }
+  for (const id of ["by-status", "by-kind", "by-source", "by-words"]) find(id).addEventListener("input", filter);
+  // A link to a claim opens it, whatever was filtered away.
+  function open() {
+    const claim = window.location.hash.startsWith("#claim-") && find(window.location.hash.slice(1));
+    if (!claim) return;
+    claim.hidden = false;
+    claim.open = true;
+    claim.scrollIntoView();
+  }
+  window.addEventListener("hashchange", open);
+  filter();
+  open();
+}());

@@ -1,0 +1,383 @@
+"""The page of `inspect` in a real browser: one layer at a time, and all can read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.page.report_page import cell
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.report_columns import NARROW, WIDE
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.drawing.web.web_page import as_data
+from tests.support.browser import DESKTOP, PHONE, browser, opened
+from tests.support.made_models import made, sharing
+from tests.support.tiny_models import random_pixels, tiny_model
+from tests.support.tiny_transformers import Letters, tiny
+
+KINDS = ("image", "text", "bare")
+Pages = dict[str, tuple[Report, Path]]
+
+
+def report_of(kind: str) -> Report:
+    """On images, on texts with words, and with nothing but the stream looked at."""
+    if kind == "image":
+        return inspect(tiny_model("vit-", depth=3), random_pixels(4), name="tiny", spectra=2)
+    if kind == "text":
+        model = open_model(tiny("bert"), tokenizer=Letters())
+        return inspect(model, ["aaabb", "cdea"], name="letters", spectra=2)
+    return inspect(made(value=2.0, depth=1), sharing(2), name="bare", spectra=0, closer=0)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    found = {}
+    for kind in KINDS:
+        report = report_of(kind)
+        found[kind] = (report, report.save(tmp_path_factory.mktemp(kind))["html"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as launched:
+        yield launched
+
+
+def written(value: float) -> str:
+    """A number as a table has it: three digits, a true minus, a dash for what is not known."""
+    if np.isnan(value):
+        return "–"
+    small = 0 < abs(value) < 0.0005
+    return (f"{value:.1e}" if small else f"{value:.3f}").replace("-", "−")
+
+
+def cells(page: Page, table: str) -> list[list[str]]:
+    """The text of a table's body, row by row as it stands."""
+    found = page.evaluate(
+        "(id) => Array.from(document.getElementById(id).tBodies[0].rows, (row) => "
+        "Array.from(row.cells, (cell) => cell.textContent))",
+        table,
+    )
+    return [[str(text) for text in row] for row in found]
+
+
+UNFOLD = "() => document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+LOADED = (
+    "() => Array.from(document.images).map((image) => image.naturalWidth > 0 && "
+    "image.alt.length > 20)"
+)
+# The corners of the first line of a chart, and its ticks: place and text.
+CURVE = """(key) => {
+  const svg = document.querySelector(`svg[data-key=${key}]`);
+  const ticks = Array.from(svg.querySelectorAll(".grid line"),
+    (line) => [Number(line.getAttribute("y1")), line.nextSibling.textContent]);
+  return [svg.querySelector(".series").getAttribute("d"), ticks];
+}"""
+BARS = """() => {
+  const svg = document.querySelector("svg[data-key=account]");
+  const zero = Number(svg.querySelector(".zero").getAttribute("y1"));
+  return Array.from(svg.querySelectorAll("rect"), (bar) => ["x", "y", "height"]
+    .map((name) => Number(bar.getAttribute(name))).concat(zero));
+}"""
+
+
+def in_map(page: Page, layer: int, head: int) -> Locator:
+    """The cell of a head in the map."""
+    return page.locator(f"#map tbody tr:nth-child({head + 1}) td:nth-child({layer + 1})")
+
+
+def shown(page: Page) -> dict[str, str]:
+    """What stands below the slider, by the name of its column."""
+    return dict(
+        page.evaluate(
+            "() => Array.from(document.querySelectorAll('#values > div'), (pair) => "
+            "[pair.dataset.name, pair.lastChild.textContent])"
+        )
+    )
+
+
+def test_tables_have_the_numbers_of_the_report(chromium: Browser, pages: Pages) -> None:
+    for report, path in pages.values():
+        with opened(chromium, path) as work:
+            for table, columns in (
+                ("by-layer", report.short_table()),
+                ("by-layer-whole", report.short_table(wide=True)),
+            ):
+                expected = [
+                    [str(int(row[0])), *map(written, row[1:])] for row in columns.to_numpy(float)
+                ]
+                assert cells(work.page, table) == expected
+            if not report.heads.empty:
+                rows = cells(work.page, "by-head")
+                assert len(rows) == len(report.heads)
+                assert [row[2] for row in rows] == list(map(written, report.heads["log_change"]))
+
+
+def test_the_slider_moves_the_layer_and_shows_its_row_of_the_table(
+    chromium: Browser, pages: Pages
+) -> None:
+    for report, path in pages.values():
+        table = report.short_table(wide=True)
+        titles = {title: name for name, title in (NARROW | WIDE).items()}
+        with opened(chromium, path) as work:
+            web = work.page
+            web.locator("#layer").focus()
+            for layer in reversed(range(len(table))):
+                assert web.locator("#layer-value").inner_text() == str(layer)
+                row = table.iloc[layer].drop("layer")
+                expected = {
+                    titles[str(title)]: written(value)
+                    for title, value in row.items()
+                    if not np.isnan(value)
+                }
+                assert shown(web) == expected
+                for key, column in (("ratio", "HFC/LFC"), ("cosine", "cosine"), ("rank", "rank")):
+                    said = web.locator(f"#said-{key}").inner_text()
+                    assert said.startswith(f"Layer {layer}: {column} {written(row[column])}")
+                for chosen in ("by-layer", "by-layer-whole"):
+                    now = web.locator(f"#{chosen} tr.now td:first-child")
+                    assert now.all_text_contents() == [str(layer)]
+                heard = web.locator("#layer").get_attribute("aria-valuetext") or ""
+                assert written(row["HFC/LFC"]) in heard and written(row["cosine"]) in heard
+                web.keyboard.press("ArrowLeft")
+            assert not work.complaints
+
+
+def test_curves_go_through_the_values_of_their_layers(chromium: Browser, pages: Pages) -> None:
+    """Two ticks give the scale of an axis, and every corner of a line the value back."""
+    report, path = pages["image"]
+    with opened(chromium, path) as work:
+        named = {"cosine": "cos_mean", "rank": "effective_rank", "ratio": "log_hfc_lfc"}
+        for key, column in named.items():
+            d, ticks = work.page.evaluate(CURVE, key)
+            (y0, low), (y1, high) = ticks[0], ticks[-1]
+            ends = [float(text.replace("−", "-")) for text in (low, high)]
+            if key == "ratio":
+                ends = list(np.log(ends))
+            drawn = np.array([float(point.split()[1]) for point in re.split("[ML]", d)[1:]])
+            values = ends[0] + (drawn - y0) / (y1 - y0) * (ends[1] - ends[0])
+            # Places are written to a tenth of the 104 units of the axis.
+            error = 0.06 / 104 * abs(ends[1] - ends[0])
+            assert np.abs(values - report.table[column]).max() <= error
+
+
+def test_bars_add_up_to_the_change_of_their_layer(chromium: Browser, pages: Pages) -> None:
+    for kind in ("image", "bare"):
+        report, path = pages[kind]
+        parts = report.table.filter(regex="^log_change_(attention|ffn)_(body|scales|gains)$")
+        if parts.empty:
+            parts = report.table[["log_change_attention", "log_change_ffn"]]
+        with opened(chromium, path) as work:
+            bars = work.page.evaluate(BARS)
+        drawn: dict[float, list[float]] = {}
+        for x, y, height, zero in bars:
+            upward = y + height <= zero + 1e-6
+            drawn.setdefault(round(x, 3), []).append(height if upward else -height)
+        sums = np.array([sum(heights) for _, heights in sorted(drawn.items())])
+        sizes = np.array([np.abs(heights).sum() for _, heights in sorted(drawn.items())])
+        inner = parts.iloc[1:]
+        unit = sizes[0] / inner.abs().sum(axis=1).iloc[0]
+        np.testing.assert_allclose(sums / unit, inner.sum(axis=1), atol=1e-9)
+
+
+def test_the_pointer_says_the_values_of_a_layer_and_a_click_chooses_it(
+    chromium: Browser, pages: Pages
+) -> None:
+    report, path = pages["image"]
+    last = len(report.table) - 1
+    with opened(chromium, path) as work:
+        chart, said = work.page.locator("svg[data-key=cosine]"), work.page.locator("#said-cosine")
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        assert box is not None
+        work.page.mouse.move(box["x"] + box["width"] * (34 + 8) / 300, box["y"] + 20)
+        mean = report.table["cos_mean"]
+        assert said.inner_text().startswith(f"Layer 0: cosine {written(mean[0])}")
+        work.page.mouse.move(box["x"] + 5, box["y"] - 5)
+        assert said.inner_text().startswith(f"Layer {last}: cosine {written(mean[last])}")
+        place = {"x": box["width"] * (42 + 244 / last) / 300, "y": 20.0}
+        chart.click(position={"x": place["x"], "y": place["y"]})
+        assert work.page.locator("#layer").input_value() == "1"
+
+
+@pytest.mark.parametrize("table", ["by-layer-whole", "by-head"])
+def test_sorting_sorts_by_every_column_with_the_unknown_last(
+    chromium: Browser, pages: Pages, table: str
+) -> None:
+    report, path = pages["image"]
+    columns = report.short_table(wide=True) if table == "by-layer-whole" else report.heads
+    with opened(chromium, path) as work:
+        web = work.page
+        web.evaluate(UNFOLD)
+        buttons = web.locator(f"#{table} th button")
+        assert buttons.count() == columns.shape[1]
+        key = ["layer", "head"] if table == "by-head" else ["layer"]
+        names = [str(name) for name in columns]
+        for k, name in enumerate(names):
+            buttons.nth(k).focus()
+            for ascending in (True, False):
+                web.keyboard.press("Enter")
+                said = "ascending" if ascending else "descending"
+                heads = web.locator(f"#{table} th").all()
+                sorts = [head.get_attribute("aria-sort") for head in heads]
+                assert sorts == [said if j == k else None for j in range(len(names))]
+                values = columns[name].to_numpy(float)
+                of = dict(zip(map(tuple, columns[key].to_numpy(int)), values, strict=True))
+                rows = [tuple(map(int, row[: len(key)])) for row in cells(web, table)]
+                found = np.array([of[row] for row in rows])
+                known = found[~np.isnan(found)]
+                assert not np.isnan(found[: len(known)]).any()
+                steps = np.diff(known) if ascending else -np.diff(known)
+                assert (steps >= 0).all() and len(found) == len(columns)
+        # A sorted table is still the one that the slider reads.
+        web.locator("#layer").fill("0")
+        assert shown(web)["hfc_lfc"] == written(np.exp(report.table["log_hfc_lfc"][0]))
+
+
+def test_the_map_has_every_head_and_answers_to_the_keyboard(
+    chromium: Browser, pages: Pages
+) -> None:
+    for kind in ("image", "text"):
+        report, path = pages[kind]
+        grid = report.heads.set_index(["layer", "head"])
+        with opened(chromium, path) as work:
+            web = work.page
+            assert web.locator("#map tbody td").count() == len(grid)
+            for name in ("log_change", "margin", "share", "dobrushin", "entropy", "sink_mass"):
+                web.locator("#of-map").select_option(name)
+                for (layer, head), value in grid[name].items():  # type: ignore[misc]
+                    assert in_map(web, layer, head).inner_text() == written(value)
+            web.locator("#map td[tabindex='0']").focus()
+            web.keyboard.press("ArrowRight")
+            web.keyboard.press("ArrowDown")
+            assert web.locator("#map td[tabindex='0']").count() == 1
+            said = web.locator("#said-map").inner_text()
+            change = written(grid["log_change"][2, 1])
+            assert said.startswith(f"Layer 2, head 1: ln HFC/LFC {change}")
+            web.keyboard.press("Enter")
+            assert web.locator("#layer").input_value() == "2"
+            assert web.locator("#map td.now").count() == web.locator("#map tbody tr").count()
+            in_map(web, 1, 0).click()
+            assert web.locator("#layer").input_value() == "1"
+
+
+def test_blue_smooths_in_the_map(chromium: Browser, pages: Pages) -> None:
+    report, path = pages["image"]
+    change = report.heads["log_change"]
+    with opened(chromium, path) as work:
+        for k, value in enumerate(change):
+            layer, head = report.heads["layer"][k], report.heads["head"][k]
+            style = in_map(work.page, layer, head).get_attribute("style") or ""
+            assert ("--smooths" if value < 0 else "--sharpens") in style
+            share = float(re.findall(r"--share: ([\d.e-]+)", style)[0])
+            assert share == pytest.approx(abs(value) / change.abs().max())
+
+
+def test_tokens_are_marked_on_the_image_and_in_the_words(chromium: Browser, pages: Pages) -> None:
+    for kind in ("image", "text"):
+        report, path = pages[kind]
+        tokens = report.tokens_together
+        with opened(chromium, path) as work:
+            web = work.page
+            for layer in range(len(report.table)):
+                web.locator("#layer").fill(str(layer))
+                for number, rows in tokens[tokens["layer"] == layer].groupby("input"):
+                    rows = rows.sort_values("token")
+                    joined = rows[rows["cluster"] >= 0]
+                    count = joined["cluster"].nunique()
+                    said = web.locator(f"#said-input-{number}").inner_text()
+                    assert f"{len(joined)} of {len(rows)} tokens are in {count} cluster" in said
+                    figure = web.locator("#clusters figure").nth(int(str(number)))
+                    if kind == "image":
+                        # CLS has no place on the image, and is said.
+                        assert "Token 0: " in said
+                        marks = figure.locator("rect title").all_text_contents()
+                        clusters = rows["cluster"].iloc[1:]
+                        ends = ["alone" if c < 0 else f"cluster {c + 1}" for c in clusters]
+                        assert [mark.split(": ")[1] for mark in marks] == ends
+                    else:
+                        words = figure.locator(".token > span").all_text_contents()
+                        subs = figure.locator(".token > sub").all_text_contents()
+                        assert words == list(rows["word"])
+                        assert subs == ["" if c < 0 else str(c + 1) for c in rows["cluster"]]
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_can_read_the_page_and_it_asks_for_nothing(
+    chromium: Browser, pages: Pages, size: tuple[int, int], scheme: str
+) -> None:
+    for kind, (_, path) in pages.items():
+        with opened(chromium, path, size=size, color_scheme=scheme) as work:
+            web = work.page
+            web.evaluate(UNFOLD)
+            assert not work.faults(), kind
+            assert web.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+            loaded = web.evaluate(LOADED)
+            assert loaded == [True] * (1 if kind == "bare" else 2)
+            assert not work.complaints and not work.outside()
+
+
+def test_without_scripts_the_tables_and_pictures_stand(chromium: Browser, pages: Pages) -> None:
+    for kind, (report, path) in pages.items():
+        with opened(chromium, path, java_script_enabled=False) as work:
+            web = work.page
+            assert web.locator("#by-layer tbody tr").count() == len(report.table)
+            assert web.locator("#by-layer").is_visible()
+            assert web.locator("img.wide").count() == (1 if kind == "bare" else 2)
+            assert all(image.is_visible() for image in web.locator("img.wide").all())
+            assert not any(part.is_visible() for part in web.locator(".scripted").all())
+            if kind == "text":
+                assert web.locator("#words").is_visible()
+
+
+def test_on_paper_nothing_is_folded_or_cut(chromium: Browser, pages: Pages) -> None:
+    with opened(chromium, pages["image"][1]) as work:
+        web = work.page
+        web.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+        web.emulate_media(media="print")
+        assert web.locator("details:not([open])").count() == 0
+        assert web.locator("#by-layer th").all_inner_texts()[1] == "HFC/LFC"
+        web.evaluate("() => window.dispatchEvent(new Event('afterprint'))")
+        assert web.locator("details[open]").count() == 0
+
+
+def test_words_cannot_leave_the_data_of_a_page() -> None:
+    words = ["</script><!--<script>", "a<b", "\u2028", '"']
+    held = str(as_data(words))
+    assert "<" not in held and json.loads(held) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "exact"),
+    [
+        (np.nan, "–", None),
+        (0.0, "0.000", "0.0"),
+        (-0.25, "−0.250", "-0.25"),
+        (3.2e-7, "3.2e−07", "3.2e-07"),
+        (np.inf, "∞", "Infinity"),
+        (-np.inf, "−∞", "-Infinity"),
+        (7, "7", 7),
+    ],
+)
+def test_a_cell_has_its_text_and_all_its_digits(value: Any, text: str, exact: Any) -> None:
+    assert cell(value) == {"text": text, "value": exact}
+
+
+def test_charts_need_no_more_than_two_layers_to_be_drawn(chromium: Browser, pages: Pages) -> None:
+    report, path = pages["bare"]
+    assert len(report.table) == 2
+    with opened(chromium, path) as work:
+        d = work.page.locator("svg[data-key=rank] .series").first.get_attribute("d")
+        assert d is not None and d.count("L") == 1
+        assert pd.notna(report.table["effective_rank"]).all() and not work.complaints
