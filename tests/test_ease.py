@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -71,13 +72,18 @@ def test_names_in_a_notebook_are_text_and_no_markup():
         assert "&lt;b&gt;x" in each._repr_html_() and "<b>x" not in each._repr_html_()
 
 
+TABLES = ("by-layer", "by-layer-whole")
+
+
 def test_the_page_shows_six_columns_and_the_rest_when_asked(tmp_path):
     report = oversmoothing.inspect(tiny_model(), random_pixels(3), spectra=1)
     page = report.save(tmp_path)["html"].read_text("utf-8")
-    narrow, wide = page.split("<details>")[0], page.split("<details>")[1].split("</details>")[0]
-    assert narrow.count("<th>") == 6 < wide.count("<th>") == len(report.short_table(wide=True).T)
-    assert f"All {wide.count('<th>')} columns" in wide
-    for table in (narrow, wide):
+    narrow, wide = (re.findall(f'<table[^>]*id="{i}">(.*?)</table>', page, re.S) for i in TABLES)
+    assert len(narrow) == len(wide) == 1
+    assert narrow[0].count("<th ") == 6 < wide[0].count("<th ")
+    assert wide[0].count("<th ") == len(report.short_table(wide=True).T)
+    assert f"All {wide[0].count('<th ')} columns" in page
+    for table in (*narrow, *wide):
         assert table.count("<tr>") == 1 + len(report.table)
     assert "@media (max-width" in page
 

@@ -69,4 +69,5 @@
   Report.followers.push(follow);
   draw();
   follow(Report.layer());
+  says(cells[0][0].index);
 }());

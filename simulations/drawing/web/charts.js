@@ -14,7 +14,7 @@ Page.Chart = class {
     this.range = "";
   }
 
-  // values: of each line by layer from 0 (one gives the depth of bars alone); ticks: [[value, text], ...]; bands: [low, high] of a line.
+  // values: of each line by layer from 0 (one gives the depth of bars alone); ticks: [[value, text], ...]; bands: [low, high] of a line, or [].
   draw(values, low, high, ticks, bands = []) {
     const depth = values[0].length - 1;
     const range = [low, high, depth, ticks.length].join(" ");
@@ -34,7 +34,7 @@ Page.Chart = class {
       }
     }
     this.lines.forEach((line, k) => line.setAttribute("d", this.path(values[k])));
-    bands.forEach(([lower, upper], k) => {
+    bands.forEach(([lower = [], upper = []], k) => {
       const there = lower.map((_, layer) => layer)
         .filter((layer) => Number.isFinite(lower[layer]) && Number.isFinite(upper[layer]));
       const points = [...there.map((l) => this.point(l, upper[l])),
