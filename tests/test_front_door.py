@@ -431,6 +431,8 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
         "oversmoothing/commands/verdict.py",
         "oversmoothing/theory/layer/golden.json",
         "oversmoothing/paper_figures/page.html",
+        "oversmoothing/experiments/inspection/page/report.html",
+        "oversmoothing/simulations/drawing/web/page.css",
         "oversmoothing/simulations/sweep/examples/heads.toml",
     } <= set(inside)
 

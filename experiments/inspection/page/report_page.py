@@ -132,7 +132,8 @@ def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[
     """Of each input drawn: the clusters [layers + 1][n], its words, or its image and the side of
     its square of patches."""
     inputs = []
-    for number, rows in tokens.groupby("input") if not tokens.empty else ():
+    for number in [] if tokens.empty else tokens["input"].unique():
+        rows = tokens[tokens["input"] == number]
         grid = rows.pivot(index="layer", columns="token", values="cluster")
         side = None if pixels is None else patch_side(grid.shape[1], pixels.shape)
         first = rows[rows["layer"] == 0].sort_values("token")
@@ -141,7 +142,7 @@ def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[
                 "clusters": grid.to_numpy().tolist(),
                 "words": list(first["word"]) if "word" in first else None,
                 "side": side,
-                "picture": None if pixels is None or side is None else _png(pixels[int(number)]),
+                "picture": None if pixels is None or side is None else _png(pixels[number]),
             }
         )
     return {"colours": CLUSTER_COLOURS, "inputs": inputs}
