@@ -46,10 +46,11 @@ class Status(StrEnum):
         return self in STRENGTHS
 
 
-# A claim by its name: T2d, T2d-ii, T7b-certificate, T11.10, and the claims on papers.
+# A claim by its name: T2d, T2d-ii, T7b-certificate, T11.10, and the claims on papers, by arXiv
+# number, or where there is none by a word and the year.
 REFERENCE = re.compile(
     r"\b(?:T\d+(?:\.\d+)?[a-z]?(?:-(?:ii|certificate|rotation|volume|reversal))?\b"
-    r"|[PN]-\d{4}\.\d{5}(?:v\d)?-[a-z0-9-]+)"
+    r"|[PN]-(?:\d{4}\.\d{5}(?:v\d)?|[a-z]+\d{4})-[a-z0-9-]+)"
 )
 
 # From the strongest: a claim is as strong as the weakest of its clauses.
