@@ -1,4 +1,4 @@
 """What arXiv 2103.03404 (Dong, Cordonnier, Loukas) claims of attention without skip connections.
 
-The text was not at hand: what is attributed to it is recalled, so it is our reading throughout.
+The abstract was at hand, not the text: what goes beyond it is recalled, and our reading.
 """

@@ -64,8 +64,8 @@ CLAIM = Claim(
     clauses=(
         "X_l = sum_h A_(l,h) X_(l-1) W_(l,h) + 1 b_l^T, H heads, every A row-stochastic, also "
         "computed from the state: X_L is the sum of A_(L,h_L) ... A_(1,h_1) X_0 W_(1,h_1) ... "
-        "W_(L,h_L) over all paths (h_1, ..., h_L), and 1 b^T with one b. (The decomposition is "
-        "recalled, our reading; clause 3 is ours.)",
+        "W_(L,h_L) over all paths (h_1, ..., h_L), and 1 b^T with one b. (Such a sum: "
+        "abstract; this form is our reading, clause 3 is ours.)",
         "With a skip connection each h_l may also be 0, A = W = I: C(L, k) H^k paths have k heads.",
         "tau(A) <= tau (Dobrushin) and ||W||_2 <= w for every head: a path of k heads has "
         "diameter (tau w)^k diam(X_0) at most, so diam(X_L) <= (s + H tau w)^L diam(X_0), s = 1 "
@@ -74,7 +74,7 @@ CLAIM = Claim(
     ),
     latex=r"X_L=\sum_{h_1,\dots,h_L}A_{L,h_L}\cdots A_{1,h_1}X_0W_{1,h_1}\cdots W_{L,h_L}+"
     r"\mathbf 1b^\top",
-    source="arXiv 2103.03404, path decomposition (recalled), our reading; the bound is ours",
+    source="arXiv 2103.03404, path decomposition (abstract), our reading; the bound is ours",
     on_record=by.WRITTEN,
     hypotheses=(given.ROW_STOCHASTIC.said("A of each head is row-stochastic: A >= 0, A 1 = 1"),),
     evidence=(

@@ -55,7 +55,8 @@ CLAIM = Claim(
         "The first bound of clause 1 is attained: by two tokens s and -s of one feature.",
     ),
     latex=r"D_L\le c^{(3^L-1)/2}D_0^{\,3^L},\qquad c=\tfrac14\sum_h\|M_h\|\,\|W_h\|",
-    source="ours, for the bound of arXiv 2103.03404 (recalled)",
+    source="ours, for the doubly exponential rate of arXiv 2103.03404 (abstract; the bound is "
+    "recalled)",
     on_record=by.WRITTEN,
     setting="logits of content alone; where c D_0^2 >= 1 clause 2 says nothing",
     evidence=(

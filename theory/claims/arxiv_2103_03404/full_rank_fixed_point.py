@@ -28,10 +28,10 @@ CLAIM = by.refuted(
     name="N-2103.03404-any-weights",
     statement="Without skip connections and feed-forward blocks the output of self-attention "
     "converges to equal tokens with depth, whatever the weights and the input (our reading of "
-    "the headline without the condition on weights and input; the text was not at hand, and its "
-    "bound says nothing outside of that condition).",
+    "the abstract, which names no condition; the theorem's is recalled to be one on weights and "
+    "input, and outside of it its bound says nothing).",
     latex=r"X_l=A(X_{l-1})X_{l-1}W\implies \min_x\|X_L-\mathbf 1x^\top\|\to0",
-    source="arXiv 2103.03404, headline (recalled), our reading without its condition",
+    source="arXiv 2103.03404, abstract, our reading without a condition",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_FLAT),
     title="two tokens that attention and values return",
     at=((AA, exact.transposed(_W), _X),),

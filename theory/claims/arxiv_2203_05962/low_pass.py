@@ -39,14 +39,14 @@ CLAIM = Claim(
     name="N-2203.05962-low-pass",
     clauses=(
         "One A > 0 applied again and again, no residual and no values, pi^T A = pi^T: if pi^T X "
-        "!= 0, HFC/LFC of A^t X tends to 0. (The paper states such a limit for every softmax A; "
-        "recalled, our reading.)",
+        "!= 0, HFC/LFC of A^t X tends to 0. (That self-attention amounts to a low-pass filter: "
+        "abstract; the limit is our reading.)",
         "If pi^T X = 0, HFC/LFC of A^t X is at least 1/(sqrt n ||pi - 1/n||) > 1/sqrt(n-1) at "
         "every t with A^t X != 0, infinite where A is doubly stochastic. So pi^T X != 0 is the "
         "condition, exactly.",
     ),
     latex=r"\frac{\|\mathrm{HFC}[A^tX]\|}{\|\mathrm{LFC}[A^tX]\|}\to0\iff\pi^\top X\ne0",
-    source="arXiv 2203.05962, attention as a low-pass filter (recalled), our reading, with its "
+    source="arXiv 2203.05962, attention as a low-pass filter (abstract), our reading, with its "
     "exception",
     on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),

@@ -22,7 +22,7 @@ CLAIM = by.refuted(
     statement="Every softmax A is a low-pass filter for every input: HFC/LFC of A^t x tends to 0 "
     "for all x (our reading; whether the paper leaves out any x is not known to us).",
     latex=r"\forall x:\ \|\mathrm{HFC}[A^tx]\|/\|\mathrm{LFC}[A^tx]\|\to0",
-    source="arXiv 2203.05962, attention as a low-pass filter (recalled), our reading",
+    source="arXiv 2203.05962, attention as a low-pass filter (abstract), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.BOTH_PARTS),
     title="an x with mean, and without pi-mean",
     at=((_A, exact.matrix("1"), _X),),

@@ -54,8 +54,8 @@ CLAIM = Claim(
         "(with positions and masks too): at equal tokens, X = 1 x^T, Y = 1 x^T W_V whatever W_Q "
         "and W_K are, so every derivative by W_Q and W_K of any order is exactly 0; and so are "
         "those of any loss by the W_Q, W_K of all layers of a network whose input is 1 x^T and "
-        "whose other blocks keep equal tokens (T1b, T8c). (Zero gradients at rank collapse: "
-        "recalled, our reading.)",
+        "whose other blocks keep equal tokens (T1b, T8c). (Vanishing gradients there: "
+        "introduction; this form is our reading.)",
         "Elsewhere, with logits x_i^T M x_j + b_ij, M = W_Q W_K^T/sqrt k: d y_i = C_i dM^T x_i, "
         "y_i = sum_j A_ij x_j and C_i the covariance of the tokens under the weights A_ij.",
         "||C_i||_2 <= D^2/4, D the diameter of the tokens: ||d y_i|| <= ||x_i|| ||dM|| D^2/4. So "
@@ -64,7 +64,7 @@ CLAIM = Claim(
     ),
     latex=r"\mathrm dy_i=\operatorname{Cov}_{A_i}(X)\,\mathrm dM^\top x_i,\qquad "
     r"\|\operatorname{Cov}_{A_i}(X)\|_2\le\tfrac14\operatorname{diam}(X)^2",
-    source="arXiv 2206.03126, gradients at rank collapse (recalled), our reading; 2 and 3 are ours",
+    source="arXiv 2206.03126, gradients at rank collapse (introduction), our reading; 2, 3: ours",
     on_record=by.WRITTEN,
     evidence=(
         by.written(

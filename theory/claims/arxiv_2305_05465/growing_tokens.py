@@ -55,7 +55,7 @@ CLAIM = Claim(
     clauses=(
         "X' = X + h A X, V = I, h > 0, z_L = X_L/(1+h)^L: for every row-stochastic A, also "
         "computed from X, the convex hull of the rows of z_L shrinks, each within the one before. "
-        "(Rescaled tokens that tend to a polytope's vertices: recalled, our reading; the paper's "
+        "(Tokens that tend to the vertices of a shrinking polytope: a summary, our reading; its "
         "layers are continuous in depth.)",
         "One feature, A the softmax of m x_i x_j, m > 0, K = 2 (n-1)(1+h)/(e (2+h)): if max x > 0 "
         "and m max(x)^2 > K at the start, max z_L falls to a limit b with b^2 >= max(x)^2 - K/m > "
@@ -66,7 +66,7 @@ CLAIM = Claim(
     ),
     latex=r"b^2\ge\max_ix_i^2-\frac{2(n-1)(1+h)}{e\,m\,(2+h)},\qquad b=\lim_L\frac{\max_ix_i(L)}"
     r"{(1+h)^L}",
-    source="arXiv 2305.05465, clusters of rescaled tokens (recalled), our reading; 2, 3 are ours",
+    source="arXiv 2305.05465, clusters of tokens (abstract, a summary), our reading; 2, 3 are ours",
     on_record=by.WRITTEN,
     setting="attention alone with residual; the region is sufficient, not necessary",
     evidence=(

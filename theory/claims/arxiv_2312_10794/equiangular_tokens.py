@@ -38,14 +38,15 @@ CLAIM = Claim(
         "stay equal, and g' = 2 v e^(beta g) (1 - g)(1 + (n-1) g)/(e^beta + (n-1) e^(beta g)).",
         "v = 1: from -1/(n-1) < g_0 < 1 the cosine rises to 1, one cluster, with log(1 - g)/t -> "
         "-2; at g_0 = -1/(n-1), the vertices of a simplex, the tokens rest. (One cluster from "
-        "almost every start: recalled, our reading; these starts are a null set.)",
+        "almost every start: recalled; clusters in long time: abstract. These starts are "
+        "a null set.)",
         "v = 1 and g_0 < q < 1: q is not reached before t = (q - g_0) e^(beta (1-q))/n. So at "
         "large beta the tokens stay apart for a time exponential in beta. (Metastability: "
         "recalled, our reading.)",
         "v = -1: from every g_0 < 1 the cosine falls to -1/(n-1): no cluster.",
     ),
     latex=r"\dot g=\frac{2v\,e^{\beta g}(1-g)(1+(n-1)g)}{e^\beta+(n-1)e^{\beta g}}",
-    source="arXiv 2312.10794, equiangular tokens (recalled; derived anew), our reading; 3 and 4 "
+    source="arXiv 2312.10794, equiangular tokens (recalled, derived anew), our reading; 3 and 4 "
     "are ours",
     on_record=by.WRITTEN,
     setting="attention alone, continuous in depth; n <= d + 1 at -1/(n-1), n <= d above",

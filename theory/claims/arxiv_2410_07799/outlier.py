@@ -39,8 +39,8 @@ CLAIM = Claim(
         "whose exponentials are independent Gamma(a), dependent on each other or not: E ||A - "
         "J||_F^2 = (n-1)/(n a + 1) < 1/a. So the root mean square of the n singular values of A - "
         "J is below 1/sqrt(a n) in expectation of the square, beside one singular value of A >= "
-        "1. (An outlier near 1 and a bulk of order 1/sqrt(n): abstract, our reading; that the "
-        "largest of the bulk is of this order is not proved here.)",
+        "1. (A gap between the two largest singular values: abstract, our reading. The largest of "
+        "the bulk is not bounded here.)",
         "So the stable rank of A, ||A||_F^2/||A||_2^2, has an expectation below 1 + 1/a for every "
         "n: rank collapse in width.",
     ),

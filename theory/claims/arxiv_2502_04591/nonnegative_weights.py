@@ -47,13 +47,13 @@ CLAIM = Claim(
         "any layer changes nothing.",
         "So the numerical rank is at most 1 + (1 - n eps)^(2L)/(4 eps^2): it tends to 1 "
         "geometrically, whatever the norms of the weights. (Numerical rank 1 for non-negative "
-        "weights without a bound on them: recalled, our reading; the paper has many activations.)",
+        "weights without a bound on them: abstract of v3, with many activations; our reading.)",
         "The signs are needed: with W_l of both signs there are, at every depth, an X_0 >= 0 and "
         "weights with HFC/LFC infinite.",
     ),
     latex=r"W_l\ge0,\ X_0\ge0:\qquad\frac{\mathrm{HFC}}{\mathrm{LFC}}\le"
     r"\frac{(1-n\epsilon)^L}{2\epsilon}",
-    source="arXiv 2502.04591, non-negative weights (recalled), our reading; the bound is ours",
+    source="arXiv 2502.04591 v3, non-negative weights (abstract), our reading; the bound is ours",
     on_record=by.WRITTEN,
     hypotheses=(given.POSITIVE.said("A of each layer is row-stochastic and entrywise positive"),),
     evidence=(

@@ -28,14 +28,14 @@ def _any_ratio() -> None:
 CLAIM = Claim(
     name="N-2502.04591-rank",
     clauses=(
-        "Numerical rank r(X) = ||X||_F^2/||X||_2^2 (the stable rank; recalled, our reading), X != "
+        "Numerical rank r(X) = ||X||_F^2/||X||_2^2 (the stable rank; our reading), X != "
         "0: 1 <= r, and r <= 1 + (HFC/LFC)^2 where LFC != 0. So HFC/LFC -> 0 makes r -> 1.",
         "r and HFC/LFC are the same for X and c X, c != 0, so growth and decay of all features "
         "at once do not move them; ||HFC|| alone and energies without a norm below them do.",
         "r = 1 says nothing on HFC/LFC: for n >= 2 every value in [0, infinity] occurs with r = 1.",
     ),
     latex=r"1\le\frac{\|X\|_F^2}{\|X\|_2^2}\le1+\Big(\frac{\mathrm{HFC}}{\mathrm{LFC}}\Big)^2",
-    source="ours, for the numerical rank of arXiv 2502.04591 (recalled)",
+    source="ours, for the numerical rank of arXiv 2502.04591 (abstract)",
     on_record=by.WRITTEN,
     evidence=(
         by.written(

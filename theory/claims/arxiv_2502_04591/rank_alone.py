@@ -44,10 +44,9 @@ def _apart() -> sp.Expr:
 CLAIM = by.refuted(
     name="N-2502.04591-rank-alone",
     statement="The numerical rank of the tokens tends to 1 only where they oversmooth in the sense "
-    "of HFC/LFC -> 0 (our reading of the numerical rank as the measure; the paper's own words "
-    "on what it measures were not at hand).",
+    "of HFC/LFC -> 0 (our reading of the abstract, which proposes the rank as the measure).",
     latex=r"\|X_L\|_F^2/\|X_L\|_2^2\to1\implies\mathrm{HFC}/\mathrm{LFC}\to0",
-    source="arXiv 2502.04591, numerical rank as the measure (recalled), our reading",
+    source="arXiv 2502.04591, numerical rank as the measure (abstract), our reading",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.NON_SMOOTHING),
     title="a sharpening layer of rank 1",
     at=((AA, _H, _X0),),

@@ -41,8 +41,8 @@ CLAIM = Claim(
         "If s > 2, max a does not tend to 0: with some k(s) > 0, P(max a >= k) >= 1/3 for all "
         "large n.",
         "So 2 log n is the critical variance of the logits, the freezing of the random energy "
-        "model. (A critical variance, by that model: abstract, our reading; its normalisation of "
-        "queries and keys was not at hand.)",
+        "model. (Two regimes of the variance, by that model: abstract of v1; our reading, as "
+        "its normalisation of queries and keys was not at hand.)",
     ),
     latex=r"\operatorname{Var}(l_j)=s\log n:\qquad s<2\implies\max_ja_j\to0,\qquad "
     r"s>2\implies\max_ja_j\not\to0",
