@@ -111,8 +111,10 @@ NAMED = [
     *(draw(20261123, index) for index in (3524, 4146, 6457, 6512, 8073, 8914, 14181)),
     draw(20261124, 5847),
     *(draw(20261125, index) for index in (923, 982)),
+    draw(20261127, 16494),
     draw_logits(777, 1440),
     draw_logits(20261124, 18220),
     draw_logits(20261127, 380),
+    draw_logits(20261127, 18260),
     *(draw_logits(20261122, index) for index in (420, 1740, 5280, 5600, 7800)),
 ]

@@ -91,12 +91,15 @@ def test_T2_the_radius_of_an_inexact_spectrum_is_off_by_four_roundings_of_one_pl
 
 
 def test_the_largest_moduli_stand_above_their_gap():
-    gap = 1 - numerical._GAP
-    assert numerical._leading(np.array([1.0, gap])) is None
-    assert numerical._leading(np.array([1.0, np.nextafter(gap, 0)])).tolist() == [True, False]
+    gap = 1 - numerical.GAP
+    assert numerical._leading(np.array([1.0, gap]), 1e-15) is None
+    assert numerical._leading(np.array([1.0, np.nextafter(gap, 0)]), 1e-15).tolist() == [
+        True,
+        False,
+    ]
     # Equal within rounding they are one modulus; farther apart nobody can tell.
-    for apart, equal in ((1e-13, True), (1e-11, False)):
-        found = numerical._leading(np.array([1.0, 1.0 - apart]))
+    for apart, error, equal in ((1e-13, 1.0, True), (1e-13, 1e-15, False), (1e-11, 1.0, False)):
+        found = numerical._leading(np.array([1.0, 1.0 - apart]), error)
         assert (found is not None) is equal
 
 

@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.verdict.expansion import (
-    Expansion,
-    expand,
-    expansion_limits,
-    present_radii,
-    shows_from,
-)
+from oversmoothing.theory.verdict.expansion import Expansion, expand, expansion_limits
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.present_modes import present_radii, shows_from
 
 AA = np.array([[0.75, 0.25], [0.25, 0.75]])
 ERROR = 1e-15

@@ -17,15 +17,10 @@ from oversmoothing.theory.spectra.spectrum import (
     eigenvalues,
     head_spectrum,
 )
-from oversmoothing.theory.verdict.expansion import (
-    Expansion,
-    _leading,
-    expand,
-    expansion_limits,
-    present_radii,
-)
+from oversmoothing.theory.verdict.expansion import Expansion, _leading, expand, expansion_limits
 from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.present_modes import present_radii
 
 
 def spectrum(values, errors=0.0, exact=False) -> Spectrum:
@@ -144,7 +139,7 @@ def test_where_1_repeats_the_verdict_is_never_smoothing():
 
 
 def leading(moduli):
-    found = _leading(np.array(moduli, dtype=float))
+    found = _leading(np.array(moduli, dtype=float), 1.0)
     return None if found is None else found.tolist()
 
 

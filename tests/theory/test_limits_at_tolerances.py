@@ -14,15 +14,11 @@ from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.verdict import cosine_limits, expansion, growth, start_limits
-from oversmoothing.theory.verdict.expansion import (
-    PresentRadii,
-    expansion_limits,
-    present_radii,
-    shows_from,
-)
+from oversmoothing.theory.verdict.expansion import expansion_limits
 from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, limits
 from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.present_modes import PresentRadii, present_radii, shows_from
 from tests.theory.test_expansion_by_hand import made
 
 
@@ -232,12 +228,14 @@ def test_T4_directions_turned_by_just_1e_6_are_trusted():
 
 
 def test_T4_moduli_lead_together_up_to_1e_12_and_leave_it_open_up_to_1e_7():
-    def leading(*moduli):
-        found = expansion._leading(np.array([moduli]))
+    def leading(*moduli, error=1.0):
+        found = expansion._leading(np.array([moduli]), error)
         return None if found is None else found.tolist()[0]
 
     assert leading(1.0, 1 / (1 + 1e-12)) == [True, True]
     assert leading(1.0, 1 / (1 + 1e-12) - 1e-15) is None
+    assert leading(1.0, 1 - 63e-15, error=1e-15) == [True, True]
+    assert leading(1.0, 1 - 65e-15, error=1e-15) is None
     assert leading(1.0, 1 - 1e-7) is None and leading(1.0, 1 - 1.001e-7) == [True, False]
 
 
@@ -339,3 +337,19 @@ def test_T14g_a_cosine_is_known_to_60_bits(monkeypatch):
     tokens._at_residue = lambda *_: lambda bits: bits
     both = SimpleNamespace(bits=64), SimpleNamespace(bits=64)
     assert tokens._residue((0, 1), both, 1, 0) == 0.5 and asked == [64, 128]
+
+
+def test_T4_moduli_of_several_eigenvalues_at_1_or_of_softmax_at_0_may_differ():
+    """h = -1: |1 - a| of two a that rounding does not tell apart, which lead together or not."""
+    ones, h = [[1.0], [2.0], [4.0]], [-1.0]
+
+    def known(*attention, **how):
+        return expansion_limits(made(attention, h, ones, **how)).limit is not None
+
+    assert known(1e-15, -1e-15, 1.0)
+    assert not known(1e-15, -1e-15, 1.0, hidden=True)
+    assert known(1e-15, -1e-15, 1.0, hidden=True, zeros=2)
+    assert known(1e-15, 0.5, 1.0, hidden=True)
+    near = [1 - 1e-15, 1 - 2e-15, 1.0]
+    found = expansion_limits(made(near, [-0.5], ones))
+    assert found.limit is None

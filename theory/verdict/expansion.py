@@ -1,13 +1,12 @@
 """X_0 over the eigenvectors of A and H in float64, and the limits that follow (T4)."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.perron import class_families
-from oversmoothing.theory.spectra.radii import Interval, multipliers
+from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, limits
@@ -17,12 +16,12 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, Term, agreed, l
 _LEAST = 1e-290
 # Moduli closer than this (relative) but farther apart than rounding are not equal, nor different:
 # which wins would show only beyond 1/gap layers. Equal ones are within the second at most.
-_GAP = 1e-7
+GAP = 1e-7
 _EQUAL = 1e-12
 # A largest entry beyond 2^500, or below 2^-500, is brought to 1.
 _FAR = 500
 # What is below so many times its error estimate may be 0: it is neither there nor absent.
-_DOUBT = 64
+DOUBT = 64
 # Directions that rounding may turn by more than this are not trusted.
 _TURNED = 1e-6
 # Beyond this condition of the eigenbases the expansion of X_0 is not trusted.
@@ -51,12 +50,13 @@ class Expansion:
     triangular: bool = False
     diagonal: bool = False
     hidden: bool = False
+    zeros: int = 0
 
     @property
     def vanishing(self) -> float:
         """A multiplier up to this may be 0."""
         mu = multipliers(self.attention, self.value)
-        return float(_DOUBT * self.error * (1 + np.abs(mu).max()))
+        return float(DOUBT * self.error * (1 + np.abs(mu).max()))
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -113,12 +113,13 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
         U.astype(np.complex128),
         coefficients.astype(np.complex128),
         error,
-        (size <= _DOUBT * error * largest) & (largest > 0),
+        (size <= DOUBT * error * largest) & (largest > 0),
         may_balance and bool((means == 1 / n).all()),
         m,
         triangular,
         not (above and below),
         not may_balance,
+        n - len(np.unique(A, axis=0)),
     )
 
 
@@ -151,8 +152,8 @@ def _leading(moduli: Array, error: float) -> NDArray[np.bool_] | None:
     grows more slowly.
     """
     top = moduli.max()
-    equal = np.asarray(moduli >= top / (1 + min(_EQUAL, _DOUBT * error)))
-    near = np.asarray(moduli >= top * (1 - _GAP))
+    equal = np.asarray(moduli >= top / (1 + min(_EQUAL, DOUBT * error)))
+    near = np.asarray(moduli >= top * (1 - GAP))
     return equal if (equal == near).all() else None
 
 
@@ -181,7 +182,7 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
     differ = small.any() and (len(small) < members.sum() or np.ptp(small) > 1e-9 * small.max())
     # What comes from logits stops at the least number.
     a = np.abs(expansion.attention[members.any(axis=1)])
-    if differ or (len(a) > 1 and ((a > 0) & (a < _LEAST)).any()):
+    if differ or _may_differ(expansion, members) or (len(a) > 1 and ((a > 0) & (a < _LEAST)).any()):
         return None
     phases, left = np.angle(mu), members.copy()
     terms = []
@@ -193,7 +194,7 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
         G = expansion.V @ weights @ expansion.U.T
         mean = G.mean(axis=0)
         hfc = G - mean
-        small = _DOUBT * expansion.error * np.abs(G).max()
+        small = DOUBT * expansion.error * np.abs(G).max()
         if not same[:-1].any() and expansion.classes == 1:
             hfc = np.zeros_like(hfc)
         if expansion.balanced and not same[-1].any():
@@ -209,92 +210,16 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
     return terms
 
 
-def shows_from(expansion: Expansion) -> float | None:
-    """About the depth from which the largest mode that is there outweighs the others (T4e).
-
-    log(||X_0|| / size) / log(rho / rho'), size the norms of the parts of X_0 that grow like rho,
-    summed over their phases: spectral projections, the same in every basis of repeated eigenvalues.
-    None where modes that may be there or not would lead, or where their size is below all
-    normal numbers.
-    """
-    mu = multipliers(expansion.attention, expansion.value)
-    moduli, sure = np.abs(mu), expansion.present
-    rho = _top(moduli, sure)
-    if rho <= 0 or _top(moduli, expansion.doubtful) > rho:
-        return None
-    leading = sure & (moduli >= rho * (1 - _GAP))
-    rest = _top(moduli, sure & ~leading)
-    if rest <= 0:
-        return 0.0
-    size, left = 0.0, leading
-    while left.any():
-        same = left & (np.abs(mu - mu[left][0]) <= _GAP * rho)
-        size += _norm(expansion, same)
-        left = left & ~same
-    if not 0 < size < math.inf:
-        return None
-    share = math.log(_norm(expansion, sure)) - math.log(size)
-    return max(0.0, share / math.log(rho / rest))
-
-
-def _norm(expansion: Expansion, kept: NDArray[np.bool_]) -> float:
-    """The Frobenius norm of some modes of X_0 together, over the largest coefficient of all: its
-    square may be below all numbers."""
-    with np.errstate(all="ignore"):
-        # A largest one below all normal numbers leaves nothing finite.
-        weights = expansion.coefficients / np.abs(expansion.coefficients).max()
-        part = np.abs(expansion.V @ np.where(kept, weights, 0.0) @ expansion.U.T)
-    largest = float(part.max())
-    return largest * float(np.linalg.norm(part / largest)) if largest else 0.0
-
-
-@dataclass(frozen=True)
-class PresentRadii:
-    """The largest |mu| on each side over the modes that X_0 contains (T4e), -1 where there is none:
-    from those that are there beyond doubt to those that may be there.
-
-    tie: structure makes the two sides equal, and whatever else may be there is below.
-    """
-
-    consensus: Interval
-    quotient: Interval
-    tie: bool
-
-
-def present_radii(expansion: Expansion) -> PresentRadii:
-    """What of X_0 is in consensus, and what in differences between tokens.
-
-    Several classes are at consensus among themselves as far as their means agree: where those of
-    one h differ, |1 + h| stands on both sides. So does 1 where h = 0, whatever a is.
-    """
-    split = len(expansion.coefficients) - expansion.classes
-    mu = np.abs(multipliers(expansion.attention, expansion.value))
-    means = expansion.coefficients[split:]
-    scale = _DOUBT * expansion.error * np.abs(expansion.coefficients).max()
-    apart = np.abs(means - means[0]).max(axis=0)
-    # Rows: the modes off a = 1, and the differences between the class means.
-    sure = np.vstack([expansion.present[:split], (apart > scale)[None]])
-    # Means that came out as equal may differ by less than their sums can show.
-    several = np.full_like(apart, expansion.classes > 1, dtype=bool)
-    possible = sure | np.vstack([expansion.doubtful[:split], several[None]])
-    moduli = np.vstack([mu[:split], mu[-1:]])
-    here = np.asarray(expansion.present[split:].any(axis=0))
-    maybe = here | np.asarray(expansion.doubtful[split:].any(axis=0))
-    consensus = Interval(_top(mu[-1], here), _top(mu[-1], maybe))
-    quotient = Interval(_top(moduli, sure), _top(moduli, possible))
-    top = here & (mu[-1] == consensus.low)
-    equal = np.zeros_like(sure)
-    equal[-1] = top
-    if (top & (expansion.value == 0)).any():
-        equal[:, expansion.value == 0] = True
-    # Moduli that may be 0 may both have died out.
-    below = consensus.low * (1 - max(_DOUBT * expansion.error, 1e-12))
-    if consensus.low <= expansion.vanishing:
-        below = -1.0
-    rest = np.asarray(maybe & ~top)
-    others = max(_top(moduli, np.asarray(possible & ~equal)), _top(mu[-1], rest))
-    return PresentRadii(consensus, quotient, bool((sure & equal).any() and others < below))
-
-
-def _top(moduli: Array, kept: NDArray[np.bool_]) -> float:
-    return float(moduli[kept].max(initial=-1.0))
+def _may_differ(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
+    """Whether several of these a may differ by less than their errors, at 0 or at 1, so that the
+    moduli that came out as equal may not be. At 1 all do that no closed class puts there; at 0 it
+    is believed of an A that was given, of the softmax of logits only where rows are equal."""
+    several = members.any(axis=1)
+    doubt = DOUBT * expansion.error
+    off = np.arange(several.size) < several.size - expansion.classes
+    at_one = several & (np.abs(expansion.attention - 1) <= doubt)
+    at_zero = several & (np.abs(expansion.attention) <= doubt)
+    return bool(
+        ((at_one & off).any() and at_one.sum() > 1)
+        or (expansion.hidden and at_zero.sum() > max(1, expansion.zeros))
+    )

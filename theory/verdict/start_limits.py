@@ -11,14 +11,10 @@ from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.spectrum import value_projection_spectrum
 from oversmoothing.theory.verdict.comparison import Comparison
 from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell, merged
-from oversmoothing.theory.verdict.expansion import (
-    expand,
-    expansion_limits,
-    present_radii,
-    shows_from,
-)
+from oversmoothing.theory.verdict.expansion import expand, expansion_limits
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
+from oversmoothing.theory.verdict.present_modes import present_radii, shows_from
 from oversmoothing.theory.verdict.resolvent import has_every_mode
 from oversmoothing.theory.verdict.start_content import start_content
 from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS, TokenLimits, token_limits
