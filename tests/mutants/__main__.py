@@ -53,9 +53,9 @@ _MODULES = {
     "theory/verdict": """dominance limits outcome comparison start_limits verdict answer expansion
     float_comparison exact_comparison resolvent growth leading asymptotic_rank start_content
     tokens cosine_limits phases collinear token_limits modes_in_balls limits_in_balls
-    decided_in_cell nearest words heads_verdict low_precision""",
+    decided_in_cell nearest words heads_verdict low_precision present_modes""",
     "theory/depth": """rates closed_form rates_measured bounds bounds_in_balls ratios
-    ratios_at_depths""",
+    ratios_at_depths ratios_from_logits""",
     "theory/spectra": """spectrum algebraic radii invariant_blocks""",
     "theory/layer": """entries perron quotient rounding_cell periods case input_checks""",
     "theory/certificates": """ball_spectra certificate certified_radii enclosure genericity rounding
