@@ -112,6 +112,7 @@ NAMED = [
     draw(20261124, 5847),
     *(draw(20261125, index) for index in (923, 982)),
     draw(20261127, 16494),
+    draw(20261128, 5177),
     draw_logits(777, 1440),
     draw_logits(20261124, 18220),
     draw_logits(20261127, 380),

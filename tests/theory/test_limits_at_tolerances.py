@@ -353,3 +353,11 @@ def test_T4_moduli_of_several_eigenvalues_at_1_or_of_softmax_at_0_may_differ():
     near = [1 - 1e-15, 1 - 2e-15, 1.0]
     found = expansion_limits(made(near, [-0.5], ones))
     assert found.limit is None
+
+
+def test_T4_class_means_that_cancel_do_so_by_luck_unless_the_columns_of_X_0_sum_to_0():
+    """Two classes, means 2 and -1 of 1 and 2 tokens: the mean is 0 as computed."""
+    V = [[0, 1, 0], [1, 0, 1], [-1, 0, 1]]
+    case = [0.0, 1.0, 1.0], [0.5], [[0.0], [2.0], [-1.0]]
+    assert tends_to(*case, V=V, classes=2, centred=True) == "infinity"
+    assert tends_to(*case, V=V, classes=2) is None

@@ -1,6 +1,8 @@
 """X_0 over the eigenvectors of A and H in float64, and the limits that follow (T4)."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +53,7 @@ class Expansion:
     diagonal: bool = False
     hidden: bool = False
     zeros: int = 0
+    centred: bool = False
 
     @property
     def vanishing(self) -> float:
@@ -82,8 +85,7 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
     triangular = not np.triu(A, 1).any()
     if A[A > 0].min() < _LEAST and not triangular:
         return None
-    a, V = np.linalg.eig(A)
-    h, U = np.linalg.eig(H)
+    (a, V), (h, U) = _eigenvectors(A), _eigenvectors(H)
     order = np.argsort(-np.abs(a - 1), kind="stable")
     a, V = a[order], V[:, order].astype(np.complex128)
     means, ends = class_families(A)
@@ -120,7 +122,13 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
         not (above and below),
         not may_balance,
         n - len(np.unique(A, axis=0)),
+        not any(map(math.fsum, X0.T)),
     )
+
+
+def _eigenvectors(M: Array) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Orthogonal ones where M is symmetric: of repeated eigenvalues too."""
+    return np.linalg.eigh(M) if (M == M.T).all() else np.linalg.eig(M)
 
 
 def expansion_limits(expansion: Expansion) -> Limits:
@@ -201,7 +209,9 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
             mean = np.zeros_like(mean)
         if any(part.any() and np.abs(part).max() <= small for part in (hfc, mean)):
             return None
-        if expansion.hidden and not mean.any():
+        # Class means that cancel do so by luck, unless the columns of X_0 sum to 0.
+        lucky = weights[-expansion.classes :].any() and not expansion.centred
+        if not mean.any() and (expansion.hidden or lucky):
             return None
         # Sums of the largest coefficients left what this is made of; a diagonal H mixes no columns.
         mixed = same.any(axis=0) | (np.count_nonzero(expansion.U) > len(expansion.U))
@@ -214,7 +224,8 @@ def _may_differ(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
     """Whether several of these a may differ by less than their errors, at 0 or at 1, so that the
     moduli that came out as equal may not be. At 1 all do that no closed class puts there; at 0 it
     is believed of an A that was given, of the softmax of logits only where rows are equal."""
-    several = members.any(axis=1)
+    # Where h = 0, 1 + h a is 1 whatever a is.
+    several = members[:, expansion.value != 0].any(axis=1)
     doubt = DOUBT * expansion.error
     off = np.arange(several.size) < several.size - expansion.classes
     at_one = several & (np.abs(expansion.attention - 1) <= doubt)
