@@ -252,10 +252,10 @@ def test_T4_a_mean_as_large_as_the_error_of_what_leads_may_be_0():
         assert tends_to([0.5, 1.0], [-0.5], [[1.0], [0.0]], V) == ("constant" if known else None)
 
 
-def test_T4_products_on_a_diagonal_are_one_up_to_1e_9_of_the_larger():
-    """h a = (1e9 - 1) 2^-80 beside 1e9 2^-80; one beyond 1e-12 is none of them."""
-    for low, known in ((1e9 - 1, True), (1e9 - 1.1, False)):
-        case = [low * 2.0**-80, 1e9 * 2.0**-80, 1.0], [1.0], [[1.0], [1.0], [0.0]]
+def test_T4_products_on_a_diagonal_are_one_or_are_not():
+    """h a = 2^-50 twice, or one of them by a last bit less; one beyond 1e-12 is none of them."""
+    for low, known in ((1.0, True), (1 - 2.0**-53, False)):
+        case = [low * 2.0**-50, 2.0**-50, 1.0], [1.0], [[1.0], [1.0], [0.0]]
         assert tends_to(*case, triangular=True) == ("constant" if known else None)
     beside = [0.5e-12, 1e-12, 1.0], [1.0], [[1.0], [1.0], [0.0]]
     assert tends_to(*beside, triangular=True) is None
@@ -361,3 +361,20 @@ def test_T4_class_means_that_cancel_do_so_by_luck_unless_the_columns_of_X_0_sum_
     case = [0.0, 1.0, 1.0], [0.5], [[0.0], [2.0], [-1.0]]
     assert tends_to(*case, V=V, classes=2, centred=True) == "infinity"
     assert tends_to(*case, V=V, classes=2) is None
+
+
+def test_T4_eigenvalues_on_a_diagonal_that_differ_do_not_lead_together_by_rounding():
+    """|1 + h a| of h and h (1 + 2^-50), or of a and a (1 + 2^-50)."""
+    up, ones = 1 + 2.0**-50, [[1.0, 2.0], [3.0, 5.0], [1.0, 0.0]]
+    for a, h, known in (
+        ([0.5, 0.25, 1.0], [-1.0, -up], {"diagonal": True}),
+        ([0.5, 0.5 * up, 1.0], [-1.0, -1.0], {"triangular": True}),
+    ):
+        assert expansion_limits(made(a, h, ones)).whole
+        assert expansion_limits(made(a, h, ones, **known)) == UNKNOWN
+
+
+def test_T1f_a_feature_or_a_token_far_below_rounding_leaves_the_rank_open():
+    G = np.array([[1.0, 3e-300], [2.0, 4e-300]])
+    for small, rank in ((G, None), (G.T, None), (G * [[1, 0]], 1)):
+        assert limits([term(small, small.mean(axis=0))], small.shape).limit_rank == rank

@@ -20,6 +20,8 @@ _LEAST = 1e-290
 # which wins would show only beyond 1/gap layers. Equal ones are within the second at most.
 GAP = 1e-7
 _EQUAL = 1e-12
+# Eigenvalues known to the last bit and nearer than this may have moduli nearer than rounding shows.
+_CLOSE = 1e-9
 # A largest entry beyond 2^500, or below 2^-500, is brought to 1.
 _FAR = 500
 # What is below so many times its error estimate may be 0: it is neither there nor absent.
@@ -187,7 +189,7 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
     known = np.full_like(members, expansion.triangular)
     known[-expansion.classes :] |= expansion.diagonal
     small = product[members & known & (product < 1e-12)]
-    differ = small.any() and (len(small) < members.sum() or np.ptp(small) > 1e-9 * small.max())
+    differ = small.any() and (len(small) < members.sum() or np.ptp(small) > 0)
     # What comes from logits stops at the least number.
     a = np.abs(expansion.attention[members.any(axis=1)])
     if differ or _may_differ(expansion, members) or (len(a) > 1 and ((a > 0) & (a < _LEAST)).any()):
@@ -221,16 +223,26 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
 
 
 def _may_differ(expansion: Expansion, members: NDArray[np.bool_]) -> bool:
-    """Whether several of these a may differ by less than their errors, at 0 or at 1, so that the
-    moduli that came out as equal may not be. At 1 all do that no closed class puts there; at 0 it
-    is believed of an A that was given, of the softmax of logits only where rows are equal."""
+    """Whether several a or h of these modes may differ by less than their errors, so that moduli
+    that came out as equal may not be.
+
+    Those that stand on a diagonal are known: two close ones are equal or are not. Of other a, all
+    that come out as 1 and that no closed class puts there are in doubt; those at 0 are believed
+    of an A that was given, of the softmax of logits only where rows are equal.
+    """
     # Where h = 0, 1 + h a is 1 whatever a is.
-    several = members[:, expansion.value != 0].any(axis=1)
+    rows = members[:, expansion.value != 0].any(axis=1)
+    a, h = expansion.attention[rows], expansion.value[members.any(axis=0)]
+    if (expansion.triangular and _close(a)) or (expansion.diagonal and _close(h)):
+        return True
     doubt = DOUBT * expansion.error
-    off = np.arange(several.size) < several.size - expansion.classes
-    at_one = several & (np.abs(expansion.attention - 1) <= doubt)
-    at_zero = several & (np.abs(expansion.attention) <= doubt)
+    off = np.arange(rows.size) < rows.size - expansion.classes
+    at_one = rows & (np.abs(expansion.attention - 1) <= doubt)
     return bool(
         ((at_one & off).any() and at_one.sum() > 1)
-        or (expansion.hidden and at_zero.sum() > max(1, expansion.zeros))
+        or (expansion.hidden and (np.abs(a) <= doubt).sum() > max(1, expansion.zeros))
     )
+
+
+def _close(values: Complex) -> bool:
+    return bool((np.diff(np.unique(values.real)) < _CLOSE).any())
