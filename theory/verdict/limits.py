@@ -122,11 +122,10 @@ def _rank(terms: list[Term], shape: tuple[int, int]) -> int | None:
     one_phase = len({term.phase for term in terms}) == 1
     depths = np.arange(1 if one_phase else _DEPTHS)
     G = np.array([term.hfc + term.mean for term in terms])
-    # A token or a feature so far below the others counts, and rounding is no cause of it.
-    for other in (1, 2):
-        sizes = np.abs(G).max(axis=(0, other))
-        if ((sizes > 0) & (sizes < _LOST * sizes.max())).any():
-            return None
+    # A feature so far below the others counts, and rounding is no cause of it.
+    sizes = np.abs(G).max(axis=(0, 1))
+    if ((sizes > 0) & (sizes < _LOST * sizes.max())).any():
+        return None
     # In half turns, that those of them which come out even do so.
     half = np.array([term.phase for term in terms]) / np.pi
     turns = np.exp(1j * np.pi * np.fmod(np.multiply.outer(depths, half), 2.0))
