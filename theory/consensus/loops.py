@@ -4,7 +4,8 @@ A looped block sends equal tokens 1 c^T to 1 g(c)^T. Along that path c_t, gamma 
 |c_t|) and log|lambda| of the derivative across consensus (T8c) say whether HFC/LFC of a small
 perturbation falls. Where |c_t| grows linearly, as of a Pre-LN block whose branch is homogeneous of
 degree 0 far out, gamma ~ 1/t and log|lambda| ~ kappa/(c t), and HFC/LFC goes like t^(kappa/c - 1):
-the exponent is log|lambda|/gamma - 1 (T12, not proved in general).
+the exponent is log|lambda|/gamma - 1 (T12c, at first order; at these `loops`: the direction of the
+equal tokens may still turn, see `settled`).
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class LoopLaw:
 
     @property
     def settled(self) -> bool:
-        """Whether the path of equal tokens goes straight on, as the law assumes: it turns by less
-        in a loop than it grows."""
+        """Whether the path of equal tokens turns by less in a loop than it grows: needed for a
+        direction that it converges to, which the law assumes, and not enough."""
         return self.turning <= max(abs(self.along), 1e-6)
 
     @property
@@ -86,10 +87,10 @@ class LoopLaw:
 
 @dataclass(frozen=True)
 class RecallLimit:
-    """X' = X + A X W + beta X_0: its fixed point X* [n, d] (T12).
+    """X' = X + A X W + beta X_0: its fixed point X* [n, d] (T12a).
 
     attracts: whether every start converges to it, radius = max |1 + h_j a_i| < 1. The fixed point
-    is unique, since A and W are invertible; tokens differ in it exactly where they do in X_0.
+    is unique, since A and W are invertible; its tokens are all equal iff those of X_0 are.
     """
 
     state: Array
@@ -101,7 +102,7 @@ class RecallLimit:
 
 
 def recall_limit(A: ArrayLike, H: ArrayLike, X0: ArrayLike, beta: float) -> RecallLimit:
-    """X* = -beta A^-1 X_0 W^-1 with W = H^T, for A [n, n], H [d, d], X0 [n, d] (T12).
+    """X* = -beta A^-1 X_0 W^-1 with W = H^T, for A [n, n], H [d, d], X0 [n, d] (T12a).
 
     Raises `InputError` on illegal input, for beta = 0 (no recall) and where A or H is singular:
     there is no fixed point for most X_0 then, and where there is one, it is not unique.

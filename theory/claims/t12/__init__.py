@@ -1,0 +1,1 @@
+"""T12: loops, one block applied again and again."""
