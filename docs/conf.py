@@ -34,6 +34,7 @@ extensions = [
     "sphinx_copybutton",
     "mathml_renderer",
     "claims",
+    "record",
     "commands",
     "docstrings",
 ]
@@ -53,6 +54,8 @@ html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
+# X' is a formula, not an apostrophe.
+smartquotes = False
 nb_execution_mode = "cache"
 # Cells write their files into a folder of their own, which is thrown away.
 nb_execution_in_temp = True
