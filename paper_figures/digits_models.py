@@ -2,6 +2,8 @@
 
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.training import TrainedModel, require_accuracy, trained
+from oversmoothing.experiments.digits.training_loop import Keeping
+from oversmoothing.experiments.watching.watcher import Watcher
 from oversmoothing.paper_figures.figure_base import PALETTE, Context
 from oversmoothing.simulations.engine.inputs import choose_device
 
@@ -31,4 +33,8 @@ def digits_models(context: Context) -> dict[str, TrainedModel]:
 def digits_model(name: str, context: Context) -> TrainedModel:
     """One of them, however accurate."""
     config, device = default_config(name, context.seed), choose_device(context.device)
-    return trained(config, context.results, device=device, progress=context.progress)
+    # Watching leaves every bit of the training as it is.
+    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
+    return trained(
+        config, context.results, device=device, progress=context.progress, keeping=keeping
+    )

@@ -60,7 +60,8 @@ class FigureModule(Protocol):
     """The contract of a figure: a module with these five names.
 
     For the report it has two more: SHORT, its caption in two sentences, and NOT_SHOWN, what a
-    reader must not take from it.
+    reader must not take from it. A figure of the paper has `compared`, from the table to what the
+    paper reports beside ours, with verdicts (`comparison.py`).
     """
 
     NAME: str

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.paper_figures import FIGURES
+from oversmoothing.paper_figures.comparison import Comparison, counted
 from oversmoothing.paper_figures.digits_models import LABEL
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
 from oversmoothing.paper_figures.figure_base import Context, make_figure
@@ -36,22 +37,31 @@ class Check:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The files of a figure, and the seconds that computing and drawing it took."""
+    """The files of a figure, the seconds that computing and drawing it took, and for a figure of
+    the paper what it reports beside ours."""
 
     files: FigureFiles
     seconds: float
+    comparisons: tuple[Comparison, ...] = ()
 
 
 def draw_figure(name: str, context: Context) -> Drawn:
     """Draw one figure by name into context.results/figures."""
     print(f"drawing {name}", file=sys.stderr, flush=True)
     start = time.monotonic()
-    files = make_figure(import_module(FIGURES[name]), context, context.results / "figures")
-    return Drawn(files, time.monotonic() - start)
+    module = import_module(FIGURES[name])
+    files = make_figure(module, context, context.results / "figures")
+    compared = getattr(module, "compared", lambda table: ())
+    found = tuple(compared(pd.read_csv(files.csv)))
+    return Drawn(files, time.monotonic() - start, found)
 
 
-def write_page(folder: Path, figures: dict[str, Drawn], checks: Sequence[Check], seed: int) -> Path:
+def write_page(
+    folder: Path, figures: dict[str, Drawn], checks: Sequence[Check], seed: int, preset: str = ""
+) -> Path:
     """Write folder/index.html, and the explorer beside it. Returns the path of the page.
+
+    preset: what was run, in a sentence.
 
     The pictures lie within the page; data, vector files and reports are links relative to it.
     """
@@ -75,6 +85,7 @@ def write_page(folder: Path, figures: dict[str, Drawn], checks: Sequence[Check],
         explorer=_link(explorer, folder),
         reports=[_link(path, folder) for path in sorted(folder.glob("**/report.html"))],
         seed=seed,
+        preset=preset,
         provenance=provenance(),
     )
     return write_atomically(folder / "index.html", page)
@@ -90,6 +101,8 @@ def _figure(name: str, drawn: Drawn, folder: Path) -> dict[str, Any]:
         "caption": files.txt.read_text("utf-8").strip().split("\n"),
         "picture": as_link(files.png.read_bytes()),
         "seconds": max(1, round(drawn.seconds)),
+        "comparisons": drawn.comparisons,
+        "counted": counted(drawn.comparisons),
         **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
     }
 

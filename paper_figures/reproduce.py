@@ -10,10 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, TrainedModel
+from oversmoothing.experiments.study.protocol import STUDIES, protocol
+from oversmoothing.experiments.study.study_files import write_study
 from oversmoothing.paper_figures import FIGURES
 from oversmoothing.paper_figures.digits_models import digits_model
 from oversmoothing.paper_figures.figure_base import Context
-from oversmoothing.paper_figures.page import Check, draw_figure, write_page
+from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
+from oversmoothing.paper_figures.readme_table import record
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.theory.ask import verdict
@@ -22,28 +25,49 @@ from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 from oversmoothing.theory.support.provenance import provenance
 
+# Of the page, by whether the studies are run.
+PRESETS = {
+    False: (
+        "The reduced preset: digits models of one seed, 30 epochs and 8 layers, no study of "
+        "several seeds, recorded runs of DeiT-Ti where one takes longer than minutes. "
+        "`oversmoothing reproduce --full` trains the study's models first."
+    ),
+    True: (
+        "All of it: the figures' models of one seed, and every model of the study, three seeds and "
+        "up to 32 layers; recorded runs of DeiT-Ti where one takes longer than minutes."
+    ),
+}
 
-def reproduce(context: Context) -> int:
-    """Run all into context.results. Returns 0, or 1 where a check fails (the page says which)."""
+
+def reproduce(context: Context, *, full: bool = False, workers: int = 1) -> int:
+    """Run all into context.results. Returns 0, or 1 where a check fails (the page says which).
+
+    full: every model of the study is trained first, which takes hours and resumes.
+    """
     folder, checks = context.results, []
+    if full:
+        write_study(protocol(), list(STUDIES), folder, workers=workers, progress=context.progress)
     for check in _checks(context):
         print(f"{'holds' if check.holds else 'FAILS'}: {check.statement}: {check.measured}")
         checks.append(check)
-    figures = {}
+    figures: dict[str, Drawn] = {}
     for name in FIGURES:
         try:
             figures[name] = draw_figure(name, context)
         except RequirementError as error:
             checks.append(Check(f"figure {name}", f"figure {name} can be drawn", str(error), False))
             print(f"FAILS: {error}", file=sys.stderr)
-    record = {
+    checked = {
         "schema_version": 1,
         "checks": [vars(check) for check in checks],
         "seed": context.seed,
+        "full": full,
         **provenance(),
     }
-    write_atomically(folder / "checks.json", to_json(record))
-    page = write_page(folder, figures, checks, context.seed)
+    write_atomically(folder / "checks.json", to_json(checked))
+    found = {name: (each.seconds, each.comparisons) for name, each in figures.items()}
+    write_atomically(folder / "verdicts.csv", record(found).to_csv(index=False))
+    page = write_page(folder, figures, checks, context.seed, PRESETS[full])
     print(f"wrote {page} with {len(figures)} figures")
     return 0 if all(check.holds for check in checks) else 1
 

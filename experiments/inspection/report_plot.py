@@ -109,7 +109,11 @@ def _lines(
         axis.plot(table["layer"], shown(table[name]), color=colour, marker="o", label=label)
         if bands and f"{name}_p05" in table:
             low, high = shown(table[f"{name}_p05"]), shown(table[f"{name}_p95"])
-            axis.fill_between(table["layer"], low, high, color=colour, alpha=0.12, linewidth=0)
+            # One band is filled; of those over it the edges tell them apart.
+            if k == 0:
+                axis.fill_between(table["layer"], low, high, color=colour, alpha=0.12, linewidth=0)
+            for edge in (low, high):
+                axis.plot(table["layer"], edge, color=colour, linewidth=0.5, linestyle="--")
 
 
 def _account(axis: Axes, inner: pd.DataFrame) -> None:

@@ -36,11 +36,11 @@ def study(
     picture, runs.csv and hypotheses.csv into the folder of results.
     """  # fmt: skip
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.study import study_tables
-    from oversmoothing.experiments.study.adjudicate import adjudicated
     from oversmoothing.experiments.study.protocol import STUDIES, protocol as read
-    from oversmoothing.experiments.study.study_runs import cost, run_table
-    from oversmoothing.theory.support.files import output_folder, write_atomically
+    from oversmoothing.experiments.study.study_files import write_study
+    from oversmoothing.experiments.study.study_runs import cost
+    from oversmoothing.experiments.study.study_tables import shown
+    from oversmoothing.theory.support.files import output_folder
 
     chosen = read(protocol)
     studies: list[str] = list(STUDIES) if name == "all" else [name]
@@ -48,18 +48,12 @@ def study(
     print(cost(chosen, studies, results, workers), flush=True)
     if estimate:
         return
-    runs = run_table(chosen, studies, results, workers=workers)
-    folder = output_folder(results / "study")
-    for each in studies:
-        table = study_tables.by_choice(chosen, each, runs)
-        write_atomically(folder / f"{each}.csv", table.to_csv(index=False))
-        print(f"\n{each}\n{table_text(study_tables.shown(each, table), '{:.2f}'.format)}")
-        for path in study_tables.picture(chosen, each, table, folder / each):
+    found = write_study(chosen, studies, results, workers=workers)
+    for each, table in found.tables.items():
+        print(f"\n{each}\n{table_text(shown(each, table), '{:.2f}'.format)}")
+        for path in found.pictures[each]:
             print(f"wrote {path}")
-    judged = adjudicated(chosen, studies, runs)
-    own = "" if name == "all" else f"_{name}"
-    write_atomically(folder / f"runs{own}.csv", runs.to_csv(index=False))
-    write_atomically(folder / f"hypotheses{own}.csv", judged.to_csv(index=False))
+    judged = found.judged
     columns = ["name", "measure", "difference", "low", "high", "seeds", "verdict"]
     if len(judged):
         print(f"\n{table_text(judged[columns], '{:.3g}'.format)}\n")

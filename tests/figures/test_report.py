@@ -12,12 +12,17 @@ import pytest
 from playwright.sync_api import Browser
 
 from oversmoothing.paper_figures import FIGURES, page
+from oversmoothing.paper_figures.comparison import number, unchecked
 from oversmoothing.paper_figures.ledger_table import OPENING, ledger
 from oversmoothing.paper_figures.typeset import typeset
 from oversmoothing.simulations.drawing.picture import new_figure, write_figure
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, browser, opened
 
+COMPARED = (
+    number("Table 1, one column", 98.92, 97.5, 0.1, "other data"),
+    unchecked("Table 1, another", "70.27 %", "no weights"),
+)
 CHECKS = (
     page.Check("a", "every psi^2 <= 1", "15 of 15 cases", True),
     page.Check("b", "rho_C > rho_Q", "2 of 3", False),
@@ -41,10 +46,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in FIGURES:
         caption = f"the caption of {name}: ||HFC|| <= 1\nsecond <line>"
         stem = folder / "figures" / name
-        drawn[name] = page.Drawn(write_figure(new_figure()[0], table, caption, stem, name), 2.6)
+        compared = COMPARED if name == "table_1" else ()
+        files = write_figure(new_figure()[0], table, caption, stem, name)
+        drawn[name] = page.Drawn(files, 2.6, compared)
     (folder / "inspect").mkdir()
     (folder / "inspect" / "report.html").write_text("<!doctype html><title>x</title>")
-    return page.write_page(folder, drawn, CHECKS, 3)
+    return page.write_page(folder, drawn, CHECKS, 3, "The reduced preset: one seed.")
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,8 @@ def test_the_page_says_it_in_five_sentences_and_prints_no_latex(
         shown = work.page.locator("body").inner_text()
         assert "\\" not in shown and "||" not in shown and "<=" not in shown
         assert "the caption of scaling: ‖HFC‖ ≤ 1" in shown and "second <line>" in shown
+        assert "Beside the paper: 1 differs, 1 cannot be checked" in shown and "98.92" in shown
+        assert shown.count("Beside the paper") == 1 and "The reduced preset: one seed." in shown
         assert "FAILS" in shown and "every ψ2 ≤ 1" in shown and "took 3 s" in shown
         assert work.page.locator("math").count() == len(claims()) + len(OPENING)
 

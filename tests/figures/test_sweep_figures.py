@@ -139,7 +139,12 @@ def test_the_figure_of_the_page_is_the_packaged_example(
     monkeypatch.setattr(phase_diagram, "configuration", lambda seed: small)
     files = make_figure(phase_diagram, Context(tmp_path, progress=False), tmp_path / "figures")
     assert "W_Q W_K^T" in files.txt.read_text()
-    assert set(pd.read_csv(files.csv)["panel"]) == {0.0, 1.0}
+    table = pd.read_csv(files.csv)
+    assert set(table["panel"]) == {0.0, 1.0}
+    assert (table["agree"] + table["slow"] == table["runs"]).all() and table["runs"].sum() > 20
+    # log(rho_Q/rho_C), predicted, has the sign of the verdict (T2).
+    assert (table.loc[table["share"] == 0, "predicted"] > 0).all()
+    assert (table.loc[table["share"] == 1, "predicted"] < 0).all()
 
 
 # -------------------------------------------------------------------------------- scaling

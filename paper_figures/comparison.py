@@ -1,0 +1,83 @@
+"""What a paper reports beside what is found here, with a tolerance and a verdict.
+
+A figure of the paper has one more name than others, `compared`: from its table, a list of
+`Comparison`. A paper's value is typed in, and nowhere else is a number; where the paper's own
+value, its models or its data are not at hand the verdict says that it cannot be checked, and why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+
+REPRODUCED, DIFFERS, UNCHECKED = "reproduced", "differs", "cannot be checked"
+VERDICTS = (REPRODUCED, DIFFERS, UNCHECKED)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """what: the number or statement. paper: as it is reported, typed in. tolerance: how far ours
+    may be, in words. verdict: one of VERDICTS. why: what it rests on."""
+
+    what: str
+    paper: str
+    ours: str
+    tolerance: str
+    verdict: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}: the paper {self.paper}, here {self.ours} (tolerance: {self.tolerance}): "
+            f"{self.verdict}, {self.why}."
+        )
+
+
+def number(
+    what: str, paper: float, ours: float, tolerance: float, why: str, digits: str = ".2f"
+) -> Comparison:
+    """Of two numbers that mean the same thing: reproduced where they are within the tolerance."""
+    near = abs(paper - ours) <= tolerance
+    words = f"{paper:{digits}}", f"{ours:{digits}}", f"{tolerance:.3g}"
+    return Comparison(what, *words, REPRODUCED if near else DIFFERS, why)
+
+
+def sign(
+    what: str, paper: str, found: tuple[float, float, float], positive: bool, why: str
+) -> Comparison:
+    """Of a statement about a sign; found: a mean and the ends of its 95 % interval.
+
+    Reproduced where the whole interval has the sign, differs where it has the other one; an
+    interval with zero in it, or none, decides nothing.
+    """
+    mean, low, high = found
+    ours = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+    if not (math.isfinite(low) and math.isfinite(high)) or low <= 0 <= high:
+        verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
+    else:
+        verdict = REPRODUCED if (low > 0) == positive else DIFFERS
+    return Comparison(what, paper, ours, "the whole interval has one sign", verdict, why)
+
+
+def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:
+    """What there is nothing here to hold against."""
+    return Comparison(what, paper, ours, "-", UNCHECKED, why)
+
+
+def in_words(found: Iterable[Comparison]) -> str:
+    """A line each, for a caption."""
+    return "\n".join(str(each) for each in found)
+
+
+def counted(found: Iterable[Comparison]) -> str:
+    """'2 reproduced, 1 cannot be checked'."""
+    verdicts = [each.verdict for each in found]
+    return ", ".join(f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts)
+
+
+def as_table(found: Iterable[Comparison]) -> pd.DataFrame:
+    """A row each."""
+    return pd.DataFrame([asdict(each) for each in found])

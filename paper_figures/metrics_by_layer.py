@@ -1,0 +1,121 @@
+"""The paper's three metrics by layer: untrained, trained on CIFAR-100 and ImageNet, ViT+ and ViT-.
+
+HFC/LFC, mean pairwise cosine and effective rank of the residual stream, as v1 and v3 of arXiv
+2401.04301 draw them (their numbers were not at hand, only what they conclude). Digits models stand
+in for CIFAR-100 where no run of it is there (`paper_models`).
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
+from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
+from oversmoothing.paper_figures.paper_models import on_imagenet, trained_here, untrained
+from oversmoothing.simulations.drawing.decades import decade_axis
+
+NAME = "metrics_by_layer"
+TITLE = "The paper's three metrics by layer, in untrained and trained models"
+SHORT = (
+    "What models do to their tokens from layer to layer, by the paper's three metrics. Lines are "
+    "means over images; the rank is a share of the largest that is possible."
+)
+NOT_SHOWN = (
+    "The models are not the paper's, but for the untrained one, and a finite network says nothing "
+    "of a limit. Spread over images stands in the table."
+)
+
+IMAGES = 50
+PANELS = (
+    ("log_hfc_lfc", "HFC/LFC"),
+    ("cos_mean", "mean cosine (signed)"),
+    ("rank_share", "effective rank / min(n, d)"),
+)
+_LOOK = {
+    "vit-random": ("green", ":", "s"),
+    "vit": ("black", "-", "o"),
+    "vit+": ("blue", "--", "^"),
+    "vit-": ("vermillion", "-.", "v"),
+}
+_LOOK_OF_DATA = {"ImageNet": ("purple", "-", "D"), "CIFAR-100": ("orange", "-", "P")}
+
+
+def data(context: Context) -> pd.DataFrame:
+    """One row a model and layer (0 is the input), with 95 % intervals and percentiles over images.
+
+    change, change_low, change_high repeat the change of ln HFC/LFC over the whole model. Raises
+    what `digits_models` does.
+    """
+    models = [untrained(context), *trained_here(context, IMAGES)]
+    shown = on_imagenet(IMAGES)
+    frames = []
+    for each in [*models, *([shown] if shown else [])]:
+        report = inspect(each.model, each.inputs, spectra=0, account=0, closer=0)
+        frame = report.to_frame()
+        width = each.model.layers[0].heads.W_V.shape[1]
+        most = min(int(report.tokens or width), width)
+        kept = ["layer"]
+        for name in ("log_hfc_lfc", "cos_mean", "effective_rank"):
+            kept += [name, f"{name}_low", f"{name}_high", f"{name}_p05", f"{name}_p95"]
+        frame = frame[kept].assign(rank_share=frame["effective_rank"] / most, most=most)
+        for name, value in zip(
+            ("change", "change_low", "change_high"), mean_interval(report.change), strict=True
+        ):
+            frame[name] = value
+        head = {"model": each.label, "variant": each.variant, "data": each.data}
+        frame = frame.assign(images=each.images)
+        frames.append(pd.concat([pd.DataFrame([head] * len(frame)), frame], axis=1))
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel a metric, a line a model."""
+    figure, axes = new_figure(1, 3, height=3.0)
+    for axis, (name, label) in zip(axes[0], PANELS, strict=True):
+        scale = 1 / np.log(10.0) if name.startswith("log_") else 1.0
+        for model, part in table.groupby("model", sort=False):
+            first = part.iloc[0]
+            colour, line, marker = _LOOK_OF_DATA.get(first["data"], _LOOK[first["variant"]])
+            axis.plot(
+                part["layer"], scale * part[name], color=PALETTE[colour], linestyle=line,
+                marker=marker, markersize=2.5, label=str(model),
+            )  # fmt: skip
+        axis.set(xlabel="layer (0: input)", title=label)
+    decade_axis(axes[0, 0])
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    label_panels(axes)
+    return figure
+
+
+def compared(table: pd.DataFrame) -> list[Comparison]:
+    """What the paper concludes, by the sign of the change of ln HFC/LFC from input to output."""
+    found = []
+    for model, part in table.groupby("model", sort=False):
+        row = part.iloc[0]
+        change = (row["change"], row["change_low"], row["change_high"])
+        why = f"{row['images']} images; change of ln HFC/LFC over the whole model"
+        if row["variant"] == "vit+":
+            what, positive = "ViT+ smooths", False
+        elif row["variant"] == "vit-":
+            what, positive = "ViT\u2212 does not smooth", True
+        elif row["data"] == "ImageNet":
+            what, positive = "a trained model need not smooth (v3)", True
+        else:
+            continue
+        found.append(sign(f"{what}: {model}", what, change, positive, why))
+    values = "its curves' numbers were not at hand"
+    return [*found, unchecked("the three metrics by layer, values", "curves", values)]
+
+
+def caption(table: pd.DataFrame) -> str:
+    """What is shown, in which convention, and each comparison in words."""
+    counts = ", ".join(
+        f"{model} {part['images'].iloc[0]}" for model, part in table.groupby("model", sort=False)
+    )
+    return (
+        f"{TITLE}: residual stream after each layer (before the next LN), all tokens with CLS. "
+        "Means over images, of the logarithm for HFC/LFC (Frobenius norms); cosines are signed, "
+        f"over pairs of distinct tokens. Images: {counts}.\n" + in_words(compared(table))
+    )

@@ -1,0 +1,97 @@
+"""The models beside the paper's: untrained, trained on digits, on CIFAR-100, on ImageNet.
+
+The untrained ViT-B/16 and the digits models are always there. DeiT-Ti is there where the folder of
+real inputs (OVERSMOOTHING_DATA) holds it, and runs of CIFAR-100 where the folder of results does:
+of each variant the one that was trained longest among the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oversmoothing.experiments.digits.config import TRAINED
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.training import TrainedModel, load_model
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.pictures import (
+    named_pictures,
+    photographs,
+    real_inputs,
+    within,
+)
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.paper_figures.digits_models import LABEL, digits_models
+from oversmoothing.paper_figures.figure_base import Context
+
+DEIT = "deit-tiny-patch16-224"
+# The column of the paper's table that a variant stands beside.
+COLUMN = {"vit": "ViT-Ti", "vit+": "ViT-Ti+", "vit-": "ViT-Ti\u2212"}
+UNTRAINED = "random ViT-B/16"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """label: in a legend. column: of the paper's models, the one that it stands beside. data: what
+    it was trained on ('' for none). model, inputs: as `inspect` takes them; images: how many."""
+
+    label: str
+    column: str
+    variant: str
+    data: str
+    model: Model
+    inputs: Any
+    images: int
+
+
+def untrained(context: Context) -> Shown:
+    """A ViT-B/16 before training, on scikit-learn's two photographs."""
+    model = open_model(untrained_vit(context.seed)).renamed(UNTRAINED)
+    return Shown(UNTRAINED, UNTRAINED, "vit-random", "", model, photographs(2), 2)
+
+
+def trained_here(context: Context, images: int) -> Iterator[Shown]:
+    """ViT, ViT+ and ViT- on `images` validation images of the digits, then runs of CIFAR-100."""
+    found = digits_models(context)
+    pixels = digits().validation.pixels[:images]
+    for variant in TRAINED:
+        label = f"{LABEL[variant]}, digits"
+        model = open_model(found[variant].model).renamed(label)
+        yield Shown(label, COLUMN[variant], variant, "digits", model, pixels, len(pixels))
+    if real_inputs() is None:
+        return
+    for variant, run in cifar_runs(context.results).items():
+        label = f"{LABEL[variant]}, CIFAR-100"
+        pictures = named_pictures("cifar100", images, None)
+        model = open_model(run.run.folder).renamed(label)
+        yield Shown(label, COLUMN[variant], variant, "CIFAR-100", model, pictures, len(pictures))
+
+
+def cifar_runs(results: Path) -> dict[str, TrainedModel]:
+    """By variant, the run of CIFAR-100 in a folder of results with the most parameters, then the
+    most training images seen; {} where there is none."""
+    best: dict[str, tuple[tuple[int, float], TrainedModel]] = {}
+    for folder in sorted(results.glob("cifar100-vit*")):
+        if not (folder / "manifest.json").exists():
+            continue
+        found = load_model(folder)
+        config = found.config
+        size = (int(found.run.metrics["parameters"]), config.epochs * config.fraction)
+        if config.variant in TRAINED and (
+            config.variant not in best or size > best[config.variant][0]
+        ):
+            best[config.variant] = size, found
+    return {variant: best[variant][1] for variant in TRAINED if variant in best}
+
+
+def on_imagenet(images: int) -> Shown | None:
+    """DeiT-Ti on photographs of ImageNet's kind, where both are there."""
+    if not (Path(within(DEIT, None)).exists() and Path(within("photographs", None)).exists()):
+        return None
+    pictures = named_pictures("photographs", images, None)
+    label = "DeiT-Ti, ImageNet"
+    model = open_model(Path(within(DEIT, None))).renamed(label)
+    return Shown(label, "DeiT-B/16", "vit", "ImageNet", model, pictures, len(pictures))

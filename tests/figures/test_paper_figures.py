@@ -1,0 +1,337 @@
+"""Figures of the paper: their numbers against recorded runs and theorems, their verdicts honest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import oversmoothing.paper_figures.digits_models
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.digits.vit import LayerTrace
+from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.experiments.study.protocol import protocol
+from oversmoothing.experiments.table1.table import PUBLISHED
+from oversmoothing.experiments.table1.untrained import STD, untrained_vit
+from oversmoothing.paper_figures import (
+    FIGURES,
+    asymmetry,
+    metrics_by_layer,
+    norm_signs,
+    observed_smoothing,
+    paper_models,
+    table_1,
+    table_2,
+    table_3,
+)
+from oversmoothing.paper_figures.comparison import (
+    DIFFERS,
+    REPRODUCED,
+    UNCHECKED,
+    Comparison,
+    counted,
+    number,
+    sign,
+    unchecked,
+)
+from oversmoothing.paper_figures.figure_base import Context, make_figure
+from tests.support.tiny_models import tiny_config
+
+OF_MODELS = (metrics_by_layer, table_1, asymmetry)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+    return Context(tmp_path_factory.mktemp("results"), device="cpu", progress=False)
+
+
+@pytest.fixture(scope="module")
+def tables(context: Context) -> Iterator[dict[str, pd.DataFrame]]:
+    """By the figures' own code, on tiny models and without real inputs."""
+    small = partial(untrained_vit, width=64, depth=2, heads=1, patch=32)
+    here = oversmoothing.paper_figures.digits_models
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(here, "default_config", lambda name, seed: tiny_config(name, watch_every=4))
+        patch.setattr(here, "require_accuracy", lambda model: None)
+        patch.setattr(paper_models, "untrained_vit", small)
+        patch.delenv("OVERSMOOTHING_DATA", raising=False)
+        found = {module.NAME: module.data(context) for module in OF_MODELS}
+        found |= {norm_signs.NAME: norm_signs.data(context)}
+        found |= {observed_smoothing.NAME: observed_smoothing.data(context)}
+        yield found
+
+
+def verdicts(found: list[Comparison]) -> list[str]:
+    return [each.verdict for each in found]
+
+
+# ------------------------------------------------------------------------ verdicts
+
+
+def test_a_number_is_reproduced_within_its_tolerance_and_not_beyond() -> None:
+    assert number("x", 98.92, 98.925, 0.01, "why").verdict == REPRODUCED
+    assert number("x", 98.92, 98.94, 0.01, "why").verdict == DIFFERS
+    assert number("x", 98.92, float("nan"), 0.01, "why").verdict == DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("interval", "positive", "said"),
+    [
+        ((0.5, 0.1, 0.9), True, REPRODUCED),
+        ((0.5, 0.1, 0.9), False, DIFFERS),
+        ((-0.5, -0.9, -0.1), False, REPRODUCED),
+        ((0.5, -0.1, 1.1), True, UNCHECKED),
+        ((0.5, float("nan"), float("nan")), True, UNCHECKED),
+    ],
+)
+def test_a_sign_is_decided_by_the_whole_interval(
+    interval: tuple[float, float, float], positive: bool, said: str
+) -> None:
+    assert sign("x", "smooths", interval, positive, "why").verdict == said
+
+
+def test_verdicts_are_counted_and_reasons_said() -> None:
+    found = [number("x", 1, 1, 0, "y"), unchecked("x", "1", "no weights"), number("x", 1, 2, 0, "")]
+    assert counted(found) == "1 reproduced, 1 differs, 1 cannot be checked"
+    assert "no weights" in str(found[1]) and "tolerance: 0" in str(found[0])
+
+
+# --------------------------------------------------------------------- Table 1
+
+
+def of_source(tables: dict[str, pd.DataFrame], source: str) -> pd.DataFrame:
+    table = tables["table_1"]
+    return table[table["source"] == source]
+
+
+def test_the_papers_numbers_are_typed_in_as_published(tables: dict[str, pd.DataFrame]) -> None:
+    typed = of_source(tables, table_1.PAPER)
+    assert len(typed) == 2 * len(PUBLISHED) and "typed in" in table_1.PAPER
+    for column, pair in PUBLISHED.items():
+        assert tuple(typed[typed["column"] == column]["percent"]) == pair
+
+
+def test_recorded_rows_are_those_of_the_record(tables: dict[str, pd.DataFrame]) -> None:
+    path = Path(__file__).parents[2] / "experiments/table1/results/readings_deit_tiny.csv"
+    stored = pd.read_csv(path)
+    rows = of_source(tables, table_1.RECORDED).reset_index(drop=True)
+    same = ["reading", "class", "count", "cases", "percent", "percent_low", "percent_high"]
+    pd.testing.assert_frame_equal(rows[same], stored[same], check_dtype=False)
+
+
+def test_every_reading_shares_out_all_cases(tables: dict[str, pd.DataFrame]) -> None:
+    table = tables["table_1"]
+    ours = table[table["source"] != table_1.PAPER]
+    shares = ours.groupby(["model", "reading"])["percent"].sum()
+    assert len(shares) > 8 and shares.to_numpy() == pytest.approx(100.0)
+    assert (100 * ours["count"] / ours["cases"]).to_numpy() == pytest.approx(ours["percent"])
+
+
+def test_vit_plus_has_what_its_theorem_says(tables: dict[str, pd.DataFrame]) -> None:
+    found = {each.what: each for each in table_1.compared(tables["table_1"])}
+    assert found["Table 1, ViT-Ti+, E2"].verdict == REPRODUCED  # T2d
+    assert found["Table 1, DeiT-B/16, E1"].verdict == UNCHECKED
+    assert "another model" in found["Table 1, DeiT-B/16, E1"].why
+    assert found["Table 1, ViT-B/16"].verdict == UNCHECKED
+    altered = tables["table_1"].copy()
+    plus = (altered["column"] == "ViT-Ti+") & (altered["class"] == "consensus")
+    ours = plus & (altered["source"] == table_1.COMPUTED)
+    altered.loc[ours, ["percent", "percent_low", "percent_high"]] = 97.0
+    found = {each.what: each for each in table_1.compared(altered)}
+    assert found["Table 1, ViT-Ti+, E2"].verdict == DIFFERS
+
+
+def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
+    small = partial(untrained_vit, width=128, depth=1, heads=2)
+    model, again, other = small(3), small(3), small(4)
+    weight = model.blocks[0].attn.qkv.weight.detach()
+    assert torch.equal(weight, again.blocks[0].attn.qkv.weight)
+    assert not torch.equal(weight, other.blocks[0].attn.qkv.weight)
+    assert float(weight.abs().max()) <= 2 * STD
+    # A normal cut at two deviations has .880 of its deviation; 49,152 weights tell 1 %.
+    assert float(weight.std()) == pytest.approx(0.8796 * STD, rel=0.02)
+    assert not model.blocks[0].attn.qkv.bias.any()
+
+
+# ---------------------------------------------------------------- Tables 2 and 3
+
+
+def a_study(folder: Path, gain: float) -> Context:
+    """Runs of both tables in which ViT- errs `gain` points less than ViT, and ViT+ more."""
+    chosen, rows = protocol(), []
+    shift = {"vit": 0.0, "vit+": gain, "vit-": -gain}
+    for run in chosen.runs(["data-efficiency", "corruption"]):
+        config = run.config
+        if config.variant not in shift or config.tied:
+            continue
+        error = 10 - 5 * config.fraction + shift[config.variant] + 0.01 * run.seed
+        errors = {f"error_at_{severity}": error + severity for severity in range(6)}
+        known = {"run": run.name, "test_error": error, "corrupted_error": error + 3, **errors}
+        rows.append({**config.model_dump(), **known})
+    (folder / "study").mkdir()
+    pd.DataFrame(rows).to_csv(folder / "study" / "runs.csv", index=False)
+    return Context(folder, progress=False)
+
+
+@pytest.mark.parametrize("module", [table_2, table_3])
+def test_without_runs_nothing_can_be_checked(module, tmp_path: Path) -> None:
+    table = module.data(Context(tmp_path, progress=False))
+    assert verdicts(module.compared(table)) == [UNCHECKED]
+    assert "no runs" in module.caption(table)
+    assert "no runs" in module.draw(table).axes[1].texts[0].get_text()
+
+
+@pytest.mark.parametrize(("gain", "said"), [(1.0, REPRODUCED), (-1.0, DIFFERS), (0.0, UNCHECKED)])
+def test_orders_follow_the_runs(gain: float, said: str, tmp_path: Path) -> None:
+    context = a_study(tmp_path, gain)
+    for module, rows in ((table_2, DATA_EFFICIENCY), (table_3, CORRUPTION)):
+        table = module.data(context)
+        found = module.compared(table)
+        assert verdicts(found) == [said, said, UNCHECKED], module.NAME
+        ours = table[(table["kind"] == "error") & (table["seeds"].notna())]
+        assert len(ours) == sum(len(row) for row in rows.values()) and set(ours["seeds"]) == {3}
+        part = ours[(ours["variant"] == "vit") & (ours["x"] == 1.0)].iloc[0]
+        expected = 5.01 if module is table_2 else 6.01
+        assert part["error"] == pytest.approx(expected) and part["sd"] == pytest.approx(0.01)
+        assert len(module.draw(table).axes[1].lines) >= 3
+
+
+def test_the_paper_s_errors_are_a_hundred_less_its_accuracies(tmp_path: Path) -> None:
+    table = table_2.data(Context(tmp_path, progress=False)).set_index(["variant", "x"])["error"]
+    assert table["vit-", 0.1] == pytest.approx(100 - 33.99)
+    table = table_3.data(Context(tmp_path, progress=False)).set_index(["variant", "x"])["error"]
+    assert table["vit+", 5] == pytest.approx(100 - 35.86)
+
+
+# -------------------------------------------------------------- metrics by layer
+
+
+def test_metrics_are_those_of_the_streams(
+    context: Context, tables: dict[str, pd.DataFrame]
+) -> None:
+    """By their definitions in NumPy, on the models and images of the figures."""
+    model = trained(tiny_config("vit-", watch_every=4), context.results, progress=False).model
+    for name, model_name, images in (
+        ("metrics_by_layer", "ViT\u2212, digits", metrics_by_layer.IMAGES),
+        ("observed_smoothing", "vit-", None),
+    ):
+        record: list[LayerTrace] = []
+        with torch.no_grad():
+            model(digits().validation.pixels[:images], record)
+        streams = [record[0].before, *(trace.after_ffn for trace in record)]
+        part = tables[name][tables[name]["model"] == model_name]
+        assert len(part) == len(streams)
+        for X, (_, row) in zip(streams, part.iterrows(), strict=True):
+            x = X.double().numpy()
+            mean = x.mean(axis=1, keepdims=True)
+            high = np.linalg.norm(x - mean, axis=(1, 2))
+            low = np.linalg.norm(np.broadcast_to(mean, x.shape), axis=(1, 2))
+            # Float32 streams, whose metrics keep 1e-5 of themselves.
+            assert row["log_hfc_lfc"] == pytest.approx(np.log(high / low).mean(), abs=1e-5)
+            unit = x / np.linalg.norm(x, axis=2, keepdims=True)
+            n = x.shape[1]
+            pairs = (unit @ unit.transpose(0, 2, 1)).sum(axis=(1, 2)) - n
+            assert row["cos_mean"] == pytest.approx((pairs / (n * (n - 1))).mean(), abs=1e-5)
+            s = np.linalg.svd(x, compute_uv=False)
+            p = s / s.sum(axis=1, keepdims=True)
+            p = np.where(p > 0, p, 1.0)
+            rank = np.exp(-(p * np.log(p)).sum(axis=1)).mean()
+            assert row["effective_rank"] == pytest.approx(rank, rel=1e-4)
+
+
+def test_what_models_do_is_told_by_the_whole_interval(tables: dict[str, pd.DataFrame]) -> None:
+    table = tables["metrics_by_layer"].copy()
+    labels = set(table["model"])
+    assert labels == {"random ViT-B/16", "ViT, digits", "ViT+, digits", "ViT\u2212, digits"}
+    for variant, change in (("vit+", -1.0), ("vit-", -1.0)):
+        rows = table["variant"] == variant
+        table.loc[rows, ["change", "change_low", "change_high"]] = [change, change - 0.1, -0.5]
+    assert verdicts(metrics_by_layer.compared(table)) == [REPRODUCED, DIFFERS, UNCHECKED]
+    assert (table["rank_share"] <= 1).all() and (table["rank_share"] > 0).all()
+
+
+# ------------------------------------------------------------------- asymmetry
+
+
+def test_signed_forms_are_symmetric_and_free_ones_start_at_one_over_root_two(
+    tables: dict[str, pd.DataFrame],
+) -> None:
+    table = tables["asymmetry"]
+    assert (table["data"] == "digits").all() and set(table["variant"]) == {"vit", "vit+", "vit-"}
+    signed = table[table["variant"] != "vit"]
+    assert signed["asymmetry"].max() < 1e-6
+    start = table[(table["variant"] == "vit") & (table["epoch"] == 0)]
+    # d = 16: sd of the share of antisymmetric entries is about 1/d.
+    assert start["asymmetry"].to_numpy() == pytest.approx(0.5**0.5, abs=4 / 16)
+    assert table["epoch"].max() > 0
+
+
+def test_a_run_that_was_not_watched_has_no_asymmetry(tables: dict[str, pd.DataFrame]) -> None:
+    none = tables["asymmetry"].iloc[:0]
+    found = asymmetry.compared(none)
+    assert verdicts(found) == [UNCHECKED] and "no run" in found[0].why
+    assert asymmetry.draw(none).axes
+    falling = pd.DataFrame(
+        [
+            {"data": "digits", "variant": "vit", "epoch": epoch, "layer": layer, "asymmetry": value}
+            for layer in (1, 2, 3)
+            for epoch, value in ((0.0, 0.7 + layer / 100), (9.0, 0.5))
+        ]
+    )
+    assert verdicts(asymmetry.compared(falling)) == [REPRODUCED, UNCHECKED]
+
+
+# ------------------------------------------------------------------ norm signs
+
+
+def test_the_sign_of_gains_does_what_t8d_says(tables: dict[str, pd.DataFrame]) -> None:
+    table = tables["norm_signs"]
+    assert verdicts(norm_signs.compared(table)) == [REPRODUCED] * 3
+    for placement in ("pre", "post"):
+        planted = table.copy()
+        rows = (planted["placement"] == placement) & (planted["gain"] == -1)
+        planted.loc[rows, "change"] += 1e-6
+        assert DIFFERS in verdicts(norm_signs.compared(planted)[:2])
+
+
+def test_frozen_layers_without_a_norm_do_what_their_spectrum_says() -> None:
+    rng = np.random.default_rng(5)
+    A = np.full((4, 4), 0.1) + 0.6 * np.eye(4)  # eigenvalues 1, and .6 three times
+    X = rng.standard_normal((4, 2))
+    for h in (0.5, -0.5):
+        found = norm_signs.change(A, h * np.eye(2), X, "none", 1, depth=7)
+        assert found == pytest.approx(7 * np.log((1 + 0.6 * h) / (1 + h)))
+
+
+def test_a_norm_has_mean_zero_and_deviation_one() -> None:
+    X = norm_signs.normed(np.random.default_rng(1).standard_normal((5, 8)))
+    assert np.allclose(X.mean(axis=1), 0) and np.allclose(X.std(axis=1), 1)
+
+
+# ----------------------------------------------------------------- every figure
+
+
+@pytest.mark.parametrize("module", [*OF_MODELS, norm_signs], ids=lambda module: module.NAME)
+def test_the_csv_gives_the_verdicts_of_the_table_and_the_same_files_again(
+    module, tables: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tables[module.NAME]
+    monkeypatch.setattr(module, "data", lambda context: table)
+    first, second = (make_figure(module, Context(tmp_path), tmp_path / name) for name in "ab")
+    assert first.png.read_bytes() == second.png.read_bytes()
+    assert first.csv.read_bytes() == second.csv.read_bytes()
+    assert module.compared(pd.read_csv(first.csv)) == module.compared(table)
+    for each in module.compared(table):
+        assert str(each) in first.txt.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", list(FIGURES))
+def test_a_figure_bears_the_name_that_it_is_listed_by(name: str) -> None:
+    assert name == import_module(FIGURES[name]).NAME

@@ -1,0 +1,35 @@
+"""The main job: what its presets run, and what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from oversmoothing.experiments.study.protocol import STUDIES
+from oversmoothing.paper_figures import reproduce as main_job
+from oversmoothing.paper_figures.figure_base import Context
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
+    full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def studied(chosen: object, studies: list[str], results: Path, **given: object) -> None:
+        asked.append((studies, results, given["workers"]))
+
+    monkeypatch.setattr(main_job, "write_study", studied)
+    monkeypatch.setattr(main_job, "_checks", lambda context: iter(()))
+    monkeypatch.setattr(main_job, "FIGURES", {"table_2": main_job.FIGURES["table_2"]})
+    done = main_job.reproduce(Context(tmp_path, progress=False), full=full, workers=2)
+    assert done == 0
+    assert asked == ([(list(STUDIES), tmp_path, 2)] if full else [])
+    text = (tmp_path / "index.html").read_text("utf-8")
+    assert ("The reduced preset" in text) == (not full)
+    assert "no runs" in text and "cannot be checked" in text
+    kept = pd.read_csv(tmp_path / "verdicts.csv")
+    assert kept["figure"].tolist() == ["table_2"] and kept["verdict"][0] == "cannot be checked"
