@@ -15,7 +15,8 @@ import pytest
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.t7.oscillation import squared_diameter
+from oversmoothing.theory.claims.arxiv_2604_23681.normalising import affine_rank, rank
+from oversmoothing.theory.claims.t7.oscillation import dobrushin, squared_diameter
 from oversmoothing.theory.proofs import by, hypotheses as given
 from oversmoothing.theory.proofs.claim import (
     Claim,
@@ -255,6 +256,22 @@ STATUS: dict[str, tuple[str, Change]] = {
     "a run of growing tokens that loses an end": (
         "N-2305.05465-line",
         swapped(Certified, field(certify=lambda effort: iter([True, "x = 2 -1"]))),
+    ),
+    "the factor of a scaled layer bounded from the wrong side": (
+        "N-2502.05795-slows",
+        query(conclusion="1 - h*(1-a)*s*g <= f"),
+    ),
+    "tokens normalised after all fall more slowly": (
+        "N-2510.22026-layers",
+        query(conclusion="0 < p and 2*p < q"),
+    ),
+    "a diameter that falls by the step alone": (
+        "N-clustering2026-norms",
+        swapped(Searched, field(law=lambda A, eps, x: asserts(dobrushin(A) <= 1 - eps))),
+    ),
+    "LayerNorm said to keep the affine rank": (
+        "N-2604.23681-linear-rank",
+        swapped(Searched, field(law=lambda X, *_: asserts(affine_rank(X) == rank(X)))),
     ),
     "a counterexample that does not come out": (
         "P-2401.04301v1-psi",
