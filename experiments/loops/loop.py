@@ -98,8 +98,9 @@ def check_groups(model: Model, groups: Sequence[Group]) -> None:
     """Raises `InputError` unless every group names layers that the model has."""
     for group in groups:
         if not group or not all(1 <= number <= model.depth for number in group):
+            named = "-".join(map(str, group[:9])) + "-..." * (len(group) > 9)
             raise InputError(
-                f"the group {'-'.join(map(str, group)) or '(none)'} names layers that "
+                f"the group {named or '(none)'} names layers that "
                 f"'{model.name}' does not have: it has layers 1 to {model.depth}"
             )
 

@@ -1,5 +1,6 @@
 """`oversmoothing loop`: a trained model's block applied again and again; do its tokens collapse?"""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -87,7 +88,11 @@ def loop(
 
 
 def _layers(word: str) -> tuple[int, ...]:
-    first, _, last = word.partition("-")
-    if first.isdigit() and (last or first).isdigit() and int(first) <= int(last or first):
-        return tuple(range(int(first), int(last or first) + 1))
-    raise InputError(f"--group {word} names no layers: write 3, or 1-12 for layers 1 to 12 in turn")
+    # No model has a million layers, and a longer number would be a list without end.
+    found = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", word)
+    first, last = (0, -1) if found is None else (int(found[1]), int(found[2] or found[1]))
+    if first <= last:
+        return tuple(range(first, last + 1))
+    raise InputError(
+        f"--group {word[:40]} names no layers: write 3, or 1-12 for layers 1 to 12 in turn"
+    )

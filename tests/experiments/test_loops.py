@@ -236,6 +236,7 @@ def test_recall_of_a_pre_norm_block_may_have_no_fixed_point():
     [
         ({"loops": 3}, "loops is 3: it must be at least 20"),
         ({"groups": [(1, 9)]}, "the group 1-9 names layers .* it has layers 1 to 2"),
+        ({"groups": [range(1, 99)]}, r"the group 1-2-3-4-5-6-7-8-9-\.\.\. names layers"),
         ({"groups": [()]}, r"the group \(none\)"),
         ({"inputs": []}, "no inputs"),
     ],
@@ -260,5 +261,10 @@ def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
     assert {"loop.json", "runs.csv", "scores.csv", "loop.png"} <= {p.name for p in folder.iterdir()}
     assert main([*words, "--recall", "0.5", "--out", str(tmp_path)]) == 0
     assert "X <- f(X) + 0.5 X_0 in 4 runs" in capsys.readouterr().out
-    assert main(["loop", "vit-random", "--group", "3-1", "--out", str(tmp_path)]) == 2
-    assert "--group 3-1 names no layers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("group", ["3-1", "\u00b2", "1-9999999", "9" * 5000, "1-", ""])
+def test_a_group_that_names_no_layers_is_refused(group, tmp_path, capsys):
+    """Digits that are no numbers, and more layers than a list holds, ended the program once."""
+    assert main(["loop", "vit-random", "--group", group, "--out", str(tmp_path)]) == 2
+    assert f"--group {group[:40]} names no layers" in capsys.readouterr().err

@@ -7,19 +7,20 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.fuzz.runs import SECONDS, draw, perform
+from tests.fuzz.runs import SECONDS, SHARES, draw, perform
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="The number of the first run.")
+    parser.add_argument("--only", choices=list(SHARES), help="Runs of this command alone.")
     given = parser.parse_args()
     ended: Counter[str] = Counter()
     slowest, wrong = (0.0, -1), 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.first, given.first + given.runs):
-            run = draw(given.seed, number)
+            run = draw(given.seed, number, given.only)
             # What no signal stops ends here, with the place where it hangs.
             print(f"\r{number} ", end="", file=sys.stderr, flush=True)
             faulthandler.dump_traceback_later(SECONDS + 30, exit=True)

@@ -33,7 +33,7 @@ _AXES = {
     "eigenvalue": ("[-1.5, -0.5]", "defective"),
 }
 _KINDS = ("interval", "disc", "ginibre", "low_rank", "defective", "goe")
-_ODD_TOML = [
+ODD_TOML = [
     "1", "2", "0", "-1", "3.0", "1e400", "inf", "nan", "-inf", "9" * 5000, "1" + "0" * 30, "true",
     '"x"', "[]", "[[1]]", "[" * 99 + "]" * 99, "[" * 10**5, "1979-05-27", "{}", "{ from = 1 }",
     "{ from = 0, to = 1e308, steps = 3 }", "{ from = 1, to = 2, steps = 99999999999 }", "1e-300",
@@ -69,9 +69,9 @@ def sweep(rng: random.Random) -> tuple[Words, Files]:
             del lines[name]
         elif slip == 1:
             other = rng.choice([*_AXES, "depth", "blocks", "a.b", "x" * 300, '"\\u00e9"'])
-            lines[name] += f"\n{other} = {rng.choice([*_ODD_TOML, '1'])}"
+            lines[name] += f"\n{other} = {rng.choice([*ODD_TOML, '1'])}"
         elif "=" in lines[name]:
-            lines[name] = f"{lines[name].partition('=')[0]}= {rng.choice(_ODD_TOML)}"
+            lines[name] = f"{lines[name].partition('=')[0]}= {rng.choice(ODD_TOML)}"
         else:
             lines[name] += rng.choice(
                 ["\0", "\ufeff", "[axes]", "[" * 10**4, "a." * 10**4, "\udcff"]

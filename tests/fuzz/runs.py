@@ -19,6 +19,7 @@ import torch  # noqa: F401 -- its libraries are there before the memory of a run
 import oversmoothing
 from oversmoothing.commands.line import load
 from tests.fuzz import values
+from tests.fuzz.measured import MEASURED
 from tests.fuzz.rooms import ROOMS
 
 # A drawn name is asked of no hub.
@@ -29,7 +30,8 @@ SECONDS, BYTES = 60, 2 * 2**30
 SHARES = {
     "verdict": 28, "certify": 12, "check": 15, "simulate": 10, "heads": 10, "sweep": 12, "train": 4,
     "rates": 1, "prove": 5, "figures": 1, "bench": 1, "inspect": 5, "readings": 1, "ladder": 1,
-    "certify-model": 1,
+    "certify-model": 1, "streams": 8, "exponents": 2, "remedies": 2, "steer": 1, "graphs": 2,
+    "stability": 1, "flips": 1, "loop": 1, "tilt": 1, "enclose": 2, "study": 3,
 }  # fmt: skip
 # Flags that always stand there, so that no run takes its minutes.
 ALWAYS = {
@@ -84,17 +86,17 @@ def certificates() -> tuple[dict[str, Any], ...]:
     )
 
 
-def draw(seed: int, number: int) -> Run:
-    """The run of that number."""
+def draw(seed: int, number: int, only: str | None = None) -> Run:
+    """The run of that number; only: of this command."""
     rng = random.Random(f"{seed}/{number}")
-    command = rng.choices(list(SHARES), list(SHARES.values()))[0]
+    command = only or rng.choices(list(SHARES), list(SHARES.values()))[0]
     words: list[str] = [command, *ALWAYS.get(command, [])]
     files: dict[str, bytes] = {}
     if command in ("verdict", "certify", "check"):
         words.append("input.json")
         files["input.json"] = _json(command, rng).encode("utf-8", "surrogatepass")
-    elif command in ROOMS:
-        found, files = ROOMS[command](rng)
+    elif command in ROOMS | MEASURED:
+        found, files = (ROOMS | MEASURED)[command](rng)
         words += found
     if len(words) > 1 and words[-1].startswith("input") and rng.random() < 0.08:
         words[-1] = rng.choice(values.PATHS)
