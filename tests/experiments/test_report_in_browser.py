@@ -282,6 +282,14 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(
             assert web.locator("#layer").input_value() == "1"
 
 
+def test_the_slider_stays_in_sight_of_what_it_moves(chromium: Browser, pages: Pages) -> None:
+    with opened(chromium, pages["image"][1], size=PHONE) as work:
+        for place in ("#values", "#clusters", "#map"):
+            work.page.locator(place).scroll_into_view_if_needed()
+            box = work.page.locator("#layer").bounding_box()
+            assert box is not None and 0 <= box["y"] < PHONE[1]
+
+
 def test_blue_smooths_in_the_map(chromium: Browser, pages: Pages) -> None:
     report, path = pages["image"]
     change = report.heads["log_change"]
