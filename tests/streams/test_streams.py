@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import oversmoothing
+from oversmoothing import InputError
 from oversmoothing.theory.numbers.rational import to_fractions
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions, spread_after
 from oversmoothing.theory.streams.mixing import make_mixing, roots_of
@@ -175,6 +176,18 @@ def test_mixing_that_is_not_what_it_claims_to_be_is_refused(
 def test_degenerate_cases_have_an_answer() -> None:
     assert said(HALF, [["1/2"]], A=[[1]]).verdict == "TRIVIAL"
     assert said([[0, 0], [0, 0]], [["1/2"]], q=[0, 0]).verdict == "TIE"
+
+
+def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
+    """Their power of two is beyond the floats where no eigenvalue need be: that made NaN of them."""
+    large, A = 1.7e308, [[0.5, 0.5], [0.25, 0.75]]
+    R = [[0.5, 0.5], [0.3, 0.7]]
+    # h = large (-1 +- i sqrt 3) / 2, a = 1/4: radii |h| and |h| / 4.
+    found = said(R, [[0.0, -large], [large, -large]], A=A)
+    assert found.verdict == "SMOOTHING" and found.rho_consensus == pytest.approx(large)
+    assert found.rho_quotient == pytest.approx(large / 4)
+    with pytest.raises(InputError, match="eigenvalue beyond the range of binary64"):
+        said(R, [[large, large], [large, 1.6e308]], A=A)
 
 
 def test_the_command_decides_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,15 @@ def exact_spectrum(values: Complex | Array) -> Spectrum:
     return Spectrum(values, np.zeros(len(values)), np.ones(len(values), dtype=bool))
 
 
+def _scaled(found: Spectrum, exponent: int) -> Spectrum:
+    """Times a power of two, which may be beyond the range of floats where no eigenvalue is."""
+    values = found.values.astype(complex)
+    with np.errstate(over="ignore"):
+        values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
+        errors = np.ldexp(found.errors, exponent)
+    return Spectrum(values, errors, found.exact)
+
+
 def _is_triangular(M: Array) -> bool:
     return not np.tril(M, -1).any() or not np.triu(M, 1).any()
 
@@ -76,8 +85,7 @@ def eigenvalues(M: Array, rounding: float = 0.0) -> Spectrum:
         # The squares in its norm would leave the range: a power of two changes no digit.
         exponent = int(np.frexp(size)[1])
         found = eigenvalues(np.ldexp(M, -exponent), float(np.ldexp(rounding, -exponent)))
-        unit = float(np.ldexp(1.0, exponent))
-        return Spectrum(found.values * unit, found.errors * unit, found.exact)
+        return _scaled(found, exponent)
     backward = k * EPS * float(np.linalg.norm(M)) + rounding
     if np.array_equal(M, M.T):
         symmetric = np.linalg.eigvalsh(M)

@@ -25,6 +25,7 @@ from oversmoothing.theory.streams.stream_case import StreamCase
 from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
 from oversmoothing.theory.streams.stream_enclosure import EnclosedRadii, enclosed_radii
 from oversmoothing.theory.support.arrays import Complex
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.outcome import Outcome
 
 # Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
@@ -84,6 +85,8 @@ def _certified(case: StreamCase) -> Iterator[EnclosedRadii]:
 
 def _numerical(mixing: Mixing, attention: Spectrum, value: Spectrum) -> EnclosedRadii:
     """From float64 eigenvalues with their error estimates; those far below the largest left out."""
+    if not np.isfinite(value.values).all():
+        raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
     one = attention.exact & (attention.values == 1)
     zero = value.exact & (value.values == 0)
     kept = [_leading(mixing, attention, value, ~one, ~zero)]
