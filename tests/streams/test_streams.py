@@ -179,7 +179,7 @@ def test_degenerate_cases_have_an_answer() -> None:
 
 
 def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
-    """Their power of two is beyond the floats where no eigenvalue need be: that made NaN of them."""
+    """Their power of two is beyond the floats where no eigenvalue is: that made NaN of them."""
     large, A = 1.7e308, [[0.5, 0.5], [0.25, 0.75]]
     R = [[0.5, 0.5], [0.3, 0.7]]
     # h = large (-1 +- i sqrt 3) / 2, a = 1/4: radii |h| and |h| / 4.
