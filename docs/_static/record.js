@@ -18,7 +18,9 @@ document.addEventListener("DOMContentLoaded", () => {
     const label = document.createElement("label");
     label.textContent = text;
     label.htmlFor = field.id = `record-${text}`;
-    form.append(label, field);
+    const pair = document.createElement("span");
+    pair.append(label, field);
+    form.append(pair);
     return field;
   };
   const words = labelled("words", document.createElement("input"));
