@@ -23,7 +23,8 @@ def _law(A: Matrix, X: Matrix, W: Matrix) -> None:
     after, moved = _shadow(Z, turned)
     for height, row in zip(moved, Z, strict=True):
         assert height >= delta and height**2 >= delta**2 * exact.dot(row, row)
-    rate = 1 - len(A) * eps * delta
+    n = len(A)
+    rate = (1 - n * eps) / (1 - (n - 2) * eps)
     assert squared_diameter(after) <= rate**2 * squared_diameter(before)
     assert squared_diameter(before) * delta**2 <= 4 * (1 - delta**2)
 
@@ -32,6 +33,13 @@ def _law(A: Matrix, X: Matrix, W: Matrix) -> None:
 def _hemisphere(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     A = pick(draw.attention(1, 4, zeros=True))
     slopes = pick(draw.lists(draw.inside(-1, 1, 6), len(A)))
+    if pick(st.booleans()):
+        # The worst case of two tokens: each looks at itself, and they lie on either side of v.
+        eps = pick(draw.inside(0, 1)) / len(A)
+        A = [[eps] * len(A) for _ in A]
+        for i, row in enumerate(A):
+            row[i % 2] = 1 - (len(A) - 1) * eps
+        slopes = [slopes[0] * (-1) ** i for i in range(len(A))]
     X = [[(1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)] for t in slopes]
     return A, X, pick(rotations())
 
@@ -49,15 +57,16 @@ CLAIM = Claim(
         "X_l: the rows of A_l X_(l-1) W_l, each divided by its norm, W_l orthogonal, A_l "
         "row-stochastic and changing at will. If the unit tokens of X_0 have <x_i, v> >= delta > 0 "
         "for a unit v, those of X_l have it for v_l = W_l^T ... W_1^T v; no row becomes 0.",
-        "With all entries of A_l at least eps: max ||x_i - x_k|| at depth L is at most (1 - n eps "
-        "delta)^L 2 sqrt(1 - delta^2)/delta: exponential collapse. (Collapse for orthogonal "
-        "values from a hemisphere: abstract and memory, our reading.)",
+        "With all entries of A_l at least eps: max ||x_i - x_k|| at depth L is at most ((1 - n "
+        "eps)/(1 - (n-2) eps))^L 2 sqrt(1 - delta^2)/delta: exponential collapse, whatever delta "
+        "is, at one rate. (Collapse for orthogonal values from a hemisphere: abstract and memory, our reading.)",
         "With entries at least eps along a graph as in N-2405.18781-masks: (1 - (eps "
         "delta)^r)^floor(L/r) in the place of the power.",
         "A common hemisphere cannot be left out: from some X_0 with opposite tokens nothing "
         "collapses.",
     ),
-    latex=r"\max_{i,k}\|x_i-x_k\|\le(1-n\epsilon\delta)^L\,\frac{2\sqrt{1-\delta^2}}{\delta}",
+    latex=r"\max_{i,k}\|x_i-x_k\|\le\Big(\frac{1-n\epsilon}{1-(n-2)\epsilon}\Big)^L\,"
+    r"\frac{2\sqrt{1-\delta^2}}{\delta}",
     source="arXiv 2405.18781, LayerNorm with orthogonal values (abstract and memory), our reading; "
     "the rate is ours",
     on_record=by.WRITTEN,
@@ -68,14 +77,15 @@ CLAIM = Claim(
             "a projective change of scale",
             "[1] A row of A X is a mean of unit vectors: norm at most 1, product with v at least "
             "delta. The division by the norm can only raise the product, and W turns both.",
-            "[2] y_i = x_i/<x_i, v> forgets norms: y' = B y W with B_ij = A_ij s_j/sum_k A_ik "
-            "s_k, s_j = <x_j, v> in [delta, 1]. B is row-stochastic and B_ij >= delta A_ij >= "
-            "delta eps, so it contracts the diameter of the y by 1 - n eps delta (columns share "
-            "that much weight).",
+            "[2] y_i = x_i/<x_i, v> forgets norms: y' = B y W with B_ij = A_ij s_j/sum_k A_ik s_k, "
+            "s_j = <x_j, v>, row-stochastic. For rows p, q of A the odds p_j q_k/(q_j p_k) are at "
+            "most r^2, r = (1 - (n-1) eps)/eps, and the s_j cancel in them: B contracts diameters "
+            "by (r-1)/(r+1) (the query and step of N-2103.03404-doubly-exponential).",
             "[2] <y, v> = 1, so |y| >= 1 and x = y/|y| is its projection to the unit ball, which "
             "shortens distances; and |y - v| = sqrt(1 - s^2)/s <= sqrt(1 - delta^2)/delta at the "
             "start.",
-            "[3] B >= delta eps along the edges: N-2405.18781-masks for B.",
+            "[3] s_j in [delta, 1], so B_ij >= delta A_ij >= delta eps along the edges: "
+            "N-2405.18781-masks for B.",
             _opposite,
         ),
         by.searched(
