@@ -59,7 +59,8 @@ CLAIM = Claim(
         "for a unit v, those of X_l have it for v_l = W_l^T ... W_1^T v; no row becomes 0.",
         "With all entries of A_l at least eps: max ||x_i - x_k|| at depth L is at most ((1 - n "
         "eps)/(1 - (n-2) eps))^L 2 sqrt(1 - delta^2)/delta: exponential collapse, whatever delta "
-        "is, at one rate. (Collapse for orthogonal values from a hemisphere: abstract and memory, our reading.)",
+        "is, at one rate. (Collapse for some values: abstract; orthogonal ones and a hemisphere: "
+        "recalled, our reading.)",
         "With entries at least eps along a graph as in N-2405.18781-masks: (1 - (eps "
         "delta)^r)^floor(L/r) in the place of the power.",
         "A common hemisphere cannot be left out: from some X_0 with opposite tokens nothing "
