@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import oversmoothing
+from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
+from oversmoothing.experiments.models.named import named_inputs, named_model
 from oversmoothing.simulations.against_theory.exponent_runs import (
     ENSEMBLES,
     attention_at,
@@ -70,3 +72,20 @@ def test_the_command_writes_a_table_and_says_what_differs(
     assert "multiple of 200" in capsys.readouterr().err
     with pytest.raises(oversmoothing.InputError, match="none of iid"):
         ensemble("other", 4, 3, 2, 0.5, 0)
+
+
+def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product() -> None:
+    """The digits model before training: gamma_C is log rho of the product over its layers, a layer,
+    and the run through 600 layers has the slopes."""
+    model = named_model("vit-random", Path("none"))
+    inputs = named_inputs(model, images=None, text=None, count=1, data_dir=None, quiet=True)
+    attention, weights, start = cycled_layers(model, inputs)
+    period, d = model.depth, start.shape[1]
+    product = np.eye(d)
+    for layer in range(period):
+        W_V, W_O = weights.at(layer, 1)
+        product = (np.eye(d) + np.einsum("hdr,hre->ed", W_V, W_O)) @ product
+    rho = np.abs(np.linalg.eigvals(product)).max()
+    run = exponent_run("repeated", attention, weights, start, 600)
+    assert run.gamma_consensus == pytest.approx(np.log(rho) / period, abs=5e-3)
+    assert run.off < 5e-3
