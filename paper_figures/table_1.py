@@ -134,7 +134,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             tolerance = PRINTED + (reach / 2 if reach >= 0 else 0.0)
             if column == "random ViT-B/16":
                 why = (
-                    f"{row['images']} photographs, one draw; the paper's count and draw are unknown"
+                    f"{row['images']:.0f} photographs, one draw; the paper's count and draw are unknown"
                 )
                 found.append(number(what, paper, percent, tolerance, why))
             elif reading == "E2" and column == "ViT-Ti+":
