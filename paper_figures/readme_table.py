@@ -24,13 +24,11 @@ from oversmoothing.theory.support.files import read_text, write_atomically
 RECORD = Path(__file__).resolve().parent / "verdicts.csv"
 README = RECORD.parents[1] / "README.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-HEADER = (
-    "| figure | command: `oversmoothing figures --only` | minutes | the paper | ours | verdict |"
-)
+HEADER = "| figure | `figures --only` | minutes of a core | the paper | ours | verdict |"
 
 
 def record(found: Mapping[str, tuple[float, Sequence[Comparison]]]) -> pd.DataFrame:
-    """A row a comparison; found: seconds and comparisons by the figure's name."""
+    """A row a comparison; found: seconds of processor time and comparisons by figure."""
     parts = []
     for name, (seconds, comparisons) in found.items():
         rows = as_table(comparisons) if comparisons else pd.DataFrame([{"verdict": "ours"}])

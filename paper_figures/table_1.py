@@ -133,9 +133,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             reach = float(row["percent_high"]) - float(row["percent_low"])
             tolerance = PRINTED + (reach / 2 if reach >= 0 else 0.0)
             if column == "random ViT-B/16":
-                why = (
-                    f"{row['images']:.0f} photographs, one draw; the paper's count and draw are unknown"
-                )
+                why = f"{row['images']:.0f} photographs, one draw; how the paper counts is unknown"
                 found.append(number(what, paper, percent, tolerance, why))
             elif reading == "E2" and column == "ViT-Ti+":
                 why = f"{row['data']}; every h > 0 demands it of any data (T2d)"

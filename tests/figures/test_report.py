@@ -104,7 +104,7 @@ def test_the_page_says_it_in_five_sentences_and_prints_no_latex(
         assert "the caption of scaling: ‖HFC‖ ≤ 1" in shown and "second <line>" in shown
         assert "Beside the paper: 1 differs, 1 cannot be checked" in shown and "98.92" in shown
         assert shown.count("Beside the paper") == 1 and "The reduced preset: one seed." in shown
-        assert "FAILS" in shown and "every ψ2 ≤ 1" in shown and "took 3 s" in shown
+        assert "FAILS" in shown and "every ψ2 ≤ 1" in shown and "took 3 s of" in shown
         assert work.page.locator("math").count() == len(claims()) + len(OPENING)
 
 
