@@ -36,8 +36,8 @@ CLAIM = Claim(
         "kappa/c - 1.",
         "Other starts may never collapse although kappa < c: there may be more attractors.",
     ),
-    latex=r"\kappa<c:\quad \|X_0\|\ge R,\ \Big\|\tfrac{X_0}{\|X_0\|}-\tfrac{\mathbf 1\hat v^\top}"
-    r"{\sqrt n}\Big\|\le r\ \implies\ \limsup_t\frac{\log(\mathrm{HFC}/\mathrm{LFC})}{\log t}\le"
+    latex=r"\kappa<c:\quad \|X_0\|\ge R,\ \Bigl\|\tfrac{X_0}{\|X_0\|}-\tfrac{\mathbf 1\hat v^\top}"
+    r"{\sqrt n}\Bigr\|\le r\ \implies\ \limsup_t\frac{\log(\mathrm{HFC}/\mathrm{LFC})}{\log t}\le"
     r"\frac\kappa c-1",
     source="ours",
     on_record=by.WRITTEN,
