@@ -45,7 +45,7 @@ _LOOK_OF_DATA = {"ImageNet": ("purple", "-", "D"), "CIFAR-100": ("orange", "-", 
 def data(context: Context) -> pd.DataFrame:
     """One row a model and layer (0 is the input), with 95 % intervals and percentiles over images.
 
-    change, change_low, change_high repeat the change of ln HFC/LFC over the whole model. Raises
+    change, change_low, change_high repeat the its change from input to output. Raises
     what `digits_models` does.
     """
     models = [untrained(context), *trained_here(context, IMAGES)]
@@ -104,7 +104,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             what, positive = "a trained model need not smooth (v3)", True
         else:
             continue
-        found.append(sign(f"{what}: {model}", what, change, positive, why))
+        found.append(sign(f"{model}: ln HFC/LFC", what, change, positive, why))
     values = "its curves' numbers were not at hand"
     return [*found, unchecked("the three metrics by layer, values", "curves", values)]
 

@@ -163,12 +163,9 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
     draws = f"{len(wide)} draws of one frozen layer"
     return [
         _none(
-            "Post-LN: the sign of all gains has no effect",
-            "an effect mainly in Pre-LN",
-            post,
-            draws,
+            "Post-LN: change by the sign of all gains", "an effect mainly in Pre-LN", post, draws
         ),
-        _none("Pre-LN: gains \u22121 are H exchanged with \u2212H", "the signs matter", pre, draws),
+        _none("Pre-LN: gains \u22121 less \u2212H for H", "the signs matter", pre, draws),
         Comparison(
             "Pre-LN: negative gains can reverse the effect of a layer",
             "can",

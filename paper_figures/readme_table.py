@@ -53,7 +53,7 @@ def markdown(table: pd.DataFrame) -> str:
             ]
             decided = [each for each in comparisons if each.verdict != UNCHECKED]
             shown = (decided or comparisons)[0]
-            cells = [f"{shown.what}: {shown.paper}", shown.ours, counted(comparisons)]
+            cells = [f"{shown.paper} ({shown.what})", shown.ours, counted(comparisons)]
         spent = f"{minutes:.0f}" if minutes >= 1 else "< 1"
         row = [str(first["title"]), f"`{name}`", spent, *cells]
         lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |")

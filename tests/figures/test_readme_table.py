@@ -51,7 +51,7 @@ def test_a_row_shows_the_first_comparison_that_was_decided() -> None:
         }
     )
     lines = readme_table.markdown(found).splitlines()[2:]
-    assert "| `table_1` | 1 | b: 2.00 | 3.00 | 1 differs, 1 cannot be checked |" in lines[0]
+    assert "| `table_1` | 1 | 2.00 (b) | 3.00 | 1 differs, 1 cannot be checked |" in lines[0]
     assert lines[1].endswith("| `scaling` | < 1 |  |  | ours alone |")
     with pytest.raises(InputError, match="no place"):
         readme_table.with_table("text", "table")
