@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,30 @@ def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
     assert found.rho_quotient == pytest.approx(large / 4)
     with pytest.raises(InputError, match="eigenvalue beyond the range of binary64"):
         said(R, [[large, large], [large, 1.6e308]], A=A)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"R": [[0.0, 1.0, -0.3], [-1.5, 1e155, 0.5], [4.0, 4.0, 0.5]]}, "R has an entry beyond"),
+        ({"R": [[1.7e308, 1.7e308], [0.5, 0.5]]}, "R has an entry beyond 1e[+]100: scale it"),
+        ({"p": ["1e200", "1e200"]}, "p has an entry beyond"),
+        ({"X0": [["1e400"], ["1"]]}, "X0 has an entry beyond the range of binary64"),
+        ({"H": [[1e300]], "p": [1e100, 1.0]}, "H times p and q is beyond the range"),
+    ],
+)
+def test_numbers_beyond_floats_are_refused_in_a_sentence(
+    more: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = tmp_path / "case.json"
+    case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF} | more))
+    assert oversmoothing.main(["streams", str(case)]) == 2
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_a_gain_below_the_floats_has_no_band() -> None:
+    small = ["1e-200", "1e-200"]
+    assert said(HALF, [["-1/4"]], p=small, q=small).verdict in ("SMOOTHING", "NON_SMOOTHING")
 
 
 def test_the_command_decides_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

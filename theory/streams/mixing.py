@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import flint
+import numpy as np
 
 from oversmoothing.theory.layer.entries import read_entries
 from oversmoothing.theory.layer.input_checks import row_sum_tolerance
@@ -140,6 +141,10 @@ class Mixing:
         return Mixing(R, [row[0] for row in p], q, self.exact, ())
 
 
+# Of an entry: products of two, and sums of those, are floats still.
+_LARGEST = 1e100
+
+
 def make_mixing(R: Any, p: Any = None, q: Any = None, claimed: str | None = None) -> Mixing:
     """Validate R [s, s], p [s] and q [s] (1 and 1/s each where not given).
 
@@ -158,6 +163,8 @@ def make_mixing(R: Any, p: Any = None, q: Any = None, claimed: str | None = None
     for name, entries in zip(("R", "p", "q"), everything, strict=True):
         if not all(map(_finite, entries.floats.ravel().tolist())):
             raise InputError(f"{name} has entries that are NaN or infinite: replace them")
+        if np.abs(entries.floats).max() > _LARGEST:
+            raise InputError(f"{name} has an entry beyond {_LARGEST:g}: scale it")
     is_exact = all(entries.written is not None for entries in everything)
     matrix = read.fractions
     tolerance = Fraction(0) if is_exact else Fraction(row_sum_tolerance(s))

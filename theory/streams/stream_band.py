@@ -48,12 +48,17 @@ class SafeBand:
 
 
 def safe_band(mixing: Mixing) -> SafeBand | None:
-    """The band of h; None where R, p and q are not those of one stream (no band is known there)."""
+    """The band of h; None where R, p and q are not those of one stream (no band is known there).
+
+    None too where the gain is less than any float.
+    """
     kappa = mixing.one_stream
     if kappa is None:
         return None
     iota = float(largest(abs(x.ball(_BITS)) for x in mixing.idle_values).mid())
     gain = float(kappa)
+    if gain == 0:
+        return None  # its ends are beyond the range of floats
     strict = _ordered(-(1 - iota) / gain) if iota < 1 else None
     return SafeBand(gain, iota, _ordered(-1 / gain), strict)
 

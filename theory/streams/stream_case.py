@@ -118,4 +118,7 @@ def _numbers(value: Any) -> Any:
         if len({np.shape(x) for x in parts}) > 1:
             raise InputError("X0 is ragged: every row, and every stream, must have the same length")
         return np.array(parts)
-    return float(to_fraction(value, "X0"))
+    try:
+        return float(to_fraction(value, "X0"))
+    except OverflowError as error:
+        raise InputError("X0 has an entry beyond the range of binary64 (1.8e308)") from error

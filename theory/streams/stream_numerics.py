@@ -117,7 +117,11 @@ def _float_radii(mixing: Mixing, t: Complex) -> Any:
     """rho(R + t p q^T) for each t, in float64."""
     R = to_float(mixing.R)
     outer = np.outer(to_float([mixing.p])[0], to_float([mixing.q])[0])
-    return np.abs(np.linalg.eigvals(R + t[..., None, None] * outer)).max(-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = R + t[..., None, None] * outer
+    if not np.isfinite(whole).all():
+        raise InputError("H times p and q is beyond the range of binary64 (1.8e308): scale H")
+    return np.abs(np.linalg.eigvals(whole)).max(-1)
 
 
 def _balls(spectrum: Spectrum) -> list[flint.acb]:
