@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oversmoothing.experiments.loops.predictors import from_law
 from oversmoothing.theory.consensus.jacobians import (
     AtConsensus,
     TokenMap,
@@ -167,6 +168,14 @@ def test_loop_law_of_a_bounded_consensus_is_geometric():
     assert law.loops_to(0.1, 0.5) == 0
     with pytest.raises(InputError, match="give positive numbers"):
         law.loops_to(0.0, 0.1)
+
+
+def test_a_consensus_that_shrinks_in_its_last_loop_has_a_rate_and_no_power():
+    """Layers 1 to 12 of DeiT-Ti in turn: |c| grew by 2^.7 over the last octave, not in that loop."""
+    law = LoopLaw(loops=100, along=-0.05, across=-0.2, power=0.7, turning=0.25)
+    assert not law.polynomial and not law.settled
+    assert law.loops_to(1.0, np.exp(-3)) == pytest.approx(20)
+    assert from_law(law, 0.0, 20) == pytest.approx(-3)
 
 
 def test_recall_converges_to_its_limit_and_tokens_differ_there():

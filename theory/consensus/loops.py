@@ -47,8 +47,9 @@ class LoopLaw:
 
     @property
     def polynomial(self) -> bool:
-        """Whether |c_t| grows like a power of t about 1, so that HFC/LFC moves like a power too."""
-        return POWER[0] <= self.power <= POWER[1]
+        """Whether |c_t| grows like a power of t about 1, so that HFC/LFC moves like a power too;
+        not where it shrinks in that very loop."""
+        return self.along > 0 and POWER[0] <= self.power <= POWER[1]
 
     @property
     def exponent(self) -> float:
