@@ -171,7 +171,7 @@ def test_loop_law_of_a_bounded_consensus_is_geometric():
 
 
 def test_a_consensus_that_shrinks_in_its_last_loop_has_a_rate_and_no_power():
-    """Layers 1 to 12 of DeiT-Ti in turn: |c| grew by 2^.7 over the last octave, not in that loop."""
+    """Layers 1 to 12 of DeiT-Ti in turn: |c| grew by 2^.7 in the last octave, not in that loop."""
     law = LoopLaw(loops=100, along=-0.05, across=-0.2, power=0.7, turning=0.25)
     assert not law.polynomial and not law.settled
     assert law.loops_to(1.0, np.exp(-3)) == pytest.approx(20)
