@@ -114,6 +114,7 @@ NAMED = [
     draw(20261127, 16494),
     draw(20261128, 5177),
     *(draw(20261129, index) for index in (17664, 17877)),
+    draw(20261130, 19515),
     draw_logits(777, 1440),
     draw_logits(20261124, 18220),
     draw_logits(20261127, 380),

@@ -8,6 +8,7 @@ conjugate multipliers leads both and g_x . g_x = 0, so that sizes and inner prod
 
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from math import isfinite
 
 import flint
 
@@ -136,5 +137,6 @@ def _factor(tokens: tuple[Token, Token]) -> Fraction | None:
         return None
     for a, b in zip(first[root], second[root], strict=True):
         if not b.contains(0):
-            return Fraction(float((a / b).real.mid())).limit_denominator()
+            ratio = float((a / b).real.mid())
+            return Fraction(ratio).limit_denominator() if isfinite(ratio) else None
     return None
