@@ -372,3 +372,22 @@ def test_T6b_what_may_all_be_0_ties_with_nothing():
 
 def test_unknown_limits_are_those_of_no_term():
     assert expansion_limits(made([0.5, 1.0], [0.5], [[0.0], [0.0]])) == UNKNOWN
+
+
+def test_uniform_attention_has_orthogonal_eigenvectors_and_zeros_by_equal_rows():
+    found = expand(np.full((4, 4), 0.25), np.zeros((1, 1)), np.array([[1.0], [2.0], [3.0], [5.0]]))
+    assert found is not None and found.zeros == 3 and found.error < 1e-14
+    other = expand(AA, np.eye(1), np.array([[1.0], [2.0]]))
+    assert other is not None and other.zeros == 0
+
+
+def test_X_0_is_centred_where_every_column_sums_to_0_without_rounding():
+    third = 1 / 3
+    for X0, centred in (
+        ([[third, 2.0], [-third, -2.0]], True),
+        ([[third, 2.0], [-third, 1.0]], False),
+        ([[third, 2.0], [1.0, 1.0]], False),
+        ([[1.0, 0.5], [-1.0 + 2.0**-53, -0.5]], False),
+    ):
+        found = expand(AA, np.diag([0.25, 0.75]), np.array(X0))
+        assert found is not None and found.centred is centred

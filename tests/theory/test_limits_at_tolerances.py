@@ -341,9 +341,9 @@ def test_T14g_a_cosine_is_known_to_60_bits(monkeypatch):
 
 def test_T4_moduli_of_several_eigenvalues_at_1_or_of_softmax_at_0_may_differ():
     """h = -1: |1 - a| of two a that rounding does not tell apart, which lead together or not."""
-    ones, h = [[1.0], [2.0], [4.0]], [-1.0]
+    first = [[1.0], [2.0], [4.0]]
 
-    def known(*attention, **how):
+    def known(*attention, h=(-1.0,), ones=first, **how):
         return expansion_limits(made(attention, h, ones, **how)).limit is not None
 
     assert known(1e-15, -1e-15, 1.0)
@@ -351,8 +351,12 @@ def test_T4_moduli_of_several_eigenvalues_at_1_or_of_softmax_at_0_may_differ():
     assert known(1e-15, -1e-15, 1.0, hidden=True, zeros=2)
     assert known(1e-15, 0.5, 1.0, hidden=True)
     near = [1 - 1e-15, 1 - 2e-15, 1.0]
-    found = expansion_limits(made(near, [-0.5], ones))
+    found = expansion_limits(made(near, [-0.5], first))
     assert found.limit is None
+    # Two of them; of one feature of two; where h = 0 they do not matter.
+    two = [1 - 1e-15, 0.3, 1.0]
+    assert not known(*two, h=[0.5]) and not known(*two, h=[0.5, -0.5], ones=np.ones((3, 2)))
+    assert known(*two, h=[0.0, -0.5], ones=np.ones((3, 2)))
 
 
 def test_T4_class_means_that_cancel_do_so_by_luck_unless_the_columns_of_X_0_sum_to_0():
@@ -361,6 +365,8 @@ def test_T4_class_means_that_cancel_do_so_by_luck_unless_the_columns_of_X_0_sum_
     case = [0.0, 1.0, 1.0], [0.5], [[0.0], [2.0], [-1.0]]
     assert tends_to(*case, V=V, classes=2, centred=True) == "infinity"
     assert tends_to(*case, V=V, classes=2) is None
+    beside = [0.0, 1.0, 1.0], [0.5, 0.5], [[0.0, 0.0], [2.0, 0.0], [-1.0, 0.0]]
+    assert tends_to(*beside, V=V, classes=2) is None
 
 
 def test_T4_eigenvalues_on_a_diagonal_that_differ_do_not_lead_together_by_rounding():
@@ -376,6 +382,6 @@ def test_T4_eigenvalues_on_a_diagonal_that_differ_do_not_lead_together_by_roundi
 
 def test_T1f_a_feature_far_below_rounding_leaves_the_rank_open():
     G = np.array([[1.0, 3e-300], [2.0, 4e-300]])
-    for X, rank in ((G, None), (G * [[1, 0]], 1)):
+    for X, rank in ((G, None), (G * [[1, 1], [1, 0]], None), (G * [[1, 0]], 1)):
         mean = X.mean(axis=0)
         assert limits([term(X - mean, mean)], X.shape).limit_rank == rank

@@ -1,0 +1,101 @@
+"""What the checker reads of a file, and where it stops: each bound on both sides of itself."""
+
+import hashlib
+import json
+
+import pytest
+
+from oversmoothing.theory.checker.reading import (
+    KIND,
+    SCHEMA_VERSION,
+    NotACertificate,
+    binary,
+    digest,
+    parse,
+    ratio,
+    read_input,
+    shown,
+)
+
+WHOLE = {"schema_version": SCHEMA_VERSION, "kind": KIND, "input": {}, "claim": {}, "digest": ""}
+
+
+def said(text: str) -> str:
+    with pytest.raises(NotACertificate) as refused:
+        parse(text)
+    return str(refused.value)
+
+
+def test_a_file_has_its_five_keys_and_the_version_of_today():
+    assert parse(json.dumps(WHOLE)) == WHOLE
+    assert said(json.dumps(WHOLE | {"schema_version": 3})) == "schema_version 3 is not known here"
+    assert "'2'" in said(json.dumps(WHOLE | {"schema_version": "2"}))
+    assert said(json.dumps({k: v for k, v in WHOLE.items() if k != "digest"})) == (
+        "the file lacks digest"
+    )
+
+
+def test_a_text_has_67108864_characters_at_most():
+    assert said("x" * (2**26 + 1)) == "it has more than 67108864 characters"
+
+
+@pytest.mark.parametrize("text", ["[" * 9, "[[[[[],[[[[[", "[],[],[],[],[[[[[[[[[", '["]",' * 9])
+def test_nine_levels_are_too_deep_whatever_was_closed_before(text):
+    assert said(text) == "it is nested more than 8 levels deep"
+    assert said(text[:-1] if text.endswith("[") else text[: -len('["]",')]).startswith("not JSON")
+
+
+def test_a_bare_integer_has_4000_digits_at_most():
+    assert said("9" * 4000).startswith("the file has no")
+    assert said("9" * 4001) == "an integer of more than 4000 digits"
+
+
+def test_a_fraction_has_20000_characters_at_most():
+    longest = "1/" + "9" * 19_998
+    assert ratio(longest).denominator == 10**19_998 - 1
+    with pytest.raises(NotACertificate, match="of at most 20000 digits"):
+        ratio("1" + longest)
+
+
+def test_40_characters_of_what_is_wrong_are_shown():
+    assert shown("x" * 38) == repr("x" * 38)
+    assert shown("x" * 39) == repr("x" * 39)[:40] + "..."
+    assert (shown(None), shown(7), shown([1])) == ("None", "7", "list")
+
+
+def test_the_digest_is_of_ascii_whatever_the_file_holds():
+    body = WHOLE | {"claim": {"é": 1}}
+    canonical = '{"claim":{"\\u00e9":1},"input":{},"kind":"' + KIND + '","schema_version":2}'
+    assert digest(body) == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def attention(numbers, row):
+    zero = {"fractions": "0", "binary64": (0.0).hex()}[numbers]
+    return read_input({"numbers": numbers, "A": [row, row], "H": [[zero]]})
+
+
+def test_rows_in_fractions_sum_to_1_and_binary_ones_up_to_n_roundings():
+    assert attention("fractions", ["1/2", "1/2"]).A
+    with pytest.raises(NotACertificate, match="not row-stochastic"):
+        attention("fractions", ["1/2", f"{2**59 + 1}/{2**60}"])
+    near, far = ([(0.5).hex(), (0.5 + 2.0**-k).hex()] for k in (50, 49))
+    assert attention("binary64", near).A
+    with pytest.raises(NotACertificate, match="not row-stochastic"):
+        attention("binary64", far)
+
+
+def test_sums_of_a_row_have_a_denominator_of_2_to_the_20_bits_at_most():
+    """Sixteen of 66,000 bits each, which hardly share a factor."""
+    row = [f"1/1{2 * k + 1:019990d}" for k in range(16)]
+    rest = ["1"] + ["0"] * 15
+    with pytest.raises(NotACertificate, match="no common denominator in reach"):
+        read_input({"numbers": "fractions", "A": [row] + [rest] * 15, "H": [["0"]]})
+    with pytest.raises(NotACertificate, match="not row-stochastic"):
+        read_input({"numbers": "fractions", "A": [row[:15]] + [rest[:15]] * 14, "H": [["0"]]})
+
+
+def test_a_binary_number_is_written_as_python_writes_it():
+    assert binary("-0x1.8000000000000p+0") == -1.5
+    for text in ("0x1.8p+0", "1.5", "inf", "nan", "0x1p5000", None):
+        with pytest.raises(NotACertificate, match="hexadecimal"):
+            binary(text)
