@@ -144,7 +144,9 @@ def _streams(
     if said.agree_from is not None and said.agree_from < 10_000:
         yield _agreed(case, true.R, said.agree_from)
     alone = len(said.dominant) == 1 and said.dominant[0].streams
-    if alone and said.dominant[0].multiplier.imag == 0 and case.numbers != "rounded":
+    # A multiplier 0 leaves no state to compare with.
+    lasting = alone and said.dominant[0].multiplier != 0
+    if lasting and said.dominant[0].multiplier.imag == 0 and case.numbers != "rounded":
         yield from _mixed(case, true, said)
 
 

@@ -226,3 +226,12 @@ def test_the_command_decides_a_case(tmp_path: Path, capsys: pytest.CaptureFixtur
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "orthogonal"}))
     assert oversmoothing.main(["streams", str(case)]) == 2
     assert "not orthogonal" in capsys.readouterr().err
+
+
+def test_T13a_no_branch_has_part_in_differences_where_H_is_0_and_one_has_where_it_is_nilpotent():
+    """R [[1/3, 2/3], [2/3, 1/3]]: -1/3 is left; H = [[0, 1], [0, 0]] feeds unequal p for ever."""
+    R, mixed = [["1/3", "2/3"], ["2/3", "1/3"]], {"p": ["-3/2", "3/2"], "q": [-1, 2]}
+    still = said(R, [[0]], **mixed)
+    assert (still.disagreement, still.streams_become_one) == (pytest.approx(1 / 3), True)
+    fed = said(R, [[0, 1], [0, 0]], **mixed)
+    assert (fed.disagreement, fed.streams_become_one) == (1.0, False)

@@ -6,13 +6,16 @@ from fractions import Fraction
 
 import flint
 
+from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.streams.mixing import Mixing, roots_of
 
 
-def differences_alone(mixing: Mixing) -> list[Eigenvalue] | None:
-    """The eigenvalues of differences between streams, where no branch has part in them."""
-    c = mixing.keeps_equal_streams
+def differences_alone(mixing: Mixing, H: Matrix) -> list[Eigenvalue] | None:
+    """The eigenvalues of differences between streams, where no branch has part in them: H = 0 adds
+    nothing to any stream (a nilpotent H does)."""
+    branch = any(x for row in H for x in row)
+    c = mixing.keeps_equal_streams if branch else mixing.common_row_sum
     if c is None:
         return None
     one = flint.fmpq_poly([flint.fmpq(-c.numerator, c.denominator), 1])

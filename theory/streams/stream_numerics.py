@@ -164,7 +164,7 @@ def _agreement_in_balls(case: StreamCase, found: EnclosedRadii) -> tuple[float |
     if case.start == "equal" or mixing.streams == 1:
         return None, None
     top = found.rho_consensus.max(found.rho_quotient)
-    rest = differences_alone(mixing)
+    rest = differences_alone(mixing, case.layer.rational_H)
     if rest is None:
         # 1 is an eigenvector of one family at most, which rounding cannot name.
         special = lone_family(mixing) is not None or sum(mixing.q) == 0

@@ -132,13 +132,14 @@ def _agreement(case: StreamCase, dominant: list[Eigenvalue]) -> tuple[float | No
     """The rate of differences between streams, and whether it is below that of the state (T13a).
 
     Differences x_k - x_l have all eigenvalues of a family R + t p q^T but that of the vector 1,
-    where 1 is an eigenvector: in every family if R 1 = c 1 and p is a multiple of 1 (what is left
-    are the eigenvalues of R without one c), or if R 1 = c 1 and q^T 1 = 0; else in one at most.
+    where 1 is an eigenvector: in every family if R 1 = c 1 and p is a multiple of 1 or H = 0 (what
+    is left are the eigenvalues of R without one c), or if R 1 = c 1 and q^T 1 = 0; else in one at
+    most.
     """
     mixing = case.mixing
     if case.start == "equal" or mixing.streams == 1 or not dominant:
         return None, None
-    rest = differences_alone(mixing)
+    rest = differences_alone(mixing, case.layer.rational_H)
     if rest is not None:
         values, decided = largest_modulus(rest)
         rate = _modulus(values[0])
