@@ -71,4 +71,4 @@ def test_what_readme_asks_the_theory_runs(tmp_path):
 def test_every_command_that_the_readme_names_exists():
     from oversmoothing.commands import SUMMARIES
 
-    assert set(re.findall(r"oversmoothing ([a-z]+)", README)) <= set(SUMMARIES)
+    assert set(re.findall(r"(?:^|`)oversmoothing ([a-z]+)", README, re.MULTILINE)) <= set(SUMMARIES)

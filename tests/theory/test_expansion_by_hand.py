@@ -384,10 +384,10 @@ def test_uniform_attention_has_orthogonal_eigenvectors_and_zeros_by_equal_rows()
 def test_X_0_is_centred_where_every_column_sums_to_0_without_rounding():
     third = 1 / 3
     for X0, centred in (
-        ([[third, 2.0], [-third, -2.0]], True),
-        ([[third, 2.0], [-third, 1.0]], False),
-        ([[third, 2.0], [1.0, 1.0]], False),
-        ([[1.0, 0.5], [-1.0 + 2.0**-53, -0.5]], False),
+        ([[third, 2.0], [-third, -2.0]], [True, True]),
+        ([[third, 2.0], [-third, 1.0]], [True, False]),
+        ([[third, 2.0], [1.0, 1.0]], [False, False]),
+        ([[1.0, 0.5], [-1.0 + 2.0**-53, -0.5]], [False, True]),
     ):
         found = expand(AA, np.diag([0.25, 0.75]), np.array(X0))
-        assert found is not None and found.centred is centred
+        assert found is not None and found.centred is not None and found.centred.tolist() == centred

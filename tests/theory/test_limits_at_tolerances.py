@@ -363,10 +363,13 @@ def test_T4_class_means_that_cancel_do_so_by_luck_unless_the_columns_of_X_0_sum_
     """Two classes, means 2 and -1 of 1 and 2 tokens: the mean is 0 as computed."""
     V = [[0, 1, 0], [1, 0, 1], [-1, 0, 1]]
     case = [0.0, 1.0, 1.0], [0.5], [[0.0], [2.0], [-1.0]]
-    assert tends_to(*case, V=V, classes=2, centred=True) == "infinity"
+    assert tends_to(*case, V=V, classes=2, centred=np.array([True])) == "infinity"
     assert tends_to(*case, V=V, classes=2) is None
     beside = [0.0, 1.0, 1.0], [0.5, 0.5], [[0.0, 0.0], [2.0, 0.0], [-1.0, 0.0]]
     assert tends_to(*beside, V=V, classes=2) is None
+    lower = [0.0, 1.0, 1.0], [0.5, 0.25], [[0.0, 0.0], [2.0, 1.0], [-1.0, 1.0]]
+    for columns, known in (([True, False], "infinity"), ([False, True], None)):
+        assert tends_to(*lower, V=V, classes=2, centred=np.array(columns)) == known
 
 
 def test_T4_eigenvalues_on_a_diagonal_that_differ_do_not_lead_together_by_rounding():

@@ -40,6 +40,8 @@ class Expansion:
     doubtful: bool [n, d], the modes that may be there or not. balanced: A is doubly stochastic, so
     that the mean is consensus alone; hidden: it may look so and not be, so that a mean that came
     out as 0 may not be 0. triangular, diagonal: the eigenvalues of A, of H, stand on its diagonal.
+    zeros: how many eigenvalues of A are 0 for certain, by rows that are equal. centred: bool [d],
+    which columns of X_0 sum to 0, without rounding.
     """
 
     attention: Complex
@@ -55,7 +57,7 @@ class Expansion:
     diagonal: bool = False
     hidden: bool = False
     zeros: int = 0
-    centred: bool = False
+    centred: NDArray[np.bool_] | None = None
 
     @property
     def vanishing(self) -> float:
@@ -124,7 +126,7 @@ def expand(A: Array, H: Array, X0: Array, may_balance: bool = True) -> Expansion
         not (above and below),
         not may_balance,
         n - len(np.unique(A, axis=0)),
-        not any(map(math.fsum, X0.T)),
+        np.array([math.fsum(x) == 0 for x in X0.T]),
     )
 
 
@@ -211,12 +213,14 @@ def _terms(expansion: Expansion, mu: Complex, members: NDArray[np.bool_]) -> lis
             mean = np.zeros_like(mean)
         if any(part.any() and np.abs(part).max() <= small for part in (hfc, mean)):
             return None
-        # Class means that cancel do so by luck, unless the columns of X_0 sum to 0.
-        lucky = weights[-expansion.classes :].any() and not expansion.centred
+        # A diagonal H mixes no columns.
+        mixed = same.any(axis=0) | (np.count_nonzero(expansion.U) > len(expansion.U))
+        # Class means that cancel do so by luck, unless these columns of X_0 sum to 0.
+        exactly = expansion.centred is not None and expansion.centred[mixed].all()
+        lucky = weights[-expansion.classes :].any() and not exactly
         if not mean.any() and (expansion.hidden or lucky):
             return None
-        # Sums of the largest coefficients left what this is made of; a diagonal H mixes no columns.
-        mixed = same.any(axis=0) | (np.count_nonzero(expansion.U) > len(expansion.U))
+        # Sums of the largest coefficients left what this is made of.
         largest = max(np.abs(G).max(), np.abs(expansion.coefficients[:, mixed]).max())
         terms.append(Term(phase, hfc, mean, float(expansion.error * largest)))
     return terms
