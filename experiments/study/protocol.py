@@ -1,8 +1,9 @@
 """The file that is written before the runs: which runs, and what is expected of them.
 
-`preregistered.toml` is the one of the project; a file of one's own has the same keys. A hypothesis
-names two kinds of runs by what differs from the base, a measure (`run_measures.py`), the sign of
-the difference that it expects, and a margin.
+`preregistered.toml` is the one of the project and `cifar100.toml` one of CIFAR-100; a file of one's
+own has the same keys, and the design of the studies that it is of. A hypothesis names two kinds of
+runs by what differs from the base, a measure (`run_measures.py`), the sign of the difference that
+it expects, and a margin.
 """
 
 import itertools
@@ -16,14 +17,23 @@ from oversmoothing.experiments.remedies.by_name import REMEDIES
 from oversmoothing.theory.support.errors import InputError
 
 PREREGISTERED = Path(__file__).parent / "preregistered.toml"
+# Name on the command line -> a protocol that comes with the package.
+SHIPPED = {"digits": PREREGISTERED, "cifar100": PREREGISTERED.with_name("cifar100.toml")}
 STUDIES = ("data-efficiency", "corruption", "depth", "layernorm", "spectrum", "remedies")
 PREDICTIONS = ("less", "greater", "within")
 # Logged epochs of a run, whatever its number of epochs: the best of them is kept.
 LOGGED = 6
-_KEYS = {"title", "seeds", "confidence", "base", "design", "hypothesis"}
-_DESIGN = {
-    "variants", "tied", "fractions", "depths", "placements", "gains", "spectrum", "remedies",
-}  # fmt: skip
+_KEYS = {"title", "seeds", "confidence", "corrupted_images", "base", "design", "hypothesis"}
+# What a study needs of the design.
+_NEEDED = {
+    "data-efficiency": {"variants", "tied", "fractions"},
+    "corruption": {"variants", "tied"},
+    "depth": {"variants", "depths"},
+    "layernorm": {"variants", "placements", "gains"},
+    "spectrum": {"variants", "tied", "fractions", "depths", "placements", "gains", "spectrum"},
+    "remedies": {"remedies"},
+}
+_DESIGN = set().union(*_NEEDED.values())
 
 Choice = Mapping[str, Any]  # what differs from the base
 
@@ -70,7 +80,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Seeds, the design of every study and the hypotheses."""
+    """Seeds, the design of its studies and the hypotheses.
+
+    corrupted_images: how many test images, the first ones, are scored under corruption (None: all).
+    """
 
     title: str
     seeds: tuple[int, ...]
@@ -79,9 +92,28 @@ class Protocol:
     design: dict[str, Any]
     hypotheses: tuple[Hypothesis, ...]
     source: str = field(default="")
+    corrupted_images: int | None = None
+
+    @property
+    def studies(self) -> list[str]:
+        """Those that the design is of, in the order of STUDIES."""
+        return [name for name in STUDIES if set(self.design) >= _NEEDED[name]]
+
+    @property
+    def data(self) -> str:
+        """The data set of its base."""
+        return str(self.base.get("data", TrainConfig().data))
 
     def choices(self, study: str) -> list[dict[str, Any]]:
-        """What the runs of a study are, without their seeds; each once."""
+        """What the runs of a study are, without their seeds; each once.
+
+        Raises `InputError` where the design is not of that study.
+        """
+        if study not in self.studies:
+            raise InputError(
+                f"'{self.source}' has no design for the study {study}, but for "
+                f"{', '.join(self.studies) or 'none'}: choose one of these"
+            )
         found = list(self._designed(study))
         for each in self.hypotheses:
             if each.study == study:
@@ -140,23 +172,25 @@ class Protocol:
         return Run(own, seed, config, remedy)
 
     def runs(self, studies: list[str]) -> list[Run]:
-        """Every training of these studies, each once."""
+        """Every training of these studies, each once, seed by seed: the first seed is complete
+        before the second begins."""
         found = [
             self.run(choice, seed)
+            for seed in self.seeds
             for study in studies
             for choice in self.choices(study)
-            for seed in self.seeds
         ]
         return list({each.name: each for each in found}.values())
 
 
 def protocol(path: str | Path | None = None) -> Protocol:
-    """The protocol of a TOML file (None: the project's). Raises `InputError`."""
-    source = str(path or "preregistered.toml")
-    table = read_toml(path or PREREGISTERED)
+    """The protocol of a TOML file or a name in SHIPPED (None: digits). Raises `InputError`."""
+    shipped = SHIPPED.get(str(path or "digits"))
+    source = str(path) if shipped is None else shipped.name
+    table = read_toml(source if shipped is None else shipped)
     try:
         found = _protocol(table, source)
-        for study in STUDIES:
+        for study in found.studies:
             for choice in found.choices(study):
                 found.run(choice, found.seeds[0])
     except (KeyError, TypeError, AttributeError) as error:
@@ -188,7 +222,15 @@ def _protocol(table: dict[str, Any], source: str) -> Protocol:
     seeds, confidence = table["seeds"], table["confidence"]
     if len(set(seeds)) != len(seeds) or len(seeds) < 2 or not 0.5 <= confidence < 1:
         raise InputError(f"'{source}': two different seeds at least, and confidence in [.5, 1)")
-    return Protocol(
+    count = table.get("corrupted_images")
+    if count is not None and (type(count) is not int or count < 1):
+        raise InputError(f"'{source}': corrupted_images {count!r} is no whole number from 1")
+    found = Protocol(
         table.get("title", ""), tuple(seeds), confidence, table.get("base", {}), table["design"],
-        hypotheses, source,
+        hypotheses, source, count,
     )  # fmt: skip
+    if missing := {each.study for each in hypotheses} - set(found.studies):
+        raise InputError(f"'{source}': no design for {', '.join(sorted(missing))}, of a hypothesis")
+    if not found.studies:
+        raise InputError(f"'{source}': the design is of none of {', '.join(STUDIES)}")
+    return found

@@ -1,18 +1,21 @@
 """What is measured of one trained model of the study: errors, corruption, stream, spectra.
 
-Errors are in per cent of the test images. The stream is that of the validation images behind the
-last layer, CLS in, means over images. Spectra are of H at the kept epoch, means over layers.
+Errors are in per cent of the test images. The stream is that of the first 360 validation images (of
+digits: all) behind the last layer, CLS in, means over images. Spectra are of H at the kept epoch,
+means over layers.
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for
-from oversmoothing.experiments.digits.images import Images, digits
-from oversmoothing.experiments.digits.training import TrainedModel, score
+from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for, published
+from oversmoothing.experiments.digits.images import SIZES, Images
+from oversmoothing.experiments.digits.training import TrainedModel, parts_of, score
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.why import regions
 from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
@@ -39,14 +42,20 @@ MEASURES = {
     "cost_of_corruption": "the same less that at 0",
     **{f"error_at_{s}": f"error at severity {s}, %" for s in SEVERITIES},
 }
+# Validation images whose stream is measured: as many as digits have.
+PROBED = SIZES["digits"].validation
 # Validation images on which T7b's recursion is iterated.
 BOUNDED = 16
 
 
-def measures(found: TrainedModel, *, with_corruptions: bool) -> dict[str, float]:
-    """MEASURES of a digits model; with_corruptions: those of corrupted test images too."""
+def measures(
+    found: TrainedModel, *, with_corruptions: bool, images: int | None = None,
+    data_dir: Path | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """MEASURES of a trained model on the CPU; with_corruptions: those of corrupted test images too,
+    the first `images` of them (None: all). data_dir: the folder of real inputs."""
     own = found.run.metrics
-    log, data = found.run.log, digits()
+    log, data = found.run.log, parts_of(found.config, data_dir, progress=False)
     kept = log[log["epoch"] == own["selected_epoch"]]
     result = {
         "test_error": 100 * (1 - own["test_accuracy"]),
@@ -56,13 +65,13 @@ def measures(found: TrainedModel, *, with_corruptions: bool) -> dict[str, float]
         **_stream_and_bound(found, data.validation),
         **_spectra(found),
     }
-    return {**result, **(_corruption(found, data.test) if with_corruptions else {})}
+    return {**result, **(_corruption(found, images, data_dir) if with_corruptions else {})}
 
 
 @torch.no_grad()
 def _stream_and_bound(found: TrainedModel, images: Images) -> dict[str, float]:
     record: list[LayerTrace] = []
-    found.model(images.inputs(), record)
+    found.model(images.inputs(slice(PROBED)), record)
     behind = stream_metrics(record[-1].after_ffn)
     result = {
         name: float(behind[name].mean()) for name in ("log_hfc_lfc", "cos_mean", "effective_rank")
@@ -104,14 +113,16 @@ def _spectra(found: TrainedModel) -> dict[str, float]:
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
-def _corruption(found: TrainedModel, images: Images) -> dict[str, float]:
+def _corruption(found: TrainedModel, count: int | None, data_dir: Path | None) -> dict[str, float]:
     """Mean error over the kinds of corruption, at each severity."""
     errors: dict[str, Any] = {}
-    kinds = kinds_for(images)
+    name = found.config.data
+    kinds = kinds_for(_test(name, count, data_dir))
     for severity in SEVERITIES:
         of_kind = [
-            100 * (1 - score(found.model, _corrupted(kind, severity))[1] / len(images))
+            100 * (1 - score(found.model, images)[1] / len(images))
             for kind in (kinds if severity else kinds[:1])
+            for images in [_corrupted(name, count, data_dir, kind, severity)]
         ]
         errors[f"error_at_{severity}"] = float(np.mean(of_kind))
     errors["corrupted_error"] = float(np.mean([errors[f"error_at_{s}"] for s in SEVERITIES[1:]]))
@@ -120,5 +131,18 @@ def _corruption(found: TrainedModel, images: Images) -> dict[str, float]:
 
 
 @cache
-def _corrupted(kind: str, severity: int) -> Images:
-    return corrupted(digits().test, kind, severity)
+def _test(name: str, count: int | None, data_dir: Path | None) -> Images:
+    """The first `count` test images of a data set."""
+    whole = parts_of(TrainConfig(data=name), data_dir, progress=False).test
+    return Images(whole.pixels[:count], whole.labels[:count])
+
+
+@cache
+def _corrupted(
+    name: str, count: int | None, data_dir: Path | None, kind: str, severity: int
+) -> Images:
+    """Of the published files where there are any, else made here."""
+    found = published(name, data_dir, kind, severity) if severity else None
+    if found is None:
+        return corrupted(_test(name, count, data_dir), kind, severity)
+    return Images(found.pixels[:count], found.labels[:count])

@@ -8,7 +8,7 @@ import pandas as pd
 
 from oversmoothing.experiments.study import study_tables
 from oversmoothing.experiments.study.adjudicate import adjudicated
-from oversmoothing.experiments.study.protocol import STUDIES, Protocol
+from oversmoothing.experiments.study.protocol import Protocol
 from oversmoothing.experiments.study.study_runs import run_table
 from oversmoothing.theory.support.files import output_folder, write_atomically
 
@@ -22,6 +22,11 @@ class Written:
     judged: pd.DataFrame
 
 
+def folder_name(chosen: Protocol) -> str:
+    """Where a study's tables stand within the results: 'study', of other data 'study-DATA'."""
+    return "study" if chosen.data == "digits" else f"study-{chosen.data}"
+
+
 def write_study(
     chosen: Protocol,
     studies: Sequence[str],
@@ -29,21 +34,28 @@ def write_study(
     *,
     workers: int = 1,
     progress: bool = True,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    so_far: bool = False,
 ) -> Written:
     """Train what is missing of these studies, judge every hypothesis, write all of it.
 
-    Files: STUDY.csv with its picture, runs.csv and hypotheses.csv (of one study alone:
-    runs_STUDY.csv). Raises what `run_table` does.
+    so_far: train nothing, take the runs that are finished. Files: STUDY.csv with its picture,
+    runs.csv and hypotheses.csv (of one study alone: runs_STUDY.csv), in the folder study, of other
+    data than digits in study-DATA. Raises what `run_table` does.
     """
-    runs = run_table(chosen, list(studies), results, workers=workers, progress=progress)
-    folder = output_folder(results / "study")
+    runs = run_table(
+        chosen, list(studies), results, workers=workers, progress=progress, data_dir=data_dir,
+        device=device, so_far=so_far,
+    )  # fmt: skip
+    folder = output_folder(results / folder_name(chosen))
     tables, pictures = {}, {}
     for each in studies:
         tables[each] = study_tables.by_choice(chosen, each, runs)
         write_atomically(folder / f"{each}.csv", tables[each].to_csv(index=False))
         pictures[each] = study_tables.picture(chosen, each, tables[each], folder / each)
     judged = adjudicated(chosen, list(studies), runs)
-    own = "" if len(studies) == len(STUDIES) else f"_{'_'.join(studies)}"
+    own = "" if len(studies) == len(chosen.studies) else f"_{'_'.join(studies)}"
     write_atomically(folder / f"runs{own}.csv", runs.to_csv(index=False))
     write_atomically(folder / f"hypotheses{own}.csv", judged.to_csv(index=False))
     return Written(tables, pictures, judged)

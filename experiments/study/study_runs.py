@@ -4,6 +4,7 @@ Interrupted at any moment, the next call goes on where this one stopped: a run f
 the study from the first run that is not measured.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.config import TrainConfig
@@ -28,8 +30,9 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, read_text, to_json, write_atomically
 from oversmoothing.theory.support.strict_json import parse_json
 
-# Seconds of one step of one layer of the base model, alone on a core (x86, 2.x GHz, AVX-512).
-STEP_OF_LAYER = 0.0019
+# Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
+# of digits, alone on a core (x86, 2.x GHz, AVX-512).
+GIGA = 0.11
 
 
 def model_of(remedy: str, config: TrainConfig) -> RemediedViT:
@@ -38,16 +41,33 @@ def model_of(remedy: str, config: TrainConfig) -> RemediedViT:
 
 
 def run_table(
-    chosen: Protocol, studies: list[str], results: Path, *, workers: int = 1, progress: bool = True
+    chosen: Protocol,
+    studies: list[str],
+    results: Path,
+    *,
+    workers: int = 1,
+    progress: bool = True,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    so_far: bool = False,
 ) -> pd.DataFrame:
     """A row a run of these studies, trained where it is not there yet: what it is, what it gave.
 
-    Raises `InputError` for damaged runs, folders that cannot be written, trainings that diverge.
+    data_dir: the folder of real inputs. so_far: train nothing, give the runs that are finished.
+    Raises `InputError` for damaged runs, folders that cannot be written, trainings that diverge,
+    data that are not there, and so_far where no run is finished.
     """
     runs = chosen.runs(studies)
     corrupted = _corrupted(chosen) if "corruption" in studies else set()
     missing = [each for each in runs if _stored(each, results, each.name in corrupted) is None]
-    do = partial(measured, results=results, corrupted=corrupted)
+    if so_far:
+        runs, missing = [each for each in runs if each not in missing], []
+        if not runs:
+            raise InputError(f"no run of {', '.join(studies)} is finished in '{results}'")
+    do = partial(
+        measured, results=results, corrupted=corrupted, data_dir=data_dir, device=device,
+        images=chosen.corrupted_images,
+    )  # fmt: skip
     with tqdm(
         total=len(runs), initial=len(runs) - len(missing), unit="run", file=sys.stderr,
         disable=None if progress else True,
@@ -72,7 +92,10 @@ def _done(do: Any, missing: Sequence[Run], workers: int) -> Any:
         yield from map(do, missing)
         return
     # Spawned: torch's threads do not survive a fork.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    with ProcessPoolExecutor(
+        workers, get_context("spawn"), torch.set_num_threads, (threads,)
+    ) as pool:
         waiting = [pool.submit(do, each) for each in missing]
         try:
             for future in as_completed(waiting):
@@ -82,14 +105,28 @@ def _done(do: Any, missing: Sequence[Run], workers: int) -> Any:
             raise
 
 
-def measured(run: Run, *, results: Path, corrupted: set[str]) -> str:
+def measured(
+    run: Run,
+    *,
+    results: Path,
+    corrupted: set[str],
+    images: int | None = None,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+) -> str:
     """Train one run, or read it back, measure it and keep what was measured. Returns its name."""
     kind = None if run.remedy is None else Kind(run.remedy, partial(model_of, run.remedy))
     keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
     own = None if run.remedy else keeping  # a layer under a remedy has no one H to be read
-    found = trained(run.config, results, progress=False, keeping=own, kind=kind)
+    found = trained(
+        run.config, results, device=device, progress=False, data_dir=data_dir, keeping=own,
+        kind=kind,
+    )  # fmt: skip
+    found.model.cpu()
     with one_thread():
-        values = measures(found, with_corruptions=run.name in corrupted)
+        values = measures(
+            found, with_corruptions=run.name in corrupted, images=images, data_dir=data_dir
+        )
     kept = {
         "version": VERSION,
         "corruptions": run.name in corrupted,
@@ -126,18 +163,23 @@ def cost(chosen: Protocol, studies: list[str], results: Path, workers: int) -> s
     runs = chosen.runs(studies)
     left = [each for each in runs if _stored(each, results, False) is None]
     known = {each.name: _stored(each, results, False) for each in runs}
-    done = [(found["seconds"], _steps(each)) for each in runs if (found := known[each.name])]
+    done = [(found["seconds"], _work(each)) for each in runs if (found := known[each.name])]
     if done:
         unit, source = sum(a for a, _ in done) / sum(b for _, b in done), "as those before took"
     else:
-        unit, source = STEP_OF_LAYER, "as measured elsewhere"
-    minutes = sum(unit * _steps(each) for each in left) / workers / 60
+        unit, source = GIGA, "as measured elsewhere"
+    minutes = sum(unit * _work(each) for each in left) / workers / 60
     return (
         f"{len(runs)} runs, {len(left)} left: about {minutes:.0f} minutes on {workers} "
         f"process{'es' if workers > 1 else ''} ({source})"
     )
 
 
-def _steps(run: Run) -> int:
-    """Of all layers of a run, what its time is about proportional to."""
-    return run.config.epochs * run.config.per_epoch * run.config.depth
+def _work(run: Run) -> float:
+    """10^9 multiplications of the layers' forward passes, what a run's time is about in proportion
+    to."""
+    config, d = run.config, run.config.width
+    n = 1 + (config.sizes.size // config.patch) ** 2
+    of_token = (3 + 2 * config.ffn_ratio) * d**2 + 2 * n * d
+    images = config.epochs * config.per_epoch * config.batch_size
+    return images * config.depth * n * of_token / 1e9

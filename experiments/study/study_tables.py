@@ -94,11 +94,17 @@ def picture(chosen: Protocol, study: str, table: pd.DataFrame, path: Path) -> li
                 place.set_yticklabels([])
     if axis:
         figure.axes[0].legend(fontsize=7)
-    figure.suptitle(f"{study}: mean ± sd over {len(chosen.seeds)} seeds, digits", fontsize=9)
+    figure.suptitle(f"{study}: mean ± sd over {_seeds(table)} seeds, {chosen.data}", fontsize=9)
     written = [path.with_suffix(end) for end in (".png", ".pdf")]
     for each in written:
         figure.savefig(each, dpi=150)
     return written
+
+
+def _seeds(table: pd.DataFrame) -> str:
+    """Of the kinds of runs: '3', or '1 to 3' while runs are missing."""
+    low, high = table["seeds"].min(), table["seeds"].max()
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _rows(chosen: Protocol, study: str, table: pd.DataFrame) -> list[tuple[Any, Any]]:

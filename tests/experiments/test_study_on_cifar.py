@@ -1,0 +1,151 @@
+"""The study on CIFAR-100: its own protocol, its own tables, and what is finished so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oversmoothing import main
+from oversmoothing.experiments.study import run_measures
+from oversmoothing.experiments.study.protocol import PREREGISTERED, SHIPPED, protocol
+from oversmoothing.experiments.study.study_files import folder_name
+from oversmoothing.experiments.study.study_runs import cost, run_table
+from oversmoothing.theory.support.errors import InputError
+
+# Grey levels that follow the class, in the binary form of the original archives.
+TINY = """
+seeds = [0, 1]
+confidence = 0.95
+corrupted_images = 20
+[base]
+data = "cifar100"
+depth = 1
+width = 8
+heads = 2
+patch = 16
+epochs = 1
+batch_size = 5000
+log_every = 1
+probe_images = 2
+[design]
+variants = ["vit"]
+tied = [false]
+fractions = [1.0, 0.5]
+[[hypothesis]]
+name = "E1"
+study = "data-efficiency"
+says = "Half of the images cost less than half a point."
+measure = "test_error"
+first = { fraction = 0.5 }
+second = {}
+predicts = "less"
+margin = 0.5
+"""
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cifar")
+    (folder / "cifar-100-binary").mkdir()
+    for name, of_class in (("train.bin", 500), ("test.bin", 100)):
+        labels = np.repeat(np.arange(100, dtype=np.uint8), of_class)
+        rows = np.empty((len(labels), 2 + 3 * 32 * 32), np.uint8)
+        rows[:, 0], rows[:, 1], rows[:, 2:] = 0, labels, 2 * labels[:, None]
+        rows[:, 2::7] = np.arange(len(labels))[:, None] % 251
+        rows.tofile(folder / "cifar-100-binary" / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("protocol") / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def test_the_protocol_of_cifar_is_the_papers_two_tables_and_nothing_else() -> None:
+    chosen = protocol("cifar100")
+    assert chosen.studies == ["data-efficiency", "corruption"] and chosen.data == "cifar100"
+    runs = chosen.runs(chosen.studies)
+    assert len(runs) == 27 and {each.config.data for each in runs} == {"cifar100"}
+    # The first seed is complete before the second begins.
+    assert [each.seed for each in runs] == [0] * 9 + [1] * 9 + [2] * 9
+    steps = {each.config.epochs * each.config.per_epoch for each in runs}
+    whole = chosen.run({}, 0).config
+    assert max(steps) - min(steps) < whole.per_epoch / 10 * 2
+    assert folder_name(chosen) == "study-cifar100" and folder_name(protocol()) == "study"
+    assert protocol("digits") == protocol() and SHIPPED["digits"] == PREREGISTERED
+    with pytest.raises(InputError, match=r"'cifar100.toml' has no design for the study depth, but"):
+        chosen.runs(["depth"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('study = "data-efficiency"', 'study = "depth"', "no design for depth, of a hypothesis"),
+        ('variants = ["vit"]\n', "", "the design is of none of|no design for"),
+        ("corrupted_images = 20", "corrupted_images = 0", "no whole number from 1"),
+        ("corrupted_images = 20", "corrupted_images = true", "no whole number from 1"),
+    ],
+)
+def test_a_protocol_without_what_it_needs_is_said(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in TINY
+    path = tmp_path / "own.toml"
+    path.write_text(TINY.replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        protocol(path)
+
+
+def test_the_runs_of_cifar_are_trained_measured_and_shown_so_far(
+    tiny_file: Path, data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    command = ["study", "all", "--protocol", str(tiny_file), "--out", str(tmp_path)]
+    assert main([*command, "--so-far"]) == 2
+    assert "no run of data-efficiency, corruption is finished" in capsys.readouterr().err
+    assert main(command) == 2
+    assert "cifar100 is needed and" in capsys.readouterr().err
+    chosen = protocol(tiny_file)
+    first = protocol(tiny_file)
+    # One seed of two, as where the rest was interrupted.
+    object.__setattr__(first, "seeds", (0,))
+    scored = []
+    genuine = run_measures.score
+    monkeypatch.setattr(
+        run_measures,
+        "score",
+        lambda model, images: scored.append(len(images)) or genuine(model, images),
+    )
+    table = run_table(first, first.studies, tmp_path, progress=False, data_dir=data_dir)
+    assert len(table) == 2 and set(scored) == {20}  # the first images alone
+    assert (table["fraction"] == [1.0, 0.5]).all() and table["test_error"].between(0, 100).all()
+    assert table["corrupted_error"].notna().tolist() == [True, False]
+    assert "4 runs, 2 left" in cost(chosen, chosen.studies, tmp_path, 1)
+    assert main([*command, "--so-far"]) == 0
+    printed = capsys.readouterr().out
+    assert "E1, open: Half of the images" in printed
+    written = tmp_path / "study-cifar100"
+    found = pd.read_csv(written / "data-efficiency.csv")
+    assert found["seeds"].tolist() == [1, 1] and not (tmp_path / "study").exists()
+    assert len(pd.read_csv(written / "runs.csv")) == 2
+    assert (written / "corruption.png").stat().st_size > 5000
+
+
+def test_published_corruptions_go_before_those_made_here(data_dir: Path, tmp_path: Path) -> None:
+    whole = run_measures._test.__wrapped__("cifar100", None, data_dir)
+    made = run_measures._corrupted.__wrapped__("cifar100", 3, data_dir, "fog", 2)
+    assert len(whole) == 10_000 and len(made) == 3
+    folder = tmp_path / "CIFAR-100-C"
+    folder.mkdir()
+    (tmp_path / "cifar-100-binary").symlink_to(data_dir / "cifar-100-binary")
+    np.save(folder / "fog.npy", np.full((50_000, 32, 32, 3), 7, np.uint8))
+    np.save(folder / "labels.npy", np.tile(np.arange(10_000) % 100, 5))
+    found = run_measures._corrupted.__wrapped__("cifar100", 3, tmp_path, "fog", 2)
+    assert (found.pixels == 7).all() and found.labels.tolist() == [0, 1, 2]
+    assert not (made.pixels == 7).all()
