@@ -1,16 +1,18 @@
 """Homophily against h: does X' = X + h A X smooth on drawn graphs, predicted and run?
 
 A is the graph's walk, its spectrum real (T1g): it smooths iff h > 0 or h < -2/(1 + a_1), a_1 the
-smallest eigenvalue (T2b); several components leave a second eigenvalue 1, a TIE, and nothing
-smooths over all nodes. Two predictions: from the spectrum of each graph; and from homophily alone,
-with a_1 the smaller of the class eigenvalue and the end of the bulk, 1/(k+1) - 2 sqrt(k)/(k+1) of a
-random graph of degree k (a rule of thumb, no theorem).
+smallest eigenvalue (T2b). Or A is a GAT layer's attention, whose spectrum may be complex: it
+smooths iff h lies in the disc of no eigenvalue but the 1 (T3b). Several components leave a second
+eigenvalue 1, a TIE, and nothing smooths over all nodes. Two predictions: from the spectrum of each
+graph; and from homophily alone, with a_1 the smaller of the class eigenvalue and the end of the
+bulk, 1/(k+1) - 2 sqrt(k)/(k+1) of a random graph's walk of degree k (a rule of thumb, no theorem).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from oversmoothing.experiments.graphs.drawn import (
     Matrix,
@@ -28,6 +30,8 @@ NODES, CLASSES, DEGREE, FEATURES, DEPTH = 40, 2, 8.0, 4, 600
 HOMOPHILY, H = (0.02, 0.98), (-10.0, 2.0)
 # |log rho_C/rho_Q| below which DEPTH layers do not show which is larger.
 NEAR_TIE = 0.02
+# Of an eigenvalue of A: n eps times a condition number of up to a few thousand.
+ROUNDING = 1e-10
 BATCH = 250
 
 
@@ -59,13 +63,19 @@ def drawn_batch(count: int, rng: np.random.Generator, attention: str = "walk") -
     return Batch(edges, A, labels, homophily, h, X0)
 
 
-def radii(A: Matrix, h: Matrix) -> tuple[Matrix, Matrix]:
-    """(rho_C, rho_Q) [m] of X' = X + h A X: |1 + h|, and the largest |1 + h a| over the rest."""
+def deciding(A: Matrix, h: Matrix) -> NDArray[np.complex128]:
+    """The eigenvalue a of A but its 1 with the largest |1 + h a|, [m]."""
     values = np.linalg.eigvals(A)
     one = np.argmin(np.abs(values - 1), axis=1)
     moduli = np.abs(1 + h[:, None] * values)
     np.put_along_axis(moduli, one[:, None], -np.inf, axis=1)
-    return np.abs(1 + h), moduli.max(1)
+    found = np.take_along_axis(values, moduli.argmax(1)[:, None], axis=1)[:, 0]
+    return np.asarray(found, dtype=np.complex128)
+
+
+def radii(a: NDArray[np.complex128], h: Matrix) -> tuple[Matrix, Matrix]:
+    """(rho_C, rho_Q) [m] of X' = X + h A X: |1 + h|, and |1 + h a| of the deciding a."""
+    return np.abs(1 + h), np.abs(1 + h * a)
 
 
 def by_homophily(homophily: Matrix, h: Matrix) -> np.ndarray:
@@ -102,8 +112,9 @@ def _centred(X: Matrix) -> Matrix:
 
 
 def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd.DataFrame:
-    """A row a graph: homophily, h, rho_C, rho_Q, predicted, thumb (from homophily alone), observed
-    (True: smooths), clear (no near tie); label_share, the share of the centred end state between
+    """A row a graph: homophily, h, a_real, a_imag (the eigenvalue of A that gives rho_Q), rho_C,
+    rho_Q, predicted, thumb (from homophily alone), observed (True: smooths), clear (no near tie),
+    tie (to rounding: several components); label_share, the share of the centred end state between
     labels; energy_0, energy (Dirichlet, of the centred state), mad_0, mad (all pairs) at the start
     and the end. Raises `InputError` for no graphs.
     """
@@ -112,7 +123,8 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
     parts = []
     for start in range(0, count, BATCH):
         batch = drawn_batch(min(BATCH, count - start), rng, attention)
-        C, Q = radii(batch.A, batch.h)
+        a = deciding(batch.A, batch.h)
+        C, Q = radii(a, batch.h)
         slope, Y, X = run(batch)
         gap = np.log(C) - np.log(Q)
         parts.append(
@@ -120,12 +132,15 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
                 {
                     "homophily": batch.homophily,
                     "h": batch.h,
+                    "a_real": a.real,
+                    "a_imag": a.imag,
                     "rho_C": C,
                     "rho_Q": Q,
                     "predicted": gap > 0,
                     "thumb": by_homophily(batch.homophily, batch.h),
                     "observed": np.where(gap > 0, slope < -gap / 2, slope < -NEAR_TIE / 2),
                     "clear": np.abs(gap) > NEAR_TIE,
+                    "tie": np.abs(gap) < ROUNDING,
                     "label_share": _label_shares(Y, batch.labels),
                     "energy_0": _each(dirichlet_energy, _centred(batch.X0), batch.edges),
                     "energy": _each(dirichlet_energy, Y, batch.edges),
@@ -150,6 +165,20 @@ def _label_shares(Y: Matrix, labels: np.ndarray) -> Matrix:
     return np.array(found)
 
 
+def _left_over(table: pd.DataFrame, clear: pd.DataFrame) -> str:
+    """The near ties, the rule of thumb's failures and the complex eigenvalues, counted."""
+    ties, near = int(table["tie"].sum()), int((~table["clear"]).sum())
+    wrong = clear[clear["thumb"] != clear["observed"]]
+    early = int((wrong["observed"] & (wrong["h"] < 0)).sum())
+    turning = int((table["a_imag"].abs() > ROUNDING).sum())
+    return (
+        f"Of the near ties {ties} are ties (several components), {near - ties} too close for "
+        f"{DEPTH} layers. Homophily alone fails on {len(wrong)}: {early} smooth at an h < 0 nearer "
+        f"to 0 than it says, {len(wrong) - early} otherwise. The eigenvalue of A that decides is "
+        f"complex in {turning} of {len(table)}."
+    )
+
+
 def words(table: pd.DataFrame) -> str:
     """How often prediction and run agree, and what the sign of h does, with intervals."""
     clear = table[table["clear"]]
@@ -161,6 +190,7 @@ def words(table: pd.DataFrame) -> str:
             f"From {said}: {right} of {count} graphs smooth or not as predicted (95 % interval "
             f"{low:.4f} to {high:.4f}); {len(table) - count} near ties left out."
         )
+    lines.append(_left_over(table, clear))
     moderate = table[(table["h"] > -1) & (table["h"].abs() > 0.1)]
     for sign, chosen in (("h > 0", moderate["h"] > 0), ("-1 < h < 0", moderate["h"] < 0)):
         for side, which in (

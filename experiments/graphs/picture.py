@@ -9,10 +9,12 @@ from oversmoothing.experiments.graphs.phase import CLASSES, DEGREE, HOMOPHILY, H
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
 from oversmoothing.theory.verdict.outcome import Outcome
 
+TITLES = {"walk": "a graph's random walk", "gat": "GAT attention on a graph"}
 
-def phase_picture(table: pd.DataFrame) -> Figure:
-    """A point a graph: blue where the run smooths, vermillion where it does not; wrong predictions
-    are ringed, near ties grey."""
+
+def phase_picture(table: pd.DataFrame, attention: str = "walk") -> Figure:
+    """A point a graph, A its walk or gat: blue where the run smooths, vermillion where it does not;
+    wrong predictions are ringed, near ties grey."""
     figure, grid = new_figure(width=5.5, height=4.6)
     axes = grid[0, 0]
     with style():
@@ -41,10 +43,10 @@ def phase_picture(table: pd.DataFrame) -> Figure:
         a_1 = np.minimum([class_eigenvalue(each, DEGREE, CLASSES) for each in s], bulk)
         for boundary in (-2 / (1 + a_1), np.zeros_like(s)):
             axes.plot(s, boundary, color="black", linestyle="--", linewidth=1)
-        axes.plot([], [], color="black", linestyle="--", label="from homophily alone")
+        axes.plot([], [], color="black", linestyle="--", label="from homophily alone (walk)")
         axes.set(
             xlabel="homophily: share of edges within labels", ylabel="h, H = h I", ylim=H,
-            title="Smoothing on graphs by homophily and h",
+            title=f"Smoothing by homophily and h: {TITLES[attention]}",
         )  # fmt: skip
         figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -28,8 +28,9 @@ def graphs(
 ) -> int:
     """Smoothing on graphs by homophily and h, and a node classifier either way.
 
-    Writes graphs.csv and the phase picture (PNG, PDF) with its caption. Exit status 1: a run that
-    is no near tie is not as the spectrum predicts, or a classifier not above the majority.
+    Writes graphs.csv, of GAT graphs-gat.csv, and the phase picture (PNG, PDF) with its caption.
+    Exit status 1: a run that is no near tie is not as the spectrum predicts, or a classifier not
+    above the majority.
     """
     from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
     from oversmoothing.experiments.graphs.phase import phase_table, words
@@ -46,9 +47,10 @@ def graphs(
         scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM]
         said += "\n" + "\n".join(each.words() for each in scores)
         held = held and all(each.gain()[1] > 0 for each in scores)
+    name = "graphs" if attention == "walk" else f"graphs-{attention}"
     title = f"Smoothing on {count} graphs"
     paths = write_together(
-        figure_contents(phase_picture(table), table, said, folder / "graphs", title)
+        figure_contents(phase_picture(table, attention), table, said, folder / name, title)
     )
     if as_json:
         print(to_json({"graphs": table.to_dict("records"), "words": said.splitlines()}), end="")

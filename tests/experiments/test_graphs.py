@@ -94,8 +94,24 @@ def test_mad_by_hand() -> None:
 
 def test_radii_are_those_of_the_quotient() -> None:
     """K_2 with loops: A = 11^T/2, a = 0; h = -3: rho_C = 2, rho_Q = 1."""
-    C, Q = phase.radii(np.full((1, 2, 2), 0.5), np.array([-3.0]))
-    np.testing.assert_allclose([C[0], Q[0]], [2, 1], atol=1e-14)
+    h = np.array([-3.0])
+    a = phase.deciding(np.full((1, 2, 2), 0.5), h)
+    C, Q = phase.radii(a, h)
+    np.testing.assert_allclose([a[0], C[0], Q[0]], [0, 2, 1], atol=1e-14)
+
+
+def test_a_complex_eigenvalue_decides_by_its_disc() -> None:
+    """A = (3 I + cycle)/4 of three nodes: a = (5 +- i sqrt 3)/8.
+
+    |1 + h|^2 = |1 + h a|^2 at h = -2 (1 - Re a)/(1 - |a|^2) = -2 (3/8)/(9/16) = -4/3.
+    """
+    A = (3 * np.eye(3) + np.roll(np.eye(3), 1, axis=1)) / 4
+    for h, smooths in ((-1.32, False), (-1.35, True)):
+        at = np.array([h])
+        a = phase.deciding(A[None], at)
+        assert abs(a[0].imag) == pytest.approx(3**0.5 / 8, rel=1e-12)
+        C, Q = phase.radii(a, at)
+        assert bool(C[0] > Q[0]) is smooths
 
 
 @pytest.mark.parametrize("attention", ["walk", "gat"])
@@ -110,7 +126,8 @@ def test_graphs_smooth_as_their_spectrum_says(attention: str) -> None:
 
 def test_two_components_are_a_tie() -> None:
     edges = np.kron(np.eye(2), np.array([[0.0, 1], [1, 0]]))
-    C, Q = phase.radii(drawn.walk(edges)[None], np.array([0.5]))
+    h = np.array([0.5])
+    C, Q = phase.radii(phase.deciding(drawn.walk(edges)[None], h), h)
     np.testing.assert_allclose(C, Q, atol=1e-12)
 
 
@@ -158,9 +175,13 @@ def test_the_command_draws_and_says(tmp_path, capsys) -> None:
     assert names == {"graphs.csv", "graphs.txt", "graphs.png", "graphs.pdf"}
     assert oversmoothing.main([*words, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["graphs"]) == 30
+    # GAT's files stand beside the walk's.
+    assert oversmoothing.main([*words, "--attention", "gat"]) == 0
+    assert "complex in" in capsys.readouterr().out
+    assert (tmp_path / "graphs-gat.png").exists()
 
 
 def test_a_wrong_prediction_leaves_with_status_1(tmp_path, monkeypatch) -> None:
     right = phase.radii
-    monkeypatch.setattr(phase, "radii", lambda A, h: right(A, h)[::-1])
+    monkeypatch.setattr(phase, "radii", lambda a, h: right(a, h)[::-1])
     assert oversmoothing.main(["graphs", "--count", "20", "--out", str(tmp_path)]) == 1
