@@ -101,6 +101,8 @@ def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None
     """The slope of log HFC/LFC over the second half of `depth` equal layers, [count].
 
     None where the layer is no linear map of the state, whose rates depend on the state's size.
+    Infinite where the mean is exactly 0 at the end, as HFC/LFC is: a remedy that takes the mean
+    away (rho_C = 0) leaves the rounding of it, which may be 0.
     HFC is run on its own beside the state: modulo consensus it goes its own way (T1), and in the
     state itself it would be lost in rounding.
     """
@@ -123,7 +125,7 @@ def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None
             low, high = (_size(part) for part in (_mean(runs[0].X), runs[1].X))
             logs.append(high.log() + runs[1].log - low.log() - runs[0].log)
     slope: Tensor = (logs[1] - logs[0]) / (depth - depth // 2)
-    return slope
+    return slope.where(~logs[1].isposinf(), torch.inf)
 
 
 class _Run:

@@ -273,6 +273,18 @@ def test_deep_runs_smooth_as_the_radii_say(name: str) -> None:
     assert wrong < clear
 
 
+def test_a_mean_of_exactly_0_is_no_smoothing() -> None:
+    """Two opposite tokens without their mean: HFC/LFC is infinite in every layer, and no NaN."""
+    A = torch.tensor([[[0.75, 0.25], [0.25, 0.75]]], dtype=torch.float64)
+    H = torch.tensor([[[0.5]]], dtype=torch.float64)
+    X0 = torch.tensor([[[1.0], [-1.0]]], dtype=torch.float64)
+    layer = shift.Drawn(A, H, X0[:, 0], X0, torch.tensor([[0.5 + 0j]], dtype=torch.complex128))
+    module = remedies.DeEscalation(1.0).double()
+    slopes = shift.observed(module, layer, depth=20)
+    assert torch.equal(slopes, torch.full((1,), torch.inf, dtype=torch.float64))
+    assert shift.verdicts_agree(module, shift.predicted(module, layer), slopes) == (1, 1)
+
+
 def test_rates_that_depend_on_the_size_of_the_state_are_not_observed(layers: shift.Drawn) -> None:
     for name in ("contranorm", "deepnorm", "ln-scaling"):
         assert shift.observed(in_table(name, shift.WIDTH), layers, depth=2) is None
