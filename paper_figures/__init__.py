@@ -15,6 +15,7 @@ FIGURES = {
     "phase_diagram": "oversmoothing.paper_figures.phase_diagram",
     "stream_mixing": "oversmoothing.paper_figures.stream_mixing",
     "scaling": "oversmoothing.paper_figures.scaling",
+    "proof_costs": "oversmoothing.paper_figures.proof_costs",
     "dominance_table": "oversmoothing.paper_figures.dominance_table",
     "observed_smoothing": "oversmoothing.paper_figures.observed_smoothing",
     "remedies": "oversmoothing.paper_figures.remedy_shifts",

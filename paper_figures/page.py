@@ -17,8 +17,9 @@ from oversmoothing.paper_figures.digits_models import LABEL
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
 from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.paper_figures.ledger_table import ledger, opening
-from oversmoothing.paper_figures.typeset import typeset
+from oversmoothing.paper_figures.processor_time import processor_seconds
 from oversmoothing.simulations.drawing.picture import FigureFiles
+from oversmoothing.simulations.drawing.web.typeset import typeset
 from oversmoothing.simulations.drawing.web.web_page import as_link, web_page
 from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.support.provenance import provenance
@@ -36,8 +37,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The files of a figure, the seconds of processor time that it took, and for a figure of the
-    paper what it reports beside ours."""
+    """The files of a figure, the seconds of processor time that it and its workers took, and for a
+    figure of the paper what it reports beside ours."""
 
     files: FigureFiles
     seconds: float
@@ -47,18 +48,12 @@ class Drawn:
 def draw_figure(name: str, context: Context) -> Drawn:
     """Draw one figure by name into context.results/figures."""
     print(f"drawing {name}", file=sys.stderr, flush=True)
-    start = _processor_seconds()
+    start = processor_seconds()
     module = import_module(FIGURES[name])
     files = make_figure(module, context, context.results / "figures")
     compared = getattr(module, "compared", lambda table: ())
     found = tuple(compared(pd.read_csv(files.csv)))
-    return Drawn(files, _processor_seconds() - start, found)
-
-
-def _processor_seconds() -> float:
-    """Of this process and its finished children: what a figure costs, however busy the machine."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    return Drawn(files, processor_seconds() - start, found)
 
 
 def write_page(
@@ -76,7 +71,6 @@ def write_page(
         "oversmoothing.paper_figures",
         "page.html",
         style="page.css",
-        scripts=("page.js",),
         filters={"typeset": typeset},
         figures=[_figure(name, drawn, folder) for name, drawn in figures.items()],
         observed=_observed(figures),

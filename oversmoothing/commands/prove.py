@@ -130,7 +130,7 @@ def prove(
     order = {name: k for k, name in enumerate(ledger)}
     entries = sorted(settled(entries), key=lambda entry: order[entry.claim.name])
     if report is not None:
-        from oversmoothing.theory.proofs.page import page
+        from oversmoothing.simulations.against_theory.ledger_page import page
 
         write_atomically(report, page(entries))
     if as_json:

@@ -1,4 +1,4 @@
-"""The ledger as a table, as JSON and as a page: what is claimed, how it stands, how we know."""
+"""The ledger as a table and as JSON: what is claimed, how it stands, how we know."""
 
 import textwrap
 from collections import Counter

@@ -19,6 +19,7 @@ EXTRA_OF = {
     "kornia": "training",
     "lightning": "training",
     "pytorch_lightning": "training",
+    "psutil": "figures",
     "pyarrow": "sweep",
     "dask": "cluster",
     "distributed": "cluster",

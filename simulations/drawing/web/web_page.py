@@ -15,29 +15,34 @@ from oversmoothing.simulations.drawing.picture import PALETTE
 
 _HOME = "oversmoothing.simulations.drawing.web"
 # What every page has; beside them a page names its own.
-_STYLE, _SCRIPTS = "page.css", ("page.js", "charts.js", "tables.js")
+_STYLE, _SCRIPTS = "page.css", ("page.js", "charts.js", "tables.js", "claims.js")
 
 
 def web_page(
     package: str,
     template: str,
     *,
-    style: str,
-    scripts: Iterable[str],
+    style: str | None = None,
+    scripts: Iterable[str] = (),
     filters: Mapping[str, Callable[[Any], Any]] | None = None,
     **values: Any,
 ) -> str:
     """The template of a package (it extends "frame"), with its style and scripts within it.
 
-    The shared style and scripts (the name `Page`) stand in front of the page's own.
+    The shared style and scripts (the name `Page`) stand in front of the page's own; style: a file
+    of the package, or none.
     """
-    loader = DictLoader({"frame": _text(_HOME, "frame.html"), "page": _text(package, template)})
+    loader = DictLoader(
+        {"page": _text(package, template)}
+        | {name: _text(_HOME, f"{name}.html") for name in ("frame", "claims")}
+    )
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= filters or {}
     colours = "".join(f"--{name}: {colour}; " for name, colour in PALETTE.items())
     parts = [_text(_HOME, name) for name in _SCRIPTS] + [_text(package, name) for name in scripts]
+    own = "" if style is None else _text(package, style)
     return environment.get_template("page").render(
-        css=Markup(f":root {{ {colours}}}\n{_text(_HOME, _STYLE)}\n{_text(package, style)}"),
+        css=Markup(f":root {{ {colours}}}\n{_text(_HOME, _STYLE)}\n{own}"),
         script=Markup("\n".join(parts)),
         **values,
     )

@@ -1,12 +1,13 @@
 "use strict";
-// The ledger of the report: its filters, and links that open a claim.
-(function () {
+// A ledger of claims: its filters, and links that open a claim.
+Page.claims = function () {
   const find = Page.find;
   const claims = Array.from(document.querySelectorAll(".claim"));
   const words = claims.map((claim) => claim.textContent.toLowerCase());
+  const fields = ["by-status", "by-kind", "by-source", "by-words"];
   function filter() {
-    const [status, kind, of] = ["by-status", "by-kind", "by-source"].map((id) => find(id).value);
-    const asked = find("by-words").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const [status, kind, of, text] = fields.map((id) => find(id).value);
+    const asked = text.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     claims.forEach((claim, k) => {
       const fits = (!status || claim.dataset.status === status)
@@ -17,7 +18,6 @@
     });
     find("shown").textContent = `${shown} of ${claims.length} shown`;
   }
-  for (const id of ["by-status", "by-kind", "by-source", "by-words"]) find(id).addEventListener("input", filter);
   // A link to a claim opens it, whatever was filtered away.
   function open() {
     const claim = window.location.hash.startsWith("#claim-") && find(window.location.hash.slice(1));
@@ -27,6 +27,11 @@
     claim.scrollIntoView();
   }
   window.addEventListener("hashchange", open);
-  filter();
+  // A page of one claim has no filters.
+  if (find("shown")) {
+    for (const id of fields) find(id).addEventListener("input", filter);
+    filter();
+  }
   open();
-}());
+};
+if (document.querySelector(".claim")) Page.claims();
