@@ -65,7 +65,7 @@ def data(context: Context) -> pd.DataFrame:
         ):
             frame[name] = value
         head = {"model": each.label, "variant": each.variant, "data": each.data}
-        frame = frame.assign(images=each.images)
+        frame = frame.assign(images=each.images, trained=each.trained)
         frames.append(pd.concat([pd.DataFrame([head] * len(frame)), frame], axis=1))
     return pd.concat(frames, ignore_index=True)
 
@@ -114,8 +114,10 @@ def caption(table: pd.DataFrame) -> str:
     counts = ", ".join(
         f"{model} {part['images'].iloc[0]}" for model, part in table.groupby("model", sort=False)
     )
+    shown = table[table["trained"].fillna("") != ""].groupby("model", sort=False)["trained"].first()
+    runs = "".join(f" {model}: {trained}." for model, trained in shown.items())
     return (
         f"{TITLE}: residual stream after each layer (before the next LN), all tokens with CLS. "
         "Means over images, of the logarithm for HFC/LFC (Frobenius norms); cosines are signed, "
-        f"over pairs of distinct tokens. Images: {counts}.\n" + in_words(compared(table))
+        f"over pairs of distinct tokens. Images: {counts}.{runs}\n" + in_words(compared(table))
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.experiments.digits.config import TRAINED
+from oversmoothing.experiments.digits.config import TRAINED, TrainConfig
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import TrainedModel, load_model
 from oversmoothing.experiments.models.model import Model
@@ -36,7 +36,8 @@ UNTRAINED = "random ViT-B/16"
 @dataclass(frozen=True)
 class Shown:
     """label: in a legend. column: of the paper's models, the one that it stands beside. data: what
-    it was trained on ('' for none). model, inputs: as `inspect` takes them; images: how many."""
+    it was trained on ('' for none). model, inputs: as `inspect` takes them; images: how many.
+    trained: of a run of this project, its size and training in words."""
 
     label: str
     column: str
@@ -45,6 +46,7 @@ class Shown:
     model: Model
     inputs: Any
     images: int
+    trained: str = ""
 
 
 def untrained(context: Context) -> Shown:
@@ -60,30 +62,46 @@ def trained_here(context: Context, images: int) -> Iterator[Shown]:
     for variant in TRAINED:
         label = f"{LABEL[variant]}, digits"
         model = open_model(found[variant].model).renamed(label)
-        yield Shown(label, COLUMN[variant], variant, "digits", model, pixels, len(pixels))
+        yield Shown(
+            label, COLUMN[variant], variant, "digits", model, pixels, len(pixels),
+            in_words(found[variant].config),
+        )  # fmt: skip
     if real_inputs() is None:
         return
     for variant, run in cifar_runs(context.results).items():
         label = f"{LABEL[variant]}, CIFAR-100"
         pictures = named_pictures("cifar100", images, None)
         model = open_model(run.run.folder).renamed(label)
-        yield Shown(label, COLUMN[variant], variant, "CIFAR-100", model, pictures, len(pictures))
+        yield Shown(
+            label, COLUMN[variant], variant, "CIFAR-100", model, pictures, len(pictures),
+            in_words(run.config),
+        )  # fmt: skip
+
+
+def in_words(config: TrainConfig) -> str:
+    """'depth 8, width 96, 8 epochs, seed 0'."""
+    return (
+        f"depth {config.depth}, width {config.width}, {config.epochs} epochs"
+        f"{'' if config.fraction == 1 else f' of {config.fraction:g} of the images'}"
+        f", seed {config.seed}"
+    )
 
 
 def cifar_runs(results: Path) -> dict[str, TrainedModel]:
     """By variant, the run of CIFAR-100 in a folder of results with the most parameters, then the
-    most training images seen; {} where there is none."""
-    best: dict[str, tuple[tuple[int, float], TrainedModel]] = {}
+    most training images seen, the largest share of them, the least seed; {} where there is none."""
+    best: dict[str, tuple[tuple[float, ...], TrainedModel]] = {}
     for folder in sorted(results.glob("cifar100-vit*")):
         if not (folder / "manifest.json").exists():
             continue
         found = load_model(folder)
         config = found.config
-        size = (int(found.run.metrics["parameters"]), config.epochs * config.fraction)
+        seen = config.epochs * config.fraction
+        rank = (found.run.metrics["parameters"], seen, config.fraction, -config.seed)
         if config.variant in TRAINED and (
-            config.variant not in best or size > best[config.variant][0]
+            config.variant not in best or rank > best[config.variant][0]
         ):
-            best[config.variant] = size, found
+            best[config.variant] = rank, found
     return {variant: best[variant][1] for variant in TRAINED if variant in best}
 
 

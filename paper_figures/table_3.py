@@ -13,17 +13,17 @@ NAME = "table_3"
 TITLE = "Table 3: ViT, ViT+ and ViT\u2212 on corrupted images"
 SHORT = (
     "Test errors by the severity of the corruption: as the paper prints them for CIFAR-100, and "
-    "those of digits models where the study has been run into this folder."
+    "ours, of smaller models and of digits, where the study has been run into this folder."
 )
 NOT_SHOWN = (
-    "Digits are no CIFAR-100, and their corruptions are in the style of its benchmark, not the "
-    "benchmark: only which model errs less can be compared."
+    "Ours are other models, trained for fewer steps, or of other data, and corruptions are in the "
+    "style of the benchmark, not the benchmark: only which model errs less can be compared."
 )
 STUDY = "corruption"
 
 
 def data(context: Context) -> pd.DataFrame:
-    """The paper's errors, and means and sd over seeds of the study's; see `study_results`."""
+    """The paper's errors, and means and sd over seeds of ours; see `study_results.joined`."""
     paper = pd.DataFrame(
         [
             {"variant": variant, "x": severity, "error": 100 - right}
@@ -31,21 +31,18 @@ def data(context: Context) -> pd.DataFrame:
             for severity, right in zip(SEVERITIES, row, strict=True)
         ]
     ).assign(sd=float("nan"))
-    runs = study_results.study_runs(context.results, STUDY)
-    return study_results.joined(paper, ours(runs), STUDY, runs)
+    found = study_results.studies(context.results, STUDY)
+    return study_results.joined(paper, {data: (each, ours(each)) for data, each in found.items()})
 
 
-def ours(runs: pd.DataFrame) -> pd.DataFrame:
+def ours(study: study_results.Study) -> pd.DataFrame:
     """Mean, sd and number of seeds of the base models with all images, by variant and severity."""
-    if not len(runs):
-        return runs
-    base = study_results.base_runs(runs)
-    base = base[base["fraction"] == 1.0]
+    whole = study.base[study.base["fraction"] == 1.0]
     rows = [
         {"variant": variant, "x": severity, "error": own.mean(), "sd": own.std(), "seeds": len(own)}
-        for variant, part in base.groupby("variant", sort=False)
+        for variant, part in whole.groupby("variant", sort=False)
         for severity in SEVERITIES
-        if len(own := part[f"error_at_{severity}"].dropna())
+        if len(own := part.get(f"error_at_{severity}", pd.Series(dtype=float)).dropna())
     ]
     return pd.DataFrame(rows)
 
@@ -57,13 +54,14 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def compared(table: pd.DataFrame) -> list[Comparison]:
     """The order of the models, and the numbers."""
-    return study_results.compared(table, "Table 3")
+    return study_results.compared(table, "Table 3", "severities 0 to 5")
 
 
 def caption(table: pd.DataFrame) -> str:
     """What is shown, and each comparison in words."""
     return (
-        f"{TITLE}. Left: {study_results.PAPER}, 100 less its accuracies. Right: digits models of "
-        f"`oversmoothing study {STUDY}`, means over thirteen kinds of corruption in the style of "
-        "CIFAR-C, mean and sd over seeds.\n" + in_words(compared(table))
+        f"{TITLE}. Left: the paper (arXiv 2401.04301, v1), CIFAR-100, typed in, 100 less its "
+        f"accuracies. Beside it ours, of `oversmoothing study {STUDY}`: means over the kinds of "
+        f"corruption in the style of CIFAR-C. {study_results.in_caption(table)}\n"
+        + in_words(compared(table))
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
 from oversmoothing.experiments.study.protocol import protocol
+from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.experiments.table1.untrained import STD, untrained_vit
 from oversmoothing.paper_figures import (
@@ -27,6 +29,7 @@ from oversmoothing.paper_figures import (
     norm_signs,
     observed_smoothing,
     paper_models,
+    study_results,
     table_1,
     table_2,
     table_3,
@@ -163,9 +166,9 @@ def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
 # ---------------------------------------------------------------- Tables 2 and 3
 
 
-def a_study(folder: Path, gain: float) -> Context:
+def a_study(folder: Path, gain: float, data: str = "digits") -> Context:
     """Runs of both tables in which ViT- errs `gain` points less than ViT, and ViT+ more."""
-    chosen, rows = protocol(), []
+    chosen, rows = protocol(data), []
     shift = {"vit": 0.0, "vit+": gain, "vit-": -gain}
     for run in chosen.runs(["data-efficiency", "corruption"]):
         config = run.config
@@ -175,8 +178,8 @@ def a_study(folder: Path, gain: float) -> Context:
         errors = {f"error_at_{severity}": error + severity for severity in range(6)}
         known = {"run": run.name, "test_error": error, "corrupted_error": error + 3, **errors}
         rows.append({**config.model_dump(), **known})
-    (folder / "study").mkdir()
-    pd.DataFrame(rows).to_csv(folder / "study" / "runs.csv", index=False)
+    (folder / folder_name(chosen)).mkdir()
+    pd.DataFrame(rows).to_csv(folder / folder_name(chosen) / "runs.csv", index=False)
     return Context(folder, progress=False)
 
 
@@ -188,19 +191,64 @@ def test_without_runs_nothing_can_be_checked(module, tmp_path: Path) -> None:
     assert "no runs" in module.draw(table).axes[1].texts[0].get_text()
 
 
+@pytest.mark.parametrize("data", ["digits", "cifar100"])
 @pytest.mark.parametrize(("gain", "said"), [(1.0, REPRODUCED), (-1.0, DIFFERS), (0.0, UNCHECKED)])
-def test_orders_follow_the_runs(gain: float, said: str, tmp_path: Path) -> None:
-    context = a_study(tmp_path, gain)
+def test_orders_follow_the_runs(gain: float, said: str, data: str, tmp_path: Path) -> None:
+    context = a_study(tmp_path, gain, data)
     for module, rows in ((table_2, DATA_EFFICIENCY), (table_3, CORRUPTION)):
         table = module.data(context)
-        found = module.compared(table)
-        assert verdicts(found) == [said, said, UNCHECKED], module.NAME
-        ours = table[(table["kind"] == "error") & (table["seeds"].notna())]
+        found = {each.what.split(": ")[0]: each for each in module.compared(table)}
+        corruption = ("C1", "C2") if data == "digits" else ("C2", "C3")
+        two = ("D1", "D2") if module is table_2 else corruption
+        title = "Table 2" if module is table_2 else "Table 3"
+        label = study_results.DATA[data]
+        assert [found[f"{title}, {label}, {name}"].verdict for name in two] == [said, said]
+        ours = table[(table["kind"] == "error") & (table["source"] == data)]
         assert len(ours) == sum(len(row) for row in rows.values()) and set(ours["seeds"]) == {3}
         part = ours[(ours["variant"] == "vit") & (ours["x"] == 1.0)].iloc[0]
         expected = 5.01 if module is table_2 else 6.01
         assert part["error"] == pytest.approx(expected) and part["sd"] == pytest.approx(0.01)
-        assert len(module.draw(table).axes[1].lines) >= 3
+        # Numbers of other models stand beside the paper's and are never called reproduced.
+        errors = found[f"{title}, errors of ViT, {label}"]
+        assert errors.verdict == UNCHECKED and errors.paper.startswith("33.22")
+        assert errors.ours.startswith("5.01 ± 0.01") and "3 seeds" in errors.why
+        axes = module.draw(table).axes
+        assert len(axes[1].lines) >= 3 and label in axes[1].get_title()
+
+
+def test_both_data_sets_stand_beside_the_paper_with_their_sizes(tmp_path: Path) -> None:
+    a_study(tmp_path, 1.0)
+    table = table_2.data(a_study(tmp_path, 1.0, "cifar100"))
+    titles = [axis.get_title() for axis in table_2.draw(table).axes]
+    assert "the paper" in titles[0] and "CIFAR-100, ours (3 seeds)" in titles[1]
+    assert "depth 8, width 96, 8 epochs" in titles[1] and "digits, ours" in titles[2]
+    assert "CIFAR-100: depth 8, width 96, 8 epochs, mean and sd over 3 seeds." in table_2.caption(
+        table
+    )
+
+
+def test_runs_of_one_seed_have_no_spread_and_decide_nothing(tmp_path: Path) -> None:
+    context = a_study(tmp_path, 1.0, "cifar100")
+    path = tmp_path / "study-cifar100" / "runs.csv"
+    runs = pd.read_csv(path)
+    runs[runs["seed"] == 0].to_csv(path, index=False)
+    for module in (table_2, table_3):
+        table = module.data(context)
+        found = module.compared(table)
+        assert set(verdicts(found)) == {UNCHECKED}
+        assert any("no interval without spread" in each.why for each in found)
+        assert any("1 seed)" in each.why for each in found)
+        assert "nan" not in module.caption(table) and module.draw(table).axes
+
+
+def test_a_run_beside_the_base_is_no_run_of_the_tables(tmp_path: Path) -> None:
+    context = a_study(tmp_path, 1.0)
+    path = tmp_path / "study" / "runs.csv"
+    runs = pd.read_csv(path)
+    other = runs.iloc[:1].assign(run="another-depth", test_error=99.0)
+    pd.concat([runs, other]).to_csv(path, index=False)
+    table = table_2.data(context)
+    assert table.loc[table["source"] == "digits", "error"].max() < 90
 
 
 def test_the_paper_s_errors_are_a_hundred_less_its_accuracies(tmp_path: Path) -> None:
@@ -255,6 +303,37 @@ def test_what_models_do_is_told_by_the_whole_interval(tables: dict[str, pd.DataF
         table.loc[rows, ["change", "change_low", "change_high"]] = [change, change - 0.1, -0.5]
     assert verdicts(metrics_by_layer.compared(table)) == [REPRODUCED, DIFFERS, UNCHECKED]
     assert (table["rank_share"] <= 1).all() and (table["rank_share"] > 0).all()
+
+
+def test_of_cifar100_the_largest_version_trained_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = {
+        "cifar100-vit-a": (10, tiny_config("vit", epochs=80, fraction=0.1, batch_size=64)),
+        "cifar100-vit-b": (10, tiny_config("vit", epochs=8, seed=1)),
+        "cifar100-vit-c": (10, tiny_config("vit", epochs=8)),
+        "cifar100-vit-d": (9, tiny_config("vit", epochs=80)),
+        "cifar100-vit-plus-e": (10, tiny_config("vit+")),
+        "cifar100-vit-band-f": (99, tiny_config("vit-band")),
+    }
+    for name in runs:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").touch()
+    (tmp_path / "cifar100-vit-unfinished").mkdir()
+
+    def loaded(folder: Path) -> SimpleNamespace:
+        parameters, config = runs[folder.name]
+        metrics = {"parameters": parameters}
+        return SimpleNamespace(config=config, run=SimpleNamespace(folder=folder, metrics=metrics))
+
+    monkeypatch.setattr(paper_models, "load_model", loaded)
+    found = paper_models.cifar_runs(tmp_path)
+    assert {name: run.run.folder.name for name, run in found.items()} == {
+        "vit": "cifar100-vit-c",
+        "vit+": "cifar100-vit-plus-e",
+    }
+    words = paper_models.in_words(found["vit"].config)
+    assert words == "depth 2, width 16, 8 epochs, seed 0"
 
 
 # ------------------------------------------------------------------- asymmetry
