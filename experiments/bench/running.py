@@ -23,6 +23,7 @@ _MODULES = (
     "reparameterised_training",
     "training_cost",
     "trained_spectra",
+    "beside_peers",
 )
 
 

@@ -39,7 +39,8 @@ class ContraNorm(Remedy):
     """X - s softmax(X X^T/temperature) X behind the layer.
 
     Where all tokens are equal the softmax is J, and its change adds nothing, since rows of it sum
-    to 1 whatever they are: there the remedy is I - s J, which is de-escalation.
+    to 1 whatever they are: there the remedy is I - s J, which is de-escalation. cosine: the scores
+    are those of tokens of length 1, as in the authors' code.
     """
 
     title = "ContraNorm"
@@ -47,14 +48,19 @@ class ContraNorm(Remedy):
     reading = "without the LayerNorm behind it; the place: behind the residual sum"
     scope = AT_CONSENSUS
 
-    def __init__(self, s: float = 0.1, temperature: float = 1.0) -> None:
+    def __init__(self, s: float = 0.1, temperature: float = 1.0, cosine: bool = False) -> None:
         super().__init__()
         if not temperature > 0:
             raise InputError(f"ContraNorm's temperature is {temperature}: it divides, give one > 0")
         self.s, self.temperature = float(s), float(temperature)
+        self.cosine = bool(cosine)
 
     def finish(self, X: Tensor) -> Tensor:
-        alike = (X @ X.mT / self.temperature).softmax(-1)
+        U = X
+        if self.cosine:
+            length = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+            U = X / torch.where(length > 0, length, 1)
+        alike = (U @ U.mT / self.temperature).softmax(-1)
         return X - self.s * (alike @ X)
 
     def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:

@@ -18,15 +18,24 @@ def bench(
     ] = False,
     device: opt.Device = "cpu",
     data_dir: opt.DataDir = None,
+    run_peers_code: Annotated[
+        bool,
+        Option(
+            "--run-peers-code",
+            help="Execute other people's Python, where DIR/peers holds it (nothing is fetched).",
+        ),
+    ] = False,
     as_json: opt.Json = False,
     report: opt.ReportFile = None,
 ) -> None:
     """Speed and accuracy against their targets, as ratios in one run.
 
-    --report writes the table with its provenance as JSON.
+    --report writes the table with its provenance as JSON. --only peers holds others' public layers
+    against ours; without --run-peers-code it shows what was recorded.
     """
     from oversmoothing.experiments.bench import running
     from oversmoothing.experiments.models.pictures import VARIABLE, real_inputs
+    from oversmoothing.experiments.peers.peer_code import running_peers_code
     from oversmoothing.simulations.engine.inputs import choose_device
     from oversmoothing.theory.support.files import to_json, write_atomically
 
@@ -40,7 +49,8 @@ def bench(
     data = real_inputs(data_dir)
     if data is not None:
         os.environ[VARIABLE] = str(data)  # measurements are told the device alone
-    rows = running.measure(chosen, place, data)
+    with running_peers_code(run_peers_code):
+        rows = running.measure(chosen, place, data)
     if as_json:
         print(to_json([row.to_json_object() for row in rows]), end="")
     else:
