@@ -35,6 +35,7 @@ extensions = [
     "mathml_renderer",
     "claims",
     "record",
+    "study",
     "commands",
     "docstrings",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,8 @@ from oversmoothing.experiments.study import study_tables
 from oversmoothing.experiments.study.adjudicate import adjudicated
 from oversmoothing.experiments.study.protocol import Protocol
 from oversmoothing.experiments.study.study_runs import run_table
-from oversmoothing.theory.support.files import output_folder, write_atomically
+from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+from oversmoothing.theory.support.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def write_study(
 
     so_far: train nothing, take the runs that are finished. Files: STUDY.csv with its picture,
     runs.csv and hypotheses.csv (of one study alone: runs_STUDY.csv), in the folder study, of other
-    data than digits in study-DATA. Raises what `run_table` does.
+    other data than digits in study-DATA. Raises what `run_table` does.
     """
     runs = run_table(
         chosen, list(studies), results, workers=workers, progress=progress, data_dir=data_dir,
@@ -56,6 +58,17 @@ def write_study(
         pictures[each] = study_tables.picture(chosen, each, tables[each], folder / each)
     judged = adjudicated(chosen, list(studies), runs)
     own = "" if len(studies) == len(chosen.studies) else f"_{'_'.join(studies)}"
-    write_atomically(folder / f"runs{own}.csv", runs.to_csv(index=False))
+    # Nine digits: more than the last bits of another machine keep.
+    written = runs.to_csv(index=False, float_format="%.9g")
+    write_atomically(folder / f"runs{own}.csv", written)
     write_atomically(folder / f"hypotheses{own}.csv", judged.to_csv(index=False))
+    made = {
+        **provenance(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "device": device,
+        "protocol": chosen.source,
+        "runs": len(runs),
+        "hours_of_training": round(float(runs["seconds"].sum()) / 3600, 2),
+    }
+    write_atomically(folder / f"provenance{own}.json", to_json(made))
     return Written(tables, pictures, judged)

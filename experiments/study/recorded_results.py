@@ -1,0 +1,59 @@
+"""The study as it was run and recorded: `results/DATA/runs.csv`, a row a run, as written.
+
+Tables and verdicts are made anew from the runs, by the protocol that stands beside them: nothing of
+them is stored twice.
+"""
+
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import pandas as pd
+
+from oversmoothing.experiments.study.adjudicate import adjudicated
+from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
+from oversmoothing.experiments.study.study_tables import by_choice
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.strict_json import parse_json
+
+
+@dataclass(frozen=True)
+class RecordedStudy:
+    """chosen: its protocol. runs: a row a run. made: versions, commit, date and machine."""
+
+    chosen: Protocol
+    runs: pd.DataFrame
+    made: dict[str, Any]
+
+    @property
+    def studies(self) -> list[str]:
+        """Those that have runs for every kind and a seed at least."""
+        known = set(self.runs["run"])
+        return [
+            study
+            for study in self.chosen.studies
+            if any(
+                {self.chosen.run(choice, seed).name for choice in self.chosen.choices(study)}
+                <= known
+                for seed in self.chosen.seeds
+            )
+        ]
+
+    def table(self, study: str) -> pd.DataFrame:
+        """`by_choice`: a row a kind of run, mean and sd of each measure."""
+        return by_choice(self.chosen, study, self.runs)
+
+    def judged(self) -> pd.DataFrame:
+        """`adjudicated`: a row a hypothesis."""
+        return adjudicated(self.chosen, self.studies, self.runs)
+
+
+def recorded_study(data: str) -> RecordedStudy:
+    """The recorded study of 'digits' or 'cifar100'. Raises `InputError` where there is none."""
+    if data not in SHIPPED:
+        raise InputError(f"no study of '{data}' is recorded, but of {', '.join(SHIPPED)}")
+    folder = resources.files("oversmoothing.experiments.study") / "results" / data
+    with (folder / "runs.csv").open(encoding="utf-8") as stream:
+        runs = pd.read_csv(stream)
+    made = parse_json((folder / "provenance.json").read_text("utf-8"), f"{data}, provenance.json")
+    return RecordedStudy(protocol(data), runs, made)

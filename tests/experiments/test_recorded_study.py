@@ -1,0 +1,98 @@
+"""The recorded studies: whole, of their protocol, and what is said of them follows from the runs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oversmoothing.experiments.digits.corruptions import SEVERITIES
+from oversmoothing.experiments.study.adjudicate import VERDICTS
+from oversmoothing.experiments.study.protocol import STUDIES
+from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
+from oversmoothing.theory.support.errors import InputError
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+RECORDED = ("digits", "cifar100")
+# Forms whose guarantee is on the spectrum of H itself, not on a measured attention.
+KEPT = ("vit+", "vit-band")
+
+
+@pytest.fixture(scope="module", params=RECORDED)
+def found(request: pytest.FixtureRequest) -> RecordedStudy:
+    return recorded_study(request.param)
+
+
+def test_every_recorded_run_is_one_of_the_protocol_each_once(found: RecordedStudy) -> None:
+    wanted = {run.name: run for run in found.chosen.runs(found.chosen.studies)}
+    assert found.runs["run"].is_unique and set(found.runs["run"]) <= set(wanted)
+    for row in found.runs.to_dict("records"):
+        own = wanted[row["run"]].config
+        assert (row["variant"], row["seed"], row["depth"]) == (own.variant, own.seed, own.depth)
+        assert row["fraction"] == own.fraction and row["tied"] == own.tied
+
+
+def test_the_study_of_digits_is_whole() -> None:
+    digits = recorded_study("digits")
+    assert digits.studies == list(STUDIES)
+    assert len(digits.runs) == len(digits.chosen.runs(list(STUDIES)))
+    assert set(digits.judged()["verdict"]) <= set(VERDICTS) - {"no runs"}
+    assert digits.made["runs"] == len(digits.runs)
+
+
+def test_what_was_measured_is_possible(found: RecordedStudy) -> None:
+    runs = found.runs
+    assert runs["test_error"].between(0, 100).all() and runs["validation_error"].between(0, 100).all()
+    assert runs["cos_mean"].between(-1, 1).all() and (runs["effective_rank"] >= 1).all()
+    for name in ("h_universal_disc", "h_positive", "asymmetry", "outside_share", "inside_share"):
+        given = runs[name].dropna()
+        assert given.between(0, 1 + 1e-6).all(), name
+    # An h in the disc |h + 1/2| < 1/2 has a negative real part.
+    both = (runs["h_universal_disc"] + runs["h_positive"]).dropna()
+    assert (both <= 1 + 1e-6).all()
+    if "corrupted_error" in runs:
+        scored = runs[runs["corrupted_error"].notna()]
+        mean = scored[[f"error_at_{s}" for s in SEVERITIES[1:]]].mean(axis=1)
+        np.testing.assert_allclose(scored["corrupted_error"], mean, rtol=1e-6)
+        cost = scored["corrupted_error"] - scored["error_at_0"]
+        np.testing.assert_allclose(scored["cost_of_corruption"], cost, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", KEPT)
+def test_a_form_keeps_H_in_its_region_at_every_logged_step(
+    found: RecordedStudy, variant: str
+) -> None:
+    own = found.runs[(found.runs["variant"] == variant)]
+    assert (own["inside_share"] == 1).all()
+    assert len(own) or variant not in found.chosen.design["variants"]
+
+
+def test_signs_of_H_are_those_of_the_form(found: RecordedStudy) -> None:
+    runs = found.runs.set_index("run")
+    minus, plus = (runs[runs["variant"] == name] for name in ("vit-", "vit+"))
+    assert (minus["h_positive"] == 0).all() and (plus["h_universal_disc"] == 0).all()
+    assert (pd.concat([minus, plus])["asymmetry"] < 1e-6).all()
+
+
+def test_the_book_shows_each_verdict_as_the_runs_give_it(found: RecordedStudy) -> None:
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    try:
+        from study import HEADS, hypotheses
+    finally:
+        sys.path.remove(str(DOCS / "_extensions"))
+    rows = hypotheses(found)
+    judged = found.judged()
+    assert len(rows) == len(judged) and all(len(row) == len(HEADS) for row in rows)
+    for row, (_, own) in zip(rows, judged.iterrows(), strict=True):
+        assert row[-1] == own["verdict"] and row[0].startswith(f"{own['name']}: ")
+        if own["verdict"] in ("supported", "refuted"):
+            assert math.isfinite(own["low"]) and own["seeds"] >= 2
+
+
+def test_another_data_set_has_no_record() -> None:
+    with pytest.raises(InputError, match="no study of 'cifar10' is recorded, but of digits"):
+        recorded_study("cifar10")
