@@ -53,6 +53,8 @@ def recorded_study(data: str) -> RecordedStudy:
     if data not in SHIPPED:
         raise InputError(f"no study of '{data}' is recorded, but of {', '.join(SHIPPED)}")
     folder = resources.files("oversmoothing.experiments.study") / "results" / data
+    if not folder.is_dir():
+        raise InputError(f"no study of '{data}' is recorded yet: `oversmoothing study` makes one")
     with (folder / "runs.csv").open(encoding="utf-8") as stream:
         runs = pd.read_csv(stream)
     made = parse_json((folder / "provenance.json").read_text("utf-8"), f"{data}, provenance.json")

@@ -1,5 +1,6 @@
 """What a study says: mean and sd over seeds of each kind of run, and the paper's figures beside."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
+from oversmoothing.experiments.study.adjudicate import difference
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import Protocol
+from oversmoothing.experiments.study.protocol import Choice, Protocol
 from oversmoothing.experiments.study.run_measures import MEASURES
 
+# What is compared with the run of the same seed whose H is free and that has no remedy.
+COMPARED = ("test_error", "corrupted_error", "log_hfc_lfc")
 # What is drawn: (the factor along the axis, the measures).
 _DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "data-efficiency": ("fraction", ("test_error", "log_hfc_lfc")),
@@ -26,7 +30,9 @@ _DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
 def by_choice(chosen: Protocol, study: str, table: pd.DataFrame) -> pd.DataFrame:
     """A row a kind of run: what differs from the base, how many seeds, mean and sd of each measure.
 
-    Where the paper has a figure of CIFAR-100 for it, `paper_error` is beside it, in per cent.
+    `against` is the same kind with a free H and no remedy (of a free one, the base); NAME_less is
+    the mean paired difference of COMPARED from it, with its interval NAME_low to NAME_high. Where
+    the paper has a figure of CIFAR-100 for it, `paper_error` is beside it, in per cent.
     """
     rows = []
     for choice in chosen.choices(study):
@@ -36,6 +42,7 @@ def by_choice(chosen: Protocol, study: str, table: pd.DataFrame) -> pd.DataFrame
         for name in MEASURES:
             if name in own and own[name].notna().any():
                 row[name], row[f"{name}_sd"] = own[name].mean(), own[name].std()
+        row |= _compared(chosen, choice, table)
         if study == "data-efficiency" and not choice.get("tied"):
             paper = DATA_EFFICIENCY.get(choice.get("variant", "vit"), {})
             row["paper_error"] = 100 - paper.get(choice.get("fraction", 1.0), (np.nan,))[0]
@@ -44,6 +51,28 @@ def by_choice(chosen: Protocol, study: str, table: pd.DataFrame) -> pd.DataFrame
             row["paper_error"] = 100 - float(np.mean(severe[1:]))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _compared(chosen: Protocol, choice: Choice, table: pd.DataFrame) -> dict[str, Any]:
+    plain = {key: value for key, value in choice.items() if key not in ("variant", "remedy")}
+    against = {} if plain == choice else plain
+    if against == choice:
+        return {"against": ""}
+    row: dict[str, Any] = {"against": in_words(against)}
+    for name in COMPARED:
+        if name in table:
+            values = dict(zip(table["run"], table[name], strict=True))
+            pairs = [
+                [values.get(chosen.run(each, seed).name, math.nan) for each in (choice, against)]
+                for seed in chosen.seeds
+            ]
+            found = difference([a - b for a, b in pairs if math.isfinite(a - b)], chosen.confidence)
+            row |= {
+                f"{name}_less": found.mean,
+                f"{name}_low": found.low,
+                f"{name}_high": found.high,
+            }
+    return row
 
 
 def in_words(choice: Any) -> str:
@@ -65,6 +94,13 @@ def shown(study: str, table: pd.DataFrame) -> pd.DataFrame:
         if name in table:
             pairs = zip(table[name], table[f"{name}_sd"], strict=True)
             found[MEASURES[name]] = [f"{mean:.3g} ± {sd:.2g}" for mean, sd in pairs]
+    for name in COMPARED[1:] if study == "corruption" else COMPARED[::2]:
+        if f"{name}_less" in table:
+            ends = zip(*(table[f"{name}_{end}"] for end in ("less", "low", "high")), strict=True)
+            found[f"{MEASURES[name]}: difference from plain ViT"] = [
+                "" if math.isnan(mean) else f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+                for mean, low, high in ends
+            ]
     if "paper_error" in table:
         found["CIFAR-100, the paper's error, %"] = table["paper_error"]
     return found
