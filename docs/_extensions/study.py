@@ -28,6 +28,16 @@ def hypotheses(found: RecordedStudy) -> list[tuple[str, ...]]:
     ]
 
 
+def means(found: RecordedStudy, study: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The heads of a study's table and its rows; what there is no value of is a dash."""
+    table = shown(study, found.table(study))
+    rows = [
+        tuple("–" if cell == "" or cell != cell else str(cell) for cell in row)
+        for row in table.itertuples(index=False, name=None)
+    ]
+    return tuple(table.columns), rows
+
+
 class StudyFound(SphinxDirective):
     """The recorded study of one data set."""
 
@@ -44,9 +54,7 @@ class StudyFound(SphinxDirective):
         )
         result: list[nodes.Node] = [nodes.paragraph(text=words), _table(HEADS, hypotheses(found))]
         for study in found.studies:
-            table = shown(study, found.table(study)).astype(str)
-            result.append(nodes.rubric(text=study))
-            result.append(_table(tuple(table.columns), list(table.itertuples(index=False))))
+            result += [nodes.rubric(text=study), _table(*means(found, study))]
         return result
 
 
@@ -67,7 +75,7 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> nodes.Node:
 def _row(cells: tuple[str, ...]) -> nodes.row:
     row = nodes.row()
     for cell in cells:
-        row += nodes.entry("", nodes.paragraph(text=cell.replace("nan", "–")))
+        row += nodes.entry("", nodes.paragraph(text=cell))
     return row
 
 

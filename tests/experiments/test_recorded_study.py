@@ -83,9 +83,16 @@ def test_signs_of_H_are_those_of_the_form(found: RecordedStudy) -> None:
 def test_the_book_shows_each_verdict_as_the_runs_give_it(found: RecordedStudy) -> None:
     sys.path.insert(0, str(DOCS / "_extensions"))
     try:
-        from study import HEADS, hypotheses
+        from study import HEADS, hypotheses, means
     finally:
         sys.path.remove(str(DOCS / "_extensions"))
+    for study in found.studies:
+        heads, cells = means(found, study)
+        assert len(cells) == len(found.chosen.choices(study))
+        assert all(
+            isinstance(cell, str) and len(row) == len(heads) for row in cells for cell in row
+        )
+        assert not any("nan" in cell for row in cells for cell in row)
     rows = hypotheses(found)
     judged = found.judged()
     assert len(rows) == len(judged) and all(len(row) == len(HEADS) for row in rows)
@@ -107,7 +114,10 @@ def test_differences_are_of_one_seed_and_from_the_plain_model_of_the_same_kind()
     assert table.loc["vit, depth 32", "against"] == "vit" and table.loc["vit", "against"] == ""
     by_run = digits.runs.set_index("run")["test_error"]
     pairs = [
-        [by_run[digits.chosen.run({"variant": v, "depth": 32}, s).name] for v in ("vit-band", "vit")]
+        [
+            by_run[digits.chosen.run({"variant": v, "depth": 32}, s).name]
+            for v in ("vit-band", "vit")
+        ]
         for s in (0, 1, 2)
     ]
     less = [a - b for a, b in pairs]
