@@ -21,7 +21,7 @@ from torch import Tensor
 from oversmoothing.experiments.bench.benchmark import Row, measurement
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.peers.mixing_series import from_uniform
-from oversmoothing.experiments.peers.peer_code import OPTION, is_allowed, load
+from oversmoothing.experiments.peers.peer_code import OPTION, Source, is_allowed, load
 from oversmoothing.experiments.peers.peer_layers import COMPARISONS, ROUNDING, Comparison
 from oversmoothing.experiments.peers.walk_collapse import (
     Blocks,
@@ -37,19 +37,21 @@ RECORD = "results/peers.json"
 def layers() -> list[Row]:
     """Rows of each comparison, run or as recorded."""
     data = real_inputs()
-    reasons = [not_run(each, data) for each in COMPARISONS]
+    reasons = [not_run(each.sources, data) for each in COMPARISONS]
     if None in reasons and data is not None:
         print(f"executing other people's Python from {data / 'peers'}", file=sys.stderr)
     return [
         row
         for each, reason in zip(COMPARISONS, reasons, strict=True)
-        for row in (compared(each, data) if data and reason is None else recorded(each, reason))
+        for row in (
+            compared(each, data) if data and reason is None else recorded(each.name, reason)
+        )
     ]
 
 
-def not_run(comparison: Comparison, data: Path | None) -> str | None:
-    """Why a comparison is not run here, None where it is."""
-    for source in comparison.sources:
+def not_run(sources: Sequence[Source], data: Path | None) -> str | None:
+    """Why code is not run here, None where it is."""
+    for source in sources:
         if data is None or not source.place(data).is_file():
             return f"not run: {source.wanted(data)}"
     if not is_allowed():
@@ -126,9 +128,9 @@ def record() -> dict[str, Any]:
     return found
 
 
-def recorded(comparison: Comparison, reason: str | None) -> Iterable[Row]:
+def recorded(name: str, reason: str | None) -> Iterable[Row]:
     """The rows of the record, marked as such and without a target; a NaN where there are none."""
-    kept, begins = record(), f"peers: {comparison.name}, "
+    kept, begins = record(), f"peers: {name}, "
     mine = [row for row in kept["rows"] if row["name"].startswith(begins)]
     if not mine:
         yield Row(f"{begins}difference", float("nan"), note=f"nothing is recorded; {reason}")

@@ -14,7 +14,13 @@ from torch import nn
 
 from oversmoothing import main
 from oversmoothing.experiments.bench import beside_peers
-from oversmoothing.experiments.peers import mixing_series, peer_code, peer_layers, stand_ins
+from oversmoothing.experiments.peers import (
+    mixing_series,
+    peer_code,
+    peer_layers,
+    precursor_sign,
+    stand_ins,
+)
 from oversmoothing.experiments.peers.our_block import OurBlock
 from oversmoothing.experiments.peers.walk_collapse import (
     Blocks,
@@ -254,3 +260,45 @@ def test_the_walk_collapses_at_its_second_eigenvalue() -> None:
 def test_products_of_mixings_stay_below_the_product_of_second_singular_values() -> None:
     apart, bound = mixing_series.from_uniform(4, 6, 50, np.random.default_rng(0))
     assert (apart <= bound + 1e-15).all() and (apart[-1] < apart[0]).all()
+
+
+# A tied layer with A = J, written here: X' = X + J X W moves consensus alone, by 1 + h.
+SIGNED = """
+class SimpleTransformer(nn.Module):
+    def __init__(self, size, patch, depth, dim, heads, sign, embed, weight_norm):
+        super().__init__()
+        self.depth, self.sign, self.weight_norm = depth, sign, weight_norm
+        self.WVs = nn.ParameterList([nn.Parameter(1.5 * torch.eye(dim))])
+        self.pos_embedding = nn.Parameter(torch.zeros(1))
+
+    def diffuse(self, image):
+        S = self.WVs[0]
+        W = self.sign * S @ S.T
+        if self.weight_norm:
+            W = W / torch.linalg.norm(W)
+        states = [image.flatten(2).mT]
+        for _ in range(self.depth):
+            X = states[-1]
+            states.append(X + X.mean(1, keepdim=True) @ W)
+        return [each.numpy() for each in states], []
+
+def diffusion_step(): pass
+def diffusion_stepFT(): pass
+def diffusion_stepI(): pass
+def diffusion_stepIFT(): pass
+"""
+
+
+def test_h_below_minus_2_smooths_and_in_minus_1_to_0_does_not(tmp_path: Path) -> None:
+    place = peer_layers.FLOW.place(tmp_path)
+    place.parent.mkdir(parents=True)
+    place.write_text(SIGNED)
+    with peer_code.running_peers_code():
+        parts = peer_code.load(peer_layers.FLOW, tmp_path).parts
+    # S = 3/2 I: h = -9/4, |1 + h| = 5/4 for consensus; over its norm h = -1/sqrt(128).
+    unbounded = precursor_sign.runs(parts, -1, False, range(2))
+    bounded = precursor_sign.runs(parts, -1, True, range(2))
+    assert unbounded.smoothed() == 2 and bounded.smoothed() == 0
+    np.testing.assert_allclose(unbounded.end - unbounded.start, -64 * np.log(1.25), rtol=1e-8)
+    np.testing.assert_allclose(unbounded.largest, 2.25)
+    np.testing.assert_allclose(bounded.largest, 128**-0.5)
