@@ -29,6 +29,7 @@ from oversmoothing.experiments.watching.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, read_text, to_json, write_atomically
 from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.workers import end_with
 
 # Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
 # of digits, alone on a core (x86, 2.x GHz, AVX-512).
@@ -87,15 +88,19 @@ def _corrupted(chosen: Protocol) -> set[str]:
     return {each.name for each in chosen.runs(["corruption"])}
 
 
+def _begin(parent: int, threads: int) -> None:
+    """A worker's share of the cores; where the study is killed it ends too, its run kept."""
+    end_with(parent)
+    torch.set_num_threads(threads)
+
+
 def _done(do: Any, missing: Sequence[Run], workers: int) -> Any:
     if workers == 1:
         yield from map(do, missing)
         return
     # Spawned: torch's threads do not survive a fork.
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    with ProcessPoolExecutor(
-        workers, get_context("spawn"), torch.set_num_threads, (threads,)
-    ) as pool:
+    given = (os.getpid(), max(1, (os.cpu_count() or 1) // workers))
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, given) as pool:
         waiting = [pool.submit(do, each) for each in missing]
         try:
             for future in as_completed(waiting):

@@ -30,17 +30,24 @@ def members(session: int) -> list[int]:
     return found
 
 
-def test_workers_of_a_thorough_search_end_when_it_is_killed(tmp_path):
+@pytest.mark.parametrize(
+    ("command", "at_work"),
+    [
+        (["prove", "--thorough", "--claim", "T2d"], "thorough.json"),
+        (["study", "depth", "--workers", "2"], "*-unfinished"),
+    ],
+)
+def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_work):
     run = subprocess.Popen(
-        [sys.executable, "-m", "oversmoothing", "prove", "--thorough", "--claim", "T2d"],
+        [sys.executable, "-m", "oversmoothing", *command],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    # Chunks are written: the workers are at work.
-    while not (tmp_path / "results" / "thorough.json").exists():
+    # Chunks or folders are written: the workers are at work.
+    while not any((tmp_path / "results").glob(at_work)):
         assert run.poll() is None
         time.sleep(0.1)
     workers = [pid for pid in members(run.pid) if pid != run.pid]
