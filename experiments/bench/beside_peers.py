@@ -19,10 +19,12 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.bench.benchmark import Row, measurement
+from oversmoothing.experiments.inspection.intervals import share_interval
 from oversmoothing.experiments.models.pictures import real_inputs
+from oversmoothing.experiments.peers import precursor_sign
 from oversmoothing.experiments.peers.mixing_series import from_uniform
 from oversmoothing.experiments.peers.peer_code import OPTION, Source, is_allowed, load
-from oversmoothing.experiments.peers.peer_layers import COMPARISONS, ROUNDING, Comparison
+from oversmoothing.experiments.peers.peer_layers import COMPARISONS, FLOW, ROUNDING, Comparison
 from oversmoothing.experiments.peers.walk_collapse import (
     Blocks,
     accuracy_in_theory,
@@ -141,9 +143,32 @@ def recorded(name: str, reason: str | None) -> Iterable[Row]:
         yield Row(row["name"], float(row["ratio"]), note=note)
 
 
-@measurement(
-    "peers/random walk", "Oversmoothing.jl's published test, from its definitions; minutes"
-)
+@measurement("peers/sign", f"starts with W = -S S^T that smooth, of 20 (runs code with {OPTION})")
+def sign() -> list[Row]:
+    """Shares of the gradient flow's untrained runs that lose e^5 of HFC/LFC over 64 tied layers."""
+    data, name = real_inputs(), "gradient flow at its own start"
+    reason = not_run([FLOW], data)
+    if reason is not None or data is None:
+        return list(recorded(name, reason))
+    parts = load(FLOW, data).parts
+    rows = []
+    for words, direction, bounded in (
+        ("W = -S S^T", -1, False),
+        ("W = S S^T", 1, False),
+        ("W = -S S^T over its norm", -1, True),
+    ):
+        found = precursor_sign.runs(parts, direction, bounded, range(20))
+        share = found.smoothed() / 20
+        low, high = share_interval(share, 20)
+        note = (
+            f"{found.smoothed()} of 20 lose e^5 of HFC/LFC in 64 layers, share {low:.2f} to "
+            f"{high:.2f} (95 %); largest |h| {found.largest.min():.2f} to {found.largest.max():.2f}"
+        )
+        rows.append(Row(f"peers: {name}, {words}, smoothed", share, note=note))
+    return rows
+
+
+@measurement("peers/random walk", "the published test of Oversmoothing.jl, anew; takes minutes")
 def random_walk() -> list[Row]:
     """Its `test/depth.jl`, with as many graphs: theory against regression, relative 2-norm."""
     blocks, rng = Blocks(), np.random.default_rng(0)
