@@ -218,6 +218,7 @@ def test_the_record_holds_every_comparison_at_the_commits_that_are_named() -> No
             assert kept[f"peers: {each.name}, difference explained"]["holds"] is True
         else:
             assert row["holds"] is True
+    assert sum("gradient flow at its own start" in name for name in kept) == 3
 
 
 # What can be computed anew without their code.
