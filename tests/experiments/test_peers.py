@@ -82,6 +82,16 @@ def test_contranorm_with_cosines_sees_directions_alone() -> None:
     assert torch.equal(remedy.finish(torch.zeros(3, 4)), torch.zeros(3, 4))
 
 
+def test_scores_of_large_tokens_leave_contranorm_with_each_token_alone() -> None:
+    X = peer_layers.tokens(torch.Generator().manual_seed(0))
+    for cosine, mean in ((False, 1.0), (True, 0.008)):
+        U = nn.functional.normalize(X, dim=-1) if cosine else X
+        alike = (U @ U.mT).softmax(-1)
+        assert float(alike.diagonal(dim1=-2, dim2=-1).mean()) == pytest.approx(mean, abs=5e-4)
+        found = ContraNorm(0.1, cosine=cosine).finish(X)
+        torch.testing.assert_close(found, X - 0.1 * alike @ X, **CLOSE)
+
+
 def test_keeping_the_identity_is_contranorm_at_another_s() -> None:
     X, s = random(5, 4), 0.25
     K = (torch.nn.functional.cosine_similarity(X[:, None], X[None], dim=-1)).softmax(-1)
