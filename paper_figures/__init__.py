@@ -12,6 +12,7 @@ FIGURES = {
     "lambda_plane": "oversmoothing.paper_figures.lambda_plane",
     "rates": "oversmoothing.paper_figures.rates_and_depths",
     "rotation_and_rank": "oversmoothing.paper_figures.rotation_and_rank",
+    "regions": "oversmoothing.paper_figures.regions",
     "phase_diagram": "oversmoothing.paper_figures.phase_diagram",
     "stream_mixing": "oversmoothing.paper_figures.stream_mixing",
     "scaling": "oversmoothing.paper_figures.scaling",

@@ -1,0 +1,296 @@
+"""Statements on papers that have a region in two parameters: where they hold, and a check of each.
+
+A panel has a region from the theory (`said`, algebra in the two parameters) and a check that does
+not know it (`found`): the exact verdict, exact layers in fractions, layers in balls, or for
+Sinkhorn's matrix its rounds in floats.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+
+from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.numbers import exact_matrix as exact
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.outcome import Outcome
+
+CELLS = 48
+EXACT, CERTIFIED, NUMERICAL = "exact", "certified", "numerical"
+# Two tokens: mean 2, difference 1 to either side.
+_X0 = exact.column("1 3")
+# Four tokens with the eigenvalues 1, -1/5 and +-i/5 (P-2401.04301v1-thm1-complex).
+_CIRCULANT = exact.scaled("1/5", exact.matrix("1 1 1 2; 2 1 1 1; 1 2 1 1; 1 1 2 1"))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One statement: the ledger's name, what is stated, both parameters and their values.
+
+    said(x, y): (holds, fails), both False where nothing is said; for fractions and for arrays.
+    found(x, y): whether it holds, None where the check cannot tell or there is a tie.
+    """
+
+    claim: str
+    stated: str
+    x: str
+    y: str
+    columns: tuple[Fraction, ...]
+    rows: tuple[Fraction, ...]
+    said: Callable[[Any, Any], tuple[Any, Any]]
+    found: Callable[[Fraction, Fraction], bool | None]
+    check: str = EXACT
+
+
+def span(low: int, high: int) -> tuple[Fraction, ...]:
+    """The middles of CELLS equal parts of [low, high]."""
+    return tuple(low + Fraction((2 * k + 1) * (high - low), 2 * CELLS) for k in range(CELLS))
+
+
+def integers(low: int, high: int) -> tuple[Fraction, ...]:
+    return tuple(Fraction(k) for k in range(low, high + 1))
+
+
+def pair(a: Fraction) -> Matrix:
+    """Two tokens: the symmetric attention with the eigenvalues 1 and a, positive for |a| < 1."""
+    return exact.flat(a, 2)
+
+
+def keeps(A: Matrix, H: Matrix) -> bool | None:
+    """Whether the exact verdict is that tokens are kept apart; None for a tie."""
+    outcome = verdict(A=A, H=H).verdict
+    known = {Outcome.SMOOTHING: False, Outcome.NON_SMOOTHING: True}
+    return known.get(outcome)
+
+
+def smooths(A: Matrix, H: Matrix) -> bool | None:
+    kept = keeps(A, H)
+    return None if kept is None else not kept
+
+
+def _falls(before: Matrix, after: Matrix) -> bool | None:
+    """Whether HFC/LFC fell, squared and multiplied out; None where it is what it was."""
+    (p, q), (r, s) = exact.squared_norms(before), exact.squared_norms(after)
+    return None if r * q == p * s else r * q < p * s
+
+
+def _larger(p: Any, q: Any) -> tuple[Any, Any]:
+    return p > q, p < q
+
+
+def _some_other_mode(x: Any, y: Any) -> tuple[Any, Any]:
+    """|1 + h a|^2 of h = x + iy at a = 1, -1/5 and -i/5 (y > 0; a = i/5 is below)."""
+    consensus = (1 + x) ** 2 + y * y
+    smallest = (1 - x / 5) ** 2 + y * y / 25
+    turning = (1 + y / 5) ** 2 + x * x / 25
+    return (consensus > turning) | (smallest > turning), (consensus < turning) & (
+        smallest < turning
+    )
+
+
+def _dominant_is_real(x: Fraction, y: Fraction) -> bool | None:
+    found = exact_dominance(_CIRCULANT, [[x, -y], [y, x]])
+    if not found.comparison:
+        return None
+    turning = [mode.attention is not None and not mode.attention.is_real for mode in found.quotient]
+    if found.comparison < 0 and len(set(turning)) > 1:
+        return None
+    return found.comparison > 0 or not turning[0]
+
+
+def _by_the_mean(x: Any, y: Any) -> tuple[Any, Any]:
+    """Heads with a = 1/2 and -1/2: consensus |1 + h_1 + h_2|, the rest |1 + (h_1 - h_2)/2|; by the
+    mean of both attentions the rest has 1."""
+    consensus, rest = abs(1 + x + y), abs(1 + (x - y) / 2)
+    agree = ((consensus > rest) & (consensus > 1)) | ((consensus < rest) & (consensus < 1))
+    differ = ((consensus > rest) & (consensus < 1)) | ((consensus < rest) & (consensus > 1))
+    return agree, differ
+
+
+def _mean_is_right(x: Fraction, y: Fraction) -> bool | None:
+    heads = ((pair(Fraction(1, 2)), x), (pair(Fraction(-1, 2)), y))
+    after = _X0
+    for A, h in heads:
+        after = exact.plus(after, exact.product(A, _X0), h)
+    truth, by_mean = _falls(_X0, after), smooths(pair(Fraction(0)), [[x + y]])
+    return None if truth is None or by_mean is None else truth == by_mean
+
+
+def _sign_turns(x: Fraction, y: Fraction) -> bool:
+    """H with the eigenvalue 0 that LayerNorm's centring brings; a tie is a verdict of its own."""
+    one, other = (verdict(A=pair(x), H=exact.diagonal([h, 0])).verdict for h in (y, -y))
+    return bool(one != other)
+
+
+def _removed(x: Fraction, y: Fraction) -> bool | None:
+    A = exact.plus(pair(y), exact.uniform(2), -1)
+    return _falls(_X0, exact.layer(A, [[x]], _X0))
+
+
+def _de_escalated(x: Fraction, y: Fraction) -> bool | None:
+    """The layer, then (I - tau J): HFC/LFC does not fall."""
+    after = exact.layer(pair(Fraction(1, 2)), [[y]], _X0)
+    fell = _falls(_X0, exact.plus(after, exact.product(exact.uniform(2), after), -x))
+    return None if fell is None else not fell
+
+
+def _skip_keeps(x: Fraction, y: Fraction) -> bool:
+    """HFC after one layer y X + A X W, for W of either sign, against HFC before."""
+    branch = exact.product(pair(Fraction(1, 2)), _X0)
+    states = [exact.plus(exact.scaled(y, _X0), branch, sign * x) for sign in (1, -1)]
+    before = exact.squared_norms(_X0)[0]
+    return all(exact.squared_norms(state)[0] >= before for state in states)
+
+
+def _bounded_by_e(x: Fraction, y: Fraction) -> bool | None:
+    """E LFC^2/E HFC^2 after x layers with weights of either sign, over that before, against e."""
+    M = exact.product(_X0, exact.transposed(_X0))
+    steps = [exact.plus_identity(exact.uniform(2), sign * y) for sign in (1, -1)]
+    for _ in range(int(x)):
+        parts = [exact.product(S, M, exact.transposed(S)) for S in steps]
+        M = exact.scaled("1/2", exact.plus(*parts))
+    total, diagonal = sum(map(sum, M), Fraction(0)), M[0][0] + M[1][1]
+    low = total / 2
+    hfc, lfc = exact.squared_norms(_X0)
+    with at_precision(128):
+        left = to_ball(low / (diagonal - low) * hfc / lfc) - flint.arb(1).exp()
+        return True if left < 0 else False if left > 0 else None
+
+
+def _come_together(x: Fraction, y: Fraction) -> bool | None:
+    """Two tokens at distance x under attention alone, m = 1, W = y: the distance after six layers
+    against the first, in balls."""
+    with at_precision(256):
+        tokens = [to_ball(x / 2), to_ball(-x / 2)]
+        for _ in range(6):
+            moved = []
+            for p in tokens:
+                weights = [(p * q).exp() for q in tokens]
+                mean = sum((w * q for w, q in zip(weights, tokens, strict=True)), flint.arb(0))
+                moved.append(to_ball(y) * mean / sum(weights, flint.arb(0)))
+            tokens = moved
+        change = tokens[0] - tokens[1] - to_ball(x)
+        return True if change < 0 else False if change > 0 else None
+
+
+def _below_one(x: Any, y: Any) -> tuple[Any, Any]:
+    factor = np.asarray(y, dtype=float) * np.tanh(np.square(np.asarray(x, dtype=float)) / 4)
+    return factor < 1, factor > 1
+
+
+def _sinkhorn(x: Fraction, y: Fraction) -> bool | None:
+    """Tokens 1/2 and 1/2 + x, m = 1, W = y: does the distance fall in a layer of 400 rounds?"""
+    tokens = 0.5 + np.array([0.0, float(x)])
+    logits = np.outer(tokens, tokens)
+    for _ in range(400):
+        logits = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        logits = logits - np.logaddexp.reduce(logits, axis=0, keepdims=True)
+    moved = float(y) * np.exp(logits) @ tokens
+    change = abs(moved[1] - moved[0]) / float(x) - 1
+    return None if abs(change) < 1e-9 else bool(change < 0)
+
+
+def _no_layer_raises(x: Fraction, y: Fraction) -> bool:
+    """Of layers whose first g rows look at token 1 and the others at token 2, logits in [-a, a] and
+    k = e^(2a), none raises HFC of (1, -1, 0, ..., 0), whose square is 2."""
+    n = int(x)
+    rows = [[Fraction(1) + (y - 1) * (j == t) for j in range(n)] for t in (0, 1)]
+    favour = [[entry / sum(row) for entry in row] for row in rows]
+    start = exact.column(" ".join(["1", "-1", *"0" * (n - 2)]))
+    return all(
+        exact.squared_norms(exact.product([favour[i >= g] for i in range(n)], start))[0] <= 2
+        for g in range(1, n)
+    )
+
+
+def _tilts(x: Fraction, y: Fraction) -> bool | None:
+    """Even attention, F = diag(x, y), 12 and 24 layers: the share of feature 1 in the tokens."""
+    start = exact.matrix("7/8 7/8; 9/8 9/8")
+    shares = []
+    for depth in (12, 24):
+        X = exact.layer(pair(Fraction(0)), exact.diagonal([x, y]), start, depth)
+        first, second = (sum(row[k] ** 2 for row in X) for k in (0, 1))
+        shares.append(first / (first + second))
+    return None if shares[0] == shares[1] else shares[1] > shares[0]
+
+
+def _tilts_by_modulus(x: Any, y: Any) -> tuple[Any, Any]:
+    """By |1 + lambda|, where consensus dominates: some |1 + lambda| is above 1."""
+    one, other = abs(1 + x), abs(1 + y)
+    return (one > other) & (one > 1), (other > one) & (other > 1)
+
+
+PANELS = (
+    Panel(
+        "P-2401.04301v1-psi", r"$H=-\psi^2$ does not smooth", "$a$", r"$\psi$",
+        span(-1, 1), span(0, 3), lambda x, y: _larger(2, y * y * (1 + x)),
+        lambda x, y: keeps(pair(x), [[-y * y]]),
+    ),
+    Panel(
+        "P-2401.04301v1-thm1-complex", "a real $a$ dominates", "Re $h$", "Im $h$",
+        span(-3, 1), span(0, 3), _some_other_mode, _dominant_is_real,
+    ),
+    Panel(
+        "P-2401.04301v1-heads-mean", "heads: their mean decides", "$h_1$", "$h_2$",
+        span(-3, 2), span(-3, 2), _by_the_mean, _mean_is_right,
+    ),
+    Panel(
+        "P-2401.04301v3-control-negative", "$h_1, h_2$ do not smooth", "$h_1$", "$h_2$",
+        span(-3, 1), span(-3, 1),
+        lambda x, y: ((x >= -1) & (x < 0) & (y >= -1) & (y < 0), (x > 0) & (y > 0)),
+        lambda x, y: keeps(pair(Fraction(1, 2)), exact.diagonal([x, y])),
+    ),
+    Panel(
+        "P-2401.04301v3-layernorm-sign", r"$\gamma\to-\gamma$ turns the verdict", "$a$", "$|h|$",
+        span(-1, 1), span(0, 5),
+        lambda x, y: ((y <= 2) | (y * (1 + x) <= 2), (y > 2) & (y * (1 + x) > 2)), _sign_turns,
+    ),
+    Panel(
+        "N-2206.10991-rule", "high frequencies dominate", r"$\lambda_-$", r"$\lambda_+$",
+        span(-6, 0), span(0, 2),
+        lambda x, y: ((-x / 2 > y) & (-x < 4), (-x / 2 < y) | (-x > 4)),
+        lambda x, y: keeps(pair(Fraction(-1, 2)), exact.diagonal([x, y])),
+    ),
+    Panel(
+        "N-2103.03404-doubly-exponential", "tokens come together", "$D$", "$w$",
+        span(0, 4), span(0, 3), lambda x, y: (y * x * x < 4, y * x * x < 0), _come_together,
+        CERTIFIED,
+    ),
+    Panel(
+        "N-2604.07925-two-tokens", "Sinkhorn: come together", "$D$", "$w$",
+        span(0, 4), span(0, 3), _below_one, _sinkhorn, NUMERICAL,
+    ),
+    Panel(
+        "N-2203.05962-rate", "no layer raises HFC", "$n$", "$e^{2a}$",
+        integers(3, 14), span(1, 25), lambda x, y: ((x - 2) * y < 2 * (x - 1), x < 0),
+        _no_layer_raises,
+    ),
+    Panel(
+        "N-2206.03126-scale", "consensus grows at most by $e$", "$L$", r"$\alpha$",
+        integers(1, 40), span(0, 1), lambda x, y: (x * y * y <= 1, x < 0), _bounded_by_e,
+        CERTIFIED,
+    ),
+    Panel(
+        "N-2312.06182-remedy", "de-escalated: does not smooth", r"$\tau$", "$h$",
+        span(0, 2), span(-3, 2),
+        lambda x, y: _larger(abs(1 + y / 2), abs(1 - x) * abs(1 + y)), _de_escalated,
+    ),
+    Panel(
+        "N-2410.07799-removal", r"$A-\frac{1}{n}11^\top$ smooths", "$h$", "$a$",
+        span(-3, 2), span(-1, 1),
+        lambda x, y: ((x >= -1) & (x < 0) & (y > 0), (x > 0) & (y > 0)), _removed,
+    ),
+    Panel(
+        "N-2410.10609-bound", "a skip: HFC does not fall", r"$\|W\|$", r"$\lambda$",
+        span(0, 4), span(0, 4), lambda x, y: (y >= 1 + x / 2, y < 0), _skip_keeps,
+    ),
+    Panel(
+        "N-2605.25619-direction", "tokens tilt to direction 1", r"$\lambda_1$", r"$\lambda_2$",
+        span(-4, 1), span(-4, 1), _tilts_by_modulus, _tilts,
+    ),
+)  # fmt: skip
