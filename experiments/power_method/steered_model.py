@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.extract import BATCH, batches, extract
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.directions import Matrix, shares
@@ -28,11 +28,14 @@ from oversmoothing.theory.support.errors import InputError
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
 
 
-def thresholds(model: Model, inputs: Any, u: Matrix) -> Matrix:
+def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
     """alpha by layer [layers] for a direction u [d] of length 1, w = u, as `predicted_threshold`
-    gives it for the layer's H and even attention; 0 where u dominates already."""
+    gives it for the layer's H and even attention; 0 where u dominates already.
+
+    by_norm: `scales` of the model on its inputs.
+    """
     found = []
-    for layer, scale in zip(model.layers, scales(model, inputs), strict=True):
+    for layer, scale in zip(model.layers, by_norm, strict=True):
         H = product(layer, scale)
         # Even attention: its other eigenvalues are 0, and one token more than one will do.
         case = Case(np.full((2, 2), 0.5), H, u, u, np.zeros((2, len(u))))
@@ -104,16 +107,18 @@ def steered_tilts(
     drawn = rng.standard_normal((2, directions, model.width))
     own, others = drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
     found = np.empty((len(multiples), 2, directions, len(inputs)))
-    alphas = [thresholds(model, inputs, u) for u in own]
+    by_norm = scales(model, inputs)
+    alphas = [thresholds(model, by_norm, u) for u in own]
+    # Of other inputs one at a time: no padding, so that even attention is over real tokens.
+    size = BATCH if model.modality == "vision" else 1
     for number, (u, v) in enumerate(zip(own, others, strict=True)):
         for k, multiple in enumerate(multiples):
-            for i, each in enumerate(inputs):
+            for start, part in enumerate(batches(inputs, size)):
                 with steering(model, u, multiple * alphas[number]):
-                    # One input at a time: no padding, so that even attention is over real tokens.
-                    batch = extract(model, [each], attention=False, verify=False)
+                    batch = extract(model, part, attention=False, verify=False)
                 X = batch.traces[-1].after_ffn.double().cpu().numpy()
-                bases = np.stack([u, v])[..., None]
-                found[k, :, number, i] = shares(X, bases)[0]
+                own_inputs = slice(start * size, start * size + len(X))
+                found[k, :, number, own_inputs] = shares(X, np.stack([u, v])[..., None]).T
     rows = []
     for k, multiple in enumerate(multiples):
         ends = [mean_interval(found[k, part].mean(0)) for part in (0, 1)]

@@ -184,6 +184,16 @@ def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
         steered_model.steered_tilts(model, random_pixels(1))
 
 
+def test_images_are_steered_in_batches_as_one_by_one(monkeypatch) -> None:
+    model, tables = oversmoothing.open_model(tiny_model()), []
+    for size in (2, 1):
+        monkeypatch.setattr(steered_model, "BATCH", size)
+        given = random_pixels(3)
+        tables.append(steered_model.steered_tilts(model, given, multiples=(0.0, 2.0), directions=2))
+    # Float32: sums over a batch in another order.
+    np.testing.assert_allclose(*(table.to_numpy() for table in tables), rtol=1e-4)
+
+
 def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
     from oversmoothing.experiments.models import named
 
