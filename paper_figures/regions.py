@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -146,9 +146,10 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _tint(name: str) -> tuple[float, ...]:
+def _tint(name: str) -> str:
     """The colour, paler."""
-    return tuple(0.3 * part + 0.7 for part in to_rgb(COLOUR[name]))
+    red, green, blue = (0.3 * part + 0.7 for part in to_rgb(COLOUR[name]))
+    return to_hex((red, green, blue))
 
 
 def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
@@ -156,9 +157,11 @@ def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
     raster = np.zeros((len(panel.rows), len(panel.columns)))
     heights = np.array([float(each) for each in panel.rows])
     columns = {float(x): place for place, x in enumerate(panel.columns)}
-    for band in table[table["kind"] == "band"].itertuples():
-        inside = (heights > band.low) & (heights < band.high)
-        raster[inside, columns[band.x]] = CODES.index(band.said)
+    bands = table[table["kind"] == "band"]
+    for x, low, high, said in zip(
+        *(bands[name] for name in ("x", "low", "high", "said")), strict=True
+    ):
+        raster[(heights > low) & (heights < high), columns[x]] = CODES.index(said)
     axis.imshow(
         raster, origin="lower", aspect="auto", extent=(*across, *up), interpolation="nearest",
         cmap=ListedColormap(["white", _tint(HOLDS), _tint(FAILS)]), vmin=-0.5, vmax=2.5,

@@ -152,9 +152,9 @@ def _bounded_by_e(x: Fraction, y: Fraction) -> bool | None:
     M = exact.product(_X0, exact.transposed(_X0))
     steps = [exact.plus_identity(exact.uniform(2), sign * y) for sign in (1, -1)]
     for _ in range(int(x)):
-        parts = [exact.product(S, M, exact.transposed(S)) for S in steps]
-        M = exact.scaled("1/2", exact.plus(*parts))
-    total, diagonal = sum(map(sum, M), Fraction(0)), M[0][0] + M[1][1]
+        more, less = (exact.product(S, M, exact.transposed(S)) for S in steps)
+        M = exact.scaled("1/2", exact.plus(more, less))
+    total, diagonal = sum((entry for row in M for entry in row), Fraction(0)), M[0][0] + M[1][1]
     low = total / 2
     hfc, lfc = exact.squared_norms(_X0)
     with at_precision(128):
