@@ -18,8 +18,6 @@ from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import protocol
-from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.experiments.table1.untrained import STD, untrained_vit
 from oversmoothing.paper_figures import (
@@ -45,6 +43,7 @@ from oversmoothing.paper_figures.comparison import (
     unchecked,
 )
 from oversmoothing.paper_figures.figure_base import Context, make_figure
+from tests.figures.small import a_study
 from tests.support.tiny_models import tiny_config
 
 OF_MODELS = (metrics_by_layer, table_1, asymmetry)
@@ -164,23 +163,6 @@ def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
 
 
 # ---------------------------------------------------------------- Tables 2 and 3
-
-
-def a_study(folder: Path, gain: float, data: str = "digits") -> Context:
-    """Runs of both tables in which ViT- errs `gain` points less than ViT, and ViT+ more."""
-    chosen, rows = protocol(data), []
-    shift = {"vit": 0.0, "vit+": gain, "vit-": -gain}
-    for run in chosen.runs(["data-efficiency", "corruption"]):
-        config = run.config
-        if config.variant not in shift or config.tied:
-            continue
-        error = 10 - 5 * config.fraction + shift[config.variant] + 0.01 * run.seed
-        errors = {f"error_at_{severity}": error + severity for severity in range(6)}
-        known = {"run": run.name, "test_error": error, "corrupted_error": error + 3, **errors}
-        rows.append({**config.model_dump(), **known})
-    (folder / folder_name(chosen)).mkdir()
-    pd.DataFrame(rows).to_csv(folder / folder_name(chosen) / "runs.csv", index=False)
-    return Context(folder, progress=False)
 
 
 @pytest.mark.parametrize("module", [table_2, table_3])

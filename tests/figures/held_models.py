@@ -1,0 +1,361 @@
+"""The CSVs of the figures of models against their weights and streams, of records against them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.stats import t as student
+
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.training import TrainedModel
+from oversmoothing.experiments.digits.vit import LayerTrace
+from oversmoothing.experiments.models.pictures import photographs
+from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.experiments.table1.table import PUBLISHED
+from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.paper_figures import (
+    digits_models,
+    dominance_table,
+    ladder_scores,
+    metrics_by_layer,
+    norm_signs,
+    study_results,
+    table_1,
+)
+from oversmoothing.paper_figures.figure_base import Context
+from tests.figures.held import holds, metrics_of, near, same
+from tests.figures.small import SMALL_UNTRAINED
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_TESTS = "of `inspect`, which has tests of its own; not drawn"
+METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
+
+
+def record_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "experiments" / name).read_text("utf-8"))
+    return found
+
+
+def tiny(context: Context) -> dict[str, TrainedModel]:
+    return digits_models.digits_models(context)
+
+
+@torch.no_grad()
+def streams(found: TrainedModel, images: int | None) -> tuple[list[np.ndarray], list[LayerTrace]]:
+    """The streams [m, n, d] in front of layer 1 and behind each."""
+    record: list[LayerTrace] = []
+    found.model(digits().validation.pixels[:images], record)
+    kept = [record[0].before, *(trace.after_ffn for trace in record)]
+    return [X.double().numpy() for X in kept], record
+
+
+def interval(values: np.ndarray) -> np.ndarray:
+    """Mean and the ends of its 95 % interval, by Student's t."""
+    m = len(values)
+    reach = student.ppf(0.975, m - 1) * values.std(ddof=1) / m**0.5
+    return values.mean() + np.array([0.0, -reach, reach])
+
+
+def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray], change: str) -> None:
+    """Means, intervals and percentiles over images of the metrics; the change over the model."""
+    assert part["layer"].tolist() == list(range(len(kept)))
+    found = [metrics_of(X) for X in kept]
+    for name in METRICS:
+        if name not in part:
+            continue
+        for (_, row), own in zip(part.iterrows(), found, strict=True):
+            values = own[name]
+            # Float32 streams, whose metrics keep 1e-5 of themselves; ends of an interval less.
+            near([row[f"{name}{end}"] for end in ("", "_low", "_high")], interval(values),
+                 rel=1e-3, abs=1e-4)  # fmt: skip
+            if f"{name}_p05" in row:
+                ends = np.percentile(values, [5, 95])
+                near([row[f"{name}_p05"], row[f"{name}_p95"]], ends, rel=1e-3, abs=1e-4)
+    moved = interval(found[-1]["log_hfc_lfc"] - found[0]["log_hfc_lfc"])
+    for end, value in zip(("", "_low", "_high"), moved, strict=True):
+        near(part[f"{change}{end}"], value, rel=1e-3, abs=1e-4)
+
+
+@holds("metrics_by_layer")
+def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
+    models = tiny(context)
+    labels = {f"{digits_models.LABEL[name]}, digits": name for name in ("vit", "vit+", "vit-")}
+    assert set(csv["model"]) == {"random ViT-B/16", *labels}
+    for label, part in csv.groupby("model", sort=False):
+        if label in labels:
+            kept, _ = streams(models[labels[label]], metrics_by_layer.IMAGES)
+            assert set(part["variant"]) == {labels[label]} and set(part["data"]) == {"digits"}
+            assert part["trained"].str.startswith("depth 2, width 16, 2 epochs").all()
+            assert part["trained"].nunique() == 1
+        else:
+            kept = streams_of_untrained(context.seed)
+            assert set(part["variant"]) == {"vit-random"} and part["trained"].isna().all()
+            assert part["data"].isna().all()
+        n, d = kept[0].shape[1:]
+        assert (part["most"] == min(n, d)).all() and (part["images"] == len(kept[0])).all()
+        near(part["rank_share"], part["effective_rank"] / min(n, d))
+        held_to_streams(part, kept, "change")
+
+
+@torch.no_grad()
+def streams_of_untrained(seed: int) -> list[np.ndarray]:
+    from oversmoothing.experiments.inspection.extract import prepared
+    from oversmoothing.experiments.models.sources import open_model
+
+    vit = untrained_vit(seed, **SMALL_UNTRAINED)
+    model, kept = open_model(vit), []
+    blocks = list(vit.blocks)
+    hooks = [blocks[0].register_forward_pre_hook(lambda module, given: kept.append(given[0]))]
+    hooks += [
+        block.register_forward_hook(lambda module, given, out: kept.append(out)) for block in blocks
+    ]
+    vit(prepared(model, photographs(2)))
+    for hook in hooks:
+        hook.remove()
+    return [X.double().numpy() for X in kept]
+
+
+@holds("observed_smoothing")
+def check_observed_smoothing(csv: pd.DataFrame, context: Context) -> None:
+    models = tiny(context)
+    assert set(csv["model"]) == set(models)
+    for name, part in csv.groupby("model", sort=False):
+        kept, _ = streams(models[str(name)], None)
+        held_to_streams(part, kept, "total_change")
+        assert (part["images"] == kept[0].shape[0]).all()
+        assert (part["tokens"] == kept[0].shape[1]).all()
+
+
+def classes(found: TrainedModel, images: int | None) -> np.ndarray:
+    """[layers, images]: 'consensus' where the largest |1 + h a| is that of a = 1, else 'smallest'
+    where it is that of the a of least modulus from 1 downwards in real part, else 'other'."""
+    _, record = streams(found, images)
+    rows = []
+    for trace, H in zip(record, found.model.value_projections().numpy(), strict=True):
+        A = trace.attention.double().numpy()
+        A = A.mean(axis=1)
+        A = A / A.sum(axis=-1, keepdims=True)
+        h, row = np.linalg.eigvals(H), []
+        for each in A:
+            a = np.linalg.eigvals(each)
+            modulus = np.abs(1 + np.outer(a, h)).max(axis=1)
+            row.append("consensus" if np.argmax(modulus) == np.argmin(np.abs(a - 1)) else "other")
+        rows.append(row)
+    return np.array(rows)
+
+
+FROM_LAYERS = {
+    **dict.fromkeys(
+        ("outside_percent", "safe_interval_min", "consensus_within_unit"),
+        "of the layers' dominance, which has tests of its own; said in the caption",
+    )
+}
+
+
+@holds("dominance_table", FROM_LAYERS, rows=lambda csv: csv["source"] == dominance_table.OURS)
+def check_dominance_table(csv: pd.DataFrame, context: Context) -> None:
+    """Consensus counted anew by LAPACK; what is quoted as it is typed in."""
+    models = tiny(context)
+    ours, quoted = (csv[csv["source"] == name] for name in (dominance_table.OURS,
+                                                            dominance_table.QUOTED))  # fmt: skip
+    assert len(ours) + len(quoted) == len(csv)
+    for name, part in quoted.groupby("model"):
+        assert tuple(part["percent"]) == PUBLISHED[str(name)]
+    for name, part in ours.groupby("model", sort=False):
+        found = models[str(name)]
+        own, count = classes(found, None), part.set_index("class")["count"]
+        assert list(count.index) == ["consensus", "smallest", "other", "tie"]
+        assert count["consensus"] == (own == "consensus").sum()
+        assert count.sum() == own.size and (part["cases"] == own.size).all()
+        assert (part["layers"] == own.shape[0]).all() and (part["images"] == own.shape[1]).all()
+        near(part["percent"], 100 * part["count"] / own.size)
+        assert ((part["percent_low"] <= part["percent"]) & (part["percent"] <= part["percent_high"])
+                ).all() and (part["percent_high"] - part["percent_low"] < 20).all()  # fmt: skip
+        h = np.linalg.eigvals(found.model.value_projections().numpy())
+        for column, value in (
+            ("h_real_min", h.real.min()),
+            ("h_real_max", h.real.max()),
+            ("h_abs_max", np.abs(h).max()),
+            ("layers_within_unit", ((h.real >= -1) & (h.real < 0)).all(axis=1).sum()),
+            ("layers_beyond_one", (h.real < -1).any(axis=1).sum()),
+            ("test_accuracy_percent", 100 * found.run.metrics["test_accuracy"]),
+        ):
+            near(part[column], value, rel=1e-6, abs=1e-6)
+        assert set(part["reading"]) == {"E2"}
+
+
+@holds("asymmetry")
+def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
+    """As the runs recorded it, and at the last step by the stored weights."""
+    models, rows = tiny(context), []
+    for name in ("vit", "vit+", "vit-"):
+        watched = models[name].run.watched
+        own = watched[watched["asymmetry"].notna()]
+        epoch = own["step"] / models[name].config.per_epoch
+        own = own[["layer", "asymmetry"]].assign(data="digits", variant=name, epoch=epoch)
+        rows.append(own)
+    same(csv, pd.concat(rows, ignore_index=True))
+    last = csv[csv["epoch"] == csv["epoch"].max()]
+    assert (csv.groupby(["variant", "layer"]).size() > 1).all() and len(last)
+    assert csv.loc[csv["variant"] != "vit", "asymmetry"].max() < 1e-6
+
+
+@holds("norm_signs")
+def check_norm_signs(csv: pd.DataFrame, context: Context) -> None:
+    """What T8d proves of frozen layers, and closed forms without a norm; the record of DeiT-Ti."""
+    frozen = csv[csv["kind"] == "frozen"]
+    table = frozen.set_index(["draw", "placement", "sign_of_h", "gain"])["change"]
+    assert table.index.is_unique and table.notna().all()
+    for number in range(norm_signs.DRAWS):
+        rng = np.random.default_rng([context.seed, number])
+        A = norm_signs.SymmetricPsd().draw(norm_signs.TOKENS, rng=rng)
+        root = rng.standard_normal((norm_signs.WIDTH,) * 2) / norm_signs.WIDTH**0.5
+        S = norm_signs.STRENGTH * (root @ root.T + 0.1 * np.eye(norm_signs.WIDTH))
+        X = rng.standard_normal((norm_signs.TOKENS, norm_signs.WIDTH))
+        for (_, placement, side, gain), found in table.loc[[number]].items():
+            near(found, frozen_change(A, side * S, X, placement, gain), abs=1e-5)
+    flips = pd.DataFrame(record_of("sign_flips/results/flips_deit_tiny.json")["by_layer"])
+    flips = flips[flips["flip"] == "gain"].drop(columns="flip")
+    same(csv[csv["kind"] == "flip"], flips)
+
+
+def frozen_change(
+    A: np.ndarray, W: np.ndarray, X: np.ndarray, placement: str, gain: float
+) -> float:
+    """Of ln HFC/LFC, with PyTorch's LayerNorm."""
+    mixing, weights, x = (torch.from_numpy(np.array(each)) for each in (A, W, X))
+
+    def norm(each: torch.Tensor) -> torch.Tensor:
+        return gain * torch.nn.functional.layer_norm(each, each.shape[-1:], eps=0.0)
+
+    for _ in range(norm_signs.DEPTH):
+        if placement == "post":
+            x = norm(x + mixing @ x @ weights)
+        else:
+            x = x + mixing @ (norm(x) if placement == "pre" else x) @ weights
+    both = metrics_of(np.stack([X, x.numpy()]))["log_hfc_lfc"]
+    return float(both[1] - both[0])
+
+
+@holds("table_1", {"norm": "a setting of the readings"})
+def check_table_1(csv: pd.DataFrame, context: Context) -> None:
+    """The paper's as typed in, DeiT-Ti's as recorded, reading E2 of ours counted anew by LAPACK."""
+    sources = (table_1.PAPER, table_1.RECORDED, table_1.COMPUTED)
+    paper, recorded, ours = (csv[csv["source"] == source] for source in sources)
+    assert len(paper) + len(recorded) + len(ours) == len(csv)
+    for name, pair in PUBLISHED.items():
+        part = paper[paper["column"] == name]
+        assert tuple(part["percent"]) == pair and set(part["reading"]) == {"paper"}
+        assert part["class"].tolist() == ["consensus", "smallest"]
+    same(recorded, pd.read_csv(ROOT / "experiments/table1/results/readings_deit_tiny.csv")
+         .drop(columns="model"))  # fmt: skip
+    near(ours["percent"], 100 * ours["count"] / ours["cases"])
+    assert ((ours["percent_low"] <= ours["percent"]) & (ours["percent"] <= ours["percent_high"])
+            ).all()  # fmt: skip
+    assert (ours.groupby(["model", "reading"])["count"].sum()
+            == ours.groupby(["model", "reading"])["cases"].first()).all()  # fmt: skip
+    models = tiny(context)
+    for label, name in (("ViT, digits", "vit"), ("ViT+, digits", "vit+"),
+                        ("ViT\u2212, digits", "vit-")):  # fmt: skip
+        part = ours[(ours["model"] == label) & (ours["reading"] == "E2")]
+        own = classes(models[name], table_1.IMAGES)
+        count = part.set_index("class")["count"]
+        assert count["consensus"] == (own == "consensus").sum()
+        assert (part["cases"] == own.size).all()
+
+
+def check_paper_and_runs(csv: pd.DataFrame, context: Context, paper: dict[Any, float]) -> None:
+    errors = csv[csv["kind"] == "error"]
+    typed = errors[errors["source"] == study_results.PAPER]
+    stated = {(row.variant, row.x): row.error for row in typed.itertuples()}
+    assert stated.keys() == paper.keys()
+    near(list(stated.values()), [100 - paper[key] for key in stated])
+
+
+@holds("table_2")
+def check_table_2(csv: pd.DataFrame, context: Context) -> None:
+    paper = {(v, x): right for v, row in DATA_EFFICIENCY.items() for x, (right, _) in row.items()}
+    check_paper_and_runs(csv, context, paper)
+    errors = csv[csv["kind"] == "error"]
+    typed = errors[errors["source"] == study_results.PAPER]
+    near(typed["sd"], [DATA_EFFICIENCY[row.variant][row.x][1] for row in typed.itertuples()])
+    check_ours(csv, context, lambda part, x: part[part["fraction"] == x]["test_error"])
+
+
+@holds("table_3")
+def check_table_3(csv: pd.DataFrame, context: Context) -> None:
+    paper = {(v, x): right for v, row in CORRUPTION.items() for x, right in enumerate(row)}
+    check_paper_and_runs(csv, context, paper)
+    assert csv.loc[csv["source"] == study_results.PAPER, "sd"].isna().all()
+    check_ours(csv, context, lambda part, x: part[part["fraction"] == 1][f"error_at_{int(x)}"])
+
+
+def check_ours(csv: pd.DataFrame, context: Context, values: Any) -> None:
+    """Means, sd and counts from the stored runs; judged rows by their own intervals."""
+    for data, folder in (("digits", "study"), ("cifar100", "study-cifar100")):
+        runs = pd.read_csv(context.results / folder / "runs.csv")
+        runs = runs[~runs["tied"]]
+        errors = csv[(csv["kind"] == "error") & (csv["source"] == data)]
+        assert len(errors) and errors["size"].nunique() == 1
+        for row in errors.itertuples():
+            own = values(runs[runs["variant"] == row.variant], row.x)
+            near([row.error, row.sd, row.seeds], [own.mean(), own.std(), len(own)], rel=1e-9)
+        for row in csv[(csv["kind"] == "order") & (csv["source"] == data)].itertuples():
+            if row.predicts in ("less", "greater") and np.isfinite(row.low):
+                sign = 1 if row.predicts == "greater" else -1
+                ends = sorted(
+                    [sign * row.low - sign * row.margin, sign * row.high - sign * row.margin]
+                )
+                said = "supported" if ends[0] > 0 else "refuted" if ends[1] < 0 else "open"
+                assert row.verdict == said and row.low <= row.difference <= row.high
+
+
+@holds("loops", rows=lambda csv: csv["kind"] == "block")
+def check_loops(csv: pd.DataFrame, context: Context) -> None:
+    run = record_of("loops/results/loop_deit_tiny.json")
+    blocks, scores = (csv[csv["kind"] == kind] for kind in ("block", "score"))
+    names = [
+        "block",
+        "exponent",
+        "collapsed",
+        "start",
+        "end",
+        "end_by_local_law",
+        "end_by_8_tokens",
+    ]
+    same(blocks, pd.DataFrame(run["by_block"])[names])
+    named = pd.DataFrame([{"predictor": name, **values}
+                          for name, values in run["all_runs_nothing_chosen"].items()])  # fmt: skip
+    same(scores, named)
+    assert (csv["loops"] == run["loops"]).all() and (
+        csv["collapsed_at"] == run["collapsed_at"]
+    ).all()
+
+
+@holds("ladder", {"what": "words"})
+def check_ladder(csv: pd.DataFrame, context: Context) -> None:
+    rungs = pd.DataFrame(record_of("ladder/results/ladder_deit_tiny.json")["rungs"])
+    rungs = rungs.set_index("rung").loc[list(ladder_scores.SHOWN)].reset_index()
+    same(csv, rungs[["rung", "r2", "r2_low", "r2_high", "sign", "cost_share", "calibration"]])
+
+
+@holds("remedies", {
+    **dict.fromkeys(("as_claimed_low", "as_claimed_high"), "Clopper and Pearson's, tested there"),
+    **dict.fromkeys(("paper", "our_reading", "claim", "holds_for", "remedy"), "words"),
+    **dict.fromkeys(("parameters", "cost", "as_claimed"), "not of the spectrum; tested there"),
+})  # fmt: skip
+def check_remedies(csv: pd.DataFrame, context: Context) -> None:
+    """By formula and by the derivative of the module: two routes to each shift."""
+    finite = np.isfinite(csv["log_shift_C"])
+    for side in ("C", "Q"):
+        near(csv.loc[finite, f"log_shift_{side}"], csv.loc[finite, f"measured_shift_{side}"],
+             abs=1e-6)  # fmt: skip
+    assert (csv["error"] < 1e-8).all() and csv["draws"].nunique() == 1
+    known = csv["runs_clear"].notna()
+    assert (csv["runs_right"][known] == csv["runs_clear"][known]).all()
+    assert csv["name"].is_unique

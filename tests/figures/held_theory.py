@@ -1,0 +1,252 @@
+"""The CSVs of the theory's figures against the theory, by NumPy alone where that is enough."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from oversmoothing.experiments.bench import proof_costs as costs, scaling as bench
+from oversmoothing.paper_figures import lambda_plane, regimes, rotation_and_rank, stream_mixing
+from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.simulations.sweep.store import read_table
+from oversmoothing.theory.streams.mixing import make_mixing
+from tests.figures.held import holds, metrics_of, near, radii, run
+
+FLOATS_END = "where floats end; the metrics have tests of their own at every scale"
+
+
+@holds("metrics_against_depth", {
+    **dict.fromkeys(
+        ("log_one_minus_cos_mean", "log_one_minus_cos_min", "log_one_minus_cos_abs_min",
+         "log_effective_rank_excess", "log_sigma2_sigma1"), FLOATS_END),
+})  # fmt: skip
+def check_metrics_against_depth(csv: pd.DataFrame, context: Context) -> None:
+    """Iterated anew; radii by LAPACK; limits as the last layers have them."""
+    for case in regimes.cases(context.seed):
+        part = csv[csv["case"] == case.name]
+        assert set(part["source"]) == {"theory", "simulation"}
+        depth = part["depth"].to_numpy()
+        assert sorted(part[part["source"] == "theory"]["depth"]) == list(range(case.depth + 1))
+        logs, states = run(case.A, case.H, case.X0, case.depth)
+        near(part["log_hfc_lfc"], logs[depth], rel=1e-9, abs=1e-9)
+        near(part["hfc_lfc"], np.exp(logs[depth]), rel=1e-8)
+        found = metrics_of(states)
+        for name in ("cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min", "effective_rank",
+                     "sigma2_sigma1"):  # fmt: skip
+            near(part[name], found[name][depth], rel=1e-7, abs=1e-8)
+        consensus, rest = radii(case.A, case.H)
+        near(part["rho_consensus"], consensus, rel=1e-7)
+        near(part["rho_quotient"], rest, rel=1e-7)
+        near(part["log_rate"], np.log(rest / consensus), abs=1e-7)
+        said = "TIE" if case.name == "tie" else "NON_SMOOTHING"
+        assert set(part["verdict"]) == {"SMOOTHING" if rest < consensus * 0.999 else said}
+        for name in ("log_r_sigma", "limit", "limit_rank", "cos_mean_limit"):
+            assert part[name].nunique(dropna=False) == 1, name
+        last = part[part["depth"] == case.depth].iloc[0]
+        for name, value in (("limit", "hfc_lfc"), ("cos_mean_limit", "cos_mean")):
+            if np.isfinite(last[name]):
+                near(last[value], last[name], rel=2e-2, abs=1e-3)
+
+
+@holds("lambda_plane")
+def check_lambda_plane(csv: pd.DataFrame, context: Context) -> None:
+    """Spectra by LAPACK, rates by |1 + h a|, every run iterated anew."""
+    for number, (panel, A) in enumerate(lambda_plane._attentions(context.seed).items()):
+        part = csv[csv["panel"] == panel]
+        values = np.linalg.eigvals(A)
+        stationary = np.linalg.svd(A.T - np.eye(len(A)))[2][-1]
+        stationary = stationary / stationary.sum()
+        deviation = np.linalg.norm(stationary - 1 / len(A))
+        near(part["log_floor"], -np.log(len(A) ** 0.5 * deviation), rel=1e-8)
+        spectrum = part[part["kind"] == "eigenvalue"]
+        rest = np.delete(values, np.argmin(np.abs(values - 1)))
+        stated = (spectrum["re"] + 1j * spectrum["im"]).to_numpy()
+        assert len(stated) in (len(rest), len(values))
+        every = rest if len(stated) == len(rest) else values
+        assert max(np.abs(every - a).min() for a in stated) < 1e-9
+        assert max(np.abs(stated - a).min() for a in every) < 1e-9
+        runs = part[part["kind"] == "run"].reset_index(drop=True)
+        h = (runs["re"] + 1j * runs["im"]).to_numpy()
+        grid = lambda_plane._grid()
+        near(np.abs(h - grid), 0.0, abs=1e-12)
+        rate = np.log(np.abs(1 + np.outer(h, rest)).max(axis=1) / np.abs(1 + h))
+        near(runs["log_rate"], rate, abs=1e-9)
+        clear = np.abs(rate) > 1e-9
+        said = np.where(rate < 0, "SMOOTHING", "NON_SMOOTHING")
+        assert (runs["predicted"][clear] == said[clear]).all()
+        assert (runs["measured"] == np.where(
+            runs["fall"] > lambda_plane.DECAY, "SMOOTHING", "NON_SMOOTHING")).all()  # fmt: skip
+        early, late = _windows(A, h, np.random.default_rng([context.seed, number]))
+        near(runs["mean_log"], late, rel=1e-7, abs=1e-6)
+        near(runs["fall"], early - late, rel=1e-7, abs=1e-6)
+
+
+def _windows(
+    A: np.ndarray, h: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means of ln HFC/LFC over both windows, all h at once: one complex feature for a pair."""
+    n, depth, window = len(A), lambda_plane.DEPTH, lambda_plane.WINDOW
+    real = h.imag == 0
+    first = rng.standard_normal((n, 1))[:, 0]
+    pair = rng.standard_normal((n, 2))
+    # X H^T for H = [[x, y], [-y, x]] is the product of X_1 + i X_2 and x - iy.
+    X = np.where(real[:, None], first[None], (pair[:, 0] + 1j * pair[:, 1])[None]).astype(complex)
+    mean = X.mean(axis=1)
+    D = X - mean[:, None]
+    scale_d, scale_m = np.zeros(len(h)), np.zeros(len(h))
+    step = np.where(real, h, h.conj())
+    sums = {depth // 2: np.zeros(len(h)), depth: np.zeros(len(h))}
+    for layer in range(1, depth + 1):
+        AD = D @ A.T
+        mean = mean * (1 + step) + step * np.exp(scale_d - scale_m) * AD.mean(axis=1)
+        D = D + step[:, None] * AD
+        D = D - D.mean(axis=1, keepdims=True)
+        size_d, size_m = np.linalg.norm(D, axis=1), np.abs(mean)
+        D, mean = D / size_d[:, None], mean / size_m
+        scale_d, scale_m = scale_d + np.log(size_d), scale_m + np.log(size_m)
+        for end in sums:
+            if end - window < layer <= end:
+                sums[end] += scale_d - scale_m - np.log(n) / 2
+    return sums[depth // 2] / window, sums[depth] / window
+
+
+@holds("rates", rows=lambda csv: csv["kind"] == "equal")
+def check_rates(csv: pd.DataFrame, context: Context) -> None:
+    """Predicted by spectra, measured at 1,200 digits: two routes that must agree, or bound."""
+    equal = csv["kind"] == "equal"
+    off = (csv["measured"] / csv["predicted"] - 1).abs()
+    assert (off[equal] <= 5e-3).all() and csv["holds"].all()
+    assert (csv["measured"] <= csv["predicted"] * (1 + 1e-12))[~equal].all()
+    assert set(csv["kind"]) == {"equal", "bound"}
+    assert csv.loc[equal, "case"].value_counts().min() >= 3
+    assert not csv.duplicated(["case", "quantity"]).any()
+    starts = ("r of", "r_sigma of", "sqrt of", "erank - 1")
+    assert csv.loc[equal, "quantity"].str.startswith(starts).all()
+    assert (equal == csv["quantity"].str.startswith(starts)).all()
+
+
+@holds("rotation_and_rank")
+def check_rotation_and_rank(csv: pd.DataFrame, context: Context) -> None:
+    """Every layer by matrices, the rate by hand, ranks by singular values."""
+    A = np.array(rotation_and_rank.A)
+    turning = rotation_and_rank.weights(rotation_and_rank.LAYERS)
+    rotation, ranks = (csv[csv["kind"] == kind] for kind in ("rotation", "rank"))
+    assert len(rotation) + len(ranks) == len(csv) and set(rotation["each_layer"]) == {
+        "NON_SMOOTHING"
+    }
+    for name, layers in (("the first, repeated", turning[:1] * len(turning)), ("in turn", turning)):
+        X, expected = np.array(rotation_and_rank.X0), []
+        for W in [np.zeros((2, 2)), *layers]:
+            X = X + A @ X @ W
+            mean = X.mean(axis=0)
+            expected.append(np.log(np.linalg.norm(X - mean) / np.linalg.norm(mean) / 2**0.5))
+        part = rotation[rotation["run"] == name]
+        near(part["layer"], np.arange(len(expected)))
+        near(part["log_hfc_lfc"], expected, abs=1e-9)
+        near(part["rate"], 0.4875**0.5 / 0.76 if name == "in turn" else np.nan)
+    rng = np.random.default_rng(context.seed)
+    A = np.full((4, 4), 0.15) + 0.4 * np.eye(4)
+    for (name, values), limit in zip(rotation_and_rank.RANKS.items(), (1, 2, 3), strict=True):
+        X0 = np.round(rng.standard_normal((4, len(values))), 2)
+        _, states = run(A, np.diag(values), X0, rotation_and_rank.RANK_LAYERS)
+        part = ranks[ranks["run"] == name]
+        near(part["layer"], np.arange(len(states)))
+        near(part["effective_rank"], metrics_of(states)["effective_rank"], rel=1e-7)
+        assert (part["limit_rank"] == limit).all()
+        assert (part["verdict"] == "NON_SMOOTHING").all()
+
+
+@holds("phase_diagram")
+def check_phase_diagram(csv: pd.DataFrame, context: Context) -> None:
+    """Counted anew from the sweep that is stored."""
+    (path,) = context.results.glob(f"sweeps/phase_diagram-{context.seed}/*.parquet")
+    points = read_table(path).to_pandas()
+    assert (csv[["x_name", "y_name", "panel_name"]] == ["temperature", "high", "asymmetry"]).all(
+        axis=None
+    )
+    assert csv["points"].sum() == len(points) and not csv.duplicated(["panel", "x", "y"]).any()
+    for row in csv.itertuples():
+        at = (points["temperature"] == row.x) & (points["high"] == row.y)
+        own = points[at & (points["asymmetry"] == row.panel)]
+        assert len(own) == row.points
+        for name in ("smoothing", "non_smoothing", "tie", "trivial", "undecided"):
+            assert (own["verdict"] == name.upper()).sum() == getattr(row, name), name
+        assert (own["status"] == "error").sum() == row.errors
+        decided = row.smoothing + row.non_smoothing + row.tie
+        near(row.share, row.smoothing / decided if decided else np.nan)
+        near(row.slope, own["slope"].median())
+        near(row.predicted, own["predicted_log_rate"].median())
+        # T2: the verdict is the sign of log(rho_Q/rho_C).
+        assert (own["predicted_log_rate"] < 0).sum() == row.smoothing
+        ran = own[own["verdict"].isin(["SMOOTHING", "NON_SMOOTHING"]) & own["log_hfc_lfc"].notna()]
+        below = ran["log_hfc_lfc"] < -0.5 * np.log(ran["n"] - 1)
+        right = below == (ran["verdict"] == "SMOOTHING")
+        assert (row.runs, row.agree) == (len(ran), right.sum())
+        assert row.slow == row.runs - row.agree
+
+
+@holds("stream_mixing")
+def check_stream_mixing(csv: pd.DataFrame, context: Context) -> None:
+    """Radii of the families R + t p q^T (T13a) by LAPACK, contraction by Dobrushin's tau (T13b)."""
+    a = np.linalg.eigvals(stream_mixing.ATTENTION).real
+    a = np.delete(a, np.argmax(a))
+    cells, runs, layers = (csv[csv["kind"] == kind] for kind in ("cell", "run", "layer"))
+    assert len(cells) + len(runs) + len(layers) == len(csv)
+    for part, cell in ((cells, True), (runs, False)):
+        for row in part.itertuples():
+            mixing = make_mixing(R := stream_mixing.mixing_of(row.panel, row.amount))
+            pq = np.outer([float(x) for x in mixing.p], [float(x) for x in mixing.q])
+            radius = [np.abs(np.linalg.eigvals(R + row.h * x * pq)).max() for x in (1.0, *a)]
+            lead = np.log(radius[0] / max(radius[1:]))
+            said = "SMOOTHING" if lead > 0 else "NON_SMOOTHING"
+            assert row.outcome == ("TIE" if abs(lead) < 1e-9 else said)
+            if not cell:
+                assert row.measured == row.outcome
+                # Of the second half of 300 layers; phases and powers of L move it by about 1/L.
+                assert abs(row.slope + lead) < 2e-2 or (row.slope > 0 and lead < 0)
+    # A cell stands in the middle of its part of the plane.
+    for part, name, (low, high), number in (
+        (cells, "h", stream_mixing.H_RANGE, stream_mixing.H_CELLS),
+        (cells, "amount", (0.0, 1.0), stream_mixing.MIX_CELLS),
+    ):
+        middles = low + (high - low) * (np.arange(number) + 0.5) / number
+        assert all(np.abs(middles - value).min() < 1e-9 for value in part[name])
+    for _, part in layers.groupby("panel"):
+        near(part["depth"], np.arange(len(part)))
+        near(part["log_spread"].iloc[0], 0.0, abs=1e-12)
+        assert (part["log_spread"] <= part["log_bound"] + 1e-9).all()
+        assert part["log_bound"].diff().dropna().max() <= 1e-12
+
+
+@holds("scaling", {"expected": "of the series; compared below", "value": "a measurement"})
+def check_scaling(csv: pd.DataFrame, context: Context) -> None:
+    """Fits computed anew; what is measured is only positive, or below what can be seen."""
+    expected = {(s.name, q): power for s in bench.SERIES
+                for q, power in (("seconds", s.time), ("MiB", s.memory))}  # fmt: skip
+    assert set(zip(csv["series"], csv["quantity"], strict=True)) == set(expected)
+    for (name, quantity), part in csv.groupby(["series", "quantity"]):
+        series = next(s for s in bench.SERIES if s.name == name)
+        assert set(part["variable"]) == {series.variable}
+        assert part["size"].tolist() == list(series.sizes[: len(part)])
+        assert (part["expected"] == expected[name, quantity]).all()
+        seen = quantity == "seconds" or part["value"].max() >= bench.RESOLUTION_MIB
+        if seen and (part["value"] > 0).all():
+            slope = np.polyfit(np.log(part["size"]), np.log(part["value"]), 1)[0]
+            near(part["exponent"], slope, abs=1e-9)
+        else:
+            assert part["exponent"].isna().all()
+        assert part["exponent_error"].nunique(dropna=False) == 1
+
+
+@holds("proof_costs")
+def check_proof_costs(csv: pd.DataFrame, context: Context) -> None:
+    """Ratios computed anew; verdicts by the spectra of the same draws."""
+    for (_, n, d), part in csv.groupby(["variable", "n", "d"]):
+        seconds = part.set_index("what")["seconds"]
+        assert list(seconds.index) == list(costs.YARDSTICK) and (seconds > 0).all()
+        near(part["ratio"], [seconds[w] / seconds[costs.YARDSTICK[w]] for w in part["what"]])
+        consensus, rest = radii(*costs.layer(n, d, context.seed))
+        said = "SMOOTHING" if consensus > rest else "NON_SMOOTHING"
+        assert part["verdict"].fillna("").tolist() == [said, said, "", "", ""]
+    fixed = csv["d"].where(csv["variable"] == "n", csv["n"])
+    assert (fixed == costs.FIXED).all()
