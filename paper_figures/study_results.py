@@ -1,11 +1,13 @@
 """What `oversmoothing study` found, for the paper's Tables 2 and 3: of digits and of CIFAR-100.
 
-Runs come from the study in the folder of results.
+Runs come from the study in the folder of results; where it holds none, from the recorded run that
+is part of the project, if there is one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.study.adjudicate import adjudicated
 from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
+from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
 from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.paper_figures.comparison import (
     DIFFERS,
@@ -40,11 +43,13 @@ _MARKER = {"vit": "o", "vit+": "^", "vit-": "v"}
 @dataclass(frozen=True)
 class Study:
     """One study on one data set. runs: a row a run. base: those of the paper's three models that
-    differ from the protocol's base in nothing but the variant, the fraction and the seed."""
+    differ from the protocol's base in nothing but the variant, the fraction and the seed. recorded:
+    the date of a recorded run, else ''."""
 
     name: str
     chosen: Protocol
     runs: pd.DataFrame
+    recorded: str = ""
 
     @property
     def base(self) -> pd.DataFrame:
@@ -64,7 +69,7 @@ class Study:
 
 
 def studies(results: Path, name: str) -> dict[str, Study]:
-    """By data set the study of that name of which `results` holds runs.
+    """By data set the study of that name: of `results`, or as recorded.
 
     Raises `InputError` for a table without the columns of a study.
     """
@@ -76,7 +81,17 @@ def studies(results: Path, name: str) -> dict[str, Study]:
             if path.exists():
                 found[data] = Study(name, chosen, _read(path))
                 break
+        else:
+            if (recorded := recorded_runs(data)) is not None and name in recorded.studies:
+                date = str(recorded.made["date"])
+                found[data] = Study(name, chosen, recorded.runs, date)
     return found
+
+
+def recorded_runs(data: str) -> RecordedStudy | None:
+    """The recorded study of a data set, None where there is none yet."""
+    folder = resources.files("oversmoothing.experiments.study") / "results" / data
+    return recorded_study(data) if folder.is_dir() else None
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -87,18 +102,20 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def joined(paper: pd.DataFrame, ours: dict[str, tuple[Study, pd.DataFrame]]) -> pd.DataFrame:
-    """The columns kind, source, size, variant, x, error, sd, seeds; and where there are runs a row
-    each for the study's hypotheses that quote the paper, with its verdict (`adjudicated`).
+    """The columns kind, source, size, recorded, variant, x, error, sd, seeds; and where there are
+    runs a row each for the study's hypotheses that quote the paper, with its verdict
+    (`adjudicated`).
 
     paper, and by data set ours: variant, x, error, sd (and seeds).
     """
     parts = [paper.assign(kind="error", source=PAPER)]
     for data, (study, errors) in ours.items():
         if len(errors):
-            parts.append(errors.assign(kind="error", source=data, size=study.size))
+            known = {"source": data, "size": study.size, "recorded": study.recorded}
+            parts.append(errors.assign(kind="error", **known))
             judged = adjudicated(study.chosen, [study.name], study.runs)
             quoting = judged[judged["says"].str.contains("paper's Table")]
-            parts.append(quoting.assign(kind="order", source=data, size=study.size))
+            parts.append(quoting.assign(kind="order", **known))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -158,7 +175,7 @@ def compared(table: pd.DataFrame, title: str, places: str) -> list[Comparison]:
     for source, rows in table[table["kind"] == "order"].groupby("source", sort=False):
         found += [_order(row, f"{title}, {DATA[str(source)]}") for _, row in rows.iterrows()]
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
-        size = f"{own['size'].iloc[0]}, {_seeds(own)}"
+        size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"a smaller model ({size}) than the paper's ViT-Ti"
         if source != "cifar100":
             why = f"{DATA[str(source)]} ({size}) and CIFAR-100 are other data at another size"
@@ -177,10 +194,11 @@ def _order(row: pd.Series, where: str) -> Comparison:
     if not row["seeds"]:
         return unchecked(what, paper, "no runs of it: `oversmoothing study` makes them")
     seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']:.0f} seeds"
-    why = f"{seeds} of our models ({row['size']}): the statement, not the number"
+    models = f"{seeds} of our models ({row['size']}{_when(row)})"
+    why = f"{models}: the statement, not the number"
     interval = f"[{row['low']:+.2f}, {row['high']:+.2f}]"
     if np.isnan(row["low"]):
-        why, interval = f"{seeds} of our models ({row['size']}): no interval without spread", ""
+        why, interval = f"{models}: no interval without spread", ""
     elif row["verdict"] == "open":
         why += "; the interval reaches to both sides"
     return Comparison(
@@ -191,6 +209,12 @@ def _order(row: pd.Series, where: str) -> Comparison:
         _VERDICT.get(row["verdict"], UNCHECKED),
         why,
     )
+
+
+def _when(row: pd.Series) -> str:
+    """', recorded run of 2026-01-01' where it is none of the folder of results."""
+    date = row["recorded"]
+    return f", recorded run of {date}" if isinstance(date, str) and date else ""
 
 
 def _listed(part: pd.DataFrame) -> str:
@@ -206,6 +230,7 @@ def in_caption(table: pd.DataFrame) -> str:
     """Of what models ours are, a sentence each."""
     own = table[(table["kind"] == "error") & (table["source"] != PAPER)]
     return " ".join(
-        f"{DATA[str(source)]}: {part['size'].iloc[0]}, mean and sd over {_seeds(part)}."
+        f"{DATA[str(source)]}: {part['size'].iloc[0]}, mean and sd over {_seeds(part)}"
+        f"{_when(part.iloc[0])}."
         for source, part in own.groupby("source", sort=False)
     )

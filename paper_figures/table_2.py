@@ -12,7 +12,7 @@ NAME = "table_2"
 TITLE = "Table 2: ViT, ViT+ and ViT\u2212 with fewer training images"
 SHORT = (
     "Test errors by the share of the training images: as the paper prints them for CIFAR-100, and "
-    "ours, of smaller models and of digits, where the study has been run into this folder."
+    "ours of other models: those of the study in this folder, else the recorded runs."
 )
 NOT_SHOWN = (
     "Ours are other models, trained for fewer steps, or of other data: numbers are not comparable, "

@@ -13,7 +13,7 @@ NAME = "table_3"
 TITLE = "Table 3: ViT, ViT+ and ViT\u2212 on corrupted images"
 SHORT = (
     "Test errors by the severity of the corruption: as the paper prints them for CIFAR-100, and "
-    "ours, of smaller models and of digits, where the study has been run into this folder."
+    "ours of other models: those of the study in this folder, else the recorded runs."
 )
 NOT_SHOWN = (
     "Ours are other models, trained for fewer steps, or of other data, and corruptions are in the "

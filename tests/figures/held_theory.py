@@ -110,7 +110,7 @@ def _windows(
     return sums[depth // 2] / window, sums[depth] / window
 
 
-@holds("rates", rows=lambda csv: csv["kind"] == "equal")
+@holds("rates", {"quantity": "words"}, rows=lambda csv: csv["kind"] == "equal")
 def check_rates(csv: pd.DataFrame, context: Context) -> None:
     """Predicted by spectra, measured at 1,200 digits: two routes that must agree, or bound."""
     equal = csv["kind"] == "equal"
@@ -192,6 +192,10 @@ def check_stream_mixing(csv: pd.DataFrame, context: Context) -> None:
     a = np.delete(a, np.argmax(a))
     cells, runs, layers = (csv[csv["kind"] == kind] for kind in ("cell", "run", "layer"))
     assert len(cells) + len(runs) + len(layers) == len(csv)
+    assert set(csv.loc[csv["kind"] != "layer", "panel"]) == set(stream_mixing.PANELS)
+    assert (cells.groupby(["panel", "amount"])["band"].nunique() <= 1).all()
+    inside = cells[(cells["h"] >= cells["band"]) & (cells["h"] < 0)]
+    assert "SMOOTHING" not in set(inside["outcome"])
     for part, cell in ((cells, True), (runs, False)):
         for row in part.itertuples():
             mixing = make_mixing(R := stream_mixing.mixing_of(row.panel, row.amount))
@@ -211,11 +215,34 @@ def check_stream_mixing(csv: pd.DataFrame, context: Context) -> None:
     ):
         middles = low + (high - low) * (np.arange(number) + 0.5) / number
         assert all(np.abs(middles - value).min() < 1e-9 for value in part[name])
-    for _, part in layers.groupby("panel"):
+    assert set(layers["panel"]) == {"changing", "fixed"}
+    for panel, part in layers.groupby("panel"):
         near(part["depth"], np.arange(len(part)))
         near(part["log_spread"].iloc[0], 0.0, abs=1e-12)
         assert (part["log_spread"] <= part["log_bound"] + 1e-9).all()
-        assert part["log_bound"].diff().dropna().max() <= 1e-12
+        near(
+            part["log_bound"], _contractions(str(panel) == "changing", len(part), context), abs=1e-9
+        )
+        # What it bounds is within a factor of 100 of it.
+        assert (part["log_bound"] - part["log_spread"] < np.log(100)).all()
+
+
+def _contractions(changing: bool, layers: int, context: Context) -> list[float]:
+    """log tau(R_L ... R_1) for L = 0, 1, ... of the same drawn mixings."""
+    rule = stream_mixing.Drawn(
+        lambda rng: stream_mixing.draw_mixing(
+            "doubly-stochastic", stream_mixing.FOUR, rng=rng, temperature=0.7
+        ),
+        context.seed,
+    )
+    product, found = np.eye(stream_mixing.FOUR), [0.0]
+    for layer in range(layers - 1):
+        product = (
+            np.asarray(rule.at(layer if changing else 0, stream_mixing.MIXING_STREAM)) @ product
+        )
+        apart = np.abs(product[:, None] - product[None]).sum(axis=2).max() / 2
+        found.append(float(np.log(apart)))
+    return found
 
 
 @holds("scaling", {"expected": "of the series; compared below", "value": "a measurement"})

@@ -18,6 +18,8 @@ from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.experiments.study.protocol import protocol
+from oversmoothing.experiments.study.recorded_results import recorded_study
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.experiments.table1.untrained import STD, untrained_vit
 from oversmoothing.paper_figures import (
@@ -166,7 +168,10 @@ def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
 
 
 @pytest.mark.parametrize("module", [table_2, table_3])
-def test_without_runs_nothing_can_be_checked(module, tmp_path: Path) -> None:
+def test_without_runs_nothing_can_be_checked(
+    module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_results, "recorded_runs", lambda data: None)
     table = module.data(Context(tmp_path, progress=False))
     assert verdicts(module.compared(table)) == [UNCHECKED]
     assert "no runs" in module.caption(table)
@@ -203,10 +208,30 @@ def test_both_data_sets_stand_beside_the_paper_with_their_sizes(tmp_path: Path) 
     table = table_2.data(a_study(tmp_path, 1.0, "cifar100"))
     titles = [axis.get_title() for axis in table_2.draw(table).axes]
     assert "the paper" in titles[0] and "CIFAR-100, ours (3 seeds)" in titles[1]
-    assert "depth 8, width 96, 8 epochs" in titles[1] and "digits, ours" in titles[2]
-    assert "CIFAR-100: depth 8, width 96, 8 epochs, mean and sd over 3 seeds." in table_2.caption(
-        table
-    )
+    base = protocol("cifar100").base
+    size = f"depth {base['depth']}, width {base['width']}, {base['epochs']} epochs"
+    assert size in titles[1] and "digits, ours" in titles[2]
+    assert f"CIFAR-100: {size}, mean and sd over 3 seeds." in table_2.caption(table)
+
+
+def test_recorded_runs_stand_in_for_a_study_that_was_not_run_and_say_so(tmp_path: Path) -> None:
+    context = Context(tmp_path, progress=False)
+    recorded = recorded_study("digits")
+    for module, study in ((table_2, "data-efficiency"), (table_3, "corruption")):
+        table = module.data(context)
+        own = table[(table["source"] == "digits") & (table["kind"] == "error")]
+        assert set(own["recorded"]) == {recorded.made["date"]} and set(own["seeds"]) == {3}
+        assert f"recorded run of {recorded.made['date']}" in module.caption(table)
+        runs = recorded.runs
+        plain = runs[(runs["variant"] == "vit") & ~runs["tied"] & (runs["fraction"] == 1.0)]
+        names = {recorded.chosen.run({}, seed).name for seed in recorded.chosen.seeds}
+        plain = plain[plain["run"].isin(names)]
+        column = "test_error" if study == "data-efficiency" else "error_at_0"
+        first = own[(own["variant"] == "vit") & (own["x"] == (1.0 if module is table_2 else 0))]
+        assert first["error"].iloc[0] == pytest.approx(plain[column].mean())
+    # A study that was run into the folder goes first.
+    table = table_2.data(a_study(tmp_path, 1.0))
+    assert set(table.loc[table["source"] == "digits", "recorded"]) <= {""}
 
 
 def test_runs_of_one_seed_have_no_spread_and_decide_nothing(tmp_path: Path) -> None:
@@ -216,7 +241,7 @@ def test_runs_of_one_seed_have_no_spread_and_decide_nothing(tmp_path: Path) -> N
     runs[runs["seed"] == 0].to_csv(path, index=False)
     for module in (table_2, table_3):
         table = module.data(context)
-        found = module.compared(table)
+        found = [each for each in module.compared(table) if ", digits" not in each.what]
         assert set(verdicts(found)) == {UNCHECKED}
         assert any("no interval without spread" in each.why for each in found)
         assert any("1 seed)" in each.why for each in found)
@@ -234,9 +259,13 @@ def test_a_run_beside_the_base_is_no_run_of_the_tables(tmp_path: Path) -> None:
 
 
 def test_the_paper_s_errors_are_a_hundred_less_its_accuracies(tmp_path: Path) -> None:
-    table = table_2.data(Context(tmp_path, progress=False)).set_index(["variant", "x"])["error"]
+    def typed(module) -> pd.Series:
+        table = module.data(Context(tmp_path, progress=False))
+        return table[table["source"] == study_results.PAPER].set_index(["variant", "x"])["error"]
+
+    table = typed(table_2)
     assert table["vit-", 0.1] == pytest.approx(100 - 33.99)
-    table = table_3.data(Context(tmp_path, progress=False)).set_index(["variant", "x"])["error"]
+    table = typed(table_3)
     assert table["vit+", 5] == pytest.approx(100 - 35.86)
 
 
