@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.bench import proof_costs as costs, scaling as bench
-from oversmoothing.paper_figures import lambda_plane, regimes, rotation_and_rank, stream_mixing
+from oversmoothing.paper_figures import (
+    lambda_plane,
+    regimes,
+    rotation_and_rank,
+    statement_regions,
+    stream_mixing,
+)
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.sweep.store import read_table
 from oversmoothing.theory.streams.mixing import make_mixing
@@ -277,3 +283,35 @@ def check_proof_costs(csv: pd.DataFrame, context: Context) -> None:
         assert part["verdict"].fillna("").tolist() == [said, said, "", "", ""]
     fixed = csv["d"].where(csv["variable"] == "n", csv["n"])
     assert (fixed == costs.FIXED).all()
+
+
+@holds("regions")
+def check_regions(csv: pd.DataFrame, context: Context) -> None:
+    """Bands cover the cells where something is said, and no other; checks say what it says."""
+    assert set(csv["kind"]) == {"band", "point"}
+    assert set(csv["claim"]) == {panel.claim for panel in statement_regions.PANELS}
+    for panel in statement_regions.PANELS:
+        part = csv[csv["claim"] == panel.claim]
+        bands, points = (part[part["kind"] == kind] for kind in ("band", "point"))
+        columns, rows = (np.array([float(x) for x in each]) for each in (panel.columns, panel.rows))
+        half = (rows[1] - rows[0]) / 2
+        holds_at, fails_at = panel.said(*np.meshgrid(columns, rows))
+        for name, where in (("holds", holds_at), ("fails", fails_at & ~holds_at)):
+            own, covered = bands[bands["said"] == name], np.zeros(where.shape, dtype=int)
+            for band in own.itertuples():
+                column = np.flatnonzero(np.abs(columns - band.x) < 1e-9)
+                inside = (rows > band.low) & (rows < band.high)
+                assert len(column) == 1 and inside.any()
+                near([rows[inside][0] - half, rows[inside][-1] + half], [band.low, band.high],
+                     abs=1e-9)  # fmt: skip
+                covered[inside, column[0]] += 1
+            assert (covered == where).all()
+        assert set(bands["said"]) <= {"holds", "fails"} and (points["check"] == panel.check).all()
+        for point in points.itertuples():
+            x = [each for each in panel.columns if abs(float(each) - point.x) < 1e-9]
+            y = [each for each in panel.rows if abs(float(each) - point.y) < 1e-9]
+            says_yes, says_no = panel.said(x[0], y[0]) if x and y else (None, None)
+            assert says_yes is not None
+            said = "holds" if says_yes else "fails" if says_no else "nothing said"
+            assert point.said == said and point.found in ("holds", "fails", "tie or cannot tell")
+            assert said == "nothing said" or point.found in (said, "tie or cannot tell")
