@@ -52,18 +52,22 @@ class StudyFound(SphinxDirective):
             f"of training on one core each, torch {made['versions']['torch']}, "
             f"{made['platform']}, {made['device']}."
         )
-        result: list[nodes.Node] = [nodes.paragraph(text=words), _table(HEADS, hypotheses(found))]
+        result: list[nodes.Node] = [
+            nodes.paragraph(text=words),
+            _table(HEADS, hypotheses(found), 4),
+        ]
         for study in found.studies:
             result += [nodes.rubric(text=study), _table(*means(found, study))]
         return result
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> nodes.Node:
-    table = nodes.table(classes=["study-table"])
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], first: int = 1) -> nodes.Node:
+    """first: the width of the first column in those of the others."""
+    table = nodes.table(classes=["study-table", *["colwidths-given"] * (first > 1)])
     group = nodes.tgroup(cols=len(heads))
     table += group
-    for _ in heads:
-        group += nodes.colspec(colwidth=1)
+    for number, _ in enumerate(heads):
+        group += nodes.colspec(colwidth=1 if number else first)
     head, body = nodes.thead(), nodes.tbody()
     group += [head, body]
     head += _row(heads)
