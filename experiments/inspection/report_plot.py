@@ -56,6 +56,10 @@ def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str, *, without_cls: b
             _lines(rank, table, {"effective_rank_without_cls": "without CLS"}, first=1)
         _lines(cosine, table, {"cos_mean_desunk": "mean, no largest direction"}, first=2)
         _lines(rank, table, {"effective_rank_desunk": "no largest direction"}, first=2)
+        for panel in (cosine, rank):
+            # The legend stands above the bands, which leave it no room of its own.
+            low, high = panel.get_ylim()
+            panel.set_ylim(low, high + 0.3 * (high - low))
         _account(account, inner)
         _regions(regions, inner)
         _tilt(tilt, inner)
@@ -72,7 +76,8 @@ def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str, *, without_cls: b
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.set_title(f"{letter}  {title_of_panel}", loc="left", fontweight="bold")
             if panel.get_legend_handles_labels()[0]:
-                panel.legend(fontsize=6.5, ncols=2)
+                place = "upper right" if letter in "bc" else "best"
+                panel.legend(fontsize=6.5, ncols=2, loc=place)
         figure.suptitle(title)
     return figure
 
