@@ -28,8 +28,8 @@ from oversmoothing.theory.support.provenance import provenance
 # Of the page, by whether the studies are run.
 PRESETS = {
     False: (
-        "The reduced preset: digits models of one seed, 30 epochs and 8 layers, no study of "
-        "several seeds, recorded runs of DeiT-Ti where one takes longer than minutes. "
+        "The reduced preset: digits models of one seed, 30 epochs and 8 layers; recorded runs of "
+        "the study's several seeds, and of DeiT-Ti where one takes longer than minutes. "
         "`oversmoothing reproduce --full` trains the study's models first."
     ),
     True: (

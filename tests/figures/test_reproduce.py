@@ -30,6 +30,7 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
     assert asked == ([(list(STUDIES), tmp_path, 2)] if full else [])
     text = (tmp_path / "index.html").read_text("utf-8")
     assert ("The reduced preset" in text) == (not full)
-    assert "no runs" in text and "cannot be checked" in text
+    # The studies of the project stand there as recorded, where none was run into the folder.
+    assert "recorded run of" in text and "cannot be checked" in text
     kept = pd.read_csv(tmp_path / "verdicts.csv")
-    assert kept["figure"].tolist() == ["table_2"] and kept["verdict"][0] == "cannot be checked"
+    assert set(kept["figure"]) == {"table_2"} and "cannot be checked" in set(kept["verdict"])
