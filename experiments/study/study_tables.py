@@ -93,17 +93,28 @@ def shown(study: str, table: pd.DataFrame) -> pd.DataFrame:
     for name in wanted:
         if name in table:
             pairs = zip(table[name], table[f"{name}_sd"], strict=True)
-            found[MEASURES[name]] = [f"{mean:.3g} ± {sd:.2g}" for mean, sd in pairs]
+            found[MEASURES[name]] = [_spread(mean, sd) for mean, sd in pairs]
     for name in COMPARED[1:] if study == "corruption" else COMPARED[::2]:
         if f"{name}_less" in table:
             ends = zip(*(table[f"{name}_{end}"] for end in ("less", "low", "high")), strict=True)
-            found[f"{MEASURES[name]}: difference from plain ViT"] = [
-                "" if math.isnan(mean) else f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
-                for mean, low, high in ends
-            ]
+            found[f"{MEASURES[name]}: difference from plain ViT"] = [_within(*end) for end in ends]
     if "paper_error" in table:
         found["CIFAR-100, the paper's error, %"] = table["paper_error"]
     return found
+
+
+def _spread(mean: float, sd: float) -> str:
+    """Mean ± sd; of one seed the value alone."""
+    if math.isnan(mean):
+        return ""
+    return f"{mean:.3g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")
+
+
+def _within(mean: float, low: float, high: float) -> str:
+    """A difference and its interval, which one seed does not have."""
+    if math.isnan(mean):
+        return ""
+    return f"{mean:+.2f}" + ("" if math.isnan(low) else f" [{low:+.2f}, {high:+.2f}]")
 
 
 def picture(chosen: Protocol, study: str, table: pd.DataFrame, path: Path) -> list[Path]:
