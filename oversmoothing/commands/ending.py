@@ -90,8 +90,7 @@ def ended(run: Callable[[], int], command: str) -> int:
 
 def _status_of(error: BaseException, command: str) -> int:
     if isinstance(error, KeyboardInterrupt):
-        say(command, str(error) or "interrupted; what was finished is kept")
-        return 130
+        return interrupted(command, error)
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     if _of_memory(error):
@@ -108,6 +107,16 @@ def _status_of(error: BaseException, command: str) -> int:
         f"{TRACEBACK}=1 shows more",
     )
     return FAILED
+
+
+def interrupted(command: str, error: KeyboardInterrupt) -> int:
+    """Say it on stderr; the exit status 130."""
+    say(command, str(error) or "interrupted; what was finished is kept")
+    # An interrupt that passed through `exec` of a text (every dataclass is made by one) leaves a
+    # mark in CPython by which it dies of SIGINT at its end, handled or not; the next text that is
+    # run takes it away.
+    exec("")
+    return 130
 
 
 def _of_memory(error: BaseException) -> bool:

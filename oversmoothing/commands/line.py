@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oversmoothing.commands import EXAMPLES, SUMMARIES
-from oversmoothing.commands.ending import say
+from oversmoothing.commands.ending import interrupted, say
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import explained
 
@@ -88,9 +88,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            what = str(error) or "interrupted; what was finished is kept"
-            say(ctx.invoked_subcommand or "", what)
-            return 130
+            return interrupted(ctx.invoked_subcommand or "", error)
 
 
 def load(name: str) -> Any:

@@ -61,6 +61,32 @@ def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_w
     raise AssertionError(f"still there: {members(run.pid)}")
 
 
+def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
+    run = subprocess.Popen(
+        [sys.executable, "-m", "oversmoothing", "prove", "--claim", "T2", "--jobs", "2"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    while len(members(run.pid)) < 3:
+        assert run.poll() is None
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    _, said = run.communicate(timeout=120)
+    # All claims of T2 take a minute and more.
+    assert time.monotonic() - begun < 30
+    assert run.returncode == 130 and "interrupted" in said and "Traceback" not in said
+    for _ in range(100):
+        if not members(run.pid):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"still there: {members(run.pid)}")
+
+
 # A minute and more for cvc5.
 HARD = Query(
     "hard",

@@ -23,10 +23,23 @@ MakeLedger = Callable[[], Ledger]
 Kinds = frozenset[Kind] | None
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
+@contextlib.contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes; where the work is given up, an interrupt that reached this process alone
+    among them, no worker is waited for."""
     # spawn: a forked copy of torch's thread pools can hang.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(os.getpid(),))
+    before = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(os.getpid(),))
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            if child not in before:
+                child.kill()
+        raise
+    pool.shutdown()
 
 
 def _begin(parent: int) -> None:
