@@ -7,7 +7,9 @@ that makes the ledger, and the name of the claim; what it sends back are positio
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -42,6 +44,25 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """An interrupt that comes within takes effect behind it.
+
+    Within the start of a worker it would leave a process that nobody knows, at work and waited for.
+    """
+    came: list[int] = []
+    before = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _begin(parent: int) -> None:
     """A worker ends with its parent; what a claim prints is no part of the report."""
     end_with(parent)
@@ -72,7 +93,9 @@ def run_claims(
             yield entry
         return
     with _pool(jobs) as pool:
-        futures = [pool.submit(_claim_in_worker, make, name, effort, kinds) for name in known]
+        # The first ones of these start the workers.
+        with _interrupts_held():
+            futures = [pool.submit(_claim_in_worker, make, name, effort, kinds) for name in known]
         for future in as_completed(futures):
             name, plain, seconds = future.result()
             evidence = known[name].evidence
@@ -103,7 +126,8 @@ def run_chunks(
                 following = next(waiting, None)
                 if following is None:
                     break
-                running.add(pool.submit(_chunk_in_worker, make, following))
+                with _interrupts_held():
+                    running.add(pool.submit(_chunk_in_worker, make, following))
             if not running:
                 return
             finished = next(as_completed(running))
