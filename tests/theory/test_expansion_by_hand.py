@@ -391,3 +391,34 @@ def test_X_0_is_centred_where_every_column_sums_to_0_without_rounding():
     ):
         found = expand(AA, np.diag([0.25, 0.75]), np.array(X0))
         assert found is not None and found.centred is not None and found.centred.tolist() == centred
+
+
+# --- which mode leads stays open ---
+
+CLOSE = [[-0.7, 0.0], [0.0, -0.7000000000000001]]
+
+
+def test_T4_modes_without_a_mean_outgrow_it_whichever_of_them_leads():
+    for X0 in (None, [[1.0, 2.0], [3.0, -5.0]]):
+        found = verdict(A=AA, H=CLOSE, X0=X0)
+        assert (found.tends_to, found.limit) == NEVER
+        assert found.verdict is Outcome.NON_SMOOTHING
+
+
+def test_T4_without_balance_or_beside_consensus_it_stays_open_which_mode_leads():
+    # 1 + h a of a = .5: 1.5 and 1.5 (1 + 1e-9); of consensus: c, alone in the second feature.
+    gap = [1.0, 1.0 + 3e-9]
+    ones, rest = np.ones((2, 2)), [[1.0, 1.0], [0.0, 0.0]]
+    assert told([0.5, 1.0], gap, rest, UP, balanced=True) == NEVER
+    assert told([0.5, 1.0], gap, rest, UP) == (None, None)
+    assert told([0.5, 1.0], gap, rest, UP, balanced=True, error=1e-8) == (None, None)
+    # Consensus at 2: it is the larger one.
+    assert told([0.5, 1.0], gap, ones, UP, balanced=True) == (None, None)
+
+
+@pytest.mark.parametrize(("beyond", "open_"), [(0.9, True), (1.1, False)])
+def test_T4_consensus_counts_as_near_up_to_1e_7_of_the_largest(beyond, open_):
+    """Modes at -1/2 of A, of h = -.5 and nearly so: moduli 1.25; consensus of h = .25 (1 - ...)."""
+    h = [-0.5, -0.5 - 3e-9, 0.25 - beyond * 1.25e-7]
+    found = told([-0.5, 1.0], h, [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], UP, balanced=True)
+    assert (found == (None, None)) is open_

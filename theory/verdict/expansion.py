@@ -151,10 +151,21 @@ def _limits_of(expansion: Expansion, present: NDArray[np.bool_]) -> Limits:
     if not moduli.any():
         return UNKNOWN
     members = _leading(moduli, expansion.error)
-    if members is None or not _determined(expansion, members):
-        return UNKNOWN
-    terms = _terms(expansion, mu, members)
-    return UNKNOWN if terms is None else limits(terms, expansion.coefficients.shape)
+    if members is not None and _determined(expansion, members):
+        terms = _terms(expansion, mu, members)
+        if terms is not None:
+            return limits(terms, expansion.coefficients.shape)
+    return _whichever_leads(expansion, moduli)
+
+
+def _whichever_leads(expansion: Expansion, moduli: Array) -> Limits:
+    """What holds of any of the largest modes where rounding leaves open which of them lead: without
+    a mean all of them, they outgrow it."""
+    near = moduli >= moduli.max() * (1 - GAP)
+    apart = DOUBT * expansion.error < GAP
+    if expansion.balanced and apart and not near[-expansion.classes :].any():
+        return Limits("infinity", float("inf"), None)
+    return UNKNOWN
 
 
 def _leading(moduli: Array, error: float) -> NDArray[np.bool_] | None:
