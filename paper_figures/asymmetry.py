@@ -13,7 +13,7 @@ from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, new_figure
-from oversmoothing.paper_figures.paper_models import cifar_runs
+from oversmoothing.paper_figures.paper_models import cifar_runs, recorded_cifar
 
 NAME = "asymmetry"
 TITLE = "Asymmetry of H while models train"
@@ -36,7 +36,8 @@ _MARKER = {"vit": ("o", 3.5), "vit+": ("s", 6.0), "vit-": ("v", 3.0)}
 def data(context: Context) -> pd.DataFrame:
     """One row a run, watched step and layer: data, variant, epoch, layer, asymmetry.
 
-    Runs that were stored without being watched have none. Raises what `digits_models` does.
+    Runs that were stored without being watched have none. Of CIFAR-100 those in the folder of
+    results, else as recorded. Raises what `digits_models` does.
     """
     found = digits_models(context)
     runs = [("digits", variant, found[variant]) for variant in TRAINED]
@@ -49,6 +50,9 @@ def data(context: Context) -> pd.DataFrame:
         own = watched[watched["asymmetry"].notna()]
         epoch = own["step"] / run.config.per_epoch
         frames.append(own[["layer", "asymmetry"]].assign(data=name, variant=variant, epoch=epoch))
+    rows, _ = recorded_cifar("watched", context.results)
+    if len(rows):
+        frames.append(rows[["layer", "asymmetry", "variant", "epoch"]].assign(data="CIFAR-100"))
     return pd.concat([each for each in frames if len(each)] or frames, ignore_index=True)
 
 

@@ -5,15 +5,23 @@ HFC/LFC, mean pairwise cosine and effective rank of the residual stream, as v1 a
 in for CIFAR-100 where no run of it is there (`paper_models`).
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.study.base_streams import IMAGES, layer_metrics
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
+from oversmoothing.paper_figures.digits_models import LABEL
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
-from oversmoothing.paper_figures.paper_models import on_imagenet, trained_here, untrained
+from oversmoothing.paper_figures.paper_models import (
+    CIFAR,
+    on_imagenet,
+    recorded_cifar,
+    trained_here,
+    untrained,
+)
 from oversmoothing.simulations.drawing.decades import decade_axis
 
 NAME = "metrics_by_layer"
@@ -27,47 +35,46 @@ NOT_SHOWN = (
     "of a limit. Spread over images stands in the table."
 )
 
-IMAGES = 50
 PANELS = (
     ("log_hfc_lfc", "HFC/LFC"),
     ("cos_mean", "mean cosine (signed)"),
     ("rank_share", "effective rank / min(n, d)"),
 )
+# Colour and marker say which model, the line on what it was trained.
 _LOOK = {
-    "vit-random": ("green", ":", "s"),
-    "vit": ("black", "-", "o"),
-    "vit+": ("blue", "--", "^"),
-    "vit-": ("vermillion", "-.", "v"),
+    "vit-random": ("green", "s"),
+    "vit": ("black", "o"),
+    "vit+": ("blue", "^"),
+    "vit-": ("vermillion", "v"),
 }
-_LOOK_OF_DATA = {"ImageNet": ("purple", "-", "D"), "CIFAR-100": ("orange", "-", "P")}
+_IMAGENET = ("purple", "D")
+_LINE = {"": ":", "digits": "--", CIFAR: "-", "ImageNet": "-"}
 
 
 def data(context: Context) -> pd.DataFrame:
     """One row a model and layer (0 is the input), with 95 % intervals and percentiles over images.
 
-    change, change_low, change_high repeat the its change from input to output. Raises
-    what `digits_models` does.
+    change, change_low, change_high repeat its change from input to output. Raises what
+    `digits_models` does.
     """
     models = [untrained(context), *trained_here(context, IMAGES)]
     shown = on_imagenet(IMAGES)
     frames = []
     for each in [*models, *([shown] if shown else [])]:
-        report = inspect(each.model, each.inputs, spectra=0, account=0, closer=0)
-        frame = report.to_frame()
-        width = each.model.layers[0].heads.W_V.shape[1]
-        most = min(int(report.tokens or width), width)
-        kept = ["layer"]
-        for name in ("log_hfc_lfc", "cos_mean", "effective_rank"):
-            kept += [name, f"{name}_low", f"{name}_high", f"{name}_p05", f"{name}_p95"]
-        frame = frame[kept].assign(rank_share=frame["effective_rank"] / most, most=most)
-        for name, value in zip(
-            ("change", "change_low", "change_high"), mean_interval(report.change), strict=True
-        ):
-            frame[name] = value
         head = {"model": each.label, "variant": each.variant, "data": each.data}
-        frame = frame.assign(images=each.images, trained=each.trained)
-        frames.append(pd.concat([pd.DataFrame([head] * len(frame)), frame], axis=1))
+        frame = layer_metrics(each.model, each.inputs)
+        frames.append(_headed(frame.assign(images=each.images, trained=each.trained), head))
+    rows, trained = recorded_cifar("streams", context.results)
+    for variant, own in rows.groupby("variant", sort=False) if len(rows) else ():
+        head = {"model": f"{LABEL[str(variant)]}, {CIFAR}", "variant": str(variant), "data": CIFAR}
+        frame = own[[*(name for name in frames[0] if name in own and name not in head)]]
+        frames.append(_headed(frame.assign(images=own["images"], trained=trained), head))
     return pd.concat(frames, ignore_index=True)
+
+
+def _headed(frame: pd.DataFrame, head: Mapping[str, str]) -> pd.DataFrame:
+    heads = pd.DataFrame([head] * len(frame))
+    return pd.concat([heads, frame.reset_index(drop=True)], axis=1)
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -77,10 +84,11 @@ def draw(table: pd.DataFrame) -> Figure:
         scale = 1 / np.log(10.0) if name.startswith("log_") else 1.0
         for model, part in table.groupby("model", sort=False):
             first = part.iloc[0]
-            colour, line, marker = _LOOK_OF_DATA.get(first["data"], _LOOK[first["variant"]])
+            known = first["data"] == "ImageNet"
+            colour, marker = _IMAGENET if known else _LOOK[first["variant"]]
             axis.plot(
-                part["layer"], scale * part[name], color=PALETTE[colour], linestyle=line,
-                marker=marker, markersize=2.5, label=str(model),
+                part["layer"], scale * part[name], color=PALETTE[colour], marker=marker,
+                linestyle=_LINE[first["data"]], markersize=2.5, label=str(model),
             )  # fmt: skip
         axis.set(xlabel="layer (0: input)", title=label)
     decade_axis(axes[0, 0])

@@ -1,8 +1,9 @@
 """The models beside the paper's: untrained, trained on digits, on CIFAR-100, on ImageNet.
 
 The untrained ViT-B/16 and the digits models are always there. DeiT-Ti is there where the folder of
-real inputs (OVERSMOOTHING_DATA) holds it, and runs of CIFAR-100 where the folder of results does:
-of each variant the one that was trained longest among the largest.
+real inputs (OVERSMOOTHING_DATA) holds it. Runs of CIFAR-100 are those in the folder of results, of
+each variant the one that was trained longest among the largest; where there is none, what was
+recorded of the study's is drawn.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from oversmoothing.experiments.digits.config import TRAINED, TrainConfig
 from oversmoothing.experiments.digits.images import digits
@@ -24,9 +27,11 @@ from oversmoothing.experiments.models.pictures import (
 )
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.digits_models import LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import Context
 
+CIFAR = "CIFAR-100"
 DEIT = "deit-tiny-patch16-224"
 # The column of the paper's table that a variant stands beside.
 COLUMN = {"vit": "ViT-Ti", "vit+": "ViT-Ti+", "vit-": "ViT-Ti\u2212"}
@@ -69,11 +74,11 @@ def trained_here(context: Context, images: int) -> Iterator[Shown]:
     if real_inputs() is None:
         return
     for variant, run in cifar_runs(context.results).items():
-        label = f"{LABEL[variant]}, CIFAR-100"
+        label = f"{LABEL[variant]}, {CIFAR}"
         pictures = named_pictures("cifar100", images, None)
         model = open_model(run.run.folder).renamed(label)
         yield Shown(
-            label, COLUMN[variant], variant, "CIFAR-100", model, pictures, len(pictures),
+            label, COLUMN[variant], variant, CIFAR, model, pictures, len(pictures),
             in_words(run.config),
         )  # fmt: skip
 
@@ -103,6 +108,17 @@ def cifar_runs(results: Path) -> dict[str, TrainedModel]:
         ):
             best[config.variant] = rank, found
     return {variant: best[variant][1] for variant in TRAINED if variant in best}
+
+
+def recorded_cifar(part: str, results: Path) -> tuple[pd.DataFrame, str]:
+    """Of CIFAR-100, rows of the recorded study's first seed, 'streams' or 'watched', and its
+    models in words; no rows where the folder of results holds runs of its own."""
+    if cifar_runs(results) or (found := study_results.recorded_runs("cifar100")) is None:
+        return pd.DataFrame(), ""
+    rows: pd.DataFrame = getattr(found, part)
+    seed = min(found.chosen.seeds)
+    words = f"{in_words(found.chosen.run({}, seed).config)}, recorded {found.made['date']}"
+    return (rows[rows["seed"] == seed], words) if len(rows) else (rows, words)
 
 
 def on_imagenet(images: int) -> Shown | None:

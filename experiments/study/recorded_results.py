@@ -1,4 +1,5 @@
-"""The study as it was run and recorded: `results/DATA/runs.csv`, a row a run, as written.
+"""The study as it was run and recorded: `results/DATA/runs.csv`, a row a run, as written; of
+CIFAR-100 also the base models' streams.csv and watched.csv.
 
 Tables and verdicts are made anew from the runs, by the protocol that stands beside them: nothing of
 them is stored twice.
@@ -19,11 +20,14 @@ from oversmoothing.theory.support.strict_json import parse_json
 
 @dataclass(frozen=True)
 class RecordedStudy:
-    """chosen: its protocol. runs: a row a run. made: versions, commit, date and machine."""
+    """chosen: its protocol. runs: a row a run. made: versions, commit, date and machine. streams,
+    watched: of the base models (`base_streams`, `base_watched`), empty where not recorded."""
 
     chosen: Protocol
     runs: pd.DataFrame
     made: dict[str, Any]
+    streams: pd.DataFrame
+    watched: pd.DataFrame
 
     @property
     def studies(self) -> list[str]:
@@ -55,7 +59,14 @@ def recorded_study(data: str) -> RecordedStudy:
     folder = resources.files("oversmoothing.experiments.study") / "results" / data
     if not folder.is_dir():
         raise InputError(f"no study of '{data}' is recorded yet: `oversmoothing study` makes one")
-    with (folder / "runs.csv").open(encoding="utf-8") as stream:
-        runs = pd.read_csv(stream)
+    tables = []
+    for name in ("runs.csv", "streams.csv", "watched.csv"):
+        file = folder / name
+        if name != "runs.csv" and not file.is_file():
+            tables.append(pd.DataFrame())
+            continue
+        with file.open(encoding="utf-8") as stream:
+            tables.append(pd.read_csv(stream))
+    runs, streams, watched = tables
     made = parse_json((folder / "provenance.json").read_text("utf-8"), f"{data}, provenance.json")
-    return RecordedStudy(protocol(data), runs, made)
+    return RecordedStudy(protocol(data), runs, made, streams, watched)

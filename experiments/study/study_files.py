@@ -9,6 +9,7 @@ import pandas as pd
 
 from oversmoothing.experiments.study import study_tables
 from oversmoothing.experiments.study.adjudicate import adjudicated
+from oversmoothing.experiments.study.base_streams import base_streams, base_watched
 from oversmoothing.experiments.study.protocol import Protocol
 from oversmoothing.experiments.study.study_runs import run_table
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
@@ -43,8 +44,9 @@ def write_study(
     """Train what is missing of these studies, judge every hypothesis, write all of it.
 
     so_far: train nothing, take the runs that are finished. Files: STUDY.csv with its picture,
-    runs.csv and hypotheses.csv (of one study alone: runs_STUDY.csv), in the folder study, of other
-    other data than digits in study-DATA. Raises what `run_table` does.
+    runs.csv and hypotheses.csv (of one study alone: runs_STUDY.csv), and of the base models
+    streams.csv and watched.csv, in the folder study, of other data than digits in study-DATA.
+    Raises what `run_table` does.
     """
     runs = run_table(
         chosen, list(studies), results, workers=workers, progress=progress, data_dir=data_dir,
@@ -62,6 +64,14 @@ def write_study(
     written = runs.to_csv(index=False, float_format="%.9g")
     write_atomically(folder / f"runs{own}.csv", written)
     write_atomically(folder / f"hypotheses{own}.csv", judged.to_csv(index=False))
+    of_base = {
+        "streams": base_streams(chosen, results, data_dir),
+        "watched": base_watched(chosen, results),
+    }
+    for name, table in of_base.items():
+        if len(table):
+            text = table.to_csv(index=False, float_format="%.9g")
+            write_atomically(folder / f"{name}.csv", text)
     made = {
         **provenance(),
         "date": datetime.now(UTC).date().isoformat(),
