@@ -4,7 +4,7 @@ It is what the figures of the paper draw of trained models, kept beside the runs
 drawn without the weights.
 """
 
-from collections.abc import Iterator
+import io
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.protocol import Protocol
+from oversmoothing.experiments.study.protocol import Protocol, Run
+from oversmoothing.theory.support.files import read_text, write_atomically
 
 IMAGES = 50
 STREAM = ("log_hfc_lfc", "cos_mean", "effective_rank")
@@ -40,19 +41,31 @@ def layer_metrics(model: Model, inputs: Any) -> pd.DataFrame:
     return frame.assign(**dict(zip(names, mean_interval(report.change), strict=True)))
 
 
-def base_streams(chosen: Protocol, results: Path, data_dir: Path | None = None) -> pd.DataFrame:
-    """`layer_metrics` of every base run that is finished, of IMAGES validation images of digits or
-    test images of CIFAR; behind the columns run, variant, seed, images. Empty where there is none.
+def is_base(run: Run) -> bool:
+    """Whether a run is of the paper's three models and differs from the base in nothing else."""
+    return set(run.choice) <= {"variant"} and run.config.variant in TRAINED
 
-    Raises `InputError` for damaged runs and data that are not there.
-    """
-    frames = []
-    for name, found in _base_runs(chosen, results):
-        data = parts_of(found.config, data_dir, progress=False)
-        inputs = (data.validation if chosen.data == "digits" else data.test).inputs(slice(IMAGES))
-        own = {**_head(name, found), "images": len(inputs)}
-        frame = layer_metrics(open_model(found.run.folder), inputs)
-        frames.append(pd.concat([pd.DataFrame([own] * len(frame)), frame], axis=1))
+
+def streams_place(run: Run, results: Path) -> Path:
+    """Where the streams of a base run are kept."""
+    return results / "measures" / f"{run.name}.streams.csv"
+
+
+def keep_streams(run: Run, found: TrainedModel, results: Path, data_dir: Path | None) -> None:
+    """Write `layer_metrics` of a base run, of IMAGES validation images of digits or test images of
+    CIFAR, behind the columns run, variant, seed, images. Raises what `parts_of` does."""
+    data = parts_of(found.config, data_dir, progress=False)
+    inputs = (data.validation if found.config.data == "digits" else data.test).inputs(slice(IMAGES))
+    frame = layer_metrics(open_model(found.run.folder), inputs)
+    heads = pd.DataFrame([{**_head(run), "images": len(inputs)}] * len(frame))
+    text = pd.concat([heads, frame], axis=1).to_csv(index=False, float_format="%.9g")
+    write_atomically(streams_place(run, results), text)
+
+
+def base_streams(chosen: Protocol, results: Path) -> pd.DataFrame:
+    """What `keep_streams` kept of a protocol's base runs; empty where there is none."""
+    places = [streams_place(run, results) for run in _base_runs(chosen)]
+    frames = [pd.read_csv(io.StringIO(read_text(each))) for each in places if each.exists()]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -60,23 +73,22 @@ def base_watched(chosen: Protocol, results: Path) -> pd.DataFrame:
     """Asymmetry of every H at every watched step of the base runs that are finished: run, variant,
     seed, step, epoch, layer, asymmetry. Empty where none was watched."""
     frames = []
-    for name, found in _base_runs(chosen, results):
+    for run in _base_runs(chosen):
+        if not (results / run.name / "manifest.json").exists():
+            continue
+        found = load_model(results / run.name)
         watched = found.run.watched
         if "asymmetry" not in watched:
             continue
         own = watched.loc[watched["asymmetry"].notna(), ["step", "layer", "asymmetry"]]
         own.insert(1, "epoch", own["step"] / found.config.per_epoch)
-        frames.append(own.assign(**_head(name, found))[[*_head(name, found), *own.columns]])
+        frames.append(own.assign(**_head(run))[[*_head(run), *own.columns]])
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _base_runs(chosen: Protocol, results: Path) -> Iterator[tuple[str, TrainedModel]]:
-    for seed in chosen.seeds:
-        for variant in TRAINED:
-            name = chosen.run({"variant": variant}, seed).name
-            if (results / name / "manifest.json").exists():
-                yield name, load_model(results / name)
+def _base_runs(chosen: Protocol) -> list[Run]:
+    return [chosen.run({"variant": variant}, s) for s in chosen.seeds for variant in TRAINED]
 
 
-def _head(name: str, found: TrainedModel) -> dict[str, Any]:
-    return {"run": name, "variant": found.config.variant, "seed": found.config.seed}
+def _head(run: Run) -> dict[str, Any]:
+    return {"run": run.name, "variant": run.config.variant, "seed": run.seed}

@@ -64,11 +64,11 @@ def write_study(
     written = runs.to_csv(index=False, float_format="%.9g")
     write_atomically(folder / f"runs{own}.csv", written)
     write_atomically(folder / f"hypotheses{own}.csv", judged.to_csv(index=False))
-    of_base = {
-        "streams": base_streams(chosen, results, data_dir),
-        "watched": base_watched(chosen, results),
-    }
-    for name, table in of_base.items():
+    of_base = (
+        ("streams", base_streams(chosen, results)),
+        ("watched", base_watched(chosen, results)),
+    )
+    for name, table in of_base:
         if len(table):
             text = table.to_csv(index=False, float_format="%.9g")
             write_atomically(folder / f"{name}.csv", text)

@@ -22,6 +22,7 @@ from oversmoothing.experiments.digits.optimisation import generator
 from oversmoothing.experiments.digits.training import Kind, trained
 from oversmoothing.experiments.digits.training_loop import Keeping
 from oversmoothing.experiments.remedies.digits_vit import RemediedViT
+from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place
 from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.study.run_measures import MEASURES, VERSION, measures
 from oversmoothing.experiments.threads import one_thread
@@ -60,7 +61,12 @@ def run_table(
     """
     runs = chosen.runs(studies)
     corrupted = _corrupted(chosen) if "corruption" in studies else set()
-    missing = [each for each in runs if _stored(each, results, each.name in corrupted) is None]
+    missing = [
+        each
+        for each in runs
+        if _stored(each, results, each.name in corrupted) is None
+        or (not so_far and is_base(each) and not streams_place(each, results).exists())
+    ]
     if so_far:
         runs, missing = [each for each in runs if each not in missing], []
         if not runs:
@@ -119,7 +125,8 @@ def measured(
     data_dir: Path | None = None,
     device: str = "cpu",
 ) -> str:
-    """Train one run, or read it back, measure it and keep what was measured. Returns its name."""
+    """Train one run, or read it back, measure what is not measured yet and keep it. Returns its
+    name."""
     kind = None if run.remedy is None else Kind(run.remedy, partial(model_of, run.remedy))
     keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
     own = None if run.remedy else keeping  # a layer under a remedy has no one H to be read
@@ -128,13 +135,18 @@ def measured(
         kind=kind,
     )  # fmt: skip
     found.model.cpu()
+    with_corruptions = run.name in corrupted
     with one_thread():
+        if is_base(run):
+            keep_streams(run, found, results, data_dir)
+        if _stored(run, results, with_corruptions) is not None:
+            return run.name
         values = measures(
-            found, with_corruptions=run.name in corrupted, images=images, data_dir=data_dir
+            found, with_corruptions=with_corruptions, images=images, data_dir=data_dir
         )
     kept = {
         "version": VERSION,
-        "corruptions": run.name in corrupted,
+        "corruptions": with_corruptions,
         "seconds": found.run.metrics["seconds"],
         "measures": {name: json_number(value) for name, value in values.items()},
     }

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from oversmoothing import main
-from oversmoothing.experiments.study import run_measures
+from oversmoothing.experiments.study import run_measures, study_runs
+from oversmoothing.experiments.study.base_streams import streams_place
 from oversmoothing.experiments.study.protocol import PREREGISTERED, SHIPPED, protocol
 from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.study.study_runs import cost, run_table
@@ -136,6 +137,29 @@ def test_the_runs_of_cifar_are_trained_measured_and_shown_so_far(
     assert found["seeds"].tolist() == [1, 1] and not (tmp_path / "study").exists()
     assert len(pd.read_csv(written / "runs.csv")) == 2
     assert (written / "corruption.png").stat().st_size > 5000
+    # Of the base model: its stream by layer, layer 0 the input, and its H at watched steps.
+    streams, watched = (pd.read_csv(written / f"{name}.csv") for name in ("streams", "watched"))
+    base = chosen.run({}, 0)
+    assert set(streams["run"]) == set(watched["run"]) == {base.name}
+    assert streams["layer"].tolist() == [0, 1] and (streams["images"] == 50).all()
+    moved = streams["log_hfc_lfc"].diff().iloc[1]
+    np.testing.assert_allclose(streams["change"], moved, rtol=1e-6, atol=1e-9)
+    assert watched["asymmetry"].between(0, 1).all() and (watched["layer"] == 1).all()
+
+
+def test_streams_of_a_base_run_are_measured_where_they_alone_are_missing(
+    tiny_file: Path, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = protocol(tiny_file)
+    object.__setattr__(chosen, "seeds", (0,))
+    first = run_table(chosen, ["data-efficiency"], tmp_path, progress=False, data_dir=data_dir)
+    kept = streams_place(chosen.run({}, 0), tmp_path)
+    known = kept.read_text()
+    kept.unlink()
+    monkeypatch.setattr(study_runs, "measures", None)
+    again = run_table(chosen, ["data-efficiency"], tmp_path, progress=False, data_dir=data_dir)
+    assert kept.read_text() == known
+    pd.testing.assert_frame_equal(first, again)
 
 
 def test_published_corruptions_go_before_those_made_here(data_dir: Path, tmp_path: Path) -> None:
