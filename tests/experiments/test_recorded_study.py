@@ -17,7 +17,7 @@ from oversmoothing.experiments.study.recorded_results import RecordedStudy, reco
 from oversmoothing.theory.support.errors import InputError
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-RECORDED = ("digits",)
+RECORDED = ("digits", "cifar100")
 # Forms whose guarantee is on the spectrum of H itself, not on a measured attention.
 KEPT = ("vit+", "vit-band")
 
@@ -42,6 +42,32 @@ def test_the_study_of_digits_is_whole() -> None:
     assert len(digits.runs) == len(digits.chosen.runs(list(STUDIES)))
     assert set(digits.judged()["verdict"]) <= set(VERDICTS) - {"no runs"}
     assert digits.made["runs"] == len(digits.runs)
+
+
+def test_the_study_of_cifar_has_its_base_models_by_layer() -> None:
+    cifar = recorded_study("cifar100")
+    assert cifar.studies == ["data-efficiency", "corruption"]
+    assert cifar.made["runs"] == len(cifar.runs) and cifar.made["protocol"] == "cifar100.toml"
+    runs = cifar.runs.set_index("run")
+    depth = cifar.chosen.run({}, 0).config.depth
+    for seed in cifar.runs["seed"].unique():
+        for variant in ("vit", "vit+", "vit-"):
+            name = cifar.chosen.run({"variant": variant}, int(seed)).name
+            own = cifar.streams[cifar.streams["run"] == name]
+            assert own["layer"].tolist() == list(range(depth + 1)) and (own["images"] == 50).all()
+            moved = own["log_hfc_lfc"].iloc[-1] - own["log_hfc_lfc"].iloc[0]
+            assert own["change"].to_numpy() == pytest.approx(moved, rel=1e-6, abs=1e-7)
+            # Of other images than those of the runs' table: within the spread over images.
+            last = own.iloc[-1]
+            for metric in ("log_hfc_lfc", "cos_mean", "effective_rank"):
+                low, high = last[f"{metric}_p05"], last[f"{metric}_p95"]
+                assert low < runs.loc[name, metric] < high, metric
+            watched = cifar.watched[cifar.watched["run"] == name]
+            assert set(watched["layer"]) == set(range(1, depth + 1))
+            if variant == "vit":
+                assert watched["asymmetry"].between(0.5, 1).all()
+            else:
+                assert (watched["asymmetry"] < 1e-6).all()
 
 
 def test_what_was_measured_is_possible(found: RecordedStudy) -> None:

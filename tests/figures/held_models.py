@@ -85,8 +85,20 @@ def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray], change: str) -> 
 def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
     models = tiny(context)
     labels = {f"{digits_models.LABEL[name]}, digits": name for name in ("vit", "vit+", "vit-")}
-    assert set(csv["model"]) == {"random ViT-B/16", *labels}
+    cifar = {f"{digits_models.LABEL[name]}, CIFAR-100": name for name in ("vit", "vit+", "vit-")}
+    assert set(csv["model"]) == {"random ViT-B/16", *labels, *cifar}
     for label, part in csv.groupby("model", sort=False):
+        if label in cifar:
+            own = record_of_cifar("streams.csv", cifar[str(label)])
+            assert set(part["variant"]) == {cifar[str(label)]} and set(part["data"]) == {
+                "CIFAR-100"
+            }
+            made = record_of("study/results/cifar100/provenance.json")
+            words = f"depth 8, width 96, 3 epochs, seed 0, recorded {made['date']}"
+            assert set(part["trained"]) == {words}
+            numbers = [name for name in csv if name in own and name not in ("run", "variant")]
+            same(part[numbers].reset_index(drop=True), own[numbers])
+            continue
         if label in labels:
             kept, _ = streams(models[labels[label]], metrics_by_layer.IMAGES)
             assert set(part["variant"]) == {labels[label]} and set(part["data"]) == {"digits"}
@@ -100,6 +112,13 @@ def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
         assert (part["most"] == min(n, d)).all() and (part["images"] == len(kept[0])).all()
         near(part["rank_share"], part["effective_rank"] / min(n, d))
         held_to_streams(part, kept, "change")
+
+
+def record_of_cifar(name: str, variant: str) -> pd.DataFrame:
+    """Rows of the recorded study of CIFAR-100: those of a base model's first seed."""
+    table = pd.read_csv(ROOT / "experiments" / "study" / "results" / "cifar100" / name)
+    kept = (table["variant"] == variant) & (table["seed"] == 0)
+    return table[kept].reset_index(drop=True)
 
 
 @torch.no_grad()
@@ -211,6 +230,9 @@ def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
         epoch = own["step"] / models[name].config.per_epoch
         own = own[["layer", "asymmetry"]].assign(data="digits", variant=name, epoch=epoch)
         rows.append(own)
+    for name in ("vit", "vit+", "vit-"):
+        own = record_of_cifar("watched.csv", name).assign(data="CIFAR-100")
+        rows.append(own[["layer", "asymmetry", "data", "variant", "epoch"]])
     same(csv, pd.concat(rows, ignore_index=True))
     last = csv[csv["epoch"] == csv["epoch"].max()]
     assert (csv.groupby(["variant", "layer"]).size() > 1).all() and len(last)
