@@ -200,7 +200,9 @@ def test_orders_follow_the_runs(gain: float, said: str, data: str, tmp_path: Pat
         assert errors.verdict == UNCHECKED and errors.paper.startswith("33.22")
         assert errors.ours.startswith("5.01 ± 0.01") and "3 seeds" in errors.why
         axes = module.draw(table).axes
-        assert len(axes[1].lines) >= 3 and label in axes[1].get_title()
+        # Of the other data the recorded runs stand beside them.
+        own = [axis for axis in axes if axis.get_title().startswith(f"{label}, ours")]
+        assert len(own) == 1 and len(own[0].lines) >= 3
 
 
 def test_both_data_sets_stand_beside_the_paper_with_their_sizes(tmp_path: Path) -> None:
@@ -357,7 +359,8 @@ def test_signed_forms_are_symmetric_and_free_ones_start_at_one_over_root_two(
     tables: dict[str, pd.DataFrame],
 ) -> None:
     table = tables["asymmetry"]
-    assert (table["data"] == "digits").all() and set(table["variant"]) == {"vit", "vit+", "vit-"}
+    assert set(table["data"]) == {"digits", "CIFAR-100"}
+    assert (table.groupby("data")["variant"].nunique() == 3).all()
     signed = table[table["variant"] != "vit"]
     assert signed["asymmetry"].max() < 1e-6
     start = table[(table["variant"] == "vit") & (table["epoch"] == 0)]
