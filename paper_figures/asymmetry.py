@@ -13,7 +13,11 @@ from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, new_figure
-from oversmoothing.paper_figures.paper_models import cifar_runs, recorded_cifar
+from oversmoothing.paper_figures.paper_models import (
+    cifar_runs,
+    in_words as run_in_words,
+    recorded_cifar,
+)
 
 NAME = "asymmetry"
 TITLE = "Asymmetry of H while models train"
@@ -34,7 +38,8 @@ _MARKER = {"vit": ("o", 3.5), "vit+": ("s", 6.0), "vit-": ("v", 3.0)}
 
 
 def data(context: Context) -> pd.DataFrame:
-    """One row a run, watched step and layer: data, variant, epoch, layer, asymmetry.
+    """One row a run, watched step and layer: data, variant, epoch, layer, asymmetry, trained (how,
+    in words, with the date where it is recorded).
 
     Runs that were stored without being watched have none. Of CIFAR-100 those in the folder of
     results, else as recorded. Raises what `digits_models` does.
@@ -42,17 +47,19 @@ def data(context: Context) -> pd.DataFrame:
     found = digits_models(context)
     runs = [("digits", variant, found[variant]) for variant in TRAINED]
     runs += [("CIFAR-100", name, run) for name, run in cifar_runs(context.results).items()]
-    frames = [pd.DataFrame(columns=["data", "variant", "epoch", "layer", "asymmetry"])]
+    columns = ["data", "variant", "epoch", "layer", "asymmetry", "trained"]
+    frames = [pd.DataFrame(columns=columns)]
     for name, variant, run in runs:
         watched = run.run.watched
         if "asymmetry" not in watched:
             continue
         own = watched[watched["asymmetry"].notna()]
         epoch = own["step"] / run.config.per_epoch
-        frames.append(own[["layer", "asymmetry"]].assign(data=name, variant=variant, epoch=epoch))
-    rows, _ = recorded_cifar("watched", context.results)
+        own = own[["layer", "asymmetry"]].assign(data=name, variant=variant, epoch=epoch)
+        frames.append(own.assign(trained=run_in_words(run.config))[columns])
+    rows, words = recorded_cifar("watched", context.results)
     if len(rows):
-        frames.append(rows[["layer", "asymmetry", "variant", "epoch"]].assign(data="CIFAR-100"))
+        frames.append(rows.assign(data="CIFAR-100", trained=words)[columns])
     return pd.concat([each for each in frames if len(each)] or frames, ignore_index=True)
 
 
@@ -113,8 +120,10 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
 
 def caption(table: pd.DataFrame) -> str:
     """What is shown, and each comparison in words."""
+    shown = table.groupby("data", sort=False)["trained"].first()
+    runs = "".join(f" {name}: {words}." for name, words in shown.items())
     return (
         f"{TITLE}. Thin lines: layers; thick: their mean; light line: 1/sqrt(2), independent "
-        "entries. ViT+ and ViT\u2212 have a symmetric H by their form.\n"
-        + in_words(compared(table))
+        "entries. ViT+ and ViT\u2212 have a symmetric H by their form."
+        f"{runs}\n" + in_words(compared(table))
     )

@@ -17,6 +17,7 @@ from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.protocol import Protocol, Run
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text, write_atomically
 
 IMAGES = 50
@@ -63,10 +64,26 @@ def keep_streams(run: Run, found: TrainedModel, results: Path, data_dir: Path | 
 
 
 def base_streams(chosen: Protocol, results: Path) -> pd.DataFrame:
-    """What `keep_streams` kept of a protocol's base runs; empty where there is none."""
-    places = [streams_place(run, results) for run in _base_runs(chosen)]
-    frames = [pd.read_csv(io.StringIO(read_text(each))) for each in places if each.exists()]
+    """What `keep_streams` kept of a protocol's base runs; empty where there is none.
+
+    Raises `InputError` where a file of it is damaged.
+    """
+    frames = [
+        _kept(run, results) for run in _base_runs(chosen) if streams_place(run, results).exists()
+    ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _kept(run: Run, results: Path) -> pd.DataFrame:
+    path = streams_place(run, results)
+    why = ""
+    try:
+        frame = pd.read_csv(io.StringIO(read_text(path)))
+        if frame["run"].eq(run.name).all() and frame[["layer", *STREAM]].notna().all(axis=None):
+            return frame
+    except (ValueError, KeyError) as error:
+        why = f" ({error})"
+    raise InputError(f"'{path}' is damaged{why}: delete it and run again")
 
 
 def base_watched(chosen: Protocol, results: Path) -> pd.DataFrame:

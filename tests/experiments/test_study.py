@@ -254,7 +254,7 @@ def test_remedies_and_corruptions_are_measured(tiny_file: Path, tmp_path: Path) 
     mean = scored[[f"error_at_{s}" for s in range(1, 6)]].mean(axis=1)
     np.testing.assert_allclose(scored["corrupted_error"], mean)
     np.testing.assert_allclose(scored["error_at_0"], scored["test_error"])
-    path = next((tmp_path / "measures").iterdir())
+    path = tmp_path / "measures" / f"{scored['run'].iloc[0]}.json"
     path.write_text(json.dumps({"version": 1, "corruptions": True}))
     with pytest.raises(InputError, match=r"is damaged .*delete it and run again"):
         run_table(chosen, ["remedies", "corruption"], tmp_path, progress=False)

@@ -10,7 +10,7 @@ import pytest
 
 from oversmoothing import main
 from oversmoothing.experiments.study import run_measures, study_runs
-from oversmoothing.experiments.study.base_streams import streams_place
+from oversmoothing.experiments.study.base_streams import base_streams, streams_place
 from oversmoothing.experiments.study.protocol import PREREGISTERED, SHIPPED, protocol
 from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.study.study_runs import cost, run_table
@@ -159,6 +159,14 @@ def test_streams_of_a_base_run_are_measured_where_they_alone_are_missing(
     monkeypatch.setattr(study_runs, "measures", None)
     again = run_table(chosen, ["data-efficiency"], tmp_path, progress=False, data_dir=data_dir)
     assert kept.read_text() == known
+    for damaged in (
+        "",
+        known.replace("log_hfc_lfc,", "other,"),
+        known.replace(chosen.run({}, 0).name, "x"),
+    ):
+        kept.write_text(damaged)
+        with pytest.raises(InputError, match=r"streams.csv' is damaged.*delete it and run again"):
+            base_streams(chosen, tmp_path)
     pd.testing.assert_frame_equal(first, again)
 
 

@@ -373,7 +373,7 @@ def test_a_run_that_was_not_watched_has_no_asymmetry(tables: dict[str, pd.DataFr
     none = tables["asymmetry"].iloc[:0]
     found = asymmetry.compared(none)
     assert verdicts(found) == [UNCHECKED] and "no run" in found[0].why
-    assert asymmetry.draw(none).axes
+    assert asymmetry.draw(none).axes and asymmetry.caption(none)
     falling = pd.DataFrame(
         [
             {"data": "digits", "variant": "vit", "epoch": epoch, "layer": layer, "asymmetry": value}

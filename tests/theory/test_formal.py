@@ -40,6 +40,16 @@ def test_without_coq_a_theorem_is_absent_and_holds_nothing(monkeypatch: pytest.M
 
 
 @needs_coq
+@pytest.mark.parametrize("library", ["mathcomp", "mathcomp.algebra", "Coquelicot"])
+def test_without_a_library_of_coq_a_theorem_is_absent(tmp_path: Path, library: str) -> None:
+    text = f"From {library} Require Import no_such_file.\nTheorem t : True.\nProof. exact I. Qed.\n"
+    (tmp_path / "Own.v").write_text(text)
+    found = Formal("Own.t", (1,), beside=str(tmp_path / "claim.py")).run(Effort())
+    assert found.holds is None and found.absent
+    assert found.detail == f"absent: Coq is without {library}.no_such_file"
+
+
+@needs_coq
 def test_a_theorem_that_is_not_there_fails() -> None:
     assert Formal("T2_real.no_such_theorem", (1,)).run(Effort()).holds is False
 

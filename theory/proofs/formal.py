@@ -40,7 +40,7 @@ _NOT_A_PROOF = re.compile(
 # Of others; a file of ours that is not there is an error.
 _NO_LIBRARY = re.compile(
     r"Cannot find a physical path bound to logical path (\w+) with prefix "
-    r"((?:mathcomp|Coquelicot|Flocq|Interval)[\w.]*\w)"
+    r"((?:mathcomp|Coquelicot|Flocq|Interval)(?:\.\w+)*)"
 )
 
 
