@@ -54,20 +54,18 @@ class StudyFound(SphinxDirective):
         )
         result: list[nodes.Node] = [
             nodes.paragraph(text=words),
-            _table(HEADS, hypotheses(found), 4),
+            _table(HEADS, hypotheses(found), "study-judged"),
         ]
         for study in found.studies:
-            result += [nodes.rubric(text=study), _table(*means(found, study))]
+            result += [nodes.rubric(text=study), _table(*means(found, study), "study-means")]
         return result
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], first: int = 1) -> nodes.Node:
-    """first: the width of the first column in those of the others."""
-    table = nodes.table(classes=["study-table", *["colwidths-given"] * (first > 1)])
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], kind: str) -> nodes.Node:
+    table = nodes.table(classes=["study-table", kind])
     group = nodes.tgroup(cols=len(heads))
     table += group
-    for number, _ in enumerate(heads):
-        group += nodes.colspec(colwidth=1 if number else first)
+    group += [nodes.colspec(colwidth=1) for _ in heads]
     head, body = nodes.thead(), nodes.tbody()
     group += [head, body]
     head += _row(heads)

@@ -107,6 +107,8 @@ def _spread(mean: float, sd: float) -> str:
     """Mean ± sd; of one seed the value alone."""
     if math.isnan(mean):
         return ""
+    # Equal seeds have a spread of rounding alone.
+    sd = 0.0 if sd < 1e-12 * abs(mean) else sd
     return f"{mean:.3g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")
 
 
