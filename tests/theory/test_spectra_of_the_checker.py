@@ -1,0 +1,182 @@
+"""T3a, T10: where the checker takes its spectra from, at the edges of each way, by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import pytest
+
+from oversmoothing.theory.checker import spectra
+from oversmoothing.theory.checker.reading import Given
+from oversmoothing.theory.checker.spectra import (
+    POLYNOMIAL_SIZE,
+    TIE_SIZE,
+    attention_balls,
+    eigenvalues,
+    has_polynomial,
+    steps,
+    value_discs,
+)
+
+HALF = Fraction(1, 2)
+UPPER = [[HALF, HALF], [Fraction(0), Fraction(1)]]
+LOWER = [[Fraction(1), Fraction(0)], [HALF, HALF]]
+
+
+def given(A=None, logits=None, H=(), factors=None):
+    return Given(A, logits, [list(row) for row in H], factors, None)
+
+
+def identity(size):
+    return [[Fraction(i == j) for j in range(size)] for i in range(size)]
+
+
+# --- what a characteristic polynomial may cost ---
+
+# side^4 bits <= 2^33 allows 1,618 bits at 48.
+BITS = 2**33 // 48**4
+
+
+@pytest.mark.parametrize(
+    ("entries", "allowed"),
+    [
+        ([Fraction(1, 2 ** (BITS - 2))], True),
+        ([Fraction(1, 2 ** (BITS - 1))], False),
+        ([Fraction(2 ** (BITS - 1) - 1)], True),
+        ([Fraction(2 ** (BITS - 1))], False),
+        # Numerator and common denominator count together: 800 + 818 bits.
+        ([Fraction(2**818 - 1, 2**799)], True),
+        ([Fraction(2**819 - 1, 2**799)], False),
+        # Of two denominators the least common multiple counts, not the second, not the product.
+        ([Fraction(1, 2**1000), Fraction(1, 3**500)], False),
+        ([Fraction(1, 2**1000), Fraction(1, 2**1200)], True),
+    ],
+)
+def test_T10_the_bits_of_a_characteristic_polynomial_are_bounded(entries, allowed):
+    M = [[Fraction(0)] * TIE_SIZE for _ in range(TIE_SIZE)]
+    M[0][: len(entries)] = entries
+    assert has_polynomial(M, TIE_SIZE) is allowed
+    assert not has_polynomial(M, TIE_SIZE - 1)
+
+
+# --- which sizes and precisions are tried ---
+
+FIRST = [(160, POLYNOMIAL_SIZE), (288, POLYNOMIAL_SIZE)]
+LATER = [(160, TIE_SIZE), (640, TIE_SIZE), (2560, TIE_SIZE)]
+
+
+def test_T10_small_fractions_are_tried_by_polynomials_at_every_precision():
+    found = list(steps(given(A=identity(POLYNOMIAL_SIZE), H=identity(1))))
+    assert found == [(bits, POLYNOMIAL_SIZE) for bits in (160, 640, 2560, 10240, 40960)]
+    assert list(steps(given(A=identity(POLYNOMIAL_SIZE + 1), H=identity(1)))) == FIRST + LATER
+
+
+@pytest.mark.parametrize(("n", "d"), [(TIE_SIZE, TIE_SIZE + 1), (TIE_SIZE + 1, TIE_SIZE)])
+def test_T10_larger_polynomials_are_tried_where_one_side_has_one(n, d):
+    assert list(steps(given(A=identity(n), H=identity(d)))) == FIRST + LATER
+
+
+def test_T10_where_neither_side_has_a_polynomial_discs_are_left():
+    over = identity(TIE_SIZE + 1)
+    assert list(steps(given(A=over, H=over))) == FIRST
+    few = identity(2)
+    logits = [[Fraction(0)] * 2] * 2
+    # Logits have no polynomial, however few; H as factors has none either.
+    assert list(steps(given(logits=logits, H=over))) == FIRST
+    assert list(steps(given(A=over, factors=(few, few)))) == FIRST
+    assert list(steps(given(logits=logits, factors=(few, few)))) == FIRST
+    assert list(steps(given(logits=logits, H=few))) == FIRST + LATER
+
+
+# --- attention in balls ---
+
+
+def test_T10_attention_is_enclosed_beyond_the_precision_asked_for():
+    """A third, and the softmax of (0, 1)."""
+    thirds = [[Fraction(1, 3)] * 3] * 3
+    logits = [[Fraction(0), None], [Fraction(0), Fraction(1)]]
+    for own in (given(A=thirds), given(logits=logits)):
+        for row in attention_balls(own, 160).tolist():
+            for x in row:
+                assert x.rad() < flint.arb(2) ** -190
+    with flint.ctx.workprec(400):
+        share = 1 / (1 + flint.arb(1).exp())
+        found = attention_balls(given(logits=logits), 160)
+        assert found[1, 0].overlaps(share) and found[1, 1].overlaps(1 - share)
+        assert found[0, 0] == 1 and found[0, 1] == 0
+
+
+def test_T10_softmax_of_giant_logits_is_taken_from_the_largest():
+    """exp(10^9) has 1.4e9 binary places before its point; differences do not."""
+    logits = [[Fraction(10**9), Fraction(10**9 + 1)], [Fraction(-(10**9)), None]]
+    with flint.ctx.workprec(400):
+        share = 1 / (1 + flint.arb(1).exp())
+        found = attention_balls(given(logits=logits), 160)
+        assert found[0, 0].overlaps(share) and found[0, 0].rad() < flint.arb(2) ** -160
+        assert found[1, 0] == 1 and found[1, 1] == 0
+
+
+# --- causal attention ---
+
+
+@pytest.mark.parametrize(
+    ("own", "causal"),
+    [
+        (given(A=LOWER), True),
+        (given(A=identity(3)), True),
+        (given(A=UPPER), False),
+        # One entry above the diagonal is enough, next to it or at the end of a row of zeros.
+        (given(A=[[HALF, HALF, 0], [0, 1, 0], [0, 0, 1]]), False),
+        (given(A=[[HALF, 0, HALF], [0, 1, 0], [0, 0, 1]]), False),
+        (given(A=[[1, 0, 0], [0, HALF, HALF], [0, 0, 1]]), False),
+        (given(logits=[[Fraction(0), None], [Fraction(0), Fraction(0)]]), True),
+        (given(logits=[[Fraction(0)] * 2] * 2), False),
+        (given(logits=[[HALF, None, HALF], [HALF] * 3, [HALF] * 3]), False),
+    ],
+)  # fmt: skip
+def test_T1h_attention_is_causal_where_nothing_lies_above_the_diagonal(own, causal):
+    assert spectra._is_causal(own) is causal
+
+
+def test_T1h_causal_fractions_without_a_polynomial_have_their_diagonal_as_spectrum():
+    size = POLYNOMIAL_SIZE + 1
+    A = identity(size)
+    A[-1][0], A[-1][-1] = HALF, HALF
+    a, h = eigenvalues(given(A=A, H=[[HALF]]), 160, POLYNOMIAL_SIZE)
+    assert [complex(x.mid()) for x in a] == [1.0] * (size - 2) + [0.5]
+    assert [complex(x.mid()) for x in h] == [0.5]
+
+
+# --- value projections ---
+
+
+def test_T3a_the_core_of_a_head_is_taken_where_it_is_smaller_than_H():
+    """W_V = (1, 2)^T, W_proj = (3, 5): the core is 13, H has a zero beside it."""
+    W_V, W_proj = [[Fraction(1)], [Fraction(2)]], [[Fraction(3), Fraction(5)]]
+    H = [[Fraction(3), Fraction(6)], [Fraction(5), Fraction(10)]]
+    found, lift, zeros = value_discs(given(H=H, factors=(W_V, W_proj)), 160)
+    assert [complex(x.mid()) for x in found.boxes] == pytest.approx([13])
+    assert zeros and lift.nrows() == 2 and lift.ncols() == 1
+
+
+def test_T3a_a_core_that_is_no_smaller_than_H_is_left_alone():
+    square = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]
+    found, lift, zeros = value_discs(given(H=square, factors=(square, identity(2))), 160)
+    assert lift is None and zeros is False
+    assert sorted(complex(x.mid()).real for x in found.boxes) == pytest.approx([1, 2])
+
+
+def test_T10_the_disc_of_a_single_entry_is_as_narrow_as_was_asked_for():
+    own = given(
+        logits=[[Fraction(0), Fraction(1)], [Fraction(1, 3), Fraction(0)]], H=[[Fraction(1, 3)]]
+    )
+    for (box,) in (value_discs(own, 160)[0].boxes, spectra.attention_discs(own, 160).boxes):
+        assert box.real.rad() < flint.arb(2) ** -155
+
+
+def test_T10_without_discs_of_H_there_are_no_spectra(monkeypatch):
+    monkeypatch.setattr(spectra, "value_discs", lambda given, bits: (None, None, False))
+    own = given(A=LOWER, H=identity(2))
+    assert eigenvalues(own, 160, 1) is None
+    assert eigenvalues(own, 160, 2) is not None
