@@ -74,6 +74,20 @@ def test_T5d_a_stretch_of_layers_is_covered_by_the_norms_of_the_powers():
         assert not _View(complex_matrix([[size]]), complex_matrix([[1]]), flint.arb(1)).contracts
 
 
+def test_T5d_a_norm_between_1_and_2_is_counted_as_it_is():
+    """S = [[1/2, 1], [0, 1/2]]: ||S|| = (1 + sqrt 2) / 2, ||S^2|| = (2 + sqrt 5) / 4."""
+    view = _View(complex_matrix([[0.5, 1], [0, 0.5]]), complex_matrix([[1], [0]]), flint.arb(1))
+    first, second = (1 + math.sqrt(2)) / 2, (2 + math.sqrt(5)) / 4
+    bounds = [1, first, first * second]
+    assert [float(x) for x in view._excess] == pytest.approx(bounds, rel=1e-3)
+
+
+def test_T5d_what_has_no_finite_norm_does_not_contract():
+    for size in (float("nan"), float("inf")):
+        S = complex_matrix([[size, 0], [0, 0.5]])
+        assert not _View(S, complex_matrix([[1], [0]]), flint.arb(1)).contracts
+
+
 def course(A, H, X, growth):
     A, H, X = matrix(A), matrix(H), matrix(X)
     (weights,) = depth.stationary(A)
@@ -121,6 +135,22 @@ def test_T5d_in_any_coordinates_the_state_is_at_most_its_bound(A, H, X):
             assert own == pytest.approx(hfc, rel=1e-12) and hfc * (1 - 1e-12) <= other < 20 * hfc
 
 
+@pytest.mark.parametrize(
+    "H", [[["1/2"]], [["1/2", 10, 0], [0, "1/4", 10], [0, 0, "1/8"]]], ids=["d1", "d3"]
+)
+def test_T5d_coordinates_of_another_size_or_far_from_normal_bound_the_state_too(H):
+    X = [[1, 2, 3], [3, 5, -1], [-2, 1, 4]]
+    X = [row[: len(H)] for row in X]
+    with flint.ctx.workprec(320):
+        found = course(A3, H, X, 1)
+        adapted = found.adapted(320)
+        # Inverses of length 1 a column: neither factor is below 1.
+        assert adapted is not found.quotient and adapted._factor >= 1
+        for layer, state in exact_state(matrix(A3), matrix(H), matrix(X), [0, 1, 5, 40]).items():
+            bound = adapted._factor * depth.norm(adapted.at(layer).entries())
+            assert math.sqrt(squared_norms(state)[0]) * (1 - 1e-12) <= float(bound.mid())
+
+
 class Scripted:
     """A course whose view covers, and whose squares are, what is written down for each layer."""
 
@@ -139,6 +169,21 @@ class Scripted:
     def squares(self, layer):
         self.asked.append(layer)
         return tuple(flint.arb(x) if isinstance(x, int) else x for x in self._squares[layer])
+
+
+def test_T1e_a_layer_is_covered_where_hfc_is_small_beside_the_mode_that_is_followed():
+    """||HFC|| / (sqrt n ||c||) <= eps / (1 + k eps): 1/2 / (3/2) sqrt 2 times the weight 5."""
+    found, targets = Scripted({10: math.inf}, {}), []
+    found.covered = lambda layer, target: targets.append(float(target)) or math.inf
+    assert depth._followed(found, flint.arb(5), 10, Fraction(1, 2), 64).accepted
+    assert targets == [pytest.approx(5 * math.sqrt(2) / 3)] * 2
+
+
+def test_T5d_of_two_views_the_one_that_covers_more_counts():
+    for one, other in (({10: 0}, {10: math.inf}), ({10: math.inf}, {10: 0})):
+        first, second = Scripted(one, {}), Scripted(other, {})
+        first.adapted = lambda bits, second=second: second
+        assert depth._followed(first, flint.arb(1), 10, Fraction(1, 2), 64).accepted
 
 
 def followed(covers, squares, eps=Fraction(1, 2)):
@@ -172,6 +217,12 @@ def test_T5d_where_one_of_two_bases_is_not_found_the_coordinates_stay(monkeypatc
         depth, "discs", lambda M, bits: None if M.nrows() == side else of_all(M, bits)
     )
     assert found.adapted(160) is found.quotient
+
+
+def test_T5d_a_depth_of_2_to_the_60_is_confirmed():
+    """Of the bits 512 and 8 for each of the depth's: powers multiply roundings by as much."""
+    A, H, X = matrix(A2), matrix(H2), matrix([[1, 2], [3, 5]])
+    assert check_depth(A, H, X, 2**60, Fraction(1, 10)).accepted
 
 
 @pytest.mark.parametrize("eps", [Fraction(1, 10), Fraction(1, 1000)])

@@ -99,3 +99,14 @@ def test_a_binary_number_is_written_as_python_writes_it():
     for text in ("0x1.8p+0", "1.5", "inf", "nan", "0x1p5000", None):
         with pytest.raises(NotACertificate, match="hexadecimal"):
             binary(text)
+
+
+@pytest.mark.parametrize(
+    ("W_V", "W_proj"),
+    [([["1"], ["2"]], [["1", "2", "3"]]), ([["1"], ["2"]], [["1", "2"], ["3", "4"]])],
+    ids=["features", "width"],
+)
+def test_factors_of_a_head_that_do_not_fit_are_refused(W_V, W_proj):
+    given = {"numbers": "fractions", "A": [["1"]], "W_V": W_V, "W_proj": W_proj}
+    with pytest.raises(NotACertificate, match="the factors of the head do not fit"):
+        read_input(given)
