@@ -71,12 +71,12 @@ _TESTS = {
     certificates_stages
     checker_boundaries checker_by_hand checker_ends checker_parts closed_form_by_hand
     dominance_complex dominance_real edge_cases enclosure_bounds equality_by_gaps expansion_by_hand
-    float_comparison golden heads_and_roundings intervals_of_radii leading_by_hand leading_in_balls
-    limits limits_at_tolerances limits_of_starts limits_of_terms low_precision outcome
-    pairs_of_tokens rates rates_by_hand ratios_from_logits rounding_cell spectra_of_the_checker
-    start_by_hand starts_of_the_checker reading_of_certificates ties_of_the_checker
-    tokens_as_sequences tokens_by_hand verdict_branches what_a_certificate_claims
-    words_of_a_verdict""",
+    float_comparison golden heads_and_roundings intervals_of_radii invariant_blocks leading_by_hand
+    leading_in_balls limits limits_at_tolerances limits_of_starts limits_of_terms low_precision
+    outcome pairs_of_tokens rates rates_by_hand ratios_from_logits rounding_cell
+    spectra_of_the_checker start_by_hand starts_of_the_checker reading_of_certificates
+    ties_of_the_checker tokens_as_sequences tokens_by_hand verdict_branches
+    what_a_certificate_claims words_of_a_verdict""",
     "tests/forgeries": """forgeries garbled""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }
