@@ -66,9 +66,9 @@ _MODULES = {
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
 _TESTS = {
-    "tests/theory": """angles_that_stay block_structure boundaries boundaries_of_modes cells_by_hand
-    certificates certificates_by_hand certificates_left_out certificates_soundness
-    certificates_stages
+    "tests/theory": """angles_that_stay block_structure boundaries boundaries_of_modes cases_by_hand
+    cells_by_hand certificates certificates_by_hand certificates_left_out
+    certificates_soundness certificates_stages
     checker_boundaries checker_by_hand checker_ends checker_parts closed_form_by_hand
     dominance_complex dominance_real edge_cases enclosure_bounds equality_by_gaps expansion_by_hand
     float_comparison golden heads_and_roundings intervals_of_radii invariant_blocks leading_by_hand

@@ -32,7 +32,7 @@ from oversmoothing.theory.depth.rates import (
     rank_rate_over_pairs,
     ratio_rate,
 )
-from oversmoothing.theory.depth.ratios import squared_ratio
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
 from oversmoothing.theory.numbers.rational import to_float
 from oversmoothing.theory.support.errors import InputError
 
@@ -174,6 +174,41 @@ def test_T5d_for_normal_matrices_the_constant_is_that_of_X_0():
     powers = power_depth(A2, [[0.5]], [[1.0], [2.0]], 1e-3)
     assert powers.depth == found.depth and powers.kappa_H == math.inf == powers.kappa_B
     assert (powers.rate, powers.K) == pytest.approx((found.rate, found.K))
+
+
+@pytest.mark.parametrize(
+    "H",
+    [[["3/10", 20], [0, "3/10"]], [["1/2", 5, 0], [0, "1/2", 5], [0, 0, "1/2"]]],
+    ids=["two", "three"],
+)
+def test_T5d_powers_of_a_defective_H_bound_every_layer_of_its_transient(H):
+    """||T^L|| <= s^L max over i < p of ||T^i|| / s^i, s = ||T^p||^(1/p), for the best p <= 64; the
+    last unit vector is the left eigenvector of H."""
+    A = [[Fraction(x, 4) for x in row] for row in ([2, 1, 1], [1, 2, 1], [1, 1, 2])]
+    exact = [[Fraction(x) for x in row] for row in H]
+    # Hardly any mean in the last feature, which drives the others.
+    X0 = [[Fraction(1)] * (len(H) - 1) + [x] for x in map(Fraction, ("2", "1/5", "-19/10"))]
+    eps, start = 1e-2, np.array(to_float(X0))
+    found = power_depth(to_float(A), to_float(exact), start, eps)
+    # The quotient of A is I / 4.
+    T = np.eye(len(H)) + np.array(to_float(exact)) / 4
+    norms = [np.linalg.norm(np.linalg.matrix_power(T, p), 2) for p in range(65)]
+    growth = 1 + float(exact[0][0])
+    scale = np.linalg.norm(start - start.mean(0)) / (math.sqrt(3) * start[:, -1].mean())
+    bounds = {}
+    for p in range(1, 65):
+        s = norms[p] ** (1 / p)
+        K = scale * max(norms[i] / s**i for i in range(p))
+        if s < growth:
+            bounds[p] = depth_from_constants(K, 0.0, s / growth, eps), K
+    depth, K = min(bounds.values())
+    assert len(bounds) > 10 and found.depth == depth and pytest.approx(K, rel=1e-6) == found.K
+    assert scale < K / 1.5 and depth < max(bounds.values())[0]
+    states = exact_state(A, exact, X0, range(depth + 3))
+    for layer, (hfc, lfc) in ((L, squared_norms(state)) for L, state in states.items()):
+        # A is doubly stochastic: pi = 1/n, so that LFC = sqrt n ||c||.
+        assert math.sqrt(hfc / lfc) <= found.K * found.rate**layer * (1 + 1e-9)
+        assert layer < depth or hfc <= Fraction(eps) ** 2 * lfc
 
 
 def test_T5d_the_dominant_left_eigenvector_gives_the_content():

@@ -216,7 +216,10 @@ def make_case(
                 f"W = (W_V, W_proj) has shapes {list(W_V.shape)} and {list(W_proj.shape)}; a "
                 "head needs [d, r] and [r, d]"
             )
-        value = check_square((W_V @ W_proj).T, name="(W_V W_proj)^T")
+        # What overflows is refused by name.
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = (W_V @ W_proj).T
+        value = check_square(product, name="(W_V W_proj)^T")
     states = None
     if "X0" in given:
         states = check_states(given["X0"].floats, len(attention), len(value))

@@ -1,0 +1,131 @@
+"""A case as it was given: what is positive, what is short, what may balance, what is refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from oversmoothing.theory.layer.case import _is_short, make_case, read_case, softmax
+from oversmoothing.theory.support.errors import InputError
+
+A2 = [["1/2", "1/2"], ["1/4", "3/4"]]
+H1 = [["1/2"]]
+FLOATS = [[0.5, 0.5], [0.25, 0.75]]
+
+
+def test_entries_are_positive_by_the_fractions_where_rounding_would_lose_them():
+    tiny = [[f"1/{10**400}", f"{10**400 - 1}/{10**400}"], ["0", "1"]]
+    case = make_case(tiny, H1)
+    assert case.A[0, 0] == 0.0
+    assert case.positive.tolist() == [[True, True], [False, True]]
+    assert make_case([[1e-300, 1.0], [0.0, 1.0]], [[0.5]]).positive.tolist() == [
+        [True] * 2,
+        [False, True],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("logits", "balanced"),
+    [
+        ([[0.0, 1.0], [1.0, 0.0]], True),
+        ([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0], [1.0, 2.0, 0.0]], True),
+        # The same rows, other columns; the same columns, other rows; two of three rows alike.
+        ([[0.0, 1.0], [0.0, 1.0]], False),
+        ([[0.0, 0.0], [1.0, 1.0]], False),
+        ([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [1.0, 2.0, 3.0]], False),
+        ([[1.0, 2.0, 3.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], False),
+    ],
+)
+def test_T2d_columns_of_logits_may_balance_where_rows_and_columns_hold_the_same(logits, balanced):
+    assert make_case(logits=logits, H=[[0.5]]).may_balance is balanced
+    assert make_case(FLOATS, [[0.5]]).may_balance
+
+
+def test_binary_rows_are_divided_by_their_sums_and_fractions_are_taken_as_they_are():
+    A = [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.6, 0.1, 0.3]]
+    rows = make_case(A, [[0.5]]).rational_A
+    assert all(sum(row) == 1 for row in rows)
+    whole = [Fraction(x) for x in A[0]]
+    assert sum(whole) != 1 and rows[0] == [x / sum(whole) for x in whole]
+    assert make_case(A2, H1).rational_A == [[Fraction(x) for x in row] for row in A2]
+    near = make_case(logits=[[0.0, 1.0], [2.0, 0.0]], H=[[0.5]])
+    assert [sum(row) for row in near.rational_A] == [1, 1]
+    np.testing.assert_allclose(np.array(near.rational_A, dtype=float), near.A, rtol=1e-15)
+
+
+@pytest.mark.parametrize("X0", [None, [["0"], ["0"]], [["1"], ["0"]], [[f"1/{10**400}"], ["0"]]])
+def test_T11_a_start_at_zero_is_told_from_none_and_from_one_that_underflows(X0):
+    case = make_case(A2, H1, X0)
+    assert case.starts_at_zero is (X0 == [["0"], ["0"]])
+    assert (case.rational_X0 is None) is (X0 is None)
+    floats = None if X0 is None else [[float(Fraction(x)) for x in row] for row in X0]
+    zero = floats is not None and not np.any(floats)
+    assert make_case(FLOATS, [[0.5]], floats).starts_at_zero is zero
+
+
+def test_numbers_are_short_up_to_26_bits_wherever_their_point_is():
+    assert _is_short(Fraction(0)) and _is_short(Fraction(-2)) and _is_short(Fraction(3, 4))
+    assert _is_short(Fraction(2**26 - 1)) and not _is_short(Fraction(2**26 + 1))
+    assert _is_short(Fraction(2**26 - 1, 2**60)) and not _is_short(Fraction(-(2**27) + 1, 2**60))
+    assert _is_short(Fraction((2**26 - 1) * 2**40)) and _is_short(Fraction(2**80))
+
+
+def test_short_binary_cases_are_taken_at_their_word_up_to_8():
+    assert make_case(FLOATS, [[-2.0]]).as_fractions().rational_H == [[-2]]
+    assert make_case(FLOATS, [[0.1]]).as_fractions() is None
+    # One row of two that does not sum to 1 exactly is enough.
+    assert make_case([[0.5, 0.5], [0.25, 0.75 + 2**-52]], [[0.5]]).as_fractions() is None
+    # X_0 may be long.
+    assert make_case(FLOATS, [[0.5]], [[0.1], [0.2]]).as_fractions() is not None
+    for n, d, taken in ((8, 8, True), (9, 1, False), (2, 9, False)):
+        case = make_case(np.eye(n).tolist(), (0.5 * np.eye(d)).tolist())
+        assert (case.as_fractions() is not None) is taken
+    assert make_case(logits=[[0.0, 0.0]] * 2, H=[[0.5]]).as_fractions() is None
+    assert make_case(A2, H1).as_fractions() is None
+    head = make_case(FLOATS, factors=([[1.0], [2.0]], [[3.0, 5.0]])).as_fractions()
+    assert head.rational_H == [[3, 6], [5, 10]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"A": [[0.5, 0.25], [0.25, 0.75]], "H": [[0.5]]}, r"row \[0\] sums to 0.75"),
+        ({"A": [["1/2", "1/4"], ["1/4", "3/4"]], "H": H1}, "row 0 sums to 3/4"),
+        ({"logits": [[-np.inf, -np.inf], [0.0, 0.0]], "H": [[0.5]]}, "row 0 of the logits is all"),
+        ({"logits": [[0.0, 1.0]], "H": [[0.5]]}, "^logits has shape"),
+        ({"A": FLOATS, "factors": ([[1.0], [1.0]], [[1.0]])}, "a head needs"),
+        ({"A": FLOATS, "factors": ([[1e200], [1.0]], [[1e200, 1.0]])}, r"^\(W_V W_proj\)\^T"),
+    ],
+)
+def test_what_is_wrong_is_said_of_which_matrix(arguments, words):
+    with pytest.raises(InputError, match=words):
+        make_case(**arguments)
+
+
+def test_softmax_takes_each_row_from_its_largest():
+    logits = np.array([[0.0, 1.0], [1000.0, 1001.0], [-1000.0, -1001.0]])
+    table = softmax(np.hstack([logits, np.full((3, 1), -np.inf)]))
+    share = 1 / (1 + np.e)
+    np.testing.assert_allclose(table[:, 0], [share, share, 1 - share], rtol=1e-12)
+    assert (table[:, 2] == 0).all()
+    # What exists and underflows stays above zero.
+    assert softmax(np.array([[0.0, -2000.0]]))[0, 1] > 0
+
+
+def test_a_head_in_a_file_needs_both_of_its_factors(tmp_path):
+    path = tmp_path / "case.json"
+    for data, read in (
+        ({"A": A2, "W_V": [["1"]], "W_proj": [["2"]]}, True),
+        ({"A": A2, "W_V": [["1"]]}, False),
+        ({"A": A2}, False),
+        ({"H": H1}, False),
+    ):
+        path.write_text(json.dumps(data))
+        if read:
+            assert read_case(str(path)).rational_H == [[2]]
+        else:
+            with pytest.raises(InputError, match='must hold an object with "A" and "H"'):
+                read_case(str(path))
