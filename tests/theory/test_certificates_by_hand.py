@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls
 from oversmoothing.theory.certificates.certificate import certify
 from oversmoothing.theory.certificates.certified_radii import (
+    attention_discs,
     certified_dominance,
     certify_spectra,
     head_discs,
@@ -240,3 +242,78 @@ def test_T10_a_defective_H_too_large_to_be_exact_is_decided_numerically_but_not_
     assert (found.verdict, found.status) == ("UNDECIDED", "numerical")
     one = verdict(A=[[1.0]], H=H, certified=True)
     assert one.verdict == "TRIVIAL" and one.rho_consensus is None and one.rho_quotient is None
+
+
+# --- what is enclosed holds for every matrix within the error ---
+
+
+def within(found, values):
+    """Every value lies in a disc, up to the rounding of the values themselves."""
+    assert isinstance(found, Discs)
+    away = np.abs(np.asarray(values)[:, None] - found.centres[None, :]) - found.radii[None, :]
+    return bool((away.min(axis=1) <= 1e-12).all())
+
+
+def others(A):
+    """spec(A) without one copy of 1."""
+    values = np.linalg.eigvals(A)
+    return np.delete(values, np.abs(values - 1).argmin())
+
+
+@pytest.mark.parametrize("rows", [[0], [2], [0, 1, 2]], ids=["first", "last", "all"])
+@pytest.mark.parametrize("columns", [[0, 1], [1, 2]], ids=["left", "right"])
+def test_T10_discs_of_attention_hold_for_all_attention_within_the_error(rows, columns):
+    """Two entries of some rows are moved against each other, as far as the error allows."""
+    A, error = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]), 1e-3
+    allowed = np.zeros((3, 3))
+    allowed[np.ix_(rows, columns)] = error
+    found = attention_discs(A, allowed)
+    moved = []
+    for signs in np.ndindex(*[3] * len(rows)):
+        near = A.copy()
+        for row, sign in zip(rows, signs, strict=True):
+            near[row, columns] += error * (sign - 1) * np.array([1.0, -1.0])
+        moved.append(others(near))
+    assert all(within(found, values) for values in moved)
+    assert found.radii.max() < 50 * error
+    # Without the error they are discs of A alone, and some of these lie outside.
+    assert not all(within(attention_discs(A), values) for values in moved)
+
+
+def test_T10_two_tokens_move_by_both_of_their_errors():
+    """A = [[a, 1-a], [b, 1-b]] has a - b beside 1."""
+    A, error = np.array([[0.75, 0.25], [0.25, 0.75]]), 1e-3
+    for slack in ([[1, 1], [1, 1]], [[1, 1], [0, 0]], [[0, 0], [1, 1]]):
+        found = attention_discs(A, error * np.array(slack, dtype=float))
+        assert found.radii[0] == pytest.approx(error * sum(row[0] for row in slack), rel=1e-9)
+        assert found.centres[0] == 0.5
+
+
+def test_T1h_what_the_error_leaves_above_the_diagonal_is_not_causal():
+    """[[1 - e, e], [1/2, 1/2]] has 1/2 - e."""
+    A, error = np.array([[1.0, 0.0], [0.5, 0.5]]), np.zeros((2, 2))
+    error[0] = 1e-3
+    assert within(attention_discs(A, error), [0.5 - 1e-3])
+    assert np.array_equal(attention_discs(A, np.zeros((2, 2))).centres, [0.5])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_T10_left_eigenvectors_hold_for_every_matrix_of_the_cell(seed):
+    """Normalised as y_i = 1 in the coordinates of the basis."""
+    rng = np.random.default_rng(seed)
+    middle, error, k = rng.standard_normal((4, 4)), 1e-7, 4
+    cell = flint.acb_mat([[flint.acb(flint.arb(x, error)) for x in row] for row in middle.tolist()])
+    found = next(iter(enclose_in_balls(cell)))
+    assert all(found.alone)
+    V = np.array([[complex(x.mid()) for x in row] for row in found.basis.tolist()])
+    for _ in range(5):
+        own = middle + error * rng.choice([-1.0, 1.0], middle.shape)
+        values, left = np.linalg.eig(np.linalg.inv(V) @ own @ V)
+        left = np.linalg.inv(left)
+        for i in range(k):
+            j = int(np.abs(left[:, i] / np.linalg.norm(left, axis=1)).argmax())
+            assert found.boxes[i].contains(flint.acb(complex(values[j])))
+            expected = np.linalg.solve(V.T, left[j] / left[j, i])
+            for x, ball in zip(expected, found.left_vector(i), strict=True):
+                wide = ball + flint.acb(flint.arb(0, 1e-12), flint.arb(0, 1e-12))
+                assert wide.contains(flint.acb(complex(x))) and ball.real.rad() < 1e-2
