@@ -412,6 +412,9 @@ def test_T4_without_balance_or_beside_consensus_it_stays_open_which_mode_leads()
     assert told([0.5, 1.0], gap, rest, UP, balanced=True) == NEVER
     assert told([0.5, 1.0], gap, rest, UP) == (None, None)
     assert told([0.5, 1.0], gap, rest, UP, balanced=True, error=1e-8) == (None, None)
+    # However many of them there are: consensus is the last alone.
+    basis, both = [[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [0.0, -1.0, 1.0]], [[1.0, 1.0]] * 2
+    assert told([0.5, 0.5, 1.0], gap, [*both, [0.0, 0.0]], basis, balanced=True) == NEVER
     # Consensus at 2: it is the larger one.
     assert told([0.5, 1.0], gap, ones, UP, balanced=True) == (None, None)
 
