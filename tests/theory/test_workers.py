@@ -89,6 +89,28 @@ def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
     raise AssertionError(f"still there: {members(run.pid)}")
 
 
+# The interrupt goes to a thread that waits for something else.
+ELSEWHERE = """
+import signal, threading, time
+from concurrent.futures import Future
+from oversmoothing.theory.proofs.running import as_done
+other = threading.Thread(target=time.sleep, args=(60,), daemon=True)
+other.start()
+threading.Timer(1, signal.pthread_kill, (other.ident, signal.SIGINT)).start()
+begun = time.monotonic()
+try:
+    list(as_done([Future()]))
+except KeyboardInterrupt:
+    print(time.monotonic() - begun)
+"""
+
+
+def test_an_interrupt_that_another_thread_is_handed_ends_the_wait():
+    words = [sys.executable, "-c", ELSEWHERE]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and float(done.stdout) < 10
+
+
 # A minute and more for cvc5.
 HARD = Query(
     "hard",

@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from typing import Any
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Any, TypeVar
 
 from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
@@ -23,6 +23,7 @@ from oversmoothing.theory.support.workers import end_with
 
 MakeLedger = Callable[[], Ledger]
 Kinds = frozenset[Kind] | None
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -63,6 +64,18 @@ def _interrupts_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
+def as_done(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
+    """Futures as they are done.
+
+    The kernel may hand an interrupt to another thread than the main one, whose wait for a lock then
+    goes on: this one looks up twice a second.
+    """
+    left = set(futures)
+    while left:
+        done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
+        yield from done
+
+
 def _begin(parent: int) -> None:
     """A worker ends with its parent; what a claim prints is no part of the report."""
     end_with(parent)
@@ -96,7 +109,7 @@ def run_claims(
         # The first ones of these start the workers.
         with _interrupts_held():
             futures = [pool.submit(_claim_in_worker, make, name, effort, kinds) for name in known]
-        for future in as_completed(futures):
+        for future in as_done(futures):
             name, plain, seconds = future.result()
             evidence = known[name].evidence
             findings = [Finding(k, evidence[k], outcome, spent) for k, outcome, spent in plain]
@@ -130,7 +143,7 @@ def run_chunks(
                     running.add(pool.submit(_chunk_in_worker, make, following))
             if not running:
                 return
-            finished = next(as_completed(running))
+            finished = next(as_done(running))
             running.discard(finished)
             chunk, found = finished.result()
             coverage.add(chunk, found)
