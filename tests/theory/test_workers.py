@@ -17,6 +17,11 @@ from oversmoothing.theory.support.workers import end_at_once_with, end_with
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def interruptible() -> None:
+    """A background job inherits SIGINT ignored; what is started here must see it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def members(session: int) -> list[int]:
     """The living processes of a session."""
     found = []
@@ -69,6 +74,7 @@ def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=interruptible,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     # The command, its tracker of resources and the first worker: the interrupt falls into the start
@@ -107,7 +113,9 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_that_another_thread_is_handed_ends_the_wait():
     words = [sys.executable, "-c", ELSEWHERE]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, preexec_fn=interruptible
+    )
     assert done.returncode == 0 and float(done.stdout) < 10
 
 
