@@ -21,7 +21,7 @@ reproduce: $(STAMP)
 	$(BIN)/oversmoothing reproduce --out $(OUT)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 # The same with the lowest versions that pyproject.toml allows, in an environment of its own.
 test-lowest:

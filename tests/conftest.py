@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
@@ -22,8 +21,3 @@ SHAPES_ALONE = tuple(f"simulations.{room}" for room in ("engine", "generators", 
 install_import_hook(
     [f"oversmoothing.{room}" for room in SHAPES_ALONE], f"{shapes.__module__}.{shapes.__name__}"
 )
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest group goes first, so that the other process has work beside it to the end."""
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

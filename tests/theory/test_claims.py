@@ -25,9 +25,6 @@ from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.support.errors import InputError
 
-# One process runs them all: claims cite each other, and Coq's files are built once in a process.
-pytestmark = pytest.mark.xdist_group("claims")
-
 LEDGER = Ledger(claims(), extra=SIMULATED)
 QUICK = Effort(examples=60, second_opinion=False)
 
