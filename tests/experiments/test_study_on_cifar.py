@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from oversmoothing.experiments.study.base_streams import base_streams, streams_p
 from oversmoothing.experiments.study.protocol import PREREGISTERED, SHIPPED, protocol
 from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.study.study_runs import cost, run_table
+from oversmoothing.experiments.study.study_tables import _spread
 from oversmoothing.theory.support.errors import InputError
 
 # Grey levels that follow the class, in the binary form of the original archives.
@@ -182,3 +184,10 @@ def test_published_corruptions_go_before_those_made_here(data_dir: Path, tmp_pat
     found = run_measures._corrupted.__wrapped__("cifar100", 3, tmp_path, "fog", 2)
     assert (found.pixels == 7).all() and found.labels.tolist() == [0, 1, 2]
     assert not (made.pixels == 7).all()
+
+
+def test_the_spread_of_equal_seeds_is_0_and_a_small_one_is_itself() -> None:
+    assert _spread(1.3888888888888888, 2.7e-16) == "1.39 ± 0"
+    assert _spread(1.3888888888888888, 2.7e-10) == "1.39 ± 2.7e-10"
+    assert _spread(0.0, 0.0) == "0 ± 0" and _spread(2.0, math.nan) == "2"
+    assert _spread(math.nan, math.nan) == ""
