@@ -7,14 +7,18 @@ standard library builds the real numbers.
 
 from __future__ import annotations
 
+import atexit
+import fcntl
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
@@ -78,7 +82,7 @@ def check(theorems: tuple[str, ...], sources: Path = SOURCES) -> list[Checked]:
         built = Path(name)
         for module in _in_order({theorem.split(".")[0] for theorem in theorems}, sources):
             _build(module, sources, built)
-        return _asked(theorems, built)
+        return _asked(theorems, [built])
 
 
 def _source(module: str, sources: Path) -> Path | None:
@@ -108,7 +112,8 @@ def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
         yield from visit(module)
 
 
-def _build(module: str, sources: Path, built: Path) -> None:
+def _build(module: str, sources: Path, built: Path, imported: Sequence[Path] = ()) -> None:
+    """Build a module into the folder `built`; what it imports lies there or in `imported`."""
     path = _source(module, sources)
     assert path is not None, f"{module}.v was there a moment ago"
     text = path.read_text()
@@ -117,7 +122,12 @@ def _build(module: str, sources: Path, built: Path) -> None:
         line = bare[: found.start()].count("\n") + 1
         raise InputError(f"{module}.v, line {line}: '{found[0]}' is no proof")
     (built / f"{module}.v").write_text(text)
-    _coq(["-w", "none", f"{module}.v"], built, f"{module}.v is not accepted")
+    _coq([*_found_in(imported), f"{module}.v"], built, f"{module}.v is not accepted")
+
+
+def _found_in(folders: Sequence[Path]) -> list[str]:
+    """What tells coqc where the modules are that are built."""
+    return ["-w", "none", *(word for folder in folders for word in ("-Q", str(folder), ""))]
 
 
 def _without_comments(text: str) -> str:
@@ -148,18 +158,23 @@ def _coq(arguments: list[str], folder: Path, problem: str) -> str:
     return done.stdout
 
 
-def _asked(theorems: tuple[str, ...], built: Path) -> list[Checked]:
+def _asked(theorems: tuple[str, ...], built: Sequence[Path]) -> list[Checked]:
     """Of each theorem, its statement and its axioms, asked of Coq in one run."""
+    with tempfile.TemporaryDirectory() as name:
+        return _asked_in(Path(name), theorems, built)
+
+
+def _asked_in(folder: Path, theorems: tuple[str, ...], built: Sequence[Path]) -> list[Checked]:
     asked = [f"Require {module}." for module in sorted({name.split(".")[0] for name in theorems})]
     for number, theorem in enumerate(theorems):
         asked.append(f'Redirect "statement{number}" Check {theorem}.')
         asked.append(f'Redirect "axioms{number}" Print Assumptions {theorem}.')
-    (built / "Ask.v").write_text("\n".join(asked) + "\n")
-    _coq(["-w", "none", "Ask.v"], built, "there is no such theorem")
+    (folder / "Ask.v").write_text("\n".join(asked) + "\n")
+    _coq([*_found_in(built), "Ask.v"], folder, "there is no such theorem")
     found = []
     for number, theorem in enumerate(theorems):
-        statement = (built / f"statement{number}.out").read_text().strip()
-        said = (built / f"axioms{number}.out").read_text()
+        statement = (folder / f"statement{number}.out").read_text().strip()
+        said = (folder / f"axioms{number}.out").read_text()
         names = tuple(re.findall(r"^([\w.']+)\s*(?=:|$)", said.partition("Axioms:")[2], re.M))
         if not names and "Closed under the global context" not in said:
             raise InputError(f"{theorem}: Coq says neither axioms nor that there are none: {said}")
@@ -229,19 +244,56 @@ class Formal:
         return Outcome(True, f"Coq's kernel accepts it; axioms: {axioms}", None, data)
 
 
-@cache
-def _folder(sources: Path) -> tempfile.TemporaryDirectory[str]:
-    """Where this process builds the files of a folder, each once."""
-    return tempfile.TemporaryDirectory()
+# Where the process that began, and every one that it starts, finds what is built: each file once.
+_BUILT = "OVERSMOOTHING_COQ_BUILT"
+
+
+def share_built() -> None:
+    """From here on the processes that this one starts build no file of Coq's that one of them has.
+
+    What is built is gone when this process ends.
+    """
+    if Path(os.environ.get(_BUILT, "")).is_absolute() and Path(os.environ[_BUILT]).is_dir():
+        return
+    folder = tempfile.mkdtemp(prefix="oversmoothing-coq-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[_BUILT] = folder
+
+
+def _folder(module: str, sources: Path) -> Path:
+    """Where this text of a module, with these texts of all that it imports, is built."""
+    needed = _in_order({module}, sources)
+    texts = [path.read_bytes() for name in needed if (path := _source(name, sources))]
+    digest = sha256(b"\0".join([str(coq_version()).encode(), *texts])).hexdigest()
+    folder = Path(os.environ[_BUILT]) / f"{module}-{digest[:32]}"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _built_once(module: str, sources: Path) -> list[Path]:
+    """The folders of a module and of what it imports, each built by the first process that asks."""
+    share_built()
+    folders: list[Path] = []
+    for needed in _in_order({module}, sources):
+        folder = _folder(needed, sources)
+        done = folder / "accepted"
+        # A lock on the folder ends with the process that holds it, and leaves no file.
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not done.is_file():
+                _build(needed, sources, folder, folders)
+                done.touch()
+        finally:
+            os.close(handle)
+        folders.append(folder)
+    return folders
 
 
 @cache
 def _module(module: str, sources: Path) -> dict[str, Checked]:
-    """The theorems of a file, built and asked in one run."""
-    built = Path(_folder(sources).name)
-    for needed in _in_order({module}, sources):
-        if not (built / f"{needed}.vo").is_file():
-            _build(needed, sources, built)
+    """The theorems of a file, asked in one run."""
+    built = _built_once(module, sources)
     path = _source(module, sources)
     text = _without_comments(path.read_text()) if path else ""
     names = re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)
@@ -251,7 +303,8 @@ def _module(module: str, sources: Path) -> dict[str, Checked]:
 def _checked(theorem: str, sources: Path) -> Checked:
     of_module = _module(theorem.split(".")[0], sources)
     if theorem not in of_module:
-        of_module[theorem] = _asked((theorem,), Path(_folder(sources).name))[0]
+        module = theorem.split(".")[0]
+        of_module[theorem] = _asked((theorem,), _built_once(module, sources))[0]
     return of_module[theorem]
 
 

@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from typing import Any, TypeVar
 
 from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome
+from oversmoothing.theory.proofs.formal import share_built
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
 from oversmoothing.theory.proofs.standing import standing
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, run_chunk
@@ -32,6 +33,7 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     among them, no worker is waited for."""
     # spawn: a forked copy of torch's thread pools can hang.
     context = multiprocessing.get_context("spawn")
+    share_built()
     before = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(os.getpid(),))
     try:
