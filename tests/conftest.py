@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import os
 
-# Tests run in as many processes as there are processors. A second thread of linear algebra in each
-# waits for one that another process has: seen, 234 s in place of 4. Before NumPy and torch come.
-for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_pool, "1")
-
 from hypothesis import settings
 from jaxtyping import install_import_hook
 

@@ -1,5 +1,6 @@
 """What Coq's kernel is said to have checked, it has; an error planted in a file is refused."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -86,3 +87,47 @@ def test_a_planted_error_is_refused(tmp_path: Path, old: str, new: str, said: st
     (tmp_path / "T2_real.v").write_text(text.replace(old, new))
     with pytest.raises(InputError, match=said):
         check(("T2_real.identity",), tmp_path)
+
+
+def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
+    """What a process of its own says of Own.t; `builds` gets a line a call of coqc."""
+    coqc = builds.parent / "bin" / "coqc"
+    coqc.parent.mkdir(exist_ok=True)
+    coqc.write_text(f'#!/bin/sh\necho "$@" >> {builds}\nexec {shutil.which("coqc")} "$@"\n')
+    coqc.chmod(0o755)
+    code = (
+        "from oversmoothing.theory.proofs.formal import Formal; from "
+        "oversmoothing.theory.proofs.claim import Effort; "
+        f"print(Formal('Own.t', (1,), beside={str(sources / 'claim.py')!r}).run(Effort()).detail)"
+    )
+    paths = {"PATH": f"{coqc.parent}:{os.environ['PATH']}", "OVERSMOOTHING_COQ_BUILT": str(shared)}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@needs_coq
+def test_processes_that_share_build_a_file_once_and_a_changed_one_anew(tmp_path: Path) -> None:
+    shared, builds, own = tmp_path / "shared", tmp_path / "builds", tmp_path / "Own.v"
+    shared.mkdir(mode=0o700)
+    own.write_text("Theorem t : True.\nProof. exact I. Qed.\n")
+    said = [asked_apart(tmp_path, shared, builds) for _ in range(2)]
+    assert said == ["Coq's kernel accepts it; axioms: none\n"] * 2
+    assert builds.read_text().count("Own.v\n") == builds.read_text().count("Ask.v\n") == 1
+    own.write_text("Theorem t : False.\nProof. exact I. Qed.\n")
+    assert "not accepted" in asked_apart(tmp_path, shared, builds)
+    assert builds.read_text().count("Own.v\n") == 2
+
+
+@needs_coq
+def test_a_folder_that_others_can_write_to_is_not_believed(tmp_path: Path) -> None:
+    shared, builds = tmp_path / "shared", tmp_path / "builds"
+    shared.mkdir()
+    shared.chmod(0o770)
+    (tmp_path / "Own.v").write_text("Theorem t : True.\nProof. exact I. Qed.\n")
+    assert "accepts" in asked_apart(tmp_path, shared, builds)
+    assert not list(shared.iterdir())

@@ -148,5 +148,3 @@ have E : w *m (A *m Y *m W) *m z = (h * a) *: (w *m Y *m z).
 by rewrite mulmxDr mulmxDl E IH scalerA -scalerDl exprS; congr (_ *: _); ring.
 Qed.
 End Growth.
-Print Assumptions vec_layer.
-Print Assumptions growth.

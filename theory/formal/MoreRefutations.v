@@ -74,8 +74,11 @@ Qed.
 Lemma no_eigenbasis : exists A : 'M[R]_3, [/\ attention A, A *m A *m A = A *m A, A *m A != A &
   forall (r : 'rV[R]_3) (P : 'M[R]_3), P \in unitmx -> A <> P *m diag_mx r *m invmx P].
 Proof.
+have S2 : defective *m defective =
+    m33 (7%:R / 16%:R) (5%:R / 16%:R) q (7%:R / 16%:R) (5%:R / 16%:R) q (7%:R / 16%:R) (5%:R / 16%:R) q.
+  by apply/matrixP; elim/ind3; elim/ind3; rewrite !mxE sum3 !mxE /=; field.
 have A3 : defective *m defective *m defective = defective *m defective.
-  by apply/matrixP; elim/ind3; elim/ind3; rewrite !mxE !sum3 !mxE !sum3 !mxE /=; field.
+  by rewrite S2; apply/matrixP; elim/ind3; elim/ind3; rewrite !mxE sum3 !mxE /=; field.
 have A2 : defective *m defective != defective.
   apply/eqP => /matrixP/(_ 0 0) E.
   have E2 : (defective *m defective) 0 0 = 7%:R / 16%:R by rewrite !mxE sum3 !mxE /=; field.

@@ -595,5 +595,3 @@ Proof.
   - apply E in K. lra.
 Qed.
 End Lists.
-Print Assumptions T2d.
-Print Assumptions T2d_universal.

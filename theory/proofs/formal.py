@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -16,13 +17,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import write_atomically
 
 SOURCES = Path(__file__).resolve().parent.parent / "formal"
 # What the reals of Coq's standard library, and Coquelicot's on top of them, are built with.
@@ -253,11 +256,20 @@ def share_built() -> None:
 
     What is built is gone when this process ends.
     """
-    if Path(os.environ.get(_BUILT, "")).is_absolute() and Path(os.environ[_BUILT]).is_dir():
-        return
-    folder = tempfile.mkdtemp(prefix="oversmoothing-coq-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.environ[_BUILT] = folder
+    if not _ours_alone(Path(os.environ.get(_BUILT, ""))):
+        folder = tempfile.mkdtemp(prefix="oversmoothing-coq-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ[_BUILT] = folder
+
+
+def _ours_alone(folder: Path) -> bool:
+    """Nobody else can have put a theorem there."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return False
+    private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return folder.is_absolute() and folder.is_dir() and private
 
 
 def _folder(module: str, sources: Path) -> Path:
@@ -270,34 +282,49 @@ def _folder(module: str, sources: Path) -> Path:
     return folder
 
 
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """The lock is on the folder itself: it leaves no file, and ends with the process."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _built_once(module: str, sources: Path) -> list[Path]:
     """The folders of a module and of what it imports, each built by the first process that asks."""
     share_built()
     folders: list[Path] = []
     for needed in _in_order({module}, sources):
         folder = _folder(needed, sources)
-        done = folder / "accepted"
-        # A lock on the folder ends with the process that holds it, and leaves no file.
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if not done.is_file():
+        with _alone_in(folder):
+            accepted = folder / "accepted"
+            if not accepted.is_file():
                 _build(needed, sources, folder, folders)
-                done.touch()
-        finally:
-            os.close(handle)
+                accepted.touch()
         folders.append(folder)
     return folders
 
 
 @cache
 def _module(module: str, sources: Path) -> dict[str, Checked]:
-    """The theorems of a file, asked in one run."""
+    """The theorems of a file, asked in one run, once as well."""
     built = _built_once(module, sources)
     path = _source(module, sources)
     text = _without_comments(path.read_text()) if path else ""
     names = re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)
-    return {one.theorem: one for one in _asked(tuple(f"{module}.{n}" for n in names), built)}
+    with _alone_in(built[-1]):
+        answers = built[-1] / "theorems.json"
+        if not answers.is_file():
+            found = _asked(tuple(f"{module}.{n}" for n in names), built)
+            write_atomically(answers, json.dumps([asdict(one) for one in found]))
+        kept = json.loads(answers.read_text())
+    return {
+        one["theorem"]: Checked(one["theorem"], one["statement"], tuple(one["axioms"]))
+        for one in kept
+    }
 
 
 def _checked(theorem: str, sources: Path) -> Checked:
