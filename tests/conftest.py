@@ -7,7 +7,7 @@ import os
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-from oversmoothing.theory.proofs.formal import share_built
+from oversmoothing.theory.proofs.coq import share_built
 from tests.support.shapes import shapes
 
 settings.register_profile("here", deadline=None)

@@ -201,7 +201,7 @@ _ALLOWED = {
     "theory/support/files.py",
     "experiments/digits/store.py",
     "oversmoothing/commands/ending.py",  # standard output and error
-    "theory/proofs/formal.py",  # what Coq is asked, in a folder that goes with the question
+    "theory/proofs/coq.py",  # what Coq is asked, in a folder that goes with the question
 }
 
 

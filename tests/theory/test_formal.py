@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.theory.proofs.claim import Effort
-from oversmoothing.theory.proofs.formal import ALLOWED, SOURCES, Formal, check, statement, theorems
+from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, check
+from oversmoothing.theory.proofs.formal import Formal, statement, theorems
 from oversmoothing.theory.support.errors import InputError
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")

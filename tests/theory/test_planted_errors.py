@@ -28,6 +28,7 @@ from oversmoothing.theory.proofs.claim import (
     Scope,
     Status,
 )
+from oversmoothing.theory.proofs.coq import SOURCES, coq_version
 from oversmoothing.theory.proofs.evidence import (
     Certified,
     Counterexample,
@@ -39,7 +40,7 @@ from oversmoothing.theory.proofs.evidence import (
 )
 from oversmoothing.theory.proofs.fingerprint import PATH, THEORY, digest, fingerprint
 from oversmoothing.theory.proofs.for_all import ForAllReals
-from oversmoothing.theory.proofs.formal import SOURCES, Formal, coq_version, statement
+from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import Ledger, claims, run_claim
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.standing import standing

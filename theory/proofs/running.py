@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from typing import Any, TypeVar
 
 from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome
-from oversmoothing.theory.proofs.formal import share_built
+from oversmoothing.theory.proofs.coq import share_built
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
 from oversmoothing.theory.proofs.standing import standing
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, run_chunk
