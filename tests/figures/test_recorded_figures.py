@@ -73,6 +73,8 @@ def test_remedies_move_the_radii_as_their_formulas_say(
     assert abs(known.loc["attnscale", "log_shift_C"]) < 1e-12
     assert known.loc["attnscale", "log_shift_Q"] > 0
     files = make_figure(remedy_shifts, context, context.results / "a")
+    assert files.csv.read_text() == table.to_csv(index=False)
+    monkeypatch.setattr(remedy_shifts, "data", lambda context: table)
     again = make_figure(remedy_shifts, context, context.results / "b")
     assert files.csv.read_bytes() == again.csv.read_bytes()
     assert files.png.read_bytes() == again.png.read_bytes()
