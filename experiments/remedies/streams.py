@@ -43,6 +43,7 @@ class HyperConnections(Remedy):
             raise InputError(f"mixing is '{mixing}': choose plain or doubly stochastic")
         s = whole_number("streams", streams, 1)
         self.mixing = mixing
+        self._known: tuple[Tensor, Tensor] | None = None
         # Logits of 3 on the diagonal: R is within 0.15 of the identity for four streams.
         start = torch.eye(s) * (1.0 if mixing == "plain" else 3.0)
         draw = generator or torch.Generator().manual_seed(0)
@@ -54,6 +55,20 @@ class HyperConnections(Remedy):
         """R [s, s] in the dtype of the parameters."""
         if self.mixing == "plain":
             return self.weight
+        if torch.is_grad_enabled():
+            return self._projected()
+        # A forward pass asks for it at every layer. Compared by value: no change goes unseen.
+        weight = self.weight.detach()
+        if self._known is not None:
+            before, R = self._known
+            alike = before.dtype == weight.dtype and before.device == weight.device
+            if alike and torch.equal(before, weight):
+                return R
+        R = self._projected()
+        self._known = weight.clone(), R
+        return R
+
+    def _projected(self) -> Tensor:
         # Sinkhorn in logarithms: rows, then columns, so that columns sum to 1 within rounding.
         log: Tensor = self.weight
         enough = 8 * len(self.p) * torch.finfo(self.weight.dtype).eps

@@ -143,6 +143,20 @@ def test_sinkhorn_makes_rows_and_columns_sum_to_one() -> None:
         torch.testing.assert_close(R.sum(side), torch.ones(5, dtype=R.dtype), rtol=0, atol=1e-12)
 
 
+def test_a_doubly_stochastic_mixing_is_that_of_the_weights_of_now() -> None:
+    module = remedy("hyper-connections-ds", streams=3, jitter=1.0).double()
+    with torch.no_grad():
+        first = module.mixed()
+        assert module.mixed() is first
+        module.weight.data[0, 1] += 1.0
+        second = module.mixed()
+        assert module.float().mixed().dtype == torch.float32
+    module.double()
+    assert not torch.allclose(first, second)
+    assert torch.allclose(second, module.mixed().detach(), rtol=1e-6)
+    assert module.mixed().requires_grad
+
+
 def test_doubly_stochastic_streams_with_p_1_follow_one_stream_and_the_rest_of_r() -> None:
     """T13b: the modes are those of H scaled by q^T 1, and the eigenvalues of R without its 1."""
     _, _, W, _ = layer(4)
