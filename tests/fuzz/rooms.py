@@ -160,7 +160,7 @@ def train(rng: random.Random) -> tuple[Words, Files]:
         return ["input.json"], {"input.json": json.dumps(fields).encode()}
     for name in ("seed", "batch_size", "learning_rate", "zoom", "patch", "ffn_ratio"):
         if rng.random() < 0.3:
-            fields[name] = rng.choice(values.ODD)
+            fields[name] = values.odd(rng)
     fields["nothing"] = 1  # none of these trains
     return ["input.json"], {
         "input.json": values.mutated(fields, rng).encode("utf-8", "surrogatepass")

@@ -99,7 +99,8 @@ def draw(seed: int, number: int, only: str | None = None) -> Run:
         found, files = (ROOMS | MEASURED)[command](rng)
         words += found
     if len(words) > 1 and words[-1].startswith("input") and rng.random() < 0.08:
-        words[-1] = rng.choice(values.PATHS)
+        # An empty configuration is a legal one: it trains the default model, for minutes.
+        words[-1] = rng.choice([p for p in values.PATHS if (command, p) != ("train", "empty")])
     for _ in range(rng.choice([0, 0, 1, 1, 2, 4])):
         words += _option(command, rng)
     if rng.random() < 0.02:

@@ -1,5 +1,6 @@
 """What a hand or a program may put in the place of a number, a name or a path."""
 
+import copy
 import json
 import random
 from typing import Any
@@ -65,6 +66,11 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+def odd(rng: random.Random) -> Any:
+    """One of ODD, a copy: a later slip may write into it."""
+    return copy.deepcopy(rng.choice(ODD))
+
+
 def mutated(value: Any, rng: random.Random) -> str:
     """The text of the value with up to three slips: in its nodes, in its keys, in its bytes."""
     value = json.loads(json.dumps(value))
@@ -78,12 +84,12 @@ def mutated(value: Any, rng: random.Random) -> str:
             del container[key]
         elif slip == 1 and isinstance(container, dict):
             container[rng.choice(["A", "H", "X0", "logits", "W_V", "n", "comment", "\u00e9"])] = (
-                rng.choice(ODD)
+                odd(rng)
             )
         elif slip == 2 and isinstance(container, list):
             container.insert(key, container[key])
         else:
-            container[key] = rng.choice(ODD)
+            container[key] = odd(rng)
     text = json_text(value)
     slip = rng.randrange(24)
     if slip == 0:
