@@ -47,6 +47,7 @@ _LEFT_OUT = {
     "workers",
     "data_dir",
     "minutes",
+    "classifier",
     "thorough",
     "only",
     "copies",

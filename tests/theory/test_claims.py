@@ -103,6 +103,25 @@ def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     assert run_claim(claim_with(found), QUICK).status is Status.DECIDED
     with pytest.raises(ValueError, match="no hypothesis"):
         found.unless("x", without="x < 7")
+    for witness in ("x=1", "x=1, y=2, z=3", "x=1, []=2"):
+        with pytest.raises(ValueError, match=r'no witness \(x\): write it as "x=..., y=..."'):
+            found.unless("x", without="x < y", at=witness)
+
+
+@pytest.mark.parametrize(
+    ("at", "then", "message"),
+    [
+        ("x=1/0", "x > 0", "gives no values"),
+        ("x", "x > 0", "gives no values"),
+        ("y=1", "x > 0", r"'x' is not a variable of the query \(y\)"),
+        ("x=1", "x / 0 > 0", "'x / 0' is not in the language"),
+        ("x=1", "max(x, 1) > 0", r"'max\(x, 1\)' is not in the language"),
+        ("x=1", "x >", "'x >' is no formula"),
+    ],
+)
+def test_a_query_that_says_nothing_is_refused_where_it_is_written(at, then, message):
+    with pytest.raises(ValueError, match=message):
+        by.for_all("one", given="x > 0", then=then, at=at)
 
 
 def _require(condition: bool) -> None:

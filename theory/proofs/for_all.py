@@ -45,10 +45,12 @@ def _values(text: str) -> dict[str, str]:
     """ "h=1, a=1/2" by name. Raises ValueError where a part is not a name with a fraction."""
     found = {}
     for part in filter(str.strip, text.split(",")):
-        name, sign, value = part.partition("=")
-        if not sign:
-            raise ValueError(f"'{text}' gives no values: write them as \"h=1, a=1/2\"")
-        found[name.strip()] = str(Fraction(value.strip()))
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = str(Fraction(value.strip()))
+        except (ValueError, ZeroDivisionError):
+            wanted = 'write them as "h=1, a=1/2"'
+            raise ValueError(f"'{text}' gives no values: {wanted}") from None
     return found
 
 
@@ -118,13 +120,17 @@ class ForAllReals:
         """The same with one more false neighbour, `change` in words.
 
         without: hypotheses left out; given: those that stand in their place (at the end where none
-        is left out); then: another conclusion. at: a witness. Raises ValueError where `without`
-        names no hypothesis.
+        is left out); then: another conclusion. at: a witness, every variable with a value. Raises
+        ValueError where `without` names no hypothesis or `at` not the variables of the query.
         """
         dropped, added = _conditions(without), _conditions(given)
         hypotheses = self.query.hypotheses
         if unknown := set(dropped) - set(hypotheses):
             raise ValueError(f"{self.title} has no hypothesis {sorted(unknown)} to leave out")
+        witness = _values(at)
+        if witness and set(witness) != set(self.query.variables):
+            wanted = ", ".join(f"{name}=..." for name in self.query.variables)
+            raise ValueError(f"'{at}' is no witness ({change}): write it as \"{wanted}\"")
         rest = [condition for condition in hypotheses if condition not in dropped]
         place = min((hypotheses.index(condition) for condition in dropped), default=len(rest))
         mutated = replace(
@@ -133,7 +139,7 @@ class ForAllReals:
             hypotheses=(*rest[:place], *added, *rest[place:]),
             conclusion=self.query.conclusion if then is None else then,
         )
-        return replace(self, mutations=(*self.mutations, Mutation(change, mutated, _values(at))))
+        return replace(self, mutations=(*self.mutations, Mutation(change, mutated, witness)))
 
     def run(self, effort: Effort) -> Outcome:
         at = {name: Fraction(value) for name, value in self.example.items()}

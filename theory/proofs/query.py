@@ -46,6 +46,13 @@ class Query:
     conclusion: str
     abbreviations: tuple[tuple[str, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where a text is not in the language or names what has no value."""
+        try:
+            self.to_smtlib()
+        except SyntaxError as error:
+            raise ValueError(f"{self.name}: '{error.text}' is no formula") from None
+
     def to_smtlib(self) -> str:
         """The negation as SMT-LIB 2: unsat means that the statement holds for all reals."""
         lines = [f"(declare-const {name} Real)" for name in self.variables]
@@ -104,7 +111,8 @@ def _smt(node: ast.expr, variables: set[str]) -> str:
     match node:
         case ast.Name(id=name):
             if name not in variables:
-                raise ValueError(f"'{name}' is not a variable of the query")
+                known = ", ".join(sorted(variables)) or "none"
+                raise ValueError(f"'{name}' is not a variable of the query ({known})")
             return name
         case ast.Constant(value=value):
             return _literal(value)
@@ -114,7 +122,7 @@ def _smt(node: ast.expr, variables: set[str]) -> str:
             return f"(not {_smt(operand, variables)})"
         case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(power))):
             return f"(* {' '.join([_smt(base, variables)] * power)})"
-        case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=q)):
+        case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=q)) if q:
             return f"(/ {_smt(left, variables)} {_literal(q)})"
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             return f"({_ARITHMETIC[type(op)]} {_smt(left, variables)} {_smt(right, variables)})"
