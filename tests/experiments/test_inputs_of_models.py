@@ -234,16 +234,22 @@ import sys
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.pictures import picture_folder
 
+def mebibytes(name):
+    # Not ru_maxrss, which holds what the process was before it became this program.
+    found = next(line for line in open("/proc/self/status") if line.startswith(name))
+    return int(found.split()[1]) // 1024
+
+before = mebibytes("VmRSS")  # torch alone may take half a gibibyte
 pixels = Images(8)(picture_folder(sys.argv[1]))
-# Not ru_maxrss, which holds what the process was before it became this program.
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(len(pixels), int(peak.split()[1]) // 1024)
+print(len(pixels), mebibytes("VmHWM") - before)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone says the peak")
 @pytest.mark.parametrize(("mode", "turned"), [("RGB", 1), ("RGBA", 6)])
-def test_the_largest_pictures_take_less_than_a_gibibyte(tmp_path, mode: str, turned: int) -> None:
+def test_the_largest_pictures_take_less_than_800_mebibytes(
+    tmp_path, mode: str, turned: int
+) -> None:
     """1.75 GB once: copies of what was RGB already, and the last picture beside the next."""
     exif = Image.Exif()
     exif[0x0112] = turned
@@ -254,7 +260,7 @@ def test_the_largest_pictures_take_less_than_a_gibibyte(tmp_path, mode: str, tur
     )
     assert done.returncode == 0, done.stderr
     count, peak = map(int, done.stdout.split())
-    assert count == 2 and peak < 1024
+    assert count == 2 and peak < 800
 
 
 def test_a_picture_in_memory_stays_as_it_is() -> None:

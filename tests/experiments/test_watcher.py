@@ -225,6 +225,7 @@ def test_the_digits_models_of_the_project_are_watched():
     assert len(watcher.to_frame()) == 3 and watcher.to_frame()["h_abs_max"].notna().sum() == 2
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower")  # of torch, on Python 3.13.0
 def test_a_compiled_model_is_watched_by_a_pass_of_its_own_and_computes_the_same():
     def losses(watch: bool) -> tuple[list[float], list[int]]:
         torch.manual_seed(0)

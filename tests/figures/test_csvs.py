@@ -18,7 +18,7 @@ assert held_models and held_theory  # they declare the checks
 
 def read_back(table: pd.DataFrame) -> pd.DataFrame:
     """As a reader of the CSV has it."""
-    return pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    return pd.read_csv(io.StringIO(table.to_csv(index=False)), float_precision="round_trip")
 
 
 def checked(name: str, csv: pd.DataFrame, small: Tables) -> None:

@@ -25,6 +25,7 @@ def test_every_figure_and_nothing_else_has_a_thumbnail() -> None:
     assert sum(path.stat().st_size for path in pictures.KEPT.iterdir()) < 150_000
 
 
+@pytest.mark.skipif(not pictures.AS_KEPT, reason="drawn by another version of matplotlib")
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_a_figure_looks_as_it_did_and_faults_would_be_seen(name: str, small: Tables) -> None:
     table, kept = table_of(name, small), pictures.stored(name)

@@ -121,7 +121,16 @@ def _float_radii(mixing: Mixing, t: Complex) -> Any:
         whole = R + t[..., None, None] * outer
     if not np.isfinite(whole).all():
         raise InputError("H times p and q is beyond the range of binary64 (1.8e308): scale H")
-    return np.abs(np.linalg.eigvals(whole)).max(-1)
+    scaled, power = _scaled(whole)
+    with np.errstate(over="ignore"):  # an eigenvalue may be beyond the floats where no entry is
+        return np.ldexp(np.abs(np.linalg.eigvals(scaled)).max(-1), power)
+
+
+def _scaled(matrices: Complex) -> tuple[Complex, Any]:
+    """Each matrix times 2^-power, near 1: LAPACK's products overflow where entries are near the
+    largest float."""
+    power = np.frexp(np.maximum(np.abs(matrices).max((-2, -1)), np.finfo(float).tiny))[1]
+    return matrices * np.ldexp(1.0, -power)[..., None, None], power
 
 
 def _balls(spectrum: Spectrum) -> list[flint.acb]:
@@ -145,17 +154,13 @@ def _leading_mode(
     i, j = divmod(int(np.argmax(_float_radii(mixing, t))), t.shape[1])
     R = to_float(mixing.R)
     p, q = to_float([mixing.p])[0], to_float([mixing.q])[0]
-    values, vectors = np.linalg.eig(R + t[i, j] * np.outer(p, q))
+    scaled, power = _scaled(R + t[i, j] * np.outer(p, q))
+    values, vectors = np.linalg.eig(scaled)
     k = int(np.argmax(np.abs(values)))
+    top = complex(np.ldexp(values[k].real, power), np.ldexp(values[k].imag, power))
     w = vectors[:, k] / vectors[np.argmax(np.abs(vectors[:, k])), k]
     return [
-        StreamMode(
-            side,
-            complex(values[k]),
-            complex(value.values[j]),
-            complex(a[i]),
-            tuple(complex(x) for x in w),
-        )
+        StreamMode(side, top, complex(value.values[j]), complex(a[i]), tuple(complex(x) for x in w))
     ]
 
 

@@ -76,7 +76,11 @@ CLAIM = Claim(
             then="Iff(n*k < 2*(k + n - 1), (n-2)*k < 2*(n-1))",
             at="n=3, k=2",
             covers=(3,),
-        ).unless("at equality too", then="Iff(n*k < 2*(k + n - 1), (n-2)*k <= 2*(n-1))"),
+        ).unless(
+            "at equality too",
+            then="Iff(n*k < 2*(k + n - 1), (n-2)*k <= 2*(n-1))",
+            at="n=4, k=3",  # some versions of z3 answer with an irrational model
+        ),
         by.law(_law, draw.cases(draw.attention(1, 4, zeros=True)), title="norms in fractions"),
         by.searched(
             "the largest entry, logits in integers times ln 2",
