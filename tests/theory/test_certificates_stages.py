@@ -8,7 +8,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 import oversmoothing
 from oversmoothing.experiments.bench import certificates as bench
@@ -412,22 +412,25 @@ def test_fractions_beyond_the_exact_size_go_through_discs():
 
 @given(own.exact_cases(max_n=5, max_d=1), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
+@example(([[Fraction(1, 3)] * 3] * 3, [[0]], [[0]] * 3), 448030)
 def test_balls_contain_the_spectrum_and_its_left_eigenvectors(drawn, seed):
     M = np.random.default_rng(seed).integers(-5, 6, size=(len(drawn[0]) + 1,) * 2)
     exact = flint.fmpq_mat(M.tolist())
+    roots = exact.charpoly().numer().complex_roots()
     for found in enclose_in_balls(flint.acb_mat(exact)):
+        vectors = []
         with at_precision(stages.BITS):
-            roots = exact.charpoly().numer().complex_roots()
             for root, _ in roots:
                 assert any(box.overlaps(root) for box in found.boxes)
-            for i in range(len(M)):
-                if not found.alone[i]:
-                    continue
-                w = flint.acb_mat(1, len(M), found.left_vector(i))
+            for i in np.flatnonzero(found.alone):
+                w = flint.acb_mat(1, len(M), found.left_vector(int(i)))
                 gap = (w * flint.acb_mat(exact) - w * found.boxes[i]).entries()
-                assert all(x.contains(0) for x in gap) and any(
-                    not x.contains(0) for x in w.entries()
-                )
+                assert all(x.contains(0) for x in gap)
+                vectors.append(w.entries())
+    # Beside a multiple eigenvalue V may be so near to singular that w contains 0 to the last.
+    if all(multiplicity == 1 for _, multiplicity in roots):
+        assert all(found.alone)
+        assert all(any(not x.contains(0) for x in w) for w in vectors)
 
 
 def test_nearest_bounds_the_distance_to_the_balls():
