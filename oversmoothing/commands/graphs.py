@@ -17,7 +17,10 @@ def graphs(
     ] = "walk",
     classifier: Annotated[
         bool,
-        Option("--classifier", help="Train the node classifier with either sign of H; test it. Minutes."),
+        Option(
+            "--classifier",
+            help="Train the node classifier with either sign of H; test it. Minutes.",
+        ),
     ] = False,
     steps: Annotated[
         int, Option(metavar="N", min=1, max=sizes.POINTS, help="Steps of its training.")
