@@ -120,15 +120,10 @@ def load_run(folder: Path) -> StoredRun:
         folder=folder,
         config=_object(contents["config.json"], folder, "config.json"),
         weights=weights,
-        log=_table(contents["log.csv"]),
+        log=pd.read_csv(io.BytesIO(contents["log.csv"])),
         metrics=_object(contents["metrics.json"], folder, "metrics.json"),
-        watched=_table(contents[WATCHED]) if optional else pd.DataFrame(),
+        watched=pd.read_csv(io.BytesIO(contents[WATCHED])) if optional else pd.DataFrame(),
     )
-
-
-def _table(content: bytes) -> pd.DataFrame:
-    # pandas' quicker parser is off by a last digit in some versions.
-    return pd.read_csv(io.BytesIO(content), float_precision="round_trip")
 
 
 def _object(content: bytes, folder: Path, name: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from oversmoothing.experiments.digits.training import TrainedModel
+from oversmoothing.theory.support.files import printable
 
 
 def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
@@ -25,7 +26,7 @@ def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
                 "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
                 "h safe": f"{100 * (1 - kept['outside_share'].mean()):.0f} %",
                 "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
-                "folder": str(model.run.folder),
+                "folder": printable(model.run.folder),
             }
         )
     return pd.DataFrame(rows)

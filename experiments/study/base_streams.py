@@ -78,7 +78,7 @@ def _kept(run: Run, results: Path) -> pd.DataFrame:
     path = streams_place(run, results)
     why = ""
     try:
-        frame = pd.read_csv(io.StringIO(read_text(path)), float_precision="round_trip")
+        frame = pd.read_csv(io.StringIO(read_text(path)))
         if frame["run"].eq(run.name).all() and frame[["layer", *STREAM]].notna().all(axis=None):
             return frame
     except (ValueError, KeyError) as error:

@@ -66,7 +66,7 @@ def recorded_study(data: str) -> RecordedStudy:
             tables.append(pd.DataFrame())
             continue
         with file.open(encoding="utf-8") as stream:
-            tables.append(pd.read_csv(stream, float_precision="round_trip"))
+            tables.append(pd.read_csv(stream))
     runs, streams, watched = tables
     made = parse_json((folder / "provenance.json").read_text("utf-8"), f"{data}, provenance.json")
     return RecordedStudy(protocol(data), runs, made, streams, watched)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -442,7 +443,10 @@ def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path: Path) -> None:
     assert (log["h_real_min"] < -log["safe_interval_min"]).any()
     assert log["outside_share"].max() > 0.3
     assert (log["region"] == "inside").all()  # its region, (-inf, 0], is no guarantee
-    shown = training_table([(model, False)])["h safe"].iloc[0]
+    beside = dataclasses.replace(model.run, folder=Path("\udcff"))  # a byte that is no text
+    row = training_table([(dataclasses.replace(model, run=beside), False)]).iloc[0]
+    assert row["folder"] == "\\udcff"
+    shown = row["h safe"]
     safe = 100 * (1 - log[log["epoch"] == 1]["outside_share"].mean())
     assert shown == f"{safe:.0f} %" and safe < 70
     held = trained(tiny_config("vit-band", epochs=1), tmp_path, progress=False)

@@ -235,3 +235,10 @@ def test_T13a_no_branch_has_part_in_differences_where_H_is_0_and_one_has_where_i
     assert (still.disagreement, still.streams_become_one) == (pytest.approx(1 / 3), True)
     fed = said(R, [[0, 1], [0, 0]], **mixed)
     assert (fed.disagreement, fed.streams_become_one) == (1.0, False)
+
+
+def test_a_radius_of_which_rounding_leaves_no_digit_is_none_and_said_by_its_bounds() -> None:
+    # 1 + q p h a = 1 - 1: 5.6e-17 as written, 5e-15 the middle of what float64 knows.
+    found = said([[1.0]], [[-8 / 3]], A=[[0.375, 0.625], [0.625, 0.375]], q=[-1.5])
+    assert found.verdict == "SMOOTHING" and found.rho_quotient is None and found.rate is None
+    assert re.search(r"rho_C = 5, rho_Q = 0 to \S+e-14;", str(found))

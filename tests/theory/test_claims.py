@@ -368,7 +368,10 @@ def test_a_search_that_filters_everything_away_shows_nothing():
     [
         ("T2b|a search|0|2000", {"violation": 1}),
         ("T2b|a search|0|2000", {"examples": "many"}),
+        ("T2b|a search|0|2000", {"examples": True}),
+        ("T2b|a search|0|2000", {"examples": -1}),
         ("T2b|a search|0|2000", {"seconds": None}),
+        ("T2b|a search|0|2000", {"seconds": 10**400}),
         ("T2b", {}),
     ],
 )

@@ -255,7 +255,7 @@ REFUSED = {
     "no such clause": (claim(evidence="by.law(law, against=(3,))"), "there is no clause 3"),
     "a query that is none": (
         claim(evidence="by.for_all('q', given='h >', then='h > 0', at='h=1')"),
-        "'q' is no query: invalid syntax",
+        "q: 'h >' is no formula",
     ),
     "a query of an unknown variable": (
         claim(evidence="by.for_all('q', then='k > 0', at='h=1')"),

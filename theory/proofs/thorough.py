@@ -26,6 +26,8 @@ from oversmoothing.theory.support.strict_json import read_json
 # Examples in one chunk: some seconds of work.
 CHUNK = 2000
 SCHEMA_VERSION = 2
+# Of examples and of seconds: more no chunk has.
+_MOST = 10**12
 
 
 @cache
@@ -115,8 +117,10 @@ def _record(key: str, value: Any) -> dict[str, Any]:
     right = (
         key.count("|") == 3
         and isinstance(value, dict)
-        and isinstance(value.get("examples"), int)
-        and isinstance(value.get("seconds"), float | int)
+        and type(value.get("examples")) is int
+        and 0 <= value["examples"] <= _MOST
+        and type(value.get("seconds")) in (float, int)
+        and 0 <= value["seconds"] <= _MOST
         and isinstance(value.get("violation", 0), str | NoneType)
     )
     if not right:

@@ -35,11 +35,12 @@ class StreamVerdict:
     """The answer for A, H and a mixing, for a generic start (see `StreamCase.start`).
 
     verdict, status, rho_consensus, rho_quotient: as for one stream, of the n tokens with all
-    streams. dominant: the modes of largest modulus. disagreement: the rate at which differences
-    between streams grow; streams_become_one: whether it is less than the largest of all, so that
-    the streams agree ever better beside their size; None where it is not decided. agree_from: the
-    layer from which streams differ by at most `agree_to` of their first difference, for every
-    branch (T13b); None where no certificate holds. band: which h never smooth here, if known.
+    streams; a radius is None where rounding leaves no digit of it. dominant: the modes of largest
+    modulus. disagreement: the rate at which differences between streams grow; streams_become_one:
+    whether it is less than the largest of all, so that the streams agree ever better beside their
+    size; None where it is not decided. agree_from: the layer from which streams differ by at most
+    `agree_to` of their first difference, for every branch (T13b); None where no certificate holds.
+    band: which h never smooth here, if known.
     """
 
     verdict: Outcome
@@ -131,21 +132,21 @@ class StreamVerdict:
         }
 
 
-def reason_of(outcome: Outcome, rho_c: float, rho_q: float, modes: list[StreamMode]) -> str:
+def reason_of(outcome: Outcome, rho_c: str, rho_q: str, modes: list[StreamMode]) -> str:
     """What was compared, and the mode that decides."""
     if outcome is Outcome.TRIVIAL:
         return "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."
     if outcome is Outcome.UNDECIDED:
         return (
-            f"the radii agree to over 1024 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}), and "
+            f"the radii agree to over 1024 bits (rho_C = {rho_c}, rho_Q = {rho_q}), and "
             "their equality takes polynomials of a degree that is not factored here."
         )
     if outcome is Outcome.TIE:
         idle = any(mode.side == "idle" for mode in modes) or not modes
         why = "an idle eigenvalue, in every family, is at least all others" if idle else "equal"
-        return f"tie in modulus at {rho_c:.6g}: {why}."
+        return f"tie in modulus at {rho_c}: {why}."
     side = "consensus dominates" if outcome is Outcome.SMOOTHING else "consensus does not dominate"
-    words = f"{side}: rho_C = {rho_c:.6g}, rho_Q = {rho_q:.6g}"
+    words = f"{side}: rho_C = {rho_c}, rho_Q = {rho_q}"
     if modes:
         mode = modes[0]
         if mode.h is not None and mode.a is not None:

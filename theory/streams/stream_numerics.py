@@ -30,6 +30,8 @@ from oversmoothing.theory.verdict.outcome import Outcome
 
 # Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
 _LEADING = 64
+# Bits of a radius from which it is a number; below that its enclosure is said.
+_BITS_KNOWN = 10
 
 
 def verdict_from_balls(case: StreamCase, certified: bool, known: dict[str, Any]) -> StreamVerdict:
@@ -53,9 +55,9 @@ def verdict_from_balls(case: StreamCase, certified: bool, known: dict[str, Any])
             "independent.",
             **known,
         )
-    rho_c, rho_q = float(found.rho_consensus.mid()), float(found.rho_quotient.mid())
+    rho_c, rho_q = _known(found.rho_consensus), _known(found.rho_quotient)
     mode = _leading_mode(mixing, *spectra, found, outcome)
-    reason = reason_of(outcome, rho_c, rho_q, mode)
+    reason = reason_of(outcome, _words(found.rho_consensus), _words(found.rho_quotient), mode)
     if outcome is Outcome.UNDECIDED:
         reason = (
             f"rounding decides: rho_C = {found.rho_consensus.str(12)} and rho_Q = "
@@ -69,6 +71,19 @@ def verdict_from_balls(case: StreamCase, certified: bool, known: dict[str, Any])
         outcome, status, rho_c, None if layer.n == 1 else rho_q, reason, tuple(mode), rate, one,
         **known,
     )  # fmt: skip
+
+
+def _known(radius: flint.arb) -> float | None:
+    """The middle of a ball; None where rounding leaves no digit of it."""
+    return None if radius.rel_accuracy_bits() < _BITS_KNOWN else float(radius.mid())
+
+
+def _words(radius: flint.arb) -> str:
+    known = _known(radius)
+    if known is not None:
+        return f"{known:.6g}"
+    low, high = max(0.0, float(radius.lower())), float(radius.upper())
+    return f"{0.99 * low:.3g} to {1.01 * high:.3g}"  # outwards, by more than printing rounds
 
 
 def _certified(case: StreamCase) -> Iterator[EnclosedRadii]:

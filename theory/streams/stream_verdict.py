@@ -60,13 +60,14 @@ def _exactly(case: StreamCase, known: dict[str, Any]) -> StreamVerdict:
     if outcome is Outcome.TIE:
         rho_q = rho_c
     modes = _named(found, case)
+    shown = f"{{:.{12 if outcome is Outcome.UNDECIDED else 6}g}}".format
     disagreement, one = _agreement(case, found.dominant())
     return StreamVerdict(
         outcome,
         "exact",
         rho_c,
         None if case.layer.n == 1 else rho_q,
-        reason_of(outcome, rho_c, rho_q, modes),
+        reason_of(outcome, shown(rho_c), shown(rho_q), modes),
         tuple(modes),
         disagreement,
         one,

@@ -32,6 +32,8 @@ class Verdict:
     cosine_limits: for each pair (i, j), i < j, what the cosine of x_i and x_j tends to (T14g, h);
     cos_min, cos_mean: over all pairs. None where X_0 is not given or it is not decided.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
+    vague: rounding leaves no digit of one radius, and so of the rate; `reason` has its bounds, and
+    margin is as good as ever.
     """
 
     verdict: Outcome
@@ -53,6 +55,7 @@ class Verdict:
     cosine_limits: dict[tuple[int, int], CosineLimit | None] | None = None
     cos_min: CosineLimit | None = None
     cos_mean: CosineLimit | None = None
+    vague: bool = False
 
     @property
     def rate(self) -> float | None:
@@ -73,7 +76,11 @@ class Verdict:
     def __str__(self) -> str:
         """The answer in sentences: the verdict, why, the radii, and HFC/LFC at the depths asked."""
         lines = [f"{self.verdict} ({self.status})", f"  {self.reason}"]
-        if self.rho_consensus is not None and self.rho_quotient is not None:
+        if self.vague:
+            # What rounding decides has no margin either.
+            if self.margin is not None and self.verdict is not Outcome.UNDECIDED:
+                lines.append(f"  margin rho_C - rho_Q = {self.margin:.3g}")
+        elif self.rho_consensus is not None and self.rho_quotient is not None:
             lines.append(
                 f"  rho_C = {self.rho_consensus:.10g}, rho_Q = {self.rho_quotient:.10g}, "
                 f"rate rho_Q/rho_C = {self.rate:.10g} a layer, margin {self.margin:.3g}"

@@ -17,13 +17,16 @@ from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.words import compared, number
 
+# Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
+_NO_DIGIT = 2.0**-10
+
 
 @dataclass(frozen=True)
 class Comparison:
     """The outcome for generic X_0, by status "exact" or "numerical", both radii, and why.
 
     attention, value: the spectra in float64. rank: the asymptotic rank for generic X_0 where exact
-    arithmetic knows it (T4c).
+    arithmetic knows it (T4c). vague: of either radius rounding leaves no digit.
     """
 
     outcome: Outcome
@@ -34,6 +37,7 @@ class Comparison:
     attention: Spectrum
     value: Spectrum
     rank: int | None = None
+    vague: tuple[bool, bool] = (False, False)
 
 
 def compare_radii(case: Case) -> Comparison:
@@ -60,7 +64,7 @@ def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: 
             f"prove them equal would take {found.bits_needed} bits, more than this tool spends."
         )
     consensus, quotient = _mode_words(found.consensus[0]), _mode_words(found.quotient[0])
-    reason = compared(outcome, rho_c, rho_q, consensus, quotient)
+    reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", consensus, quotient)
     if outcome is Outcome.TIE:
         s_c = max(map(jordan_size, found.consensus))
         s_q = max(map(jordan_size, found.quotient))
@@ -86,7 +90,21 @@ def _numerically(case: Case) -> Comparison:
     if outcome is Outcome.TIE:
         rho_q = rho_c
     reason = _numerical_reason(outcome, attention, value, consensus, quotient)
-    return Comparison(outcome, "numerical", rho_c, rho_q, reason, attention, value)
+    vague = (_vague(consensus), _vague(quotient))
+    return Comparison(
+        outcome, "numerical", rho_c, rho_q, reason, attention, value, vague=vague
+    )  # fmt: skip
+
+
+def _vague(radius: Interval) -> bool:
+    return not radius.high - radius.low <= _NO_DIGIT * radius.middle
+
+
+def _shown(radius: Interval) -> str:
+    if not _vague(radius):
+        return f"{radius.middle:.6g}"
+    # Outwards, by more than printing rounds.
+    return f"{0.99 * max(0.0, radius.low):.3g} to {1.01 * radius.high:.3g}"
 
 
 def _numerical_reason(
@@ -105,8 +123,8 @@ def _numerical_reason(
     h_c, h_q = value.values[consensus.index[1]], value.values[j]
     return compared(
         outcome,
-        consensus.middle,
-        quotient.middle,
+        _shown(consensus),
+        _shown(quotient),
         f"h = {number(complex(h_c))}, a = 1",
         f"h = {number(complex(h_q))}, a = {number(complex(attention.values[i]))}",
     )

@@ -135,6 +135,7 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
         tokens.cosines,
         tokens.cos_min,
         tokens.cos_mean,
+        any(found.vague),
     )
 
 

@@ -45,19 +45,20 @@ def number(z: complex) -> str:
     return f"{z.real:.6g}{z.imag:+.6g}i"
 
 
-def compared(name: Outcome, rho_c: float, rho_q: float, consensus: str, quotient: str) -> str:
+def compared(name: Outcome, rho_c: str, rho_q: str, consensus: str, quotient: str) -> str:
+    """What is said of two radii, each as it is known, and the modes they belong to."""
     if name is Outcome.SMOOTHING:
         return (
-            f"consensus dominates: |1 + h| = {rho_c:.6g} ({consensus}) exceeds every other mode, "
-            f"the largest being |1 + h a| = {rho_q:.6g} ({quotient})."
+            f"consensus dominates: |1 + h| = {rho_c} ({consensus}) exceeds every other mode, "
+            f"the largest being |1 + h a| = {rho_q} ({quotient})."
         )
     if name is Outcome.NON_SMOOTHING:
         return (
-            f"consensus does not dominate: |1 + h a| = {rho_q:.6g} ({quotient}) exceeds "
-            f"|1 + h| = {rho_c:.6g}, the largest at consensus ({consensus})."
+            f"consensus does not dominate: |1 + h a| = {rho_q} ({quotient}) exceeds "
+            f"|1 + h| = {rho_c}, the largest at consensus ({consensus})."
         )
     return (
-        f"tie in modulus: |1 + h| = {rho_c:.6g} at consensus ({consensus}) equals the largest "
+        f"tie in modulus: |1 + h| = {rho_c} at consensus ({consensus}) equals the largest "
         f"|1 + h a| of the other modes ({quotient})."
     )
 
