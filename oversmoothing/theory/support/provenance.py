@@ -29,7 +29,7 @@ def _version(distribution: str) -> str | None:
 
 def _commit() -> str | None:
     """The commit of the checkout this code runs from; None for an installed wheel."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None
     try:
