@@ -15,17 +15,9 @@ torch.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-if os.path.isfile(os.path.join(os.path.dirname(__file__), "theory")):
-    raise ImportError(
-        "oversmoothing/theory is a file here and should be a symbolic link to the folder theory: "
-        "after `git config core.symlinks true` run `git checkout -- oversmoothing`, or install "
-        "the wheel"
-    )
 
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.extras import required

@@ -96,7 +96,7 @@ def code() -> str:
     """A hash of all sources: what other code passed says nothing of this one."""
     total = hashlib.sha256()
     for folder in SOURCES:
-        # Links of the four packages lie in the fifth: every file counts once.
+        # The top-level names are links into the package: every file counts once.
         for path in sorted((ROOT / folder).rglob("*.py")):
             if path.resolve() == path:
                 total.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
