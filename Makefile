@@ -11,25 +11,41 @@ MUTANTS ?=
 NIGHTS ?=
 CONSTRAINTS ?= constraints.txt
 
+# What Coq's kernel has accepted: a folder of this user's alone, outside the clone.
+XDG_CACHE_HOME ?= $(HOME)/.cache
+COQ_BUILT ?= $(XDG_CACHE_HOME)/oversmoothing/coq
+
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce test test-lowest test-python mutants nights formal lint types docs env clean
+.PHONY: reproduce test test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
 	$(BIN)/oversmoothing reproduce --out $(OUT)
 
+# Quick tests; what Coq's kernel accepted is kept by the digest of its text.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS)
+	mkdir -p -m 700 "$(COQ_BUILT)"
+	OVERSMOOTHING_COQ_BUILT="$(COQ_BUILT)" $(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
+
+# Every test, with the shapes in the signatures held to.
+test-all: $(STAMP)
+	mkdir -p -m 700 "$(COQ_BUILT)"
+	OVERSMOOTHING_COQ_BUILT="$(COQ_BUILT)" OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS)
+
+# Which tests are slow: all of them, one process, some 40 minutes (tests/costs.py).
+test-costs: $(STAMP)
+	OVERSMOOTHING_COSTS=.test-costs $(BIN)/python -m pytest -q
+	$(BIN)/python -m tests.costs .test-costs
 
 # The same with the lowest versions that pyproject.toml allows, in an environment of its own.
 test-lowest:
-	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+	$(MAKE) test-all VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
 
 # The same with another Python: make test-python PYTHON=python3.13
 test-python:
-	$(MAKE) test VENV=.venv-$(notdir $(PYTHON))
+	$(MAKE) test-all VENV=.venv-$(notdir $(PYTHON))
 
 # Resumable: what is known of an unchanged module is kept in .mutants/.
 mutants: $(VENV)/.mutants
@@ -67,4 +83,4 @@ $(VENV)/.mutants: $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-* .mutants .nights docs/_build docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* .mutants .nights .test-costs docs/_build docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

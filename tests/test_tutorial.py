@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+from oversmoothing.commands.line import load
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -66,6 +69,26 @@ def test_what_readme_asks_the_theory_runs(tmp_path):
     assert calls == 1
     printed = printed_by(source, tmp_path)
     assert "SMOOTHING" in printed and "NON_SMOOTHING" in printed
+
+
+def commands(text: str) -> list[list[str]]:
+    """Commands of `oversmoothing` in blocks of a console and lines of a notebook, in words."""
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    lines = [line.lstrip("$ ") for block in blocks for line in block.splitlines()]
+    lines += [line[1:] for line in text.splitlines() if line.startswith("!")]
+    words = [shlex.split(re.split(r"\s(?:[|;]|2?>|&&)", line)[0], comments=True) for line in lines]
+    return [words for words in words if words and words[0] == "oversmoothing"]
+
+
+def test_every_command_of_readme_and_book_has_the_options_that_it_is_given():
+    """Read by the command line's own parser; what it does with them, the slow tests ask."""
+    asked = 0
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for _, name, *words in commands(page.read_text("utf-8")):
+            if not name.startswith("-") and "..." not in words:
+                load(name).make_context(name, words)
+                asked += 1
+    assert asked > 50
 
 
 def test_every_command_that_the_readme_names_exists():

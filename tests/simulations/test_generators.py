@@ -35,6 +35,7 @@ from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.layer.perron import stationary_distribution
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
+from tests.support.shapes import only_where_checked
 
 EPS = 2.0**-52
 
@@ -229,6 +230,7 @@ def test_bad_value_options_are_refused(name: str, bad: dict) -> None:
         real_form([-1j])
 
 
+@only_where_checked
 def test_a_matrix_that_is_not_square_is_no_attention():
     with pytest.raises(TypeCheckError, match="row_softmax"):
         row_softmax(np.zeros((2, 3)))

@@ -23,6 +23,7 @@ from oversmoothing.theory.layer.quotient import complement_basis
 from oversmoothing.theory.proofs.strategies import SEEDS, token_states
 from oversmoothing.theory.support.errors import InputError
 from tests.support.high_precision import DIGITS, metrics_at_high_precision
+from tests.support.shapes import only_where_checked
 
 EPS = 2.0**-52
 # Each quantity is a handful of sums over the n d entries; every one may err by n d eps.
@@ -261,6 +262,7 @@ def test_coordinates_of_the_quotient(n: int, d: int, seed: int) -> None:
     assert (split(X).dense() - X).abs().max() == 0
 
 
+@only_where_checked
 def test_the_shapes_in_signatures_are_held_to() -> None:
     with pytest.raises(TypeCheckError, match="to_differences"):
         to_differences(torch.zeros(3))

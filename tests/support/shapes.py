@@ -4,11 +4,17 @@ What users get wrong (a depth that is no number, a method that does not exist) r
 whose own sentence the tests ask for.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any, get_args
 
+import pytest
 from beartype import beartype
 from jaxtyping import AbstractArray
+
+# `make test-all` asks for it; see tests/conftest.py.
+CHECKED = bool(os.environ.get("OVERSMOOTHING_SHAPES"))
+only_where_checked = pytest.mark.skipif(not CHECKED, reason="shapes are checked in `make test-all`")
 
 
 def has_shape(annotation: Any) -> bool:
