@@ -7,6 +7,7 @@ PIP_ARGS ?=
 OUT ?= results
 JOBS ?= 2
 # For example: make mutants MUTANTS='--all theory/verdict/limits.py', make nights NIGHTS='--only oracle'
+BENCH ?=
 MUTANTS ?=
 NIGHTS ?=
 CONSTRAINTS ?= constraints.txt
@@ -18,7 +19,7 @@ COQ_BUILT ?= $(XDG_CACHE_HOME)/oversmoothing/coq
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce test test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
+.PHONY: reproduce bench test test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -33,6 +34,10 @@ test: $(STAMP)
 test-all: $(STAMP)
 	mkdir -p -m 700 "$(COQ_BUILT)"
 	OVERSMOOTHING_COQ_BUILT="$(COQ_BUILT)" OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS)
+
+# Speed and accuracy as ratios in one run; for example: make bench BENCH='--only watcher'
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 # Which tests are slow: all of them, one process, some 40 minutes (tests/costs.py).
 test-costs: $(STAMP)

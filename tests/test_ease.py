@@ -226,8 +226,6 @@ def test_inspecting_a_model_of_another_make_names_describe():
 @pytest.mark.parametrize(
     "words, flag",
     [
-        (["bench", "--list", "--report", "FILE"], "--report"),
-        (["bench", "--list", "--json"], "--json"),
         (["prove", "--list", "--report", "FILE"], "--report"),
         (["prove", "--list", "--json"], "--json"),
         (["prove", "--thorough", "--report", "FILE"], "--report"),

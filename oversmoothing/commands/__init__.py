@@ -29,7 +29,6 @@ SUMMARIES = {
     "tilt": "do a trained model's tokens tilt as in the power method, and can they be steered",
     "steer": "from which strength on a rank-one change of F turns the tokens of linear layers",
     "graphs": "smoothing on graphs by homophily and h, and a node classifier either way",
-    "bench": "speed and accuracy against their targets, as ratios in one run",
     "figures": "draw the figures and tables, each with its data",
     "explorer": "a page to drag eigenvalues of H and see what smooths",
     "reproduce": "the main job: train, simulate, check, draw, and the page",
@@ -61,8 +60,10 @@ EXAMPLES = {
     "tilt": "oversmoothing tilt FOLDER --images PICTURES --count 50 --out runs",
     "steer": "oversmoothing steer --draws 20",
     "graphs": "oversmoothing graphs --count 500 --out runs",
-    "bench": "oversmoothing bench --only watcher",
     "figures": "oversmoothing figures --only lambda_plane --out figures",
     "explorer": "oversmoothing explorer --out results",
     "reproduce": "oversmoothing reproduce --out results",
 }
+
+# Commands of the release before this one, and what to type now.
+GONE = {"bench": "run `make bench` in a clone (python -m benchmarks)"}

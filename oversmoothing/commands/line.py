@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from oversmoothing.commands import EXAMPLES, SUMMARIES
+from oversmoothing.commands import EXAMPLES, GONE, SUMMARIES
 from oversmoothing.commands.ending import interrupted, say
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import explained
@@ -80,6 +80,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Load the command that the first word names."""
+        if args and args[0] in GONE:
+            ctx.fail(f"{args[0]} has left the installed program: {GONE[args[0]]}")
         name, found, rest = super().resolve_command(ctx, args)
         return name, None if found is None else load(str(found.name)), rest
 

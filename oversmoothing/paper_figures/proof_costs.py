@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.bench.proof_costs import FIXED, YARDSTICK, measure
+from oversmoothing.paper_figures.costs.proofs import FIXED, YARDSTICK, measure
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 
 NAME = "proof_costs"
@@ -33,7 +33,7 @@ LOOK = {
 
 
 def data(context: Context) -> pd.DataFrame:
-    """The table of `experiments.bench.proof_costs.measure`; some 15 s of a core."""
+    """The table of `paper_figures.costs.proofs.measure`; some 15 s of a core."""
     return measure(context.seed, progress=context.progress)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.bench.scaling import RESOLUTION_MIB, measure
+from oversmoothing.paper_figures.costs.growth import RESOLUTION_MIB, measure
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 
 NAME = "scaling"
@@ -30,7 +30,7 @@ COLOURS = (PALETTE["blue"], PALETTE["vermillion"])
 
 
 def data(context: Context) -> pd.DataFrame:
-    """The table of `experiments.bench.scaling.measure`; some 20 s on a quiet machine."""
+    """The table of `paper_figures.costs.growth.measure`; some 20 s on a quiet machine."""
     return measure(progress=context.progress)
 
 

@@ -1,4 +1,4 @@
-"""`oversmoothing bench`: rows say whether targets hold, and only what can be measured is."""
+"""`python -m benchmarks`: rows say whether targets hold, and only what can be measured is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from oversmoothing import main
-from oversmoothing.experiments.bench import running
-from oversmoothing.experiments.bench.benchmark import Measurement, Row, interleaved_medians
+import oversmoothing
+from benchmarks import running
+from benchmarks.__main__ import main
+from benchmarks.benchmark import Measurement, Row
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_json_is_a_list_of_named_ratios(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--json", "--only", "first"]) == 0
+    assert main(["--json", "--only", "first"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert {"name", "ratio", "target", "holds", "seconds"} <= row.keys()
     assert row["holds"] is True and two == ["first/plain on cpu"]
@@ -66,23 +68,28 @@ def test_json_is_a_list_of_named_ratios(two: list[str], capsys: pytest.CaptureFi
 def test_what_needs_real_inputs_is_skipped_aloud_without_them(
     two: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main(["bench", "--report", str(tmp_path / "b.json")]) == 0
+    assert main(["--report", str(tmp_path / "b.json")]) == 0
     printed = capsys.readouterr()
     assert "1 of 1 targets hold" in printed.out
     assert "second/real: skipped, it needs real inputs" in printed.err
     kept = json.loads((tmp_path / "b.json").read_text())
     assert kept["device"] == "cpu" and kept["rows"][0]["note"] == "a note"
-    assert main(["bench", "--data-dir", str(tmp_path)]) == 0
+    assert main(["--data-dir", str(tmp_path)]) == 0
     assert "2 of 2 targets hold" in capsys.readouterr().out
 
 
 def test_unknown_names_are_refused(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--only", "third"]) == 2
+    assert main(["--only", "third"]) == 2
     assert "choose from first/plain, second/real" in capsys.readouterr().err
     assert two == []
 
 
 def test_every_measurement_has_a_name_of_its_own() -> None:
     names = [each.name for each in running.measurements()]
-    assert len(names) == len(set(names)) > 10
+    assert len(names) == len(set(names)) > 10 and "scaling" in names
     assert all(each.summary for each in running.measurements())
+
+
+def test_the_old_command_says_where_the_benchmarks_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert oversmoothing.main(["bench", "--only", "first"]) == 2
+    assert "make bench" in capsys.readouterr().err

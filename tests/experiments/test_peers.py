@@ -12,17 +12,11 @@ import pytest
 import torch
 from torch import nn
 
-from oversmoothing import main
-from oversmoothing.experiments.bench import beside_peers
-from oversmoothing.experiments.peers import (
-    mixing_series,
-    peer_code,
-    peer_layers,
-    precursor_sign,
-    stand_ins,
-)
-from oversmoothing.experiments.peers.our_block import OurBlock
-from oversmoothing.experiments.peers.walk_collapse import (
+from benchmarks import beside_peers
+from benchmarks.__main__ import main
+from benchmarks.peers import mixing_series, peer_code, peer_layers, precursor_sign, stand_ins
+from benchmarks.peers.our_block import OurBlock
+from benchmarks.peers.walk_collapse import (
     Blocks,
     accuracy_in_theory,
     accuracy_of_regression,
@@ -158,7 +152,7 @@ def test_stand_ins_cut_and_join_heads_and_patches() -> None:
 def test_without_the_option_nothing_is_executed_and_the_record_is_shown(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["bench", "--only", "peers/layers", "--data-dir", str(data), "--json"]
+    command = ["--only", "peers/layers", "--data-dir", str(data), "--json"]
     assert main(command) == 0
     rows = energy_rows(capsys.readouterr().out)
     assert not (data / "ran").exists()
@@ -171,7 +165,7 @@ def test_without_the_option_nothing_is_executed_and_the_record_is_shown(
 def test_with_the_option_the_named_parts_run_and_the_rest_does_not(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["bench", "--only", "peers/layers", "--data-dir", str(data), "--json"]
+    command = ["--only", "peers/layers", "--data-dir", str(data), "--json"]
     assert main([*command, peer_code.OPTION]) == 0
     printed = capsys.readouterr()
     assert "executing other people's Python from" in printed.err

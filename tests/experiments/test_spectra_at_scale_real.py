@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.bench.spectra_at_scale import plain_verdict
-from oversmoothing.experiments.bench.trained_spectra import MODEL, own_heads
+from benchmarks.spectra_at_scale import plain_verdict
+from benchmarks.trained_spectra import MODEL, own_heads
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model

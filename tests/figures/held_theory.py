@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.bench import proof_costs as costs, scaling as bench
 from oversmoothing.paper_figures import (
     lambda_plane,
     regimes,
@@ -13,6 +12,7 @@ from oversmoothing.paper_figures import (
     statement_regions,
     stream_mixing,
 )
+from oversmoothing.paper_figures.costs import growth as bench, proofs as costs
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.sweep.store import read_table
 from oversmoothing.theory.streams.mixing import make_mixing

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import oversmoothing.paper_figures.digits_models
-from oversmoothing.experiments.bench import proof_costs, scaling as bench
 from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.table1.untrained import untrained_vit
@@ -27,6 +26,7 @@ from oversmoothing.paper_figures import (
     scaling,
     stream_mixing,
 )
+from oversmoothing.paper_figures.costs import growth as bench, proofs
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.sweep.config import Config, make_config
 from tests.support.tiny_models import tiny_config
@@ -51,7 +51,7 @@ def patched(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(stream_mixing, name, value)
     small = small_sweep()
     patch.setattr(phase_diagram, "configuration", lambda seed: small)
-    patch.setattr(proof_costs, "SIZES", {"n": (6, 12), "d": (4, 8)})
+    patch.setattr(proofs, "SIZES", {"n": (6, 12), "d": (4, 8)})
     patch.setattr(scaling, "measure", lambda progress=False: scaling_of_two_sizes())
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from oversmoothing.experiments.bench.benchmark import in_fresh_process
+from oversmoothing.paper_figures.costs.timing import in_fresh_process
 from oversmoothing.paper_figures.processor_time import processor_seconds
 
 WORK = 0.5  # seconds

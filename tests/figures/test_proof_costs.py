@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oversmoothing.experiments.bench import proof_costs as bench
 from oversmoothing.paper_figures import proof_costs
+from oversmoothing.paper_figures.costs import proofs as bench
 from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.theory.support.errors import RequirementError
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from oversmoothing import main
-from oversmoothing.experiments.bench import scaling as bench
 from oversmoothing.paper_figures import FIGURES, phase_diagram, scaling
+from oversmoothing.paper_figures.costs import growth as bench
 from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.simulations.drawing.picture import style
 from oversmoothing.simulations.sweep import phase_diagram as diagram
@@ -230,4 +230,3 @@ def test_the_boundary_of_scattered_shares_is_one_line() -> None:
     assert averaged[2, 3] < 0.5 < averaged[9, 9]
     assert np.isnan(diagram._averaged(np.where(share == 0.6, np.nan, share))[2, 3])
     assert np.allclose(diagram._averaged(np.ones((3, 4))), 1.0)
-    assert bench.exponents.name == "scaling"

@@ -219,17 +219,8 @@ def figures(rng: random.Random) -> tuple[Words, Files]:
     return ["--only", "lambda_plane" if chance < 0.5 else rng.choice(values.WORDS)], {}
 
 
-def bench(rng: random.Random) -> tuple[Words, Files]:
-    """The list, names that are none, and a measurement of a second."""
-    chance = rng.random()
-    if chance < 0.5:
-        return ["--list"], {}
-    names = [word for word in values.WORDS if len(word) > 4]
-    return ["--only", "metrics_accuracy" if chance < 0.6 else rng.choice(names)], {}
-
-
 # Command -> its words after the name, and its files.
 ROOMS: dict[str, Callable[[random.Random], tuple[Words, Files]]] = {
-    "sweep": sweep, "train": train, "prove": prove, "figures": figures, "bench": bench,
+    "sweep": sweep, "train": train, "prove": prove, "figures": figures,
     "inspect": model, "readings": model, "ladder": model, "certify-model": model,
 }  # fmt: skip

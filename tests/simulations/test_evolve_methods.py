@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.experiments.bench.hundred_digits import direction, draw
+from benchmarks.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.layer.perron import stationary_distribution

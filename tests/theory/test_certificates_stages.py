@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 import oversmoothing
-from oversmoothing.experiments.bench import certificates as bench
+from benchmarks import certificates as bench
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates import stages
 from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls

@@ -19,14 +19,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import (
-    Row,
-    in_fresh_process,
-    measurement,
-    peak_mib,
-    timed,
-)
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.paper_figures.costs.timing import in_fresh_process, peak_mib, timed
 
 # Growth of the peak below this is allocation noise: no exponent is fitted to it.
 RESOLUTION_MIB = 4.0
@@ -170,23 +164,3 @@ def rows(series: Series, quantity: str, values: list[float]) -> list[dict[str, A
         common | {"size": size, "value": value} | fit
         for size, value in zip(series.sizes, values, strict=True)
     ]
-
-
-@measurement("scaling", "exponents of time and memory in n, d, L and points", pinned=False)
-def exponents() -> list[Row]:
-    """The exponents as rows that only compare: ratio is the exponent, not a quotient of times."""
-    found = []
-    for (series, variable, quantity), part in measure().groupby(
-        ["series", "variable", "quantity"], sort=False
-    ):
-        first, pairs = part.iloc[0], list(zip(part["size"], part["value"], strict=True))
-        note = f"+- {first['exponent_error']:.2f}, in theory {first['expected']:g} for large "
-        note += str(variable)
-        seconds = {}
-        if quantity == "seconds":
-            seconds = {f"{variable} = {size}": float(value) for size, value in pairs}
-        else:
-            note += "; " + ", ".join(f"{value:.1f} MiB at {size}" for size, value in pairs)
-        name = f"exponent of {quantity} in {variable}: {series}"
-        found.append(Row(name, float(first["exponent"]), seconds, note))
-    return found

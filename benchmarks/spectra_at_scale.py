@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement, timed
+from benchmarks.benchmark import Row, measurement
+from oversmoothing.paper_figures.costs.timing import interleaved_medians, timed
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts

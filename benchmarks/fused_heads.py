@@ -8,7 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
+from benchmarks.benchmark import Row, measurement
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
 from oversmoothing.simulations.heads.head_map import HeadMap, mix
 from oversmoothing.simulations.heads.layers import FromState

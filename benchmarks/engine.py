@@ -11,15 +11,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import (
-    Row,
-    in_fresh_process,
-    interleaved_medians,
-    measurement,
-    peak_mib,
-)
-from oversmoothing.experiments.bench.hundred_digits import definitions, direction, draw
+from benchmarks.benchmark import Row, measurement
+from benchmarks.hundred_digits import definitions, direction, draw
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.paper_figures.costs.timing import in_fresh_process, interleaved_medians, peak_mib
 from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.plain import LayerIteration, block_length

@@ -4,11 +4,12 @@ from typing import Any
 
 import torch
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
+from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 
 IMAGES, BATCH = 192, 32
 

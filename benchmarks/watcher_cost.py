@@ -6,9 +6,10 @@ from functools import partial
 
 import torch
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
-from oversmoothing.experiments.bench.inspecting import vit
+from benchmarks.benchmark import Row, measurement
+from benchmarks.inspecting import vit
 from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 
 EVERY = 50
 BATCH = {"cpu": 8, "cuda": 128}

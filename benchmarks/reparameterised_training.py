@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
-from oversmoothing.experiments.bench.inspecting import vit
+from benchmarks.benchmark import Row, measurement
+from benchmarks.inspecting import vit
 from oversmoothing.experiments.models.pictures import photographs, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.reparameterised.reparameterise import Reparameterised, reparameterise
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.theory.support.errors import InputError
 
 STEPS, PICTURES, BATCH = 200, 8, 8

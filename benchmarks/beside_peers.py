@@ -1,7 +1,7 @@
 """Others' public layers beside our remedies: how far apart, at what time, and what is recorded.
 
 Their code is run only where the folder of real inputs holds it and `--run-peers-code` is given;
-else a row says what is missing and shows what was recorded (`experiments/peers/results`). Beside it
+else a row says what is missing and shows what was recorded (`benchmarks/peers/results`). Beside it
 the published figures that can be computed anew without their authors' code or weights.
 """
 
@@ -18,19 +18,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.bench.benchmark import Row, measurement
+from benchmarks.benchmark import Row, measurement
+from benchmarks.peers import precursor_sign
+from benchmarks.peers.mixing_series import from_uniform
+from benchmarks.peers.peer_code import OPTION, Source, is_allowed, load
+from benchmarks.peers.peer_layers import COMPARISONS, FLOW, ROUNDING, Comparison
+from benchmarks.peers.walk_collapse import Blocks, accuracy_in_theory, accuracy_of_regression, rates
 from oversmoothing.experiments.inspection.intervals import share_interval
 from oversmoothing.experiments.models.pictures import real_inputs
-from oversmoothing.experiments.peers import precursor_sign
-from oversmoothing.experiments.peers.mixing_series import from_uniform
-from oversmoothing.experiments.peers.peer_code import OPTION, Source, is_allowed, load
-from oversmoothing.experiments.peers.peer_layers import COMPARISONS, FLOW, ROUNDING, Comparison
-from oversmoothing.experiments.peers.walk_collapse import (
-    Blocks,
-    accuracy_in_theory,
-    accuracy_of_regression,
-    rates,
-)
 
 RECORD = "results/peers.json"
 
@@ -125,7 +120,7 @@ def relative_difference(theirs: Tensor, ours: Tensor) -> float:
 @cache
 def record() -> dict[str, Any]:
     """The report that the command wrote when others' code was last run."""
-    text = files("oversmoothing.experiments.peers").joinpath(RECORD).read_text("utf-8")
+    text = files("benchmarks.peers").joinpath(RECORD).read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 

@@ -9,12 +9,8 @@ from collections.abc import Callable
 import flint
 import numpy as np
 
-from oversmoothing.experiments.bench.benchmark import (
-    Measurement,
-    Row,
-    interleaved_medians,
-    measurement,
-)
+from benchmarks.benchmark import Measurement, Row, measurement
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.theory.certificates.ball_spectra import BITS, enclose_in_balls
 from oversmoothing.theory.certificates.certified_radii import (
     attention_discs,

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from oversmoothing.experiments.peers import stand_ins
+from benchmarks.peers import stand_ins
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import read_text
 

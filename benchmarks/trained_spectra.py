@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.experiments.bench.benchmark import Row, measurement
-from oversmoothing.experiments.bench.spectra_at_scale import FULL, Batch, compared
+from benchmarks.benchmark import Row, measurement
+from benchmarks.spectra_at_scale import FULL, Batch, compared
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs

@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from oversmoothing.experiments.bench.benchmark import Measurement, Row
+from benchmarks.benchmark import Measurement, Row
 from oversmoothing.theory.support.errors import InputError
 
 _MODULES = (

@@ -9,12 +9,13 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional
 
-from oversmoothing.experiments.bench.benchmark import Row, interleaved_medians, measurement
+from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.digits.config import TrainConfig, recipe
 from oversmoothing.experiments.digits.images import Images, Parts, digits
 from oversmoothing.experiments.digits.training import new_model
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.paper_figures.costs.timing import interleaved_medians
 
 BATCH = {"cpu": 8, "cuda": 512}
 

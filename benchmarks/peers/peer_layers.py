@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.peers.our_block import OurBlock, Sublayer
-from oversmoothing.experiments.peers.peer_code import Source
+from benchmarks.peers.our_block import OurBlock, Sublayer
+from benchmarks.peers.peer_code import Source
 from oversmoothing.experiments.remedies.on_attention import AttnScale
 from oversmoothing.experiments.remedies.on_output import FeatScale
 from oversmoothing.experiments.remedies.on_stream import ContraNorm

@@ -1,0 +1,74 @@
+"""`make bench`: every speed and accuracy target of the project, measured in one run, as ratios."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import running
+from benchmarks.peers.peer_code import running_peers_code
+from oversmoothing.experiments.models.pictures import VARIABLE, real_inputs
+from oversmoothing.simulations.engine.inputs import choose_device
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import to_json, write_atomically
+
+
+def parser() -> argparse.ArgumentParser:
+    told = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Speed and accuracy against their targets, as ratios in one run. --only peers "
+        "holds others' public layers against ours; without --run-peers-code it shows what was "
+        "recorded.",
+    )
+    told.add_argument("--only", nargs="+", metavar="NAME", help="measurements whose name holds it")
+    told.add_argument("--list", action="store_true", help="print their names and what they measure")
+    told.add_argument("--device", default="cpu", help="auto, cpu or cuda")
+    told.add_argument("--data-dir", type=Path, metavar="DIR", help="or $OVERSMOOTHING_DATA")
+    told.add_argument(
+        "--run-peers-code",
+        action="store_true",
+        help="execute other people's Python, where DIR/peers holds it (nothing is fetched)",
+    )
+    told.add_argument("--json", action="store_true", help="print the rows as one JSON list")
+    told.add_argument("--report", type=Path, metavar="FILE", help="write rows and provenance too")
+    return told
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status: 0 measured, 2 bad input."""
+    told = parser()
+    asked = told.parse_args(argv)
+    if asked.list and (asked.json or asked.report):
+        told.error("--list prints names alone: leave out --json and --report")
+    try:
+        measure(asked)
+    except InputError as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def measure(asked: argparse.Namespace) -> None:
+    chosen = running.select(running.measurements(), asked.only)
+    if asked.list:
+        for each in chosen:
+            print(f"{each.name:44s} {each.summary}")
+        return
+    place = choose_device(asked.device).type
+    data = real_inputs(asked.data_dir)
+    if data is not None:
+        os.environ[VARIABLE] = str(data)  # measurements are told the device alone
+    with running_peers_code(asked.run_peers_code):
+        rows = running.measure(chosen, place, data)
+    if asked.json:
+        print(to_json([row.to_json_object() for row in rows]), end="")
+    else:
+        print(running.table(rows))
+    if asked.report is not None:
+        write_atomically(asked.report, to_json(running.record(rows, place)))
+        print(f"wrote {asked.report}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What time and memory the program takes, measured for the figures."""
