@@ -16,6 +16,20 @@ def _loop(A: Matrix, H: Matrix, X: Matrix, X0: Matrix, beta: Fraction) -> Matrix
     return exact.plus(exact.layer(A, H, X), X0, beta)
 
 
+def _beyond_one() -> None:
+    """[2; general] A = [[3, -2], [-2, 3]] has the eigenvalues 1 and 5. At h = -1/2 a difference (x,
+    -x) is multiplied by 1 + 5 h = -3/2 in each loop: that start leaves X*, though -2 < h < 0 and 1,
+    5 > 0."""
+    A, H, beta = exact.matrix("3 -2; -2 3"), [[Fraction(-1, 2)]], Fraction(1)
+    ones, away = exact.column("1 1"), exact.column("1 -1")
+    assert (exact.product(A, ones), exact.product(A, away)) == (ones, exact.scaled("5", away))
+    fixed = exact.column("1 0")
+    X0 = _recalled(A, H, fixed, beta)
+    assert _loop(A, H, fixed, X0, beta) == fixed
+    moved = exact.plus(_loop(A, H, exact.plus(fixed, away), X0, beta), fixed, -1)
+    assert moved == exact.scaled("-3/2", away)
+
+
 def _stands_still() -> None:
     """[3; instance] One token, h = -3, beta = 3: |1 + h| = 2, and X_0 -> X_0 - 3 X_0 + 3 X_0 = X_0;
     the start 2 X_0 goes to -X_0, 5 X_0, -7 X_0."""
@@ -87,8 +101,9 @@ CLAIM = Claim(
         "-beta A^-1 X_0 W^-1. In eigenbases the mode (i, j) of X_0 is multiplied by -beta/(a_i "
         "h_j). All tokens are equal in X* iff they are in X_0.",
         "Every start converges, whatever X_0 is, iff |1 + h_j a_i| < 1 for all i and j (1 is among "
-        "the a_i). A and H are invertible then, and the limit is X*. For real a_i and one real h: "
-        "iff -2 < h < 0 and every a_i > 0.",
+        "the a_i). A and H are invertible then, and the limit is X*. For A >= 0, real a_i and "
+        "one real h: iff -2 < h < 0 and every a_i > 0. Without A >= 0 an a_i above 1 can break "
+        "that.",
         "The loop that starts at the X_0 it recalls may converge without that: a mode with h_j a_i "
         "= -beta stands still. A mode of X_0 with h_j a_i = 0 grows at least linearly.",
         "A symmetric and invertible, H = h I: HFC/LFC of X* is at least that of X_0 over max over "
@@ -99,7 +114,7 @@ CLAIM = Claim(
     r"\frac{1}{\max_{i<n}|a_i|}\,\frac{\mathrm{HFC}}{\mathrm{LFC}}(X_0)\quad(A=A^\top,\ H=hI)",
     source="ours",
     on_record=by.WRITTEN,
-    setting="A 1 = 1; A >= 0 in clause 4",
+    setting="A 1 = 1; A >= 0 in clause 4 and where clause 2 says so",
     evidence=(
         by.written(
             "an affine map with the linear part of T1a",
@@ -111,6 +126,9 @@ CLAIM = Claim(
             "X* = M^t (X_start - X*) tends to 0. If one is not: for X_0 = 0 a start in its "
             "eigenspace does not converge unless it is 1; if it is 1, an X_0 that its left "
             "eigenvector sees adds beta times the same number in every loop.",
+            "[2] A >= 0 and A 1 = 1: |a_i| <= 1, so real a_i are at most 1, one of them is 1, and "
+            "the query below decides for each of the others.",
+            _beyond_one,
             "[3] On a product of eigenvectors x' = (1 + h_j a_i) x + beta x_0, which keeps x = x_0 "
             "for h_j a_i = -beta and adds beta x_0 for h_j a_i = 0 (along the left eigenvector, if "
             "defective).",
@@ -126,7 +144,10 @@ CLAIM = Claim(
             given="a <= 1",
             then="((1+h)**2 < 1 and (1+h*a)**2 < 1) == (-2 < h and h < 0 and a > 0)",
             at="a=1/2, h=-1",
-        ).unless("a > 0 left out", then="((1+h)**2 < 1 and (1+h*a)**2 < 1) == (-2 < h and h < 0)"),
+            covers=(2,),
+        )
+        .unless("a > 0 left out", then="((1+h)**2 < 1 and (1+h*a)**2 < 1) == (-2 < h and h < 0)")
+        .unless("any real a, as without A >= 0", without="a <= 1", at="a=5, h=-1/2"),
         by.searched("four tokens in fractions", _law, _drawn()),
     ),
     further="HFC/LFC of X* for H with several eigenvalues",
