@@ -6,7 +6,7 @@ from itertools import product as choices
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Claim, by, draw, equal
+from oversmoothing.theory.proofs.kit import J2, Claim, Matrix, by, draw, equal, exact
 
 
 def _law(x: tuple[int, int], branches: list[tuple[int, int]]) -> None:
@@ -32,6 +32,20 @@ def _derivative() -> list[sp.Expr]:
     return [*((sp.sqrt(3) * u).jacobian(x) - sp.sqrt(3) / r * (sp.eye(3) - u * u.T))]
 
 
+def _normalised(X: Matrix) -> Matrix:
+    """LayerNorm of two features: (1, -1) where the first is the larger, as here."""
+    assert all(x > y for x, y in X)
+    return exact.from_integers([[1, -1]] * len(X))
+
+
+def _attained() -> None:
+    """[4; instance] X_0 with the tokens (1, -1) and (2, -2), A = 11^T/2, five layers."""
+    X = exact.matrix("1 -1; 2 -2")
+    for layer in range(1, 6):
+        X = exact.plus(X, exact.product(J2, _normalised(X)))
+        equal(X, exact.from_integers([[1 + layer, -1 - layer], [2 + layer, -2 - layer]]))
+
+
 CLAIM = Claim(
     name="N-2502.05795-at-most",
     clauses=(
@@ -44,10 +58,14 @@ CLAIM = Claim(
         "One token, RMSNorm with gain gamma: the derivative of its layer differs from I by at most "
         "s_l sqrt(d) max |gamma| ||W||_2/|x|. Layers approach the identity as |x| grows, at any "
         "rate of growth.",
+        "L^2 is attained: two features, LayerNorm without an epsilon, gamma = 1, W = I in every "
+        "layer, any row-stochastic A. Tokens (t, -t), t > 0, are (t + L)(1, -1) after L layers, of "
+        "variance (t + L)^2. (The paper's Lemma 3.2, for normal and independent weights, bounds "
+        "the variance by Theta(L) below and Theta(exp L) above; (t + L)^2 lies between.)",
     ),
     latex=r"|x_L|\le|x_0|+c\sum_{l\le L}s_l\le|x_0|+\begin{cases}cL&s_l=1\\"
     r"2c\sqrt L&s_l=l^{-1/2}\end{cases}",
-    source="ours, repairing N-2502.05795-growth",
+    source="ours, on the growth that Lemma 3.2 of arXiv 2502.05795 bounds (version 5)",
     on_record=by.WRITTEN,
     setting="|W| and the norms' gains bounded over the layers; feed-forward blocks that are "
     "bounded on the sphere count in c",
@@ -60,6 +78,10 @@ CLAIM = Claim(
             "[2] E x_(l-1)^T b_l = 0: the squares add up.",
             "[3] By the derivative below, times s_l diag(gamma) W: I - u u^T has norm 1.",
             _derivative,
+            "[4] (t, -t) has mean 0 and variance t^2, so LayerNorm takes it to (1, -1), and A "
+            "with A 1 = 1 and W = I leave that as it is: every layer adds (1, -1) to every token, "
+            "and t + 1 > 0.",
+            _attained,
         ),
         by.for_all(
             "1/sqrt(l) <= 2 sqrt(l) - 2 sqrt(l - 1)",
