@@ -19,7 +19,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
-from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope
+from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
 from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
@@ -77,6 +77,8 @@ def _card(claim: Claim) -> nodes.Node:
     if claim.setting:
         card += _note("Setting", claim.setting)
     card += _note("Source", claim.source)
+    if claim.wording:
+        card += _note("Wording", claim.wording)
     if claim.repaired_by:
         card += _note("What holds instead", claim.repaired_by)
     proof = [f"{e.title} ({e.kind}{_for(e.covers, claim)})" for e in claim.evidence if e.covers]
@@ -203,10 +205,7 @@ class LedgerTotals(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """One sentence."""
-        counts: dict[str, int] = {}
-        for claim in ledger().values():
-            counts[claim.on_record.value] = counts.get(claim.on_record.value, 0) + 1
-        words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        words = tally(claim.on_record for claim in ledger().values())
         return [nodes.paragraph(text=f"On record are {len(ledger())} claims: {words}.")]
 
 

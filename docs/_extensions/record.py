@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.claim import LEFT_OUT, OUR_READING, THE_PAPERS, Claim, tally
 from oversmoothing.theory.proofs.evidence import Counterexample
 
 _NAME = re.compile(r"[PN]-(?P<paper>\d{4}\.\d{5}|[a-z]+\d{4})(?P<version>v\d)?-")
@@ -59,14 +59,19 @@ def version(claim: Claim) -> str:
 
 def wording(claim: Claim) -> str:
     """Whose words the statement has: the paper's, our reading of it, or ours on its subject."""
-    if claim.on_record is Status.REFUTED_WORDS:
-        return "the paper's words"
+    if claim.wording:
+        return OUR_READING if claim.wording.startswith(OUR_READING) else "the paper's words"
     if claim.source.startswith("ours"):
         return "ours"
-    read = (claim.source, *claim.clauses)
-    if claim.on_record is Status.REFUTED_READING or any("our reading" in text for text in read):
-        return "our reading"
+    if any(OUR_READING in text for text in (claim.source, *claim.clauses)):
+        return OUR_READING
     return "as its source has it"
+
+
+def _condition(claim: Claim) -> str:
+    """What follows in the claim's own words, after whose they are."""
+    said = claim.wording.removeprefix(OUR_READING).removeprefix(THE_PAPERS[0]).lstrip(",: ")
+    return said and f": {said}"
 
 
 def region(claim: Claim) -> str:
@@ -89,7 +94,7 @@ def rows() -> list[Row]:
                 paper(claim),
                 version(claim),
                 claim.statement,
-                f"{wording(claim)} ({claim.source})",
+                f"{wording(claim)} ({claim.source}){_condition(claim)}",
                 claim.on_record.value if claim.on_record else "",
                 region(claim),
                 counterexample(claim),
@@ -102,6 +107,17 @@ def rows() -> list[Row]:
     ]
 
 
+def _refuted() -> str:
+    """How many are refuted, in whose words, and how many without a condition of the paper."""
+    refuted = [claim for claim in ledger().values() if claim.on_record and claim.on_record.refuted]
+    left_out = sum(claim.wording.startswith(LEFT_OUT) for claim in refuted)
+    return (
+        f"Of these, {tally(claim.on_record for claim in refuted if claim.on_record)}; {left_out} "
+        "of the readings leave out a condition that the paper makes, and what refutes them does "
+        "not touch the paper."
+    )
+
+
 class ClaimRecord(SphinxDirective):
     """All statements on papers, in one table."""
 
@@ -112,7 +128,8 @@ class ClaimRecord(SphinxDirective):
         beyond = [row for row in found if row.cells[0] != "arXiv 2401.04301"]
         words = (
             f"On record are {len(found)} statements on {papers} papers, {len(beyond)} of them on "
-            f"the {len({row.cells[0] for row in beyond})} papers beyond arXiv 2401.04301."
+            f"the {len({row.cells[0] for row in beyond})} papers beyond arXiv 2401.04301. "
+            f"{_refuted()}"
         )
         return [nodes.paragraph(text=words), _table(found)]
 

@@ -51,11 +51,13 @@ def _row(claim: Claim) -> dict[str, Any]:
         kinds.setdefault(str(piece.kind), []).append(typeset(piece.title))
     return {
         "name": claim.name,
+        "on_record": claim.on_record,
         "status": _status(claim),
         "short": _status(claim).split()[0],
         "clauses": [typeset(clause) for clause in claim.clauses],
         "formula": _formula(claim),
         "source": typeset(claim.source),
+        "wording": typeset(claim.wording),
         "of": "paper" if claim.name.startswith(("P-", "N-")) else "theory",
         "hypotheses": [typeset(hypothesis.words) for hypothesis in claim.hypotheses],
         "evidence": kinds,

@@ -21,6 +21,7 @@ from oversmoothing.paper_figures.processor_time import processor_seconds
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.web.typeset import typeset
 from oversmoothing.simulations.drawing.web.web_page import as_link, web_page
+from oversmoothing.theory.proofs.claim import tally
 from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.support.provenance import provenance
 
@@ -77,10 +78,10 @@ def write_page(
         checks=checks,
         opening=opening(),
         claims=claims,
-        counts=_counts(claims),
+        tally=tally(claim["on_record"] for claim in claims),
         names={claim["name"] for claim in claims},
         kinds=sorted({kind for claim in claims for kind in claim["evidence"]}),
-        statuses=list(dict.fromkeys(sorted(claim["short"] for claim in claims))),
+        statuses=sorted({claim["status"] for claim in claims}),
         explorer=_link(explorer, folder),
         reports=[_link(path, folder) for path in sorted(folder.glob("**/report.html"))],
         seed=seed,
@@ -121,13 +122,6 @@ def _observed(figures: dict[str, Drawn]) -> list[dict[str, Any]]:
         }
         for name, row in first.iterrows()
     ]
-
-
-def _counts(claims: list[dict[str, Any]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for claim in claims:
-        found[claim["short"]] = found.get(claim["short"], 0) + 1
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _link(path: Path, folder: Path) -> str:

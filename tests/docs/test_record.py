@@ -107,12 +107,29 @@ def test_a_refuted_statement_shows_its_numbers_and_what_holds_instead(
         for evidence in claim.evidence:
             if isinstance(evidence, Counterexample):
                 assert evidence.numbers in row["counterexample"]
+        # Whose words, and what of the paper's hypotheses a refutation has.
+        assert not refuted or row["wording"].endswith(claim.wording[-60:])
         # No row may pass our reading off as the paper's words.
         words = row["wording"].split(" (")[0]
         assert words in {"the paper's words", "our reading", "ours", "as its source has it"}
         assert (words == "the paper's words") == (claim.on_record is Status.REFUTED_WORDS)
         if words == "as its source has it":
             assert "our reading" not in claim.source + claim.statement
+
+
+def test_the_record_counts_what_it_refutes_by_whose_words_they_are(
+    chromium: Browser, path: Path
+) -> None:
+    refuted = [claim for claim in ON_PAPERS.values() if claim.on_record and claim.on_record.refuted]
+    own = sum(claim.on_record is Status.REFUTED_WORDS for claim in refuted)
+    without = sum("our reading, without" in claim.wording for claim in refuted)
+    with opened(chromium, path, java_script_enabled=False) as work:
+        text = " ".join(work.page.locator("body").inner_text().split())
+    assert (
+        f"{len(refuted)} refuted ({own} in the paper's own words, {len(refuted) - own} of our "
+        f"reading); {without} of the readings leave out a condition that the paper makes"
+    ) in text
+    assert 0 < without < len(refuted) - own
 
 
 def test_a_name_in_the_record_leads_to_its_card(chromium: Browser, path: Path) -> None:

@@ -16,6 +16,7 @@ from oversmoothing.paper_figures.comparison import number, unchecked
 from oversmoothing.paper_figures.ledger_table import OPENING, ledger
 from oversmoothing.simulations.drawing.picture import new_figure, write_figure
 from oversmoothing.simulations.drawing.web.typeset import typeset
+from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, browser, opened
 
@@ -135,9 +136,13 @@ def test_filters_and_links_find_claims(chromium: Browser, path: Path) -> None:
 
         assert web.locator("#claim-T4c").get_attribute("open") is not None
         assert shown() == len(stated)
-        web.locator("#by-status").select_option("refuted")
-        refuted = [claim for claim in stated.values() if str(claim.on_record).startswith("refuted")]
+        web.locator("#by-status").select_option("refuted (our reading)")
+        refuted = [c for c in stated.values() if c.on_record is Status.REFUTED_READING]
         assert shown() == len(refuted) > 0
+        own = sum(c.on_record is Status.REFUTED_WORDS for c in stated.values())
+        said = f"{own + len(refuted)} refuted ({own} in the paper's own words, {len(refuted)} of"
+        assert said in web.locator("#ledger + p").inner_text()
+        assert web.get_by_text(refuted[0].wording).count() == 1
         web.locator("#by-source").select_option("theory")
         assert shown() == sum(claim.name.startswith("T") for claim in refuted)
         web.locator("#by-source").select_option("")

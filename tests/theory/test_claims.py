@@ -13,7 +13,16 @@ from hypothesis import assume, given, strategies as st
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs import by
-from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Outcome, Scope, Status
+from oversmoothing.theory.proofs.claim import (
+    LEFT_OUT,
+    OUR_READING,
+    Claim,
+    Effort,
+    Kind,
+    Outcome,
+    Scope,
+    Status,
+)
 from oversmoothing.theory.proofs.evidence import Simulated, Step, Written
 from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, for_all
 from oversmoothing.theory.proofs.formal import Formal
@@ -58,7 +67,10 @@ def test_every_claim_says_what_where_from_and_how(name):
     titles = [evidence.title for evidence in claim.evidence]
     assert len(set(titles)) == len(titles)
     if claim.on_record.refuted:
-        assert claim.on_record is not Status.REFUTED, "whose words are refuted?"
+        ours = claim.wording.startswith(OUR_READING)
+        assert claim.on_record is (Status.REFUTED_READING if ours else Status.REFUTED_WORDS)
+        # A reading leaves out a condition of the paper, or the paper's were not at hand.
+        assert not ours or claim.wording.startswith(LEFT_OUT) or "not at hand" in claim.wording
         assert claim.repaired_by, "a refuted statement points to the claim that holds"
         assert any(e.kind is Kind.COUNTEREXAMPLE for e in claim.evidence)
     if claim.repaired_by:
@@ -349,6 +361,22 @@ def test_an_outcome_without_evidence_is_no_proof():
     assert nothing.run(Effort()).holds is None
     assert Outcome(None, "open").holds is None
     assert run_claim(claim_with(nothing), Effort()).status is Status.UNDECIDED
+
+
+def test_prove_counts_refutations_by_whose_words_they_refute(capsys):
+    names = ["P-2401.04301v1-psi", "P-2401.04301v1-control", "N-2206.10991-attention"]
+    assert oversmoothing.main(["prove", *names, "--kind", "counterexample"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "3 claims: 3 refuted (1 in the paper's own words, 2 of our reading)" in out
+    assert all(f"wording: {LEDGER[name].wording}" in out for name in names)
+    assert oversmoothing.main(["prove", *names, "--kind", "counterexample", "--json"]) == 0
+    found = {each["name"]: each["wording"] for each in json.loads(capsys.readouterr().out)}
+    assert found == {name: LEDGER[name].wording for name in names}
+
+
+def test_a_claim_says_in_set_words_whose_they_are():
+    with pytest.raises(ValueError, match=r"X: the wording begins .* 'our reading', not 'theirs'"):
+        Claim("X", ("One.",), wording="theirs")
 
 
 def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, capsys):

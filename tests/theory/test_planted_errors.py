@@ -394,6 +394,10 @@ TEXT: dict[str, tuple[str, Change]] = {
         "P-2401.04301v1-control",
         lambda claim: dataclasses.replace(claim, on_record=Status.REFUTED_WORDS),
     ),
+    "a hypothesis of the paper passed over": (
+        "N-2206.10991-attention",
+        lambda claim: dataclasses.replace(claim, wording="our reading of the paper"),
+    ),
     "an illustration said to verify": ("T2e", one_step(1, scope=Scope.GENERAL)),
     "a citation dropped": ("T6b", one_step(4, words="1/(k + 1/t) <= HFC/LFC <= 1/(1/t - k).")),
     "the words of a step changed": ("T6b", one_step(3, words="It is clear.")),

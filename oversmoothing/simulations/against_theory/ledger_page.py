@@ -40,7 +40,7 @@ def page(entries: Sequence[Entry]) -> str:
         filters={"typeset": typeset},
         claims=claims,
         names={entry.claim.name for entry in entries},
-        statuses=sorted({claim["short"] for claim in claims}),
+        statuses=sorted({claim["status"] for claim in claims}),
         kinds=sorted({kind for claim in claims for kind in claim["kinds"]}),
         totals=totals(entries).splitlines(),
         provenance=provenance(),

@@ -18,6 +18,5 @@ from oversmoothing.theory.proofs.written import refuted, step, written
 
 # How a claim stands on record.
 MACHINE, DECIDED, WRITTEN = Status.MACHINE, Status.DECIDED, Status.WRITTEN
-THE_PAPERS_WORDS = Status.REFUTED_WORDS
 # What the check of a step covers.
 GENERAL = Scope.GENERAL

@@ -7,7 +7,8 @@ fails when the two differ.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
@@ -20,7 +21,7 @@ class Status(StrEnum):
 
     machine-checked: by Coq's kernel. decided: by z3 and cvc5. written: proved in words, its steps
     executed where a machine can. certified: of instances, in balls. refuted: of a paper's
-    statement, in the paper's own words or as we read them.
+    statement, in the paper's own words or as we read them (`Claim.wording` says which).
     """
 
     MACHINE = "machine-checked"
@@ -55,6 +56,27 @@ REFERENCE = re.compile(
 
 # From the strongest: a claim is as strong as the weakest of its clauses.
 STRENGTHS = (Status.MACHINE, Status.DECIDED, Status.WRITTEN, Status.CERTIFIED)
+
+
+# How the wording of a statement of a paper begins: with what it shares with the paper.
+THE_PAPERS = ("in the paper's words", "with all hypotheses of")
+OUR_READING = "our reading"
+# A reading that leaves out a condition of the paper: what refutes it does not touch the paper.
+LEFT_OUT = f"{OUR_READING}, without"
+
+_WHOSE = {
+    Status.REFUTED_WORDS: "in the paper's own words",
+    Status.REFUTED_READING: "of our reading",
+}
+
+
+def tally(statuses: Iterable[Status]) -> str:
+    """ "116 written, 38 refuted (1 in the paper's own words, 37 of our reading)"."""
+    found = list(statuses)
+    whose = [f"{count} {words}" for each, words in _WHOSE.items() if (count := found.count(each))]
+    said = {Status.REFUTED.short: f" ({', '.join(whose)})"} if whose else {}
+    counts = Counter(status.short for status in found).most_common()
+    return ", ".join(f"{count} {short}{said.get(short, '')}" for short, count in counts)
 
 
 class Scope(StrEnum):
@@ -178,7 +200,9 @@ class Claim:
     """One statement with its evidence.
 
     name: T2d, or P-v1-control for a statement of a paper. clauses: the statement in words, counted
-    from 1; latex: the same as a formula. source: paper, version and place, or ours. setting: what
+    from 1; latex: the same as a formula. source: paper, version and place, or ours. wording: of a
+    statement of a paper, what a refutation of it is of: it begins as THE_PAPERS or OUR_READING do,
+    and says which hypotheses of the paper it has, leaves out or does not know. setting: what
     is assumed of more than A, H and X_0, in words. on_record: the status expected; a claim of the
     ledger has one. repaired_by: the claim that holds instead of a refuted one. further: what it
     would take to go further.
@@ -197,8 +221,14 @@ class Claim:
     setting: str = ""
     repaired_by: str | None = None
     further: str = ""
+    wording: str = ""
 
     def __post_init__(self) -> None:
+        if self.wording and not self.wording.startswith((*THE_PAPERS, OUR_READING)):
+            raise ValueError(
+                f"{self.name}: the wording begins {', '.join(map(repr, THE_PAPERS))} or "
+                f"{OUR_READING!r}, not {self.wording!r:.60}"
+            )
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"a claim's name is a text that is not empty, not {self.name!r}")
         if not isinstance(self.clauses, tuple) or not self.clauses or not all(self.clauses):

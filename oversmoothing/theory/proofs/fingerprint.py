@@ -60,6 +60,8 @@ def _claim(claim: Claim) -> Iterator[str]:
     for k, clause in enumerate(claim.clauses, 1):
         yield f"  ({k}) {clause}"
     yield from (f"  hypothesis: {h.words}" for h in claim.hypotheses)
+    if claim.wording:
+        yield f"  wording: {claim.wording}"
     if claim.setting:
         yield f"  setting: {claim.setting}"
     if claim.repaired_by:

@@ -54,6 +54,8 @@ def claims() -> dict[str, Claim]:
         raise RuntimeError(f"claims with the same name: {sorted(repeated)}")
     if bare := [each.name for each in found if not (each.latex and each.source and each.on_record)]:
         raise RuntimeError(f"claims without formula, source or status on record: {bare}")
+    if unsaid := [c.name for c in found if c.on_record and c.on_record.refuted and not c.wording]:
+        raise RuntimeError(f"refuted, and whose wording is not said: {unsaid}")
     return {claim.name: claim for claim in sorted(found, key=_order)}
 
 

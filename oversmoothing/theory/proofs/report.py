@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from oversmoothing.theory.proofs.claim import Finding, Kind, Scope, Status
+from oversmoothing.theory.proofs.claim import Finding, Kind, Scope, Status, tally
 from oversmoothing.theory.proofs.ledger import Entry
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
@@ -67,6 +67,8 @@ def details(entry: Entry, width: int = 100) -> str:
         lines += _wrapped(f"because {reason}", width)
     if claim.source:
         lines += _wrapped(f"source: {claim.source}", width)
+    if claim.wording:
+        lines += _wrapped(f"wording: {claim.wording}", width)
     if claim.setting:
         lines += _wrapped(f"setting: {claim.setting}", width)
     for hypothesis in claim.hypotheses:
@@ -138,6 +140,7 @@ def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             ],
             "latex": entry.claim.latex,
             "source": entry.claim.source,
+            "wording": entry.claim.wording,
             "status": str(entry.status),
             "machine_checked": entry.standing.machine_checked,
             "because": list(entry.standing.reasons),
@@ -169,12 +172,10 @@ def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def totals(entries: Sequence[Entry]) -> str:
     """Counts by status, and of the solvers' answers."""
-    by_status = Counter(str(entry.status) for entry in entries)
-    stand = (f"{count} {status}" for status, count in by_status.most_common())
     lines = [
         f"1 claim: {entries[0].status}"
         if len(entries) == 1
-        else f"{len(entries)} claims: {', '.join(stand)}"
+        else f"{len(entries)} claims: {tally(entry.status for entry in entries)}"
     ]
     queries = [
         finding.outcome.data

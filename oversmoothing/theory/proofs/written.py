@@ -13,7 +13,15 @@ from functools import partial
 
 from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import meets
-from oversmoothing.theory.proofs.claim import Claim, Evidence, Hypothesis, Instance, Scope, Status
+from oversmoothing.theory.proofs.claim import (
+    THE_PAPERS,
+    Claim,
+    Evidence,
+    Hypothesis,
+    Instance,
+    Scope,
+    Status,
+)
 from oversmoothing.theory.proofs.evidence import Counterexample, Step, Written
 
 Part = Step | str | Callable[[], object]
@@ -51,18 +59,19 @@ def refuted(
     statement: str,
     latex: str,
     source: str,
+    wording: str,
     title: str,
     at: Sequence[Case],
     steps: Sequence[Part],
     hypotheses: tuple[Hypothesis, ...],
     repaired_by: str,
-    of: Status = Status.REFUTED_READING,
     formal: Evidence | None = None,
     further: str = "",
 ) -> Claim:
     """A statement of a paper that fails: the cases `at`, (A, H) or (A, H, X0), satisfy its
-    hypotheses, and the steps lead to the contradiction that `title` announces. of: whether the
-    statement is the paper's own words or our reading of them; formal: the same, checked by Coq."""
+    hypotheses, and the steps lead to the contradiction that `title` announces. wording: of what
+    that is a refutation, as in `Claim`; formal: the same, checked by Coq."""
+    of = Status.REFUTED_WORDS if wording.startswith(THE_PAPERS) else Status.REFUTED_READING
     met = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
     cases = tuple(Instance(*case) for case in at)
     first = [Step(met, partial(meets, hypotheses, case)) for case in cases]
@@ -77,6 +86,7 @@ def refuted(
         hypotheses=hypotheses,
         repaired_by=repaired_by,
         further=further,
+        wording=wording,
     )
 
 

@@ -32,6 +32,9 @@ CLAIM = by.refuted(
     "input, and outside of it its bound says nothing).",
     latex=r"X_l=A(X_{l-1})X_{l-1}W\implies \min_x\|X_L-\mathbf 1x^\top\|\to0",
     source="arXiv 2103.03404, abstract, our reading without a condition",
+    wording="our reading, without the condition of the paper's Theorem 2.2 on weights and input "
+    "under which its bound tends to 0 (recalled): no fixed point satisfies it, and the theorem is "
+    "not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_FLAT),
     title="two tokens that attention and values return",
     at=((AA, exact.transposed(_W), _X),),

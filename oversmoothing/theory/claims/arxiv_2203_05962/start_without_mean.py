@@ -23,6 +23,7 @@ CLAIM = by.refuted(
     "for all x (our reading; whether the paper leaves out any x is not known to us).",
     latex=r"\forall x:\ \|\mathrm{HFC}[A^tx]\|/\|\mathrm{LFC}[A^tx]\|\to0",
     source="arXiv 2203.05962, attention as a low-pass filter (abstract), our reading",
+    wording="our reading of the abstract; for which x the paper proves it was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.BOTH_PARTS),
     title="an x with mean, and without pi-mean",
     at=((_A, exact.matrix("1"), _X),),

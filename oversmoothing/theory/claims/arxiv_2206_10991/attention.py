@@ -27,6 +27,8 @@ CLAIM = by.refuted(
     "< 2, the rule is recalled).",
     latex=r"\rho_C<\rho_Q\implies|\lambda_-|(\rho-1)>\lambda_+,\qquad \rho=1-a_1",
     source="arXiv 2206.10991 (GRAFF), the rule from memory, our reading for attention",
+    wording="our reading, without the paper's hypothesis 1 < rho < 2 (recalled), which the "
+    "counterexample violates (rho = 1/2): the paper's rule is not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H),
     title="H = diag(-1, -1/10) and a_1 = 1/2",
     at=((AA, _H),),

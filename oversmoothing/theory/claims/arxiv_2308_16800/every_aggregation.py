@@ -21,6 +21,9 @@ CLAIM = by.refuted(
     "hand).",
     latex=r"X_L=A^LX_0W^L\implies \sigma_2(X_L)/\sigma_1(X_L)\to0",
     source="arXiv 2308.16800, abstract, our reading without conditions",
+    wording="our reading of the abstract; the paper's hypotheses on A, W and X_0 were not at hand "
+    "(one eigenvalue of A in front of the others may be among them, which the walk on one edge has "
+    "not)",
     hypotheses=(given.ROW_STOCHASTIC, given.TWO_TOKENS, given.IRREDUCIBLE),
     title="the walk on one edge, W = I",
     at=((_A, _H, _X0),),

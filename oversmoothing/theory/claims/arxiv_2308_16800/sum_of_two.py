@@ -45,6 +45,8 @@ CLAIM = by.refuted(
     latex=r"\operatorname{vec}(X')=\textstyle\sum_k(H_k\otimes A_k)\operatorname{vec}(X),\ "
     r"k\ge2\implies\text{no rank collapse}",
     source="arXiv 2308.16800, abstract, our reading",
+    wording="our reading of the abstract ('provably prevents', in another version 'can provably "
+    "prevent'); for which sums the paper proves it was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, INDEPENDENT),
     title="the residual layer",
     at=((AA, _H, _X0),),

@@ -31,6 +31,8 @@ CLAIM = by.refuted(
     "lower bound on the rate, its form and its assumptions on A not being at hand).",
     latex=r"\frac{E\|JY\|^2}{E\|Y\|^2}\ge\frac{\|JX\|^2}{\|X\|^2}",
     source="arXiv 2312.06182 v2, lower bound on the escalation rate (a summary), our reading",
+    wording="our reading of a summary; the form of the paper's lower bound and its hypotheses were "
+    "not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.BOTH_PARTS),
     title="an A that takes the mean away",
     at=((_A, exact.matrix("1"), _X0), (_A, exact.matrix("-1"), _X0)),

@@ -34,6 +34,8 @@ CLAIM = by.refuted(
     latex=r"(\mathrm{HFC}/\mathrm{LFC})^{1/L} \to |\lambda_2|\ "
     r"\text{for}\ X_L = A_L\cdots A_1X_0,\ |\lambda_2(A_l)| = |\lambda_2|",
     source="arXiv 2312.06182 v2, abstract, our reading for layers that differ",
+    wording="our reading of the abstract, for layers that differ; the paper's hypotheses were not "
+    "at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, _GAP),
     title="two matrices in turn, each with lambda_2 = 0",
     at=((FIRST, _H), (SECOND, _H)),

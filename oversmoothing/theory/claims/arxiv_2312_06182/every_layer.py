@@ -20,6 +20,8 @@ CLAIM = by.refuted(
     "'escalates'; the paper's bound is on an expectation).",
     latex=r"\frac{\|J A X\|}{\|A X\|} \ge \frac{\|J X\|}{\|X\|}\quad \forall X",
     source="arXiv 2312.06182 v2, token similarity escalation, our reading layer by layer",
+    wording="our reading, without the expectation that the paper's bound is on (a summary): one "
+    "choice of weights does not touch it",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.BOTH_PARTS),
     title="a mean that attention cancels",
     at=((_A, _H, _X0),),

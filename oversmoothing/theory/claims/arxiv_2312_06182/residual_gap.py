@@ -34,6 +34,8 @@ CLAIM = by.refuted(
     "form and its assumptions on the weights were not at hand).",
     latex=r"X' = X + AXW:\quad (\mathrm{HFC}/\mathrm{LFC})^{1/L} \to \varphi(|\lambda_2(A)|) < 1",
     source="arXiv 2312.06182 v2, self-attention with residual (a summary), our reading",
+    wording="our reading, without the expectation that the paper's bound is on (a summary): one "
+    "choice of weights does not touch it",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="one A, two signs of the weight",
     at=((AA, exact.matrix("1"), _X0),),

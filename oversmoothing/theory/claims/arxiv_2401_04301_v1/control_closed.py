@@ -26,6 +26,9 @@ CLAIM = by.refuted(
     "that H need not be diagonalisable is our reading).",
     latex=r"\lambda_j^H \in [-1,0]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v1, control of the spectrum (poster)",
+    wording="our reading of the poster, which prints [-1, 0] where a review prints [-1, 0); "
+    "whether the paper asks for a diagonalisable H, which the counterexample has not, was not at "
+    "hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.CLOSED),
     title="a Jordan block at 0",
     at=((J2, _H, _X0),),

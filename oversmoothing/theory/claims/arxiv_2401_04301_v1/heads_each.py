@@ -29,6 +29,8 @@ CLAIM = by.refuted(
     "combined is not known to us).",
     latex=r"\lambda_j^{H_h}\in[-1,0)\ \forall h,j\implies \mathrm{HFC}/\mathrm{LFC}\not\to0",
     source="arXiv 2401.04301 v1, control of the spectrum, our reading for several heads",
+    wording="our reading, without the paper's hypothesis of one head (poster): its theorems are "
+    "not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.HALF_OPEN),
     title="two heads of -3/4 make -3/2",
     at=((AA, _H, _X0),),

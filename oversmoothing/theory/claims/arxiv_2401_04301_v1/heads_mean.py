@@ -34,6 +34,8 @@ CLAIM = by.refuted(
     latex=r"\mathrm{verdict}\big((A_h,H_h)_h\big)=\mathrm{verdict}\Big(\tfrac1k\sum_hA_h,"
     r"\sum_hH_h\Big)",
     source="arXiv 2401.04301 v1, Table 1, our reading for several heads",
+    wording="our reading, without the paper's hypothesis of one head (poster): its theorems are "
+    "not touched; which way its Table 1 takes was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="two heads that pull apart",
     at=((AA, _H1, _X0), (AQ, _H2, _X0)),

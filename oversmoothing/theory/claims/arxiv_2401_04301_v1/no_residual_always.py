@@ -23,6 +23,8 @@ CLAIM = by.refuted(
     "(our reading of 'always').",
     latex=r"\mathrm{HFC}(A^L X_0 W^L)/\mathrm{LFC}(A^L X_0 W^L) \to 0 \quad \forall X_0",
     source="arXiv 2401.04301 v1, remark on the residual, our reading",
+    wording="our reading of 'always' in public reviews; for which X_0 the paper says it was not at "
+    "hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.BOTH_PARTS),
     title="an eigenvector of A that has a mean",
     at=((_A, _H, _X0),),

@@ -30,6 +30,9 @@ CLAIM = by.refuted(
     "oversmoothing (v1; 'ensures' in the submission's reviews; -psi^2 has no lower bound).",
     latex=r"H = V_H\,\mathrm{diag}(-\psi^2)\,V_H^\top \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v1, reparameterisation (poster, public reviews)",
+    wording="in the paper's words: a parameterisation 'ensuring that oversmoothing does not occur' "
+    "(abstract of v1), diag(-psi^2) with no lower bound (poster), in the paper's setting of one "
+    "head and fixed A and H",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, _NEGATIVE),
     title="psi = 2",
     at=((J2, _H, _X0),),
@@ -37,6 +40,5 @@ CLAIM = by.refuted(
     repaired_by="T2b",
     further="It holds exactly while psi^2 < 2/(1 + lambda_1^A) for a single feature (T2b); T2d "
     "decides several.",
-    of=by.THE_PAPERS_WORDS,
     formal=by.Formal("Refutations.v1_psi", (1,)),
 )

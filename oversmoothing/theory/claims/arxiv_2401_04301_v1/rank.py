@@ -63,6 +63,8 @@ CLAIM = by.refuted(
     "'extremely rare' (v1, public reviews; our reading: for all A, H outside a null set).",
     latex=r"\sigma_2(X_L)/\sigma_1(X_L) \to 0 \quad \text{for almost all } (A, H, X_0)",
     source="arXiv 2401.04301 v1, remark on rank (public reviews), our reading of 'rare'",
+    wording="our reading, without the real, sorted eigenvalues that the paper takes (poster) and "
+    "the counterexample has not: for real ones P-2401.04301v1-rank-real holds",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="a triangle of tokens that only grows",
     at=((_A, _H, _X0),),

@@ -38,6 +38,8 @@ CLAIM = by.refuted(
     latex=r"\lambda_1^A \le \dots \le \lambda_n^A = 1,\quad "
     r"A = V\,\mathrm{diag}(\lambda^A)\,V^{-1}",
     source="arXiv 2401.04301 v1 (poster), setting of Thms 1-3; our reading of its scope",
+    wording="our reading of the poster and a summary; whether the paper claims the sorted spectrum "
+    "or assumes it, and then is not touched, was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="three tokens that look ahead in a circle; and a defective A",
     at=((_COMPLEX, _ANY), (_DEFECTIVE, _ANY)),

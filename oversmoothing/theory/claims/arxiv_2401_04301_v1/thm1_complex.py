@@ -65,6 +65,8 @@ CLAIM = by.refuted(
     latex=r"\arg\max_{i,j}|1+\lambda_j^H\lambda_i^A| \in \{(n,j),(1,j)\},\ "
     r"\mathrm{Re}\,\lambda_1^A\le\dots\le\mathrm{Re}\,\lambda_n^A",
     source="arXiv 2401.04301 v1, Thm 1, our reading for complex spectra",
+    wording="our reading, without the real, sorted eigenvalues of A that the paper takes (poster) "
+    "and the counterexample has not: for real ones P-2401.04301v1-thm1 holds",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS),
     title="another high-frequency mode dominates",
     at=((_A, _H),),

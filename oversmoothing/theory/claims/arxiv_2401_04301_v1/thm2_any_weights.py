@@ -30,6 +30,9 @@ CLAIM = by.refuted(
     "have seen): a single dominating eigenvalue mu gives a limit of X_L / mu^L.",
     latex=r"|\mu| > |\mu'|\ \forall \mu'\ne\mu \implies X_L/\mu^L \to s\,v_i^A (v_j^H)^\top",
     source="arXiv 2401.04301 v1, Thm 2, our reading of its scope",
+    wording="our reading, without the basis of eigenvectors of I + H (x) A, whose inverse Thm 2 "
+    "takes (public reviews, in part recalled) and which the counterexample has not: the theorem is "
+    "not touched",
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H, given.EIGENBASIS_A),
     title="a Jordan block of H",
     at=((J2, _H, _X0),),

@@ -25,6 +25,8 @@ CLAIM = by.refuted(
     "0, so that the tokens become one vector.",
     latex=r"\|X_L - (1+\lambda_j^H\lambda_i^A)^L s\, v_i^A (v_j^H)^\top\| \to 0",
     source="arXiv 2401.04301 v1, Thm 2, our reading of the arrow",
+    wording="our reading of the arrow in Thm 2 (public reviews); which limit the paper means was "
+    "not at hand, and as a direction P-2401.04301v1-thm2 holds",
     hypotheses=(given.POSITIVE, given.REAL_A, given.REAL_H, given.EIGENBASIS_A, given.EIGENBASIS_H),
     title="the second eigenvalue exceeds 1 too",
     at=((AA, _H, _X0),),

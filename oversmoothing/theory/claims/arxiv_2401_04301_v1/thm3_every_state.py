@@ -33,6 +33,8 @@ CLAIM = by.refuted(
     "lambda_n^A dominates.",
     latex=r"\rho_C > \rho_Q \implies \mathrm{HFC}/\mathrm{LFC} \to 0 \quad \forall X_0",
     source="arXiv 2401.04301 v1, Thm 3 and the definition of low-pass, our reading",
+    wording="our reading of Theorem 3 by the definition of low-pass (poster); which X_0 the "
+    "theorem leaves out was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.BOTH_PARTS),
     title="X_0 without its stationary mean",
     at=((_A, _H, _X0),),

@@ -77,6 +77,8 @@ CLAIM = by.refuted(
     latex=r"H_l = H_l^\top,\ \mathrm{spec}(H_l)\subset[-1,0]\ \forall l \implies "
     r"\mathrm{HFC}/\mathrm{LFC}\not\to 0",
     source="arXiv 2401.04301 v1, reparameterisation (poster), our reading for untied layers",
+    wording="our reading, without the paper's hypothesis of the same weights in every layer "
+    "(poster): its theorems are not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, _SYMMETRIC),
     title="a direction that turns by the 3-4-5 angle",
     at=tuple((AA, H, _X0) for H in weights(_VALUES, 3)),

@@ -27,6 +27,8 @@ CLAIM = by.refuted(
     "reparameterisation of v3, whose text says 'influences').",
     latex=r"\lambda_j^H \in [0,1]\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading",
+    wording="our reading of a public summary; the paper says 'influences', and a theorem of it on "
+    "this clip was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.EIGENBASIS_H, _CLIPPED),
     title="psi <= 0 everywhere",
     at=((J2, _H, _X0),),

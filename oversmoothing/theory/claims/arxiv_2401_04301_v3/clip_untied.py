@@ -49,6 +49,8 @@ CLAIM = by.refuted(
     r"\mathrm{HFC}/\mathrm{LFC} \not\to 0",
     source="arXiv 2401.04301 v3, reparameterisation (public summary), our reading for untied "
     "layers",
+    wording="our reading, without the paper's hypothesis of the same weights in every layer (a "
+    "public summary): its theorems are not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.EIGENBASIS_H, _HALF_OPEN),
     title="two layers in turn",
     at=((J2, _FIRST, _X0), (J2, _SECOND, _X0)),

@@ -25,6 +25,7 @@ CLAIM = by.refuted(
     latex=r"\lambda_j^H \in [-1,0)\ \forall j \implies \mathrm{HFC}/\mathrm{LFC} \not\to 0 "
     r"\quad \forall X_0",
     source="arXiv 2401.04301, control of the spectrum, our reading of 'guarantees'",
+    wording="our reading of 'guarantees'; which X_0 the paper leaves out was not at hand",
     hypotheses=(
         given.POSITIVE,
         given.TWO_TOKENS,

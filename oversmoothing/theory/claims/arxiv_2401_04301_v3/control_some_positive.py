@@ -44,6 +44,8 @@ CLAIM = by.refuted(
     "=> lambda_n^A dominates', ours, not the paper's own words).",
     latex=r"\exists j: \lambda_j^H > 0 \implies \mathrm{HFC}/\mathrm{LFC} \to 0",
     source="arXiv 2401.04301, control of the spectrum, our reading",
+    wording="our reading, without the paper's hypothesis that every lambda_j^H lies in (0, inf) (a "
+    "public summary), which the counterexample violates: P-2401.04301v3-control-positive holds",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _SOME),
     title="1 beside -3",
     at=((_A, _H, _X0),),

@@ -41,6 +41,8 @@ CLAIM = by.refuted(
     "definitions and order our reading of a public summary).",
     latex=r"\|x_i-x_k\|\to 0 \implies \cos(x_i,x_k)\to 1,\ \sigma_2/\sigma_1\to 0",
     source="arXiv 2401.04301 v3, three notions of oversmoothing (public summary), our reading",
+    wording="our reading of a public summary; the paper's definitions of the three notions were "
+    "not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, _VANISH),
     title="everything shrinks, nothing aligns",
     at=((AA, _H, _X0), (_A3, _H2, _TRIANGLE)),

@@ -31,6 +31,8 @@ CLAIM = by.refuted(
     "smoothing (our reading of 'reverse'; v3 says that it can).",
     latex=r"\mathrm{verdict}(-H)\ne\mathrm{verdict}(H)",
     source="arXiv 2401.04301 v3, LayerNorm findings (abstract; a public summary), our reading",
+    wording="our reading, without the 'can' of the abstract (the sign 'can influence this "
+    "effect'): the paper's statement is not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="h = 3 and h = -3 both smooth",
     at=((AA, exact.matrix("3"), _X0), (AA, exact.matrix("-3"), _X0)),

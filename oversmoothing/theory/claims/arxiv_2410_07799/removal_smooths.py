@@ -32,6 +32,8 @@ CLAIM = by.refuted(
     "trained weights; the paper argues at initialisation).",
     latex=r"X'=X+(A-\tfrac1n\mathbf 1\mathbf 1^\top)XW\implies\mathrm{HFC}/\mathrm{LFC}\not\to0",
     source="arXiv 2410.07799, outlier removal (abstract), our reading with a residual",
+    wording="our reading, without the paper's setting, attention alone with random weights at "
+    "initialisation (abstract): its theorems are not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.NON_SMOOTHING),
     title="h = -1: NON_SMOOTHING with A, smoothing without J",
     at=((AA, _H, _X0),),

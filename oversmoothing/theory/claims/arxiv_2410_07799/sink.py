@@ -24,6 +24,8 @@ CLAIM = by.refuted(
     "matrices at initialisation).",
     latex=r"A>0,\ A\mathbf 1=\mathbf 1\implies\|A-\tfrac1n\mathbf 1\mathbf 1^\top\|_2<1",
     source="arXiv 2410.07799, outlier removal (abstract), our reading for any attention",
+    wording="our reading, without the paper's hypothesis of a random A at initialisation "
+    "(abstract): its theorems are not touched",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A),
     title="all tokens look at the first",
     at=((_A, exact.matrix("1")),),

@@ -47,6 +47,8 @@ CLAIM = by.refuted(
     "of HFC/LFC -> 0 (our reading of the abstract, which proposes the rank as the measure).",
     latex=r"\|X_L\|_F^2/\|X_L\|_2^2\to1\implies\mathrm{HFC}/\mathrm{LFC}\to0",
     source="arXiv 2502.04591, numerical rank as the measure (abstract), our reading",
+    wording="our reading of the abstract; whether the paper states this implication, and of which "
+    "layers, was not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.REAL_H, given.NON_SMOOTHING),
     title="a sharpening layer of rank 1",
     at=((AA, _H, _X0),),

@@ -36,6 +36,8 @@ CLAIM = by.refuted(
     "bound's conditions were not at hand).",
     latex=r"X_{l+1}=S(X_l)X_lW\implies \operatorname{res}(X_L)\le C\,q^{3^L},\ q<1",
     source="arXiv 2604.07925, abstract, our reading without conditions",
+    wording="our reading of the abstract; the hypotheses of the paper's bound were not at hand (a "
+    "bound like that of arXiv 2103.03404 says nothing of a fixed point)",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.NOT_FLAT),
     title="a fixed point of rank 2",
     at=((AA, _H, _X0),),

@@ -37,6 +37,8 @@ CLAIM = by.refuted(
     latex=r"\dim\operatorname{aff}\{\mathrm{LN}(x_1),\dots,\mathrm{LN}(x_n)\}="
     r"\dim\operatorname{aff}\{x_1,\dots,x_n\}",
     source="arXiv 2604.23681, abstract, our reading of 'affine rank'",
+    wording="our reading of the abstract; how the paper defines the affine rank and the norm was "
+    "not at hand",
     hypotheses=(NOT_CONSTANT,),
     title="three tokens on a line",
     at=((exact.uniform(3), exact.identity(3), _X0),),

@@ -31,6 +31,8 @@ CLAIM = by.refuted(
     "layers whose details were not at hand).",
     latex=r"x_i/\|x_i\|\to\pm v_1,\qquad |\lambda_1|=\max_j|\lambda_j|",
     source="arXiv 2605.25619, shared weights (abstract), our reading with a residual",
+    wording="our reading of the abstract, with a residual; the layers of the paper's analysis were "
+    "not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_H, given.SMOOTHING),
     title="F = diag(1, -3/2)",
     at=((J2, _H, _X0),),

@@ -32,6 +32,8 @@ CLAIM = by.refuted(
     latex=r"\rho_C<\rho_Q\implies \mathrm{HFC}/\mathrm{LFC}\not\to0\ \text{with } "
     r"x_i\leftarrow x_i/\|x_i\|",
     source="arXiv 2605.25619, tests with L2 normalisation (a summary), our reading",
+    wording="our reading of a summary of the paper's tests; whether the paper states it was not at "
+    "hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.NON_SMOOTHING),
     title="a mode that normalisation removes",
     at=((_A, _H),),

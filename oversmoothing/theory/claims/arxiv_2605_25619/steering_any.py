@@ -32,6 +32,7 @@ CLAIM = by.refuted(
     "was not at hand).",
     latex=r"\forall u\ \exists\alpha:\ u\ \text{is the principal eigenvector of }F+\alpha uw^\top",
     source="arXiv 2605.25619, steering (abstract), our reading",
+    wording="our reading of the abstract; the paper's formula and its hypotheses were not at hand",
     hypotheses=(given.POSITIVE, given.TWO_TOKENS, given.SMOOTHING),
     title="u that is no eigenvector of F",
     at=((J2, _H),),

@@ -36,6 +36,8 @@ CLAIM = by.refuted(
     latex=r"d(X_L)\le(1-\varepsilon\lambda_2)^L\,d(X_0)",
     source="Verified Transformer Dynamics: Token Clustering Convergence in Lean 4 (2026), "
     "abstract, our reading",
+    wording="our reading of the abstract; the paper's layer, the matrix that its gap is of and the "
+    "premises of its theorem were not at hand",
     hypotheses=(DOUBLY, given.POSITIVE, given.TWO_TOKENS, given.REAL_A, given.NOT_FLAT),
     title="a cycle of six tokens, one layer",
     at=((_A, exact.matrix("1"), _X0),),
