@@ -111,10 +111,10 @@ def _refuted() -> str:
     """How many are refuted, in whose words, and how many without a condition of the paper."""
     refuted = [claim for claim in ledger().values() if claim.on_record and claim.on_record.refuted]
     left_out = sum(claim.wording.startswith(LEFT_OUT) for claim in refuted)
+    counts = tally(claim.on_record for claim in refuted if claim.on_record)
     return (
-        f"Of these, {tally(claim.on_record for claim in refuted if claim.on_record)}; {left_out} "
-        "of the readings leave out a condition that the paper makes, and what refutes them does "
-        "not touch the paper."
+        f"Among them are {counts}; {left_out} of the readings leave out a condition that the paper "
+        "makes, and what refutes them does not touch the paper."
     )
 
 
