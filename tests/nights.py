@@ -25,7 +25,7 @@ from oversmoothing.theory.support.files import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / ".nights"
-SOURCES = ("theory", "simulations", "experiments", "paper_figures", "oversmoothing", "tests")
+SOURCES = ("oversmoothing", "tests")
 # What stands last in the record of a chunk that ended.
 _END = "exit status "
 
@@ -96,10 +96,8 @@ def code() -> str:
     """A hash of all sources: what other code passed says nothing of this one."""
     total = hashlib.sha256()
     for folder in SOURCES:
-        # The top-level names are links into the package: every file counts once.
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if path.resolve() == path:
-                total.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+            total.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
     return total.hexdigest()[:12]
 
 
