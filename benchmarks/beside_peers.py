@@ -24,7 +24,7 @@ from benchmarks.peers.mixing_series import from_uniform
 from benchmarks.peers.peer_code import OPTION, Source, is_allowed, load
 from benchmarks.peers.peer_layers import COMPARISONS, FLOW, ROUNDING, Comparison
 from benchmarks.peers.walk_collapse import Blocks, accuracy_in_theory, accuracy_of_regression, rates
-from oversmoothing.experiments.inspection.intervals import share_interval
+from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.models.pictures import real_inputs
 
 RECORD = "results/peers.json"

@@ -20,7 +20,7 @@ def readings(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = None,
-    costly: Annotated[int, Option(metavar="N", min=1, help="Inputs of E3.")] = 5,
+    costly: Annotated[int, Option(metavar="N", min=1, help="Inputs of E3.")] = 8,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     device: opt.Device = "cpu",

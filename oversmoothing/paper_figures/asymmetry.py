@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, new_figure

@@ -65,7 +65,10 @@ def draw(table: pd.DataFrame) -> Figure:
     right.axvline(100 * scores["base"].iloc[0], color=PALETTE["vermillion"], linestyle="--")
     right.set_yticks(range(len(scores)), [str(each) for each in scores["predictor"]])
     right.invert_yaxis()
-    right.set(xlabel="right about collapse (%)\ndashed: the commoner outcome", xlim=(0, 100))
+    right.set(
+        xlabel="right about collapse (%)\ndashed: always guessing the more common outcome",
+        xlim=(0, 100),
+    )
     right.grid(False, axis="y")
     label_panels(axes)
     return figure

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.inspection.answer import MILD, STRONG, Grade, grades
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.sentences import DOES, NAMED
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import Context, label_panels, new_figure
 from oversmoothing.simulations.drawing.decades import decade_axis

@@ -13,6 +13,7 @@ import pytest
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, answer, grade
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.proofs.ledger import claims
@@ -86,7 +87,7 @@ def test_every_single_cause_is_named_with_its_grade(
         assert set(each.claims) <= set(claims())
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 100])
+@pytest.mark.parametrize("count", [1, 4, 5, 6, 100])
 @pytest.mark.parametrize(("settings", "cause", "truth"), VARIED)
 def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
     settings: dict[str, float], cause: str, truth: Grade, count: int
@@ -95,10 +96,10 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
     found = asked(settings, count, spread=0.8)
     said, summary = found.answer, found.summary()
     assert said.cause is not None and said.cause.name == cause
-    if count == 1:
+    if count < FEWEST:
         assert said.certainty == "cannot tell" and not said.cause.sure
-        assert "one input cannot tell what it does on others" in summary
-        assert f"On this input the cause is {NAMED[cause]}" in summary
+        assert "what it does on others takes at least 5 to tell" in summary
+        assert NAMED[cause] in summary and "no interval" in summary
         return
     assert said.least is not None and said.most is not None
     assert said.least <= truth <= said.most
@@ -125,27 +126,23 @@ def test_what_cancels_is_said_to_cancel() -> None:
     assert re.search(r"do not see takes back 9\d % of it \(\+", report.summary())
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 100])
+@pytest.mark.parametrize("count", [1, 4, 100])
 def test_certainty_follows_the_number_of_inputs(count: int) -> None:
     """The change differs by much from input to input; its mean is mild smoothing, not far from
     strong."""
     report = inspect(made(value=0.05), sharing(count, spread=0.8), name="made", spectra=0, closer=0)
     found, summary = report.answer, report.summary()
     assert found.cause is not None
-    if count == 1:
+    if count < FEWEST:
         assert found.certainty == "cannot tell" and not found.cause.sure
-        assert "one input cannot tell what it does on others" in summary
-        assert "On this input the cause is attention's mixing" in summary
-    elif count < 100:
-        assert not found.sure and found.least is not None and found.most is not None
-        assert found.least < found.most
-        assert " open: " in summary or "cannot tell whether" in summary
+        assert "what it does on others takes at least 5 to tell" in summary
+        assert "attention's mixing" in summary
     else:
         assert found.certainty == "told" and found.cause.sure and found.cause.name == "mixing"
         assert found.grade == Grade.MILD_SMOOTHING
 
 
-@pytest.mark.parametrize("count", [2, 3, 10])
+@pytest.mark.parametrize("count", [5, 10])
 def test_a_grade_that_is_told_is_wrong_for_few(count: int) -> None:
     """Of inputs whose mean change is that between two grades, 5 % at most are told the wrong one,
     up to what is drawn."""
@@ -170,10 +167,11 @@ def test_a_falling_ratio_with_tokens_apart_is_mild_at_most() -> None:
 
 
 def test_what_is_undefined_or_infinite_is_no_grade_or_the_inputs_own() -> None:
-    logs, cosines = np.array([[0.0, 0.1], [np.nan, -1.0]]), np.full((2, 2), 0.3)
-    assert answer(logs, cosines, {}).grade is None
-    equal = np.array([[0.0, 0.1], [-np.inf, -np.inf]])
-    found = answer(equal, np.array([[0.3, 0.3], [1.0, 1.0]]), {})
+    start, five = [0.0, 0.1, 0.0, 0.1, 0.0], np.ones(5)
+    logs = np.array([start, [np.nan, -1.0, -1.0, -1.0, -1.0]])
+    assert answer(logs, np.full((2, 5), 0.3), {}).grade is None
+    equal = np.array([start, -np.inf * five])
+    found = answer(equal, np.stack([0.3 * five, five]), {})
     assert found.grade == Grade.COLLAPSED and found.sure and found.collapsed_from == 1
 
 

@@ -13,6 +13,7 @@ import oversmoothing
 from oversmoothing import InputError, compare
 from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.intervals import FEWEST
 from tests.support.tiny_models import random_pixels, tiny_model
 
 
@@ -37,7 +38,7 @@ def drawn(rng: np.random.Generator, images: int, depth: int, drift: float, name:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_sentence_never_contradicts_the_table(seed):
     rng = np.random.default_rng(seed)
-    images, depth = int(rng.choice([1, 2, 3, 20])), int(rng.integers(1, 6))
+    images, depth = int(rng.choice([1, 4, 5, 20])), int(rng.integers(1, 6))
     other = depth if seed % 4 else depth + 1
     first = drawn(rng, images, depth, float(rng.normal(0, 1)), "first")
     second = drawn(rng, images, other, float(rng.normal(0, 1)), "second")
@@ -46,8 +47,8 @@ def test_the_sentence_never_contradicts_the_table(seed):
     assert found.outcome in OUTCOMES and signed(end["since_input"]) in said
     assert found.interval[0] == pytest.approx(end["since_input"])
     low, high = end["since_input_low"], end["since_input_high"]
-    if images == 1:
-        assert found.outcome == "cannot tell" and "single input gives no interval" in said
+    if images < FEWEST:
+        assert found.outcome == "cannot tell" and "at least 5 are needed" in said
     elif found.outcome == "cannot tell":
         assert low <= 0 <= high and "cannot be told" in said
     elif found.outcome == "the same":
@@ -84,29 +85,29 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
     )
     assert table["log_change_ffn"].iloc[1:].to_numpy() == pytest.approx(-0.5)
     assert np.allclose(table["log_change_attention"].iloc[1:], 0)
-    difference = np.array([1.0, 2.0, 4.0])
-    logs = np.stack([np.zeros(3), difference])
+    difference = np.array([-3.0, 0.0, 1.0, 2.0, 5.0])
+    logs = np.stack([np.zeros(5), difference])
     other = Report(
-        model="other", tokens=5, images=3, table=one.table, logs=logs,
-        cosines=np.zeros((2, 3)), by_attention=difference[None], by_ffn=np.zeros((1, 3)),
+        model="other", tokens=5, images=5, table=one.table, logs=logs,
+        cosines=np.zeros((2, 5)), by_attention=difference[None], by_ffn=np.zeros((1, 5)),
     )  # fmt: skip
     still = Report(
-        model="still", tokens=5, images=3, table=one.table, logs=np.zeros((2, 3)),
-        cosines=np.zeros((2, 3)), by_attention=np.zeros((1, 3)), by_ffn=np.zeros((1, 3)),
+        model="still", tokens=5, images=5, table=one.table, logs=np.zeros((2, 5)),
+        cosines=np.zeros((2, 5)), by_attention=np.zeros((1, 5)), by_ffn=np.zeros((1, 5)),
     )  # fmt: skip
-    # t_2(.975) = 4.302653, s.e. = sqrt(7 / 3) / sqrt(3)
+    # t_4(.975) = 2.776445, s.e. = sqrt(34 / 4) / sqrt(5)
     mean, low, high = compare(still, other).interval
-    assert (mean, high - mean) == pytest.approx((7 / 3, 4.302653 * (7 / 9) ** 0.5), rel=1e-6)
+    assert (mean, high - mean) == pytest.approx((1.0, 2.776445 * 1.7**0.5), rel=1e-6)
     assert low < 0 < high and compare(still, other).outcome == "cannot tell"
 
 
 def test_a_model_compared_with_itself_is_the_same_and_inputs_must_agree():
     model = tiny_model()
-    report = oversmoothing.inspect(model, random_pixels(4), spectra=0)
+    report = oversmoothing.inspect(model, random_pixels(5), spectra=0)
     found = compare(report, report)
     assert found.outcome == "the same" and found.interval == (0.0, 0.0, 0.0)
     assert "+0.00" in found.summary() and "measurably" not in found.summary()
-    with pytest.raises(InputError, match="4 images, ViT on 3 images: inspect both on the same"):
+    with pytest.raises(InputError, match="5 images, ViT on 3 images: inspect both on the same"):
         compare(report, oversmoothing.inspect(model, random_pixels(3), spectra=0))
 
 
@@ -129,10 +130,10 @@ def test_a_comparison_is_saved_whole(tmp_path):
 
 
 def test_two_models_are_compared_at_the_command_line(tmp_path, capsys):
-    words = ["inspect", "vit-random", "vit-random", "--count", "3", "--spectra", "0"]
+    words = ["inspect", "vit-random", "vit-random", "--count", "5", "--spectra", "0"]
     assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "changes HFC/LFC as" in printed and "wrote" in printed
     assert (tmp_path / "inspect" / "vit-random, vit-random" / "compare.json").exists()
     assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["inputs"] == 3
+    assert json.loads(capsys.readouterr().out)["inputs"] == 5

@@ -8,7 +8,14 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.experiments.inspection.intervals import mean_interval, share_interval
+from oversmoothing.experiments.intervals import (
+    FEWEST,
+    Z95,
+    in_words,
+    mean_interval,
+    resampled_interval,
+    share_interval,
+)
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance, mean_attention
 from oversmoothing.simulations.spectra.steps import CLASSES
@@ -162,7 +169,7 @@ def test_a_table_against_the_theorems_is_refused(table: pd.DataFrame) -> None:
 # --- intervals ---
 
 
-@given(share=st.floats(0, 1), images=st.integers(1, 10**6))
+@given(share=st.floats(0, 1), images=st.integers(FEWEST, 10**6))
 @settings(deadline=None)
 def test_the_interval_of_a_share_contains_it_and_stays_in_range(share: float, images: int) -> None:
     low, high = share_interval(share, images)
@@ -177,18 +184,46 @@ def test_the_interval_of_a_share_covers_dependent_cases() -> None:
     assert 0.93 < np.mean(inside) < 0.97
 
 
-@pytest.mark.parametrize("m", [2, 3, 30])
+@pytest.mark.parametrize("m", [2, 3, 5, 30])
 def test_the_interval_of_a_mean_covers_it_however_few_are_measured(m: int) -> None:
     draws = np.random.default_rng(0).standard_normal((2000, m))
-    inside = [low <= 0 <= high for _, low, high in map(mean_interval, draws)]
+    inside = [low <= 0 <= high for _, low, high in (mean_interval(d, fewest=2) for d in draws)]
     assert 0.935 < np.mean(inside) < 0.965
 
 
 def test_the_interval_of_a_mean_keeps_what_is_undefined() -> None:
-    mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]))
+    mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]), fewest=2)
     assert mean == 2.5 and high - mean == pytest.approx(mean - low)
     # Student's t with 3 degrees of freedom.
     assert high - mean == pytest.approx(3.18245 * np.std([1, 2, 3, 4], ddof=1) / 2, rel=1e-5)
     assert np.isnan(mean_interval(np.array([1.0, np.nan]))).all()
     assert mean_interval(np.array([1.0, np.inf]))[0] == np.inf
-    assert np.isnan(mean_interval(np.array([1.0]))[1])
+    assert np.isnan(mean_interval(np.array([1.0]), fewest=2)[1])
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 4])
+def test_below_five_inputs_there_is_no_interval_but_the_number_needed(inputs: int) -> None:
+    """Two runs that agree were "100 % (95 % 100 to 100)"; two equal readings "[61.11, 61.11]"."""
+    values = np.ones(inputs)
+    for low, high in (
+        mean_interval(values)[1:],
+        share_interval(1.0, inputs),
+        resampled_interval(lambda k: float(values[k].mean()), inputs),
+    ):
+        assert np.isnan(low) and np.isnan(high)
+        said = in_words(low, high, inputs, "{:.2f}".format)
+        assert said == f"no interval: {inputs} input{'s' * (inputs > 1)}, at least 5 are needed"
+
+
+def test_from_five_inputs_on_intervals_say_their_number_and_cover() -> None:
+    """A share at 100 % has room below; a resampled mean covers in nearly 95 % of draws of 30."""
+    low, high = share_interval(1.0, 5)
+    assert low == pytest.approx(1 / (1 + Z95**2 / 5)) and high == 1
+    assert in_words(low, high, 5, "{:.2f}".format) == "95 % interval 0.57 to 1.00, 5 inputs"
+    rng = np.random.default_rng(0)
+    inside = []
+    for draw in rng.standard_normal((300, 30)):
+        low, high = resampled_interval(lambda k, draw=draw: float(draw[k].mean()), 30)
+        inside.append(low <= 0 <= high)
+    # 95 % less what 30 values cost a bootstrap (2 %), three standard errors of 300 draws.
+    assert np.mean(inside) > 0.93 - 3 * (0.95 * 0.05 / 300) ** 0.5

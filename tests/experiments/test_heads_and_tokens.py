@@ -27,6 +27,7 @@ from oversmoothing.experiments.inspection.token_clusters import (
     token_table,
 )
 from oversmoothing.experiments.inspection.token_picture import draw_tokens
+from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
@@ -82,7 +83,7 @@ def test_padding_counts_for_nothing_in_a_head(family: str) -> None:
 def test_the_table_has_a_row_a_head_and_names_the_worst() -> None:
     change = np.array(
         [[[-0.5, -0.4, -0.6], [0.1, 0.2, 0.1]], [[-0.9, 0.9, 0.0], [-0.2, -0.2, -0.21]]]
-    )
+    ).repeat(2, axis=-1)
     nothing = np.full_like(change, np.nan)
     names = ("consensus", "radius", "rho_consensus", "margin", "dobrushin", "entropy", "sink_mass")
     measured = {"log_change": change, "sink_token": np.zeros_like(change)}
@@ -103,7 +104,7 @@ def test_clusters_are_what_is_connected_and_numbered_by_size() -> None:
 
 
 def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path) -> None:
-    report = inspect(made(value=2.0, depth=6), sharing(4), name="made")
+    report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made", closer=FEWEST)
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
     assert "Left out one at a time, the heads that smooth most are layer 1 head 0 (-" in (

@@ -84,7 +84,7 @@ def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch, report: Report) ->
 def test_one_image_has_no_interval_and_still_a_report() -> None:
     report = inspect(tiny_model(), random_pixels(1), name="tiny")
     assert report.to_frame()["cos_mean_low"].isna().all()
-    assert "one input cannot tell what it does on others" in report.summary()
+    assert "what it does on others takes at least 5 to tell" in report.summary()
     layer = report.to_json_object()["layers"][0]
     assert layer["cos_mean_low"] is None and layer["cos_mean"] is not None
 

@@ -198,8 +198,10 @@ def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
     from oversmoothing.experiments.models import named
 
     monkeypatch.setattr(named, "trained", lambda *a, **k: type("T", (), {"model": tiny_model()}))
-    words = ["tilt", "vit-random", "--count", "2", "--steer", "--out", str(tmp_path)]
+    words = ["tilt", "vit-random", "--count", "5", "--steer", "--out", str(tmp_path)]
     assert oversmoothing.main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert len(found["layers"]) == 4 and len(found["steered"]) == 5
+    assert (
+        "nan" not in json.dumps(found) and len(found["layers"]) == 4 and len(found["steered"]) == 5
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"tilt.csv", "steer.csv"}

@@ -332,7 +332,10 @@ def test_half_precision_and_padding_are_refused():
 def test_the_command_writes_a_table_a_picture_and_two_sentences(tmp_path, capsys):
     assert main(["stability", "vit-random", "--count", "1", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "small differences between tokens grow in" in out and "r2_jvp_observed" in out
+    assert (
+        "small differences between tokens (8 random directions each) grow in" in out
+        and "r2_jvp_observed" in out
+    )
     folder = next((tmp_path / "stability").iterdir())
     names = {path.name for path in folder.iterdir()}
     assert {"stability.json", "stability.csv", "stability.png", "distances.csv"} <= names

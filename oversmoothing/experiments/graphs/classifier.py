@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing.experiments.graphs.drawn import homophilous_graph, labels_of, walk
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
@@ -158,9 +158,10 @@ class Score:
             ("heterophilous (below .3)", self.homophily < 0.3),
             ("homophilous (above .7)", self.homophily > 0.7),
         ):
-            if which.sum() > 1:
+            if which.sum() >= FEWEST:
                 own = mean_interval(self.accuracy[which])
-                parts.append(f"{name} {own[0]:.3f} ({own[1]:.3f} to {own[2]:.3f})")
+                count = int(which.sum())
+                parts.append(f"{name} {own[0]:.3f} ({own[1]:.3f} to {own[2]:.3f}, n = {count})")
         gain = self.gain()
         return (
             f"{self.setting} H, {len(self.accuracy)} held-out graphs: accuracy {mean:.3f} (95 % "

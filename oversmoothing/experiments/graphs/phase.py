@@ -23,7 +23,7 @@ from oversmoothing.experiments.graphs.drawn import (
     walk,
 )
 from oversmoothing.experiments.graphs.measures import dirichlet_energy, mad
-from oversmoothing.experiments.inspection.intervals import share_interval
+from oversmoothing.experiments.intervals import in_words, share_interval
 from oversmoothing.theory.support.errors import whole_number
 
 NODES, CLASSES, DEGREE, FEATURES, DEPTH = 40, 2, 8.0, 4, 600
@@ -185,10 +185,10 @@ def words(table: pd.DataFrame) -> str:
     lines = []
     for name, said in (("predicted", "the graph's spectrum"), ("thumb", "homophily alone")):
         right, count = int((clear[name] == clear["observed"]).sum()), len(clear)
-        low, high = share_interval(right / count, count)
+        ends = in_words(*share_interval(right / count, count), count, "{:.4f}".format, "graph")
         lines.append(
-            f"From {said}: {right} of {count} graphs smooth or not as predicted (95 % interval "
-            f"{low:.4f} to {high:.4f}); {len(table) - count} near ties left out."
+            f"From {said}: {right} of {count} graphs smooth or not as predicted ({ends}); "
+            f"{len(table) - count} near ties left out."
         )
     lines.append(_left_over(table, clear))
     moderate = table[(table["h"] > -1) & (table["h"].abs() > 0.1)]

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.theory.support.arrays import Array
 
 # |change of ln HFC/LFC|: below, the ratio is within a quarter of where it began; and a factor of 2.
@@ -120,9 +120,9 @@ class Answer:
 
     grade: of the means; None where HFC/LFC or the cosine is undefined for some input. least, most:
     the grades at the ends of the 95 % intervals (least <= grade <= most), equal where the inputs
-    tell; None for a single input. change, low, high: of ln HFC/LFC. ratios, cosines: at the input
-    and after the last layer (geometric, arithmetic means). layer, layer_change: where the largest
-    part of the change happens. closest: the layer after which the mean cosine is largest.
+    tell; None for fewer than FEWEST inputs. change, low, high: of ln HFC/LFC. ratios, cosines: at
+    the input and after the last layer (geometric, arithmetic means). layer, layer_change: where the
+    largest part of the change happens. closest: the layer after which the mean cosine is largest.
     collapsed_from: the layer from which on tokens count as one to the end, or None.
     """
 
@@ -167,7 +167,7 @@ def answer(
     found = tuple(map(mean_interval, (change, cosines[-1], logs[-1])))
     mean, low, high = found[0]
     here, least, most = grades(*found)
-    if here is not None and len(change) > 1 and least is None:
+    if here is not None and len(change) >= FEWEST and least is None:
         # Tokens all equal, or of mean 0: there is no interval, only the inputs themselves.
         each = [grade(*three) for three in zip(change, cosines[-1], logs[-1], strict=True)]
         least, most = min(each), max(each)

@@ -17,8 +17,8 @@ import pandas as pd
 
 from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.answer_object import row_objects
-from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.intervals import in_words, mean_interval
 from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
@@ -112,11 +112,8 @@ class Comparison:
             f"HFC/LFC goes from {ratios}, ln HFC/LFC changes by {_signed(own[0])} and "
             f"{_signed(own[1])}, the difference is {_signed(mean)}"
         )
-        if np.isnan(low):
-            why = "a single input gives no interval" if np.isfinite(mean) else "it is undefined"
-            said = f"{why} ({said})"
-        else:
-            said += f", 95 % interval {_signed(low)} to {_signed(high)}"
+        ends = in_words(low, high, len(self.change), _signed)
+        said = f"{ends} ({said})" if np.isnan(low) else f"{said}, {ends}"
         if self.outcome == "cannot tell":
             return (
                 f"Whether {second} smooths more or less than {first} cannot be told {on}: {said}."

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.attention import projected
-from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.observe import log_ratio
 from oversmoothing.experiments.inspection.why import dobrushin
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.theory.spectra.spectrum import attention_spectrum

@@ -18,12 +18,12 @@ from oversmoothing.experiments.inspection.attention_spectra import affordable, s
 from oversmoothing.experiments.inspection.closer import Closer
 from oversmoothing.experiments.inspection.extract import check_inputs, stream
 from oversmoothing.experiments.inspection.float32_pass import without_autocast
-from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.linearity import Linearity
 from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.shown import shown_pixels, shown_words
 from oversmoothing.experiments.inspection.why import weights_why
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model

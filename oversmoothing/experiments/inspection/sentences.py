@@ -22,6 +22,7 @@ from oversmoothing.experiments.inspection.answer import (
 from oversmoothing.experiments.inspection.head_table import worst_heads
 from oversmoothing.experiments.inspection.sinks import CONVERGED
 from oversmoothing.experiments.inspection.token_clusters import TOGETHER, shortened
+from oversmoothing.experiments.intervals import FEWEST, in_words
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
@@ -72,10 +73,10 @@ def of_grade(found: Answer, model: str, inputs: str) -> str:
             "input (tokens that are 0, or whose mean is)."
         )
     does, moved = DOES[found.grade], _movement(found)
-    if found.inputs == 1:
-        return (
-            f"On this input {model} {does}; one input cannot tell what it does on others: {moved}."
-        )
+    if found.inputs < FEWEST:
+        few = "On this input" if found.inputs == 1 else f"On these {inputs}"
+        more = f"what it does on others takes at least {FEWEST} to tell"
+        return f"{few} {model} {does}; {more}: {moved}."
     if found.sure:
         return f"{model} {does}: {moved}."
     assert found.least is not None and found.most is not None
@@ -91,9 +92,8 @@ def _movement(found: Answer) -> str:
     start, end = found.ratios
     first, last = found.cosines
     factor = f"a factor of {math.exp(min(found.change, 700.0)):.3g}"
-    if not math.isnan(found.low):
-        low, high = (math.exp(min(x, 700.0)) for x in (found.low, found.high))
-        factor += f", 95 % interval {low:.3g} to {high:.3g}"
+    low, high = (math.exp(min(x, 700.0)) for x in (found.low, found.high))
+    factor += f", {in_words(low, high, found.inputs, '{:.3g}'.format)}"
     layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
     words = (
         f"over {layers} HFC/LFC goes from {start:.3g} to {end:.3g} ({factor}) and the mean cosine "

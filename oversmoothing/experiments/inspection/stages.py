@@ -17,8 +17,8 @@ import pandas as pd
 from torch import nn
 
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.intervals import mean_interval
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.intervals import in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.theory.support.arrays import Array
@@ -86,9 +86,9 @@ class Stages:
             steps.append(f"stage {number} ({layers}) {report.change.mean():+.2f}")
             if number < len(self.reports):
                 mean, low, high = mean_interval(self.merging[number - 1])
-                interval = "" if np.isnan(low) else f" (95 % interval {low:+.2f} to {high:+.2f})"
+                ends = in_words(low, high, len(self.merging[number - 1]), "{:+.2f}".format)
                 steps.append(f"merging {report.tokens} tokens into "
-                             f"{self.reports[number].tokens} {mean:+.2f}{interval}")  # fmt: skip
+                             f"{self.reports[number].tokens} {mean:+.2f} ({ends})")  # fmt: skip
         start, end = (np.exp(report.logs[k].mean()) for report, k in ((first, 0), (last, -1)))
         whole = (
             f"Over the {len(self.reports)} stages of {self.model} HFC/LFC goes from {start:.3g} to "

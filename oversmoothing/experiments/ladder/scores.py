@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from oversmoothing.experiments.intervals import FEWEST, NAN, RESAMPLES, percentiles
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-
-RESAMPLES = 500
-NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Score:
-    """One predictor on held-out images; each interval is the 95 % one of a bootstrap over images.
+    """One predictor on held-out images; each interval is the 95 % one of a bootstrap over
+    `images` images (NaN below FEWEST).
 
     r2: 1 - SSE / sum (y - mean y)^2 over all images and layers. r2_within: 1 - SSE / sum (y -
     calibration mean of the layer)^2. sign: share of equal signs. spearman: rank correlation over
@@ -42,6 +41,7 @@ class Score:
     spearman_within: float
     skill_means: float
     skill_spectral: float
+    images: int
 
 
 def score(
@@ -81,7 +81,7 @@ def score(
     images = len(measured)
     r2, skill, sign = pooled(np.arange(images)).tolist()
     drawn = np.random.default_rng(seed).integers(images, size=(resamples, images))
-    found = [_interval(values) if images > 1 else (NAN, NAN) for values in pooled(drawn)]
+    found = [percentiles(v) if images >= FEWEST else (NAN, NAN) for v in pooled(drawn)]
     return Score(
         r2,
         *found[0],
@@ -95,20 +95,13 @@ def score(
         NAN
         if spectral is None
         else float(_one_minus(errors.sum(), np.square(measured - spectral).sum())),
+        images,
     )
 
 
 def _one_minus(errors: Array, whole: Array) -> Array:
     """1 - errors / whole; NaN where there is nothing to explain."""
     return 1.0 - errors / np.where(whole > 0, whole, np.nan)
-
-
-def _interval(values: Array) -> tuple[float, float]:
-    """95 % by the resamples for which the statistic is defined."""
-    if np.isnan(values).all():
-        return NAN, NAN
-    low, high = np.nanquantile(values, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def _spearman(y: Array, p: Array) -> float:

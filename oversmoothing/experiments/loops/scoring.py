@@ -2,7 +2,7 @@
 
 Sign agreement: the share of pairs (block, input) for which the predicted HFC/LFC at the end lies on
 the same side of the line of collapse as the measured one. Intervals: 95 %, a bootstrap over blocks
-and over inputs, which are crossed.
+and over inputs, which are crossed; NaN below FEWEST inputs.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from oversmoothing.experiments.intervals import FEWEST, NAN, RESAMPLES, percentiles
 from oversmoothing.experiments.loops.outcomes import COLLAPSED
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
-RESAMPLES = 500
 LINE = float(np.log(COLLAPSED))
 
 
 @dataclass(frozen=True)
 class LoopScore:
     """agree: sign agreement; rank: Spearman's correlation over all pairs (NaN for a constant);
-    error: median |log HFC/LFC predicted - measured|; base: the agreement of the commoner outcome
-    said of every pair; pairs: how many."""
+    error: median |log HFC/LFC predicted - measured|; base: the agreement of the more common outcome
+    said of every pair; pairs, inputs: how many."""
 
     agree: float
     agree_low: float
@@ -36,6 +36,7 @@ class LoopScore:
     error: float
     base: float
     pairs: int
+    inputs: int
 
 
 def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
@@ -54,9 +55,14 @@ def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
     agrees = [_agree(measured[k], predicted[k]) for k in drawn]
     ranks = [_rank(measured[k], predicted[k]) for k in drawn]
     below = float((measured <= LINE).mean())
+
+    def ends(values: list[float]) -> tuple[float, float]:
+        return percentiles(np.array(values)) if inputs >= FEWEST else (NAN, NAN)
+
     return LoopScore(
-        _agree(measured, predicted), *_ends(agrees), _rank(measured, predicted), *_ends(ranks),
-        float(np.median(np.abs(measured - predicted))), max(below, 1 - below), measured.size,
+        _agree(measured, predicted), *ends(agrees), _rank(measured, predicted), *ends(ranks),
+        float(np.median(np.abs(measured - predicted))), max(below, 1 - below),
+        measured.size, inputs,
     )  # fmt: skip
 
 
@@ -111,10 +117,3 @@ def _rank(measured: Array, predicted: Array) -> float:
         return float("nan")
     # Spearman's: scipy's own function takes most of the time of a bootstrap.
     return float(np.corrcoef(rankdata(y), rankdata(p))[0, 1])
-
-
-def _ends(values: list[float]) -> tuple[float, float]:
-    if np.isnan(values).all():
-        return float("nan"), float("nan")
-    low, high = np.nanquantile(values, [0.025, 0.975])
-    return float(low), float(high)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import BATCH, batches, extract
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.directions import Matrix, shares
 from oversmoothing.experiments.power_method.steering import Case, predicted_threshold
@@ -137,14 +137,15 @@ def words(table: pd.DataFrame, model: str, inputs: int) -> str:
     """What steering did, in a sentence."""
     start, end = table.iloc[0], table.iloc[-1]
     first = table[(table["low"] > start["high"])]
+    ends = in_words(end["low"], end["high"], inputs, "{:.2f}".format)
     when = (
-        "in none of the multiples run"
+        "for no multiple that was run"
         if first.empty
         else f"from {first.iloc[0]['multiple']:g} times the linear thresholds on"
     )
     return (
         f"{model}, {inputs} inputs: the last stream's share along u goes from "
-        f"{start['along_u']:.2f} to {end['along_u']:.2f} (95 % interval {end['low']:.2f} to "
-        f"{end['high']:.2f}) of what a random direction has; it is above the unsteered one's "
-        f"interval {when}; elsewhere {start['elsewhere']:.2f} to {end['elsewhere']:.2f}."
+        f"{start['along_u']:.2f} to {end['along_u']:.2f} ({ends}) of what a random direction has; "
+        f"it is above the unsteered one's interval {when}; elsewhere {start['elsewhere']:.2f} to "
+        f"{end['elsewhere']:.2f}."
     )

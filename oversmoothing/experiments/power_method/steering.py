@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.inspection.intervals import share_interval
+from oversmoothing.experiments.intervals import in_words, share_interval
 from oversmoothing.experiments.power_method.directions import Matrix
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.theory.support.errors import whole_number
@@ -214,13 +214,13 @@ def _why(case: Case, alpha: float, mu: float, found: float) -> str:
 def words(table: pd.DataFrame) -> str:
     """How often the prediction was right, with its interval, and why not elsewhere."""
     count, right = len(table), int(table["right"].sum())
-    low, high = share_interval(right / count, count)
+    ends = in_words(*share_interval(right / count, count), count, "{:.3f}".format, "layer")
     rough = (table["first_order"] - table["measured"]).abs() <= CLOSE * (
         1 + table["measured"].abs()
     )
     lines = [
         f"The predicted threshold of alpha is right (within {CLOSE:.0%} of 1 + |alpha|) in {right} "
-        f"of {count} drawn layers (95 % interval {low:.3f} to {high:.3f}); the first-order formula "
+        f"of {count} drawn layers ({ends}); the first-order formula "
         f"in {int(rough.sum())}."
     ]
     lines += [

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.experiments.power_method.directions import (
     Direction,
@@ -96,16 +96,19 @@ class Tilts:
                 f"more than 95 % of {RANDOM} random directions in "
                 f"{int((self.rank_random[:, k] > 0.95).sum())}."
             )
+        if inputs < FEWEST:
+            parts = [f"Towards or away is not told: {in_words(NAN, NAN, inputs, str)}."]
         mean, low, high = self.difference()
         number = int(self.apart.sum())
         if not number:
             parts.append("The two rules name the same direction in every layer: no test between.")
         else:
             side = "|1 + lambda|" if low > 0 else "|lambda|" if high < 0 else "neither"
+            ends = in_words(low, high, inputs, "{:+.3g}".format)
             where = "the one layer" if number == 1 else f"the {number} layers"
             parts.append(
                 f"In {where} where the rules differ, tilt by |1 + lambda| less "
-                f"tilt by |lambda| is {mean:+.3g} (95 % interval {low:+.3g} to {high:+.3g}): for "
+                f"tilt by |lambda| is {mean:+.3g} ({ends}): for "
                 f"{side}."
             )
         return "\n".join(fill(each, width) for each in parts)

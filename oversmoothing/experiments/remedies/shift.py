@@ -11,7 +11,6 @@ from math import log, sqrt
 
 import numpy as np
 import torch
-from scipy.stats import binomtest
 from torch import Tensor
 
 from oversmoothing.experiments.remedies.on_output import FormOfH
@@ -189,12 +188,6 @@ def as_claimed(claim: str, before: Tensor, after: Tensor) -> int | None:
     if claim == "rho_Q > rho_C under every attention":
         return int((after[:, 1] > after[:, 0]).sum())
     return None
-
-
-def interval(hits: int, count: int) -> tuple[float, float]:
-    """The exact 95 % interval (Clopper and Pearson) of a share."""
-    found = binomtest(hits, count).proportion_ci(0.95, "exact")
-    return float(found.low), float(found.high)
 
 
 def log_shift(before: Tensor, after: Tensor) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from textwrap import fill
 import pandas as pd
 import torch
 
+from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, without
 from oversmoothing.experiments.remedies.cost import cost_ratio, parameters
 from oversmoothing.experiments.remedies.shift import (
@@ -13,7 +14,6 @@ from oversmoothing.experiments.remedies.shift import (
     WIDTH,
     as_claimed,
     drawn,
-    interval,
     log_shift,
     measured,
     observed,
@@ -54,7 +54,7 @@ def remedies_table(
         slopes = observed(remedy, layers)
         right, clear = (None, None) if slopes is None else verdicts_agree(remedy, after, slopes)
         hits = as_claimed(remedy.claim, start, found)
-        ends = (None, None) if hits is None else interval(hits, draws)
+        ends = (None, None) if hits is None else share_interval(hits / draws, draws)
         shift, own = log_shift(before, after), log_shift(start, found)
         rows.append(
             {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.inspection.intervals import mean_interval, share_interval
+from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
 from oversmoothing.experiments.ladder.scores import Score, score
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number
@@ -68,8 +68,8 @@ class FlipResult:
 
     def short_scores(self) -> pd.DataFrame:
         """The columns that a reader needs."""
-        names = ["flip", "target", "predictor", "r2", "r2_low", "r2_high", "sign", "spearman"]
-        return self.score_table()[names]
+        scores = ["r2", "r2_low", "r2_high", "images", "sign", "spearman"]
+        return self.score_table()[["flip", "target", "predictor", *scores]]
 
     def by_layer(self) -> pd.DataFrame:
         """One row a flip and layer: mean effects, what is predicted, how often the sign of the
@@ -126,18 +126,19 @@ class FlipResult:
         said, seen = self.predicted_reversals, self.reversals("gain")
         assert said is not None
         agree = float((said == seen).mean())
-        low, high = share_interval(agree, m)
+        ends = in_words(*share_interval(agree, m), m, "{:.0%}".format)
         lines.append(
             f"T8e says that the verdict is reversed in {100 * said.mean():.0f} % of the cases, "
             f"measured the sign of the layer's change is in {100 * seen.mean():.0f} %; they "
-            f"agree in {100 * agree:.0f} % (95 % {100 * low:.0f} to {100 * high:.0f}; the commoner "
-            f"answer said of all: {100 * max(seen.mean(), 1 - seen.mean()):.0f} %)."
+            f"agree in {100 * agree:.0f} % ({ends}; always guessing the more common answer: "
+            f"{100 * max(seen.mean(), 1 - seen.mean()):.0f} %)."
         )
         for name in (GAP, FROZEN):
             each = self.scores["gain", "layer", name]
+            ends = in_words(each.r2_low, each.r2_high, each.images, "{:.2f}".format)
             lines.append(
-                f"{name}: R² {each.r2:.2f} ({each.r2_low:.2f} to {each.r2_high:.2f}) on held-out "
-                f"inputs, sign {100 * each.sign:.0f} %, rank correlation {each.spearman:.2f}."
+                f"{name}: on held-out inputs R² {each.r2:.2f} ({ends}), sign "
+                f"{100 * each.sign:.0f} %, rank correlation {each.spearman:.2f}."
             )
         return "\n".join(lines)
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.inspection.intervals import mean_interval
-from oversmoothing.experiments.stability.growth import DISTANCES, GAUSSIAN, KINDS
+from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
+from oversmoothing.experiments.stability.growth import DISTANCES, DRAWS, GAUSSIAN, KINDS
 from oversmoothing.theory.consensus.loops import LoopLaw
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number
@@ -18,7 +18,8 @@ from oversmoothing.theory.support.files import json_number
 # HFC/LFC that the finite-depth sentence asks for.
 SMOOTH = 0.1
 HOLDS = 0.9
-RESAMPLES = 500
+# Columns of several random directions an input.
+MANY = ("across", "closed", "actual", "observed")
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,17 @@ class Stability:
         return int(self.arrays["mean"].shape[1])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a layer, means over inputs (logs of growth in one layer); _low, _high: 95 %."""
+        """One row a layer, means over inputs (logs of growth in one layer); _low, _high: 95 %.
+
+        across, closed, actual and observed are means over DRAWS random directions an input, and
+        _spread is the standard deviation between them, a mean over inputs; near is of one.
+        """
         at, last = self.arrays["growth"], len(DISTANCES) - 1
         columns = {
             "mean": self.arrays["mean"],
             "along": self.arrays["along"],
-            "across": at[:, :, 0, GAUSSIAN],
-            "closed": self.arrays["closed"][:, :, GAUSSIAN],
+            **{name: self.arrays[f"many_{name}"].mean(-1) for name in MANY},
             "near": at[:, :, DISTANCES.index(0.1), GAUSSIAN],
-            "actual": at[:, :, last, GAUSSIAN],
-            "observed": self.arrays["observed"][:, :, GAUSSIAN],
             "own": at[:, :, last, 0],
             **{f"exponent_{k + 1}": x for k, x in enumerate(np.moveaxis(self.exponents, -1, 0))},
             "run": self.arrays["run"],
@@ -65,6 +67,9 @@ class Stability:
             for name, values in columns.items():
                 ends = mean_interval(values[number])
                 row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+            for name in MANY:
+                spread = self.arrays[f"many_{name}"][number].std(axis=-1, ddof=1)
+                row[f"{name}_spread"] = float(spread.mean())
             rows.append(row | self._scores(number))
         return pd.DataFrame(rows)
 
@@ -92,16 +97,16 @@ class Stability:
         R^2 with a 95 % bootstrap interval over inputs, the median error of the log of growth, and
         R^2 layer by layer."""
         closed, at = self.arrays["closed"], self.arrays["growth"]
-        draw = np.random.default_rng(self.seed)
-        drawn = draw.integers(self.inputs, size=(RESAMPLES, self.inputs))
         rows = []
         for k, t in enumerate(DISTANCES):
             seen = at[:, :, k]
-            several = [r_squared(seen[:, pick], closed[:, pick]) for pick in drawn]
-            low, high = np.nanquantile(several, [0.025, 0.975])
+            ends = resampled_interval(
+                lambda pick, seen=seen: r_squared(seen[:, pick], closed[:, pick]),  # type: ignore[misc]
+                self.inputs,
+                self.seed,
+            )
             row = {"distance": t, "r2": r_squared(seen, closed)}
-            if self.inputs > 1:
-                row |= {"r2_low": float(low), "r2_high": float(high)}
+            row |= dict(zip(("r2_low", "r2_high"), ends, strict=True))
             row["median_error"] = float(np.nanmedian(np.abs(seen - closed)))
             for number in range(self.depth):
                 row[f"r2_layer_{number + 1}"] = r_squared(seen[number], closed[number])
@@ -119,7 +124,17 @@ class Stability:
 
     def short_table(self) -> pd.DataFrame:
         """The columns that a reader needs."""
-        names = ["layer", "mean", "along", "across", "closed", "actual", "observed", "exponent_1"]
+        names = [
+            "layer",
+            "mean",
+            "along",
+            "across",
+            "closed",
+            "actual",
+            "observed",
+            "observed_spread",
+        ]
+        names.append("exponent_1")
         scores = ["r2_closed_jvp", "r2_closed_near", "r2_closed_observed", "r2_jvp_observed"]
         return self.to_frame()[names + scores]
 
@@ -133,17 +148,17 @@ class Stability:
         grow = int((frame["observed"] > 0).sum())
         outrun = int((frame["observed"] > frame["mean"]).sum())
         top, low, high = self.leading()
-        ends = f" (95 % over inputs {low:+.2f} to {high:+.2f})" if self.inputs > 1 else ""
+        ends = in_words(low, high, self.inputs, "{:+.2f}".format)
         held = self.holds_to()
         reach = (
             "fits nowhere (R^2 < .9)" if math.isnan(held) else
             f"fits them with R^2 >= .9 up to {held:g} of the way from consensus to the streams"
         )  # fmt: skip
         return (
-            f"Over {self.inputs} input{'s' * (self.inputs > 1)}, small differences between tokens "
-            f"grow in {grow} of {self.depth} layers, in {outrun} by more than consensus itself "
-            f"does, and by {top:+.2f} a layer in the direction that grows most{ends}; the closed "
-            f"form of consensus (T8c) {reach}."
+            f"Over {self.inputs} input{'s' * (self.inputs > 1)} small differences between tokens "
+            f"({DRAWS} random directions each) grow in {grow} of {self.depth} layers, in {outrun} "
+            f"by more than consensus itself does, and by {top:+.2f} a layer in the direction that "
+            f"grows most ({ends}); the closed form of consensus (T8c) {reach}."
         )
 
     def depth_words(self) -> str:
@@ -185,6 +200,7 @@ class Stability:
             "size": self.size,
             "seed": self.seed,
             "directions": list(KINDS),
+            "gaussian_draws": DRAWS,
             "layers": _plain(self.to_frame()),
             "distances": _plain(self.far()),
             "all_layers": {k: json_number(x) for k, x in self._scores(slice(None)).items()},

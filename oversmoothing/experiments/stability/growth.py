@@ -31,6 +31,8 @@ DISTANCES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 # Directions: the stream's own differences, a Gaussian draw, and draws v u^T over tokens, features.
 KINDS = ("own", "gaussian", "rank one", "rank one, again")
 GAUSSIAN = KINDS.index("gaussian")
+# Gaussian directions an input at consensus and at the stream: one draw is no property of a layer.
+DRAWS = 8
 # Of a real perturbation, relative to the length of the stream.
 SIZE = 0.01
 
@@ -41,7 +43,9 @@ def growth(model: Model, found: Recorded, generator: torch.Generator, size: floa
     """Arrays by name, layers first, then the b inputs of the batch:
 
     growth [layers, b, distances, kinds] by jvp; closed [layers, b, kinds] by T8c at consensus;
-    observed [layers, b, kinds], of f(X + e D) - f(X) with e = size ||X||; along [layers, b], the
+    observed [layers, b, kinds], of f(X + e D) - f(X) with e = size ||X||; many_across, many_actual
+    (by jvp at consensus and at the stream), many_closed and many_observed [layers, b, DRAWS], the
+    same of Gaussian directions, the first of which is that of KINDS; along [layers, b], the
     growth of a common shift at consensus; mean [layers, b], log |g(m)|/|m|; leak [layers, b], of a
     common shift at X; exponents [layers, b, frame] and moved [1, b]: see `exponents`; tangent and
     run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and really made;
@@ -107,17 +111,27 @@ def _layer(
     shifted = jvp(f, X, shift)
     reach = size * lengths(X)[:, None, None]
     Y = f(X)
-    seen = [lengths(differences(f(X + reach * D) - Y)) / reach[:, 0, 0] for D in kinds]
+    more = [
+        unit(differences(torch.randn(X.shape, generator=generator, dtype=X.dtype)))
+        for _ in range(DRAWS - 1)
+    ]
+    seen = [lengths(differences(f(X + reach * D) - Y)) / reach[:, 0, 0] for D in [*kinds, *more]]
     closed = []
     for k, c in enumerate(base[:, 0]):
         linear = linearised(f.layer, c.double(), X.shape[1], f.call, model.causal)
-        images = [torch.from_numpy(linear(D[k].double().numpy())) for D in kinds]
+        images = [torch.from_numpy(linear(D[k].double().numpy())) for D in [*kinds, *more]]
         closed.append(torch.stack([lengths(differences(D[None])).log()[0] for D in images]))
     image = f(base)
+    by_jvp = torch.stack(moved, dim=1)
+    whole = {"closed": torch.stack(closed), "observed": torch.stack(seen, dim=-1).log()}
+    for name, place, at in (("across", base, 0), ("actual", X, -1)):
+        rest = [lengths(differences(jvp(f, place, D))).log() for D in more]
+        whole[name] = torch.stack([*by_jvp[:, at].unbind(-1), *rest], dim=-1)
+    several = [GAUSSIAN, *range(len(KINDS), len(KINDS) + DRAWS - 1)]
     return {
-        "growth": torch.stack(moved, dim=1),
-        "closed": torch.stack(closed),
-        "observed": torch.stack(seen, dim=-1).log(),
+        "growth": by_jvp,
+        **{name: whole[name][..., : len(KINDS)] for name in ("closed", "observed")},
+        **{f"many_{name}": values[..., several] for name, values in whole.items()},
         "along": lengths(jvp(f, base, shift)).log(),
         "mean": (lengths(image) / lengths(base)).log(),
         "leak": lengths(differences(shifted)) / lengths(shifted),

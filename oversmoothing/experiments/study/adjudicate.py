@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.study.protocol import Choice, Hypothesis, Protocol
 
 VERDICTS = ("supported", "refuted", "open", "no runs")
@@ -33,11 +33,7 @@ def difference(values: list[float], confidence: float) -> Difference:
     m = len(values)
     if m == 0 or not np.isfinite(values).all():
         return Difference(math.nan, math.nan, math.nan, m)
-    mean = float(np.mean(values))
-    if m == 1:
-        return Difference(mean, math.nan, math.nan, 1)
-    reach = float(student.ppf((1 + confidence) / 2, m - 1)) * float(np.std(values, ddof=1))
-    return Difference(mean, mean - reach / m**0.5, mean + reach / m**0.5, m)
+    return Difference(*mean_interval(values, fewest=2, confidence=confidence), m)
 
 
 def verdict(found: Difference, predicts: str, margin: float) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 from oversmoothing.experiments.digits.config import TRAINED
 from oversmoothing.experiments.digits.training import TrainedModel, load_model, parts_of
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.protocol import Protocol, Run

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.digits.probes import dominance_by_layer
 from oversmoothing.experiments.digits.vit import ViT
-from oversmoothing.experiments.inspection.intervals import share_interval
+from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.layer_dominance import LayerDominance
 from oversmoothing.simulations.spectra.steps import CLASSES

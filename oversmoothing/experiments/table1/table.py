@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.inspection.intervals import mean_interval
+from oversmoothing.experiments.intervals import FEWEST, share_interval
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1.cases import CLASSES, READINGS, Attention, dominance_cases
@@ -30,8 +30,7 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
     """One row a reading and class from `dominance_cases`.
 
     Columns: reading, class, count, cases, images, layers, percent, percent_low, percent_high. The
-    interval is that of the mean of the images' own shares, by Student's t, cut to [0, 100]; one of
-    no width says that every image has the same share. NaN for one image.
+    interval is Wilson's, the images counted as trials (`share_interval`); NaN for fewer than five.
     """
     rows = []
     for reading, part in cases.groupby("reading", sort=False):
@@ -40,7 +39,8 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
         for name in CLASSES:
             if name == "undecided" and reading != "E3":
                 continue
-            mean, low, high = mean_interval((counts[name] / total).to_numpy(dtype=np.float64))
+            mean = float((counts[name] / total).mean())
+            low, high = share_interval(mean, len(counts))
             rows.append(
                 {
                     "reading": reading,
@@ -50,8 +50,8 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
                     "images": len(counts),
                     "layers": int(part["layer"].nunique()),
                     "percent": 100 * mean,
-                    "percent_low": 100 * np.clip(low, 0.0, 1.0),
-                    "percent_high": 100 * np.clip(high, 0.0, 1.0),
+                    "percent_low": 100 * low,
+                    "percent_high": 100 * high,
                 }
             )
     return pd.DataFrame(rows)
@@ -152,12 +152,13 @@ def nearest_words(table: pd.DataFrame) -> str:
 
 
 def wide(table: pd.DataFrame) -> pd.DataFrame:
-    """Percent and 95 % interval over inputs, a row a reading, a column a class."""
+    """Percent and 95 % interval over inputs (from five on), a row a reading, a column a class."""
     words = table.assign(
         cell=[
-            f"{row.percent:.2f} [{row.percent_low:.2f}, {row.percent_high:.2f}]"
+            f"{row.percent:.2f}"
+            + f" [{row.percent_low:.2f}, {row.percent_high:.2f}]" * (row.images >= FEWEST)
             for row in table.itertuples()
         ]
     )
-    keys = ["model", "norm", "reading", "cases"]
+    keys = ["model", "norm", "reading", "cases", "images"]
     return words.pivot(index=keys, columns="class", values="cell").reset_index().fillna("-")

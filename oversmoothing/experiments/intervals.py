@@ -1,0 +1,91 @@
+"""Every 95 % interval of the experiments: which one, and from how many independent inputs on.
+
+Independent are the inputs (images, texts) or the seeds, not their layers or tokens. Below FEWEST
+inputs there is no interval: a resampling of two or three values repeats them, and a t interval of
+them rests on normality alone. Three seeds of a study are asked by `mean_interval(..., fewest=2)`,
+which is legal, wide, and said with its number. Ends are NaN where there is no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from oversmoothing.theory.support.arrays import Array
+
+# Independent inputs below which no interval is given.
+FEWEST = 5
+RESAMPLES = 500
+NAN = float("nan")
+# The 97.5 % point of the standard normal distribution.
+Z95 = 1.959963984540054
+
+
+def share_interval(share: float, inputs: int) -> tuple[float, float]:
+    """Wilson's 95 % interval for a share in [0, 1] averaged over `inputs` independent inputs.
+
+    The cases of one input (its layers) depend on each other. Whatever their dependence, a quantity
+    in [0, 1] with mean p has a variance of at most p (1 - p), so counting inputs and not cases
+    as trials never makes the interval too short; and it is not empty at 0 or 1.
+    """
+    if inputs < FEWEST:
+        return NAN, NAN
+    z2 = Z95**2 / inputs
+    return _lower_end(share, z2), 1.0 - _lower_end(1.0 - share, z2)
+
+
+def _lower_end(p: float, z2: float) -> float:
+    """The smaller root of (1 + z2) x^2 - (2 p + z2) x + p^2, from the larger one: no cancellation,
+    so that the end never leaves [0, p]."""
+    larger = (p + z2 / 2 + float(np.sqrt(z2 * (p * (1 - p) + z2 / 4)))) / (1 + z2)
+    return p * p / ((1 + z2) * larger)
+
+
+def mean_interval(
+    values: NDArray[np.float64] | Sequence[float], fewest: int = FEWEST, confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """(mean, low, high) over the first axis of values [m], by Student's t with m - 1 degrees.
+
+    NaN (an undefined metric of some input) and infinity are kept, not dropped. Below `fewest`
+    values the ends are NaN.
+    """
+    m = len(values)
+    mean = float(np.mean(values)) if m else NAN
+    if m < max(2, fewest) or not np.isfinite(mean):
+        return mean, NAN, NAN
+    reach = float(student.ppf((1 + confidence) / 2, m - 1)) * float(np.std(values, ddof=1))
+    return mean, mean - reach / m**0.5, mean + reach / m**0.5
+
+
+def resampled_interval(
+    statistic: Callable[[NDArray[np.int_]], float], inputs: int, seed: int = 0
+) -> tuple[float, float]:
+    """Of statistic(k), k [inputs] the numbers of inputs drawn with repetition, whole inputs each:
+    a bootstrap's percentiles, of the draws for which the statistic is defined."""
+    if inputs < FEWEST:
+        return NAN, NAN
+    draws = np.random.default_rng(seed).integers(inputs, size=(RESAMPLES, inputs))
+    return percentiles(np.array([statistic(k) for k in draws]))
+
+
+def percentiles(values: Array) -> tuple[float, float]:
+    """The middle 95 % of resampled values; NaN where none is defined."""
+    if np.isnan(values).all():
+        return NAN, NAN
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def in_words(
+    low: float, high: float, number: int, form: Callable[[float], str], of: str = "input"
+) -> str:
+    """'95 % interval .12 to .31, 20 inputs', or that there is none and how many it takes."""
+    counted = f"{number} {of}{'' if number == 1 else 's'}"
+    if not np.isnan(low):
+        return f"95 % interval {form(low)} to {form(high)}, {counted}"
+    if number < FEWEST:
+        return f"no interval: {counted}, at least {FEWEST} are needed"
+    return f"no interval: it is undefined for some of {counted}"
