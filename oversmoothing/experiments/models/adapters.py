@@ -24,6 +24,7 @@ from oversmoothing.experiments.models.families import (
 from oversmoothing.experiments.models.inputs import HALF, GreyImages, Images, Texts
 from oversmoothing.experiments.models.model import Heads, Layer, Modality, Model
 from oversmoothing.experiments.models.positions import logit_bias, rotary
+from oversmoothing.experiments.models.preprocessing import images_of
 from oversmoothing.experiments.models.random_masks import SHOWN, hides_at_random, shown_whole
 from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.theory.support.errors import InputError
@@ -46,7 +47,8 @@ _OF_FAMILIES = ("label", "cls", "causal", "modality", "marks")
 def from_module(
     module: nn.Module, name: str | None = None, *, part: str | None = None, **settings: Any
 ) -> Model:
-    """The `Model` of a module in memory. settings: mean, std, tokenizer; part: see `open_model`.
+    """The `Model` of a module in memory. settings: mean, std, tokenizer; folder, whose settings of
+    pictures hold; part: see `open_model`.
 
     Raises `InputError` for a module that no adapter knows.
     """
@@ -76,9 +78,13 @@ def from_module(
     if family.causal is None:
         causal = modality == "text" and _sees_no_later(module, run)
     tokenizer = settings.pop("tokenizer", None)
-    notes = []
-    if modality == "vision" and not {"mean", "std"} <= set(settings):
-        notes.append("the source states no pixel statistics: mean and std 0.5 are used")
+    prepares: dict[Modality, Callable[[], Callable[[list[Any]], Any]]] = {
+        "vision": lambda: images_of(module, **settings),
+        "text": lambda: Texts.of(module, tokenizer),
+        "features": lambda: tensors,
+    }
+    prepare = prepares[modality]()
+    notes = list(getattr(prepare, "notes", ()))
     if hides_at_random(module):
         run = shown_whole(module, run)
         notes.append(SHOWN)
@@ -86,11 +92,6 @@ def from_module(
     notes += [
         said for part, said in _NOTES.items() if part in further or getattr(family, part, None)
     ]
-    prepares: dict[Modality, Callable[[], Callable[[list[Any]], Any]]] = {
-        "vision": lambda: Images.of(module, **settings),
-        "text": lambda: Texts.of(module, tokenizer),
-        "features": lambda: tensors,
-    }
     cls = {"vision": _has_cls(module), "text": family.cls and not causal, "features": False}
     names: dict[str, Any] = {
         name: value for name, value in vars(family).items() if name not in _OF_FAMILIES
@@ -109,7 +110,7 @@ def from_module(
         registers=_registers(module) if modality == "vision" else 0,
         modality=modality,
         run=run,
-        prepare=prepares[modality](),
+        prepare=prepare,
         name=name,
         notes=notes,
     )

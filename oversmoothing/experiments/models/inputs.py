@@ -24,8 +24,6 @@ IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
 CHANNELS = 3
-# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
-LARGEST = 1e6
 
 
 def stacked(inputs: list[Any]) -> Tensor:
@@ -38,13 +36,25 @@ def stacked(inputs: list[Any]) -> Tensor:
 
 @dataclass(frozen=True)
 class Images:
-    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32: RGB, the whole
-    picture resized (bicubic), then (value in [0, 1] - mean) / std. Nothing is cropped, also where
-    the model's own settings would."""
+    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32. Where no settings
+    say otherwise (`preprocessing.ProcessedImages`): RGB, the whole picture resized (bicubic), then
+    (value in [0, 1] - mean) / std."""
 
     size: int
     mean: tuple[float, ...] = HALF
     std: tuple[float, ...] = HALF
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is used in the place of settings."""
+        mean, std = (
+            f"{each[0]:g}" if len(set(each)) == 1 else str(tuple(each))
+            for each in (self.mean, self.std)
+        )
+        return (
+            "the source does not say how it reads pictures: they are resized whole to "
+            f"{self.size} x {self.size} (bicubic), and mean {mean} and std {std} are used",
+        )
 
     @classmethod
     def of(
@@ -54,7 +64,7 @@ class Images:
         mean: tuple[float, ...] | None = None,
         std: tuple[float, ...] | None = None,
     ) -> Images:
-        """As a module in memory says; mean and std, where nothing says, are 0.5."""
+        """Of the size that a module in memory reads; mean and std, where not given, are 0.5."""
         found = getattr(module, "image_size", None)
         found = found or getattr(getattr(module, "config", None), "image_size", None)
         if isinstance(found, tuple | list) and len(set(found)) == 1:
@@ -254,40 +264,6 @@ def text_lines(path: Path) -> list[str]:
     if not texts:
         raise InputError(f"'{path}' holds no text: write one text a line in it")
     return texts
-
-
-def preprocessing(folder: Path) -> dict[str, Any]:
-    """mean and std that a model folder states for its images, {} where it states none.
-
-    Raises `InputError` for a file that is not JSON, and for no number a channel.
-    """
-    path = folder / "preprocessor_config.json"
-    if not path.exists():
-        return {}
-    settings = read_object(path)
-    if settings.get("do_normalize", True):
-        names = {"mean": settings.get("image_mean"), "std": settings.get("image_std")}
-    else:
-        names = {"mean": [0.0] * 3, "std": [1.0] * 3}
-    return {
-        name: by_channel(value, name, str(path))
-        for name, value in names.items()
-        if value is not None
-    }
-
-
-def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
-    """The mean or std of pixels that a file states, a number a channel; each std is positive.
-
-    Raises `InputError` for anything else.
-    """
-    right = isinstance(value, list | tuple) and len(value) == CHANNELS
-    if right:
-        right = all(type(x) in (int, float) and abs(x) < LARGEST for x in value)
-    if not right or (name == "std" and min(value) <= 0.0):
-        kind = "positive numbers" if name == "std" else "numbers"
-        raise InputError(f"'{place}': the {name} of pixels must be a list of {CHANNELS} {kind}")
-    return tuple(value)
 
 
 def read_object(path: Path) -> dict[str, Any]:

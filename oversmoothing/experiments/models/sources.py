@@ -14,7 +14,7 @@ from oversmoothing.experiments.models.adapters import SeveralStacksError, from_m
 from oversmoothing.experiments.models.checkpoints import PICKLES, read_weights
 from oversmoothing.experiments.models.gguf_file import GGUF, read_gguf
 from oversmoothing.experiments.models.hub import folder_of
-from oversmoothing.experiments.models.inputs import IMAGENET, by_channel, preprocessing, read_object
+from oversmoothing.experiments.models.inputs import IMAGENET, read_object
 from oversmoothing.experiments.models.library import class_of, first_line, quiet, tokenizer_of
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.model_folder import (
@@ -26,6 +26,7 @@ from oversmoothing.experiments.models.model_folder import (
     shell_of,
     weights_within,
 )
+from oversmoothing.experiments.models.preprocessing import by_channel
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.simulations.engine.inputs import choose_device
 from oversmoothing.theory.support.errors import InputError
@@ -162,8 +163,7 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
     weights = folder_weights(folder)
     config_file = folder / "config.json"
     check_layers(read_object(config_file), len(weights), str(config_file))
-    for key, value in preprocessing(folder).items():
-        settings.setdefault(key, value)
+    settings["folder"] = folder
     with quiet(transformers.utils.logging):
         try:
             config = transformers.AutoConfig.from_pretrained(
