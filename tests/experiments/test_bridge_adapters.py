@@ -241,20 +241,6 @@ def test_norms_are_told_by_what_they_do(kind):
 # -------------------------------------------------------------------------------- inputs
 
 
-def test_images_are_resized_and_normalised_as_the_folder_says(tmp_path):
-    tiny("vit").save_pretrained(tmp_path)
-    assert "0.5 are used" in open_model(tmp_path).run_notes[0]
-    settings = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.5, 0.25, 0.125]}
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
-    model = open_model(tmp_path)
-    white = Image.new("L", (7, 50), 255)
-    found = model.prepare([white, picture()])
-    assert found.shape == (2, 3, 32, 32) and found.dtype == torch.float32
-    expected = torch.tensor([(1 - 0.1) / 0.5, (1 - 0.2) / 0.25, (1 - 0.3) / 0.125])
-    torch.testing.assert_close(found[0], expected[:, None, None].expand(3, 32, 32))
-    assert open_model(tmp_path, mean=(0.0, 0.0, 0.0)).prepare.mean == (0, 0, 0)
-
-
 @pytest.mark.parametrize("wrong", [torch.zeros(2, 3, 32, 31), torch.zeros(3, 32, 32), ["text"], []])
 def test_images_of_the_wrong_kind_are_refused(wrong):
     with pytest.raises(InputError, match=r"reads|no images"):

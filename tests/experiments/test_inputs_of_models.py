@@ -3,7 +3,6 @@ that are too long are cut and counted."""
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -214,19 +213,6 @@ def test_texts_are_cut_to_the_tokens_asked_for(tmp_path: Path) -> None:
     assert model.prepare.notes == ("3 texts were cut to the first 4 tokens",)
     with pytest.raises(InputError, match="--tokens cuts texts"):
         cut_texts([open_model(tiny("vit"))], 4)
-
-
-@pytest.mark.parametrize(
-    "stated",
-    [
-        *({"image_mean": value} for value in (0.5, [0.5] * 2, "abc", [True] * 3, [[0.5]] * 3)),
-        *({"image_std": value} for value in ([0.0, 1, 1], [-1] * 3, [1e300] * 3, ["1"] * 3, [])),
-    ],
-)
-def test_pixel_statistics_are_a_number_a_channel(tmp_path: Path, stated: dict) -> None:
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(stated))
-    with pytest.raises(InputError, match=r"of pixels must be a list of 3 (positive )?numbers"):
-        preprocessing(tmp_path)
 
 
 PEAK = """

@@ -108,8 +108,15 @@ def images_of(
         )
     unread = {name for name, value in settings.items() if value} - _NAMES
     unread -= set(processor.valid_kwargs.__annotations__)
-    of_pixels = (processor.image_mean, processor.image_std) if processor.do_normalize else (0, 1)
-    return ProcessedImages(size, *map(_three, of_pixels), processor, file, tuple(sorted(unread)))
+    normal = processor.do_normalize
+    return ProcessedImages(
+        size,
+        _three(processor.image_mean if normal else 0.0),
+        _three(processor.image_std if normal else 1.0),
+        processor,
+        file,
+        tuple(sorted(unread)),
+    )
 
 
 def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
@@ -146,8 +153,8 @@ def _check(file: Path, settings: Any) -> None:
             by_channel(_three(value), name, str(file))
     for key in ("size", "crop_size", "pad_size"):
         value = settings.get(key)
-        sides = value.values() if isinstance(value, dict) else value
-        for side in sides if isinstance(value, dict | list) else (value,):
+        sides = list(value.values()) if isinstance(value, dict) else value
+        for side in sides if isinstance(sides, list) else [sides]:
             if isinstance(side, int | float) and not 0 < side <= SIDE:
                 raise InputError(f"'{file}': a side in {key} is {side}: give 1 to {SIDE} pixels")
 

@@ -1,6 +1,7 @@
 """`reparameterise`: a Transformer of any make, its H put into a region in which it then trains."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -35,6 +36,7 @@ class Reparameterised:
     form: str
     layers: tuple[int, ...]
     _outputs: tuple[SplitOutputs, ...]
+    _prepare: Callable[[list[Any]], Any]
 
     @property
     def guarantee(self) -> str:
@@ -91,7 +93,7 @@ class Reparameterised:
         `describe` alone. A statement on the attention sublayers alone (see `lasting_bound`). Raises
         `InputError` where rows of attention do not sum to 1 (padding, learned sinks).
         """
-        read = from_module(self.module) if model is None else model
+        read = model or replace(from_module(self.module), prepare=self._prepare)
         found = extract(read, inputs)
         products = [
             (each.heads.W_V.double() @ each.heads.W_O.double()).cpu().numpy()
@@ -159,7 +161,11 @@ def reparameterise(
         found.append(chain.weight[0])
         _agrees(layer, number, chain.weight[0])
     return Reparameterised(
-        described.module, form, tuple(number for number, _ in chosen.values()), tuple(found)
+        described.module,
+        form,
+        tuple(number for number, _ in chosen.values()),
+        tuple(found),
+        described.prepare,
     )
 
 
