@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,8 @@ def test_the_figure_of_the_gains_is_that_of_the_trained_deit() -> None:
     plain = deepcopy(model.module)
     for layer in plain.vit.layers:
         layer.layernorm_before.weight.data.fill_(1)
-    settings = {"mean": model.prepare.mean, "std": model.prepare.std}
     inputs = picture_folder(Path(DATA) / "photographs", 5)
-    found = both([model, open_model(plain, **settings)], inputs)
+    found = both([model, replace(open_model(plain), prepare=model.prepare)], inputs)
     assert found.outcome == "smooths more"
     (gains,) = given({"value": 0.08, "gain": -1.0})
     _, low, high = found.interval

@@ -97,7 +97,8 @@ def _models() -> tuple[Files, ...]:
         with tempfile.TemporaryDirectory() as folder:
             tiny(family).save_pretrained(folder)
             if family == "vit":
-                settings = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "do_normalize": True}
+                side = {"height": 32, "width": 32}
+                settings = {"size": side, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
                 (Path(folder) / "preprocessor_config.json").write_text(json.dumps(settings))
             else:
                 words = ["[UNK]", "[PAD]", *(f"w{k}" for k in range(1, 10))]
