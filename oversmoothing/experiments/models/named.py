@@ -13,7 +13,7 @@ from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, default_c
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.models.hub import NotOnHubError
-from oversmoothing.experiments.models.inputs import GreyImages, Texts, text_lines
+from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts, text_lines
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
 from oversmoothing.experiments.models.sources import open_model
@@ -37,9 +37,25 @@ def named_model(
     """The described model of that name, looked for here, then in --data-dir, then on the hub.
 
     results: where runs of the digits models lie; seed: of the run; dtype, part: see `open_model`.
-    Raises `InputError` where there is none, and says which command trains it.
+    How pictures are read is remarked on stderr where the source does not say it, or says more than
+    is read. Raises `InputError` where there is none, and says which command trains it.
     """
-    chosen = choose_device(device)
+    found = _found(name, results, seed, choose_device(device), data_dir, dtype, part)
+    for note in found.prepare.notes if isinstance(found.prepare, Images) else ():
+        if note in found.run_notes:
+            print(f"{found.name}: {note}", file=sys.stderr)
+    return found
+
+
+def _found(
+    name: str,
+    results: Path,
+    seed: int,
+    chosen: torch.device,
+    data_dir: Path | None,
+    dtype: torch.dtype | None,
+    part: str | None,
+) -> Model:
     if name in FORM_OF:
         config = default_config(name, seed)
         if name != "vit-random" and not (results / config.folder_name()).exists():
