@@ -62,7 +62,7 @@ nights: $(VENV)/.mutants
 
 # What Coq's kernel checks of the theory; needs Coq (theory/formal/README.md).
 formal: $(STAMP)
-	$(BIN)/python -m oversmoothing.theory.proofs.formal
+	$(BIN)/python -m oversmoothing.theory.proofs.theorems
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
 """The ledger in the book: ```{claim} T2d```, ```{claim-table} P-2401.04301v1```, and links.
 
-Statement, formula, hypotheses, status and evidence are those of the ledger; the book adds the
-proof in words. Every T-number in a page's text becomes a link to its claim or its chapter.
+Statement, formula, hypotheses, status and evidence are those of the ledger, a chapter's Markdown as
+it stands in its file; the book adds the story. Every T-number in a page's text becomes a link to
+its claim or its chapter.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
@@ -22,6 +24,7 @@ from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATE
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
 from oversmoothing.theory.proofs.formal import Formal, statement
+from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,21 +59,36 @@ class ClaimCard(SphinxDirective):
         if places.get(name, self.env.docname) != self.env.docname:
             raise self.error(f"{name} has its place in {places[name]} already")
         places[name] = self.env.docname
-        return [_card(ledger()[name])]
+        return [_card(ledger()[name], self._stated(name))]
+
+    def _stated(self, name: str) -> list[nodes.Node]:
+        """The claim's own Markdown from its formula on; nothing where it stands in no chapter."""
+        path = files()[name]
+        if path.suffix != ".md":
+            return []
+        self.env.note_dependency(str(path))
+        text = source(path, name)
+        lines = StringList(text[text.index("$$") :].splitlines(), source=str(path))
+        stated = nodes.container(classes=["claim-stated"])
+        self.state.nested_parse(lines, 0, stated)
+        return [stated]
 
 
-def _card(claim: Claim) -> nodes.Node:
+def _card(claim: Claim, stated: list[nodes.Node]) -> nodes.Node:
     card = nodes.container(classes=["claim", f"claim-{claim.on_record.short}"], ids=[claim.name])
     head = nodes.paragraph(classes=["claim-head"])
     head += nodes.strong(text=claim.name)
     head += nodes.Text(" ")
     head += nodes.inline(text=claim.on_record.value, classes=["claim-status"])
     card += head
-    if len(claim.clauses) == 1:
+    if stated:
+        card += stated
+    elif len(claim.clauses) == 1:
         card += nodes.paragraph(text=claim.statement, classes=["claim-statement"])
+        card += nodes.math_block(claim.latex, claim.latex)
     else:
         card += _numbered(claim.clauses, "claim-statement")
-    card += nodes.math_block(claim.latex, claim.latex)
+        card += nodes.math_block(claim.latex, claim.latex)
     if claim.hypotheses:
         words = "; ".join(h.words for h in claim.hypotheses)
         card += _note("Hypotheses", words)
@@ -84,12 +102,12 @@ def _card(claim: Claim) -> nodes.Node:
     proof = [f"{e.title} ({e.kind}{_for(e.covers, claim)})" for e in claim.evidence if e.covers]
     beside = [f"{e.title} ({e.kind})" for e in claim.evidence if not e.covers]
     counter = claim.on_record.refuted
-    if proof:
+    if proof and not stated:
         card += _note("Counterexample" if counter else "Proof", "; ".join(proof))
-    if beside:
+    if beside and not stated:
         card += _note("Checked beside", "; ".join(beside))
     for evidence in claim.evidence:
-        if isinstance(evidence, Written | Counterexample):
+        if isinstance(evidence, Written | Counterexample) and not stated:
             card += _steps(evidence)
         if isinstance(evidence, Formal):
             card += nodes.literal_block(

@@ -1,1 +1,2 @@
-"""What is claimed: one folder a chapter, T1 ... T11, T14, and one a paper and version."""
+"""What is claimed: two files a chapter, t1.md and t1.py; a folder where a chapter or a
+paper has not got them yet."""

@@ -1,7 +1,8 @@
 """What a claim is made of, and how it is run.
 
-A claim (`claim.Claim`) is the CLAIM of one module of theory/claims: a statement, its hypotheses,
-its source and its evidence. A module reads from the top as the proof does:
+A claim (`claim.Claim`) is a section of a chapter, theory/claims/t2.md with t2.py beside it:
+statement, hypotheses, source, evidence; `chapter` tells how it is written, and reads it. A claim of
+one's own, or of a folder of theory/claims, is made in Python and reads as the proof does:
 
     from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, equal, exact, given
 
@@ -50,6 +51,7 @@ Where things are:
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
   lists. `theory.numbers.exact_matrix` (exact): matrices of fractions.
 - `strategies` (draw): what searches draw.
+- `chapter`, `items`: Markdown as claims. `sharp`: false neighbours of what Coq proves, at points.
 - `standing`: the status, from the clauses. `executed`: which assertions a check ran.
 - `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `own`: those of a
   user's file; `fingerprint`: their text under version control, theory/claims/ledger.txt.

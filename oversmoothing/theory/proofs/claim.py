@@ -100,6 +100,7 @@ class Kind(StrEnum):
     CERTIFIED = "certified"
     SEARCHED = "searched"
     SIMULATED = "simulated"
+    SHARP = "sharp"
     COUNTEREXAMPLE = "counterexample"
 
 

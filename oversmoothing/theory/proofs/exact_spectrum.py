@@ -135,6 +135,11 @@ def _norm_at_most_one(doubled: Eigenvalue) -> bool:
     return sign is not None and sign <= 0
 
 
+def in_universal_disc(x: Fraction, y: Fraction) -> bool:
+    """Whether h = x + iy has |h + 1/2| <= 1/2 and h != 0."""
+    return bool(x or y) and x * x + y * y + x <= 0
+
+
 def in_disc(M: Matrix) -> bool:
     """Whether every eigenvalue h has |h + 1/2| <= 1/2 and h != 0."""
     return all(not value.is_zero and _norm_at_most_one(value) for value in spectrum(scaled(2, M)))

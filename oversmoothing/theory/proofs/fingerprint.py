@@ -1,18 +1,20 @@
-"""The ledger as a text in which a weakened claim shows: theory/claims/ledger.txt, under version
+"""The ledger as a text in which a changed claim shows: theory/claims/ledger.txt, under version
 control and compared by a test.
 
     python -m oversmoothing.theory.proofs.fingerprint
 
-writes it anew, which is right only where a claim was meant to change. It holds statements,
-hypotheses, evidence with what each covers, queries with their false neighbours, the statements of
-the Coq theorems; and of the code a digest, file by file, without comments and layout.
+writes it anew, which is right only where a claim was meant to change. A line a claim has its name,
+its status and a hash: of statement, hypotheses, evidence with what each covers, queries with their
+false neighbours, the statements of the Coq theorems, and the code of its chapter, without comments
+and layout. What changed shows in the chapter's files. The first line is a hash of the code that all
+claims share.
 """
 
 import hashlib
 import io
 import sys
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from oversmoothing.theory.proofs.claim import Claim, Evidence
@@ -20,6 +22,8 @@ from oversmoothing.theory.proofs.evidence import Counterexample, Step, Symbolic,
 from oversmoothing.theory.proofs.for_all import ForAllReals
 from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import claims, files
+from oversmoothing.theory.proofs.search import Searched
+from oversmoothing.theory.proofs.sharp import Sharp
 from oversmoothing.theory.support.files import write_atomically
 
 THEORY = Path(__file__).resolve().parents[1]
@@ -40,19 +44,25 @@ def digest(source: str) -> str:
 
 
 def fingerprint(ledger: Mapping[str, Claim]) -> str:
-    """The claims, one paragraph each, after the code that they share."""
-    named = {path: name for name, path in files().items()}
+    """The code that the claims share, and a line for each."""
+    alone = {path.with_suffix(".py") for path in files().values()}
     shared = [*THEORY.glob("proofs/*.py"), *THEORY.glob("claims/**/*.py")]
-    lines = [
-        f"code {path.relative_to(THEORY).as_posix()} {digest(path.read_text('utf-8'))}"
+    codes = [
+        f"{path.relative_to(THEORY).as_posix()} {digest(path.read_text('utf-8'))}"
         for path in sorted(shared)
-        if path not in named and path.stem not in (*_SHOWS, _OWN)
+        if path not in alone and path.stem not in (*_SHOWS, _OWN)
     ]
+    lines = [f"shared code {_hash(codes)}"]
     for claim in ledger.values():
-        lines += ["", *_claim(claim)]
+        found = [*_claim(claim)]
         if path := files().get(claim.name):
-            lines.append(f"  code {digest(path.read_text('utf-8'))}")
+            found.append(digest(path.with_suffix(".py").read_text("utf-8")))
+        lines.append(f"{claim.name}: {claim.on_record} {_hash(found)}")
     return "\n".join(lines) + "\n"
+
+
+def _hash(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
 def _claim(claim: Claim) -> Iterator[str]:
@@ -78,10 +88,15 @@ def _clauses(covers: tuple[int, ...]) -> str:
 def _evidence(evidence: Evidence) -> Iterator[str]:
     if isinstance(evidence, Formal):
         yield statement(evidence.theorem, evidence.sources)
-    elif isinstance(evidence, ForAllReals):
-        yield evidence.query.describe()
-        for mutation in evidence.mutations:
+        yield from [f"type: {evidence.closed}"] * bool(evidence.closed)
+    elif isinstance(evidence, ForAllReals | Sharp):
+        stated = evidence if isinstance(evidence, ForAllReals) else evidence.stated
+        yield stated.query.describe()
+        for mutation in stated.mutations:
             yield f"not: {mutation.change}: {mutation.query.describe()}"
+            yield from [f"at {mutation.witness}"] * isinstance(evidence, Sharp)
+    elif isinstance(evidence, Searched):
+        yield from [f"box: {dict(evidence.box)}"] * bool(evidence.box)
     elif isinstance(evidence, Symbolic):
         yield str(evidence.scope)
     elif isinstance(evidence, Counterexample):

@@ -9,6 +9,7 @@ from oversmoothing.theory.proofs import (
     hypotheses as given,
     strategies as draw,
 )
+from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.checks import certain, equal, is_zero, meets, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
 from oversmoothing.theory.proofs.instances import (

@@ -1,10 +1,10 @@
 """The ledger: every claim by name, and what running its evidence finds.
 
-A claim is the CLAIM of one module of theory/claims. Evidence that needs more than the theory
-(torch, simulations) is given to `Ledger` by who runs it, under the claim's name.
+A claim stands in a chapter of theory/claims, or is the CLAIM of a module in a folder of it.
+Evidence that needs more than the theory (torch, simulations) is given to `Ledger` by who runs it,
+under the claim's name.
 """
 
-import pkgutil
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
+from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.claim import (
     Claim,
     Effort,
@@ -23,67 +23,117 @@ from oversmoothing.theory.proofs.claim import (
     Outcome,
     Status,
 )
+from oversmoothing.theory.proofs.items import names
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.standing import Standing, standing
 from oversmoothing.theory.support.errors import InputError
 
-# Found by walking: the claims are made of what stands here, which knows none of them.
+# Found by their files: the claims are made of what stands here, which knows none of them.
 _CONTENTS = "oversmoothing.theory.claims"
-
-
-def _modules() -> Iterator[ModuleType]:
-    """The modules that state a claim."""
-    contents = import_module(_CONTENTS)
-    for module in pkgutil.walk_packages(contents.__path__, prefix=f"{_CONTENTS}."):
-        if not module.ispkg and hasattr(stated := import_module(module.name), "CLAIM"):
-            yield stated
+_FOLDER = Path(__file__).resolve().parents[1] / "claims"
+_NAMED = re.compile(r'^    name="([^"]+)",$', re.M)
 
 
 @cache
 def files() -> dict[str, Path]:
-    """The file of each claim."""
-    return {module.CLAIM.name: Path(str(module.__file__)).resolve() for module in _modules()}
+    """The file of each claim: its chapter, or the module that states it alone.
 
-
-def claims() -> dict[str, Claim]:
-    """Every claim by name, in the order of T-numbers, papers last."""
-    found = [module.CLAIM for module in _modules()]
-    names = [claim.name for claim in found]
-    repeated = {name for name in names if names.count(name) > 1}
-    if repeated:
+    Raises RuntimeError where two claims have one name.
+    """
+    found = [(name, path) for path in sorted(_FOLDER.glob("*.md")) for name in names(path)]
+    for path in sorted(_FOLDER.glob("*/*.py")):
+        found += [(name, path) for name in _NAMED.findall(path.read_text("utf-8"))[:1]]
+    listed = [name for name, _ in found]
+    if repeated := {name for name in listed if listed.count(name) > 1}:
         raise RuntimeError(f"claims with the same name: {sorted(repeated)}")
-    if bare := [each.name for each in found if not (each.latex and each.source and each.on_record)]:
-        raise RuntimeError(f"claims without formula, source or status on record: {bare}")
-    if unsaid := [c.name for c in found if c.on_record and c.on_record.refuted and not c.wording]:
-        raise RuntimeError(f"refuted, and whose wording is not said: {unsaid}")
-    return {claim.name: claim for claim in sorted(found, key=_order)}
+    return dict(sorted(found, key=lambda each: _order(each[0])))
 
 
-def _order(claim: Claim) -> tuple[object, ...]:
+@cache
+def _stated_in(path: Path) -> dict[str, Claim]:
+    """The claims of a chapter, or of a module that states one."""
+    place = path.relative_to(_FOLDER).with_suffix("")
+    module = import_module(".".join([_CONTENTS, *place.parts]))
+    if path.suffix == ".py":
+        return _sound({module.CLAIM.name: module.CLAIM})
+    (chapter,) = {one for one in vars(module).values() if isinstance(one, Chapter)}
+    return _sound(chapter.claims(vars(module)))
+
+
+def _sound(found: dict[str, Claim]) -> dict[str, Claim]:
+    """Raises RuntimeError where a claim lacks what one of the ledger has."""
+    for claim in found.values():
+        if not (claim.latex and claim.source and claim.on_record):
+            raise RuntimeError(f"{claim.name}: no formula, no source or no status on record")
+        if claim.on_record.refuted and not claim.wording:
+            raise RuntimeError(f"{claim.name}: it is refuted, and its wording is not said")
+    return found
+
+
+class _Claims(Mapping[str, Claim]):
+    """The claims by name; a chapter is read, and its Python file run, where one of it is wanted."""
+
+    def __init__(self, own: Mapping[str, Claim]) -> None:
+        self._own = own
+
+    def __getitem__(self, name: str) -> Claim:
+        return self._own[name] if name in self._own else _stated_in(files()[name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*files(), *self._own]))
+
+    def __len__(self) -> int:
+        return len(files().keys() | self._own.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return name in files() or name in self._own
+
+
+def claims(own: Mapping[str, Claim] | None = None) -> Mapping[str, Claim]:
+    """Every claim by name, in the order of T-numbers, papers last; behind them those of a user."""
+    return _Claims(own or {})
+
+
+def _order(name: str) -> tuple[object, ...]:
     """T2 before T11, T11.2 before T11.10; the theory's own before those of papers."""
-    parts = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", claim.name)]
-    return (not claim.name.startswith("T"), *parts)
+    parts = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return (not name.startswith("T"), *parts)
 
 
-class Ledger(dict[str, Claim]):
-    """Claims by name, some with evidence from outside the theory.
+class Ledger(Mapping[str, Claim]):
+    """Claims by name, some with evidence from outside the theory; each made when it is asked for.
 
-    Raises `InputError` where `extra` names no claim, or repeats a title of its evidence; where a
-    proof cites what is no claim, or cites itself through others.
+    Raises `InputError` where `extra` names no claim; where a claim that is asked for repeats a
+    title of its evidence; and, of the claims that are to run, where a proof cites what is no claim,
+    or cites itself through others.
     """
 
     def __init__(
         self, stated: Mapping[str, Claim], extra: Mapping[str, tuple[Evidence, ...]] | None = None
     ) -> None:
-        super().__init__(stated)
-        for name, added in (extra or {}).items():
-            if name not in self:
+        self._stated, self._extra = stated, extra or {}
+        self._made: dict[str, Claim] = {}
+        for name, added in self._extra.items():
+            if name not in stated:
                 raise InputError(f"no claim '{name}' for the evidence '{added[0].title}'")
-            evidence = (*self[name].evidence, *added)
+
+    def __getitem__(self, name: str) -> Claim:
+        if name not in self._made:
+            claim = self._stated[name]
+            evidence = (*claim.evidence, *self._extra.get(name, ()))
             if len({one.title for one in evidence}) < len(evidence):
                 raise InputError(f"claim '{name}' has two pieces of evidence of one title")
-            self[name] = replace(self[name], evidence=evidence)
-        self.cited(self.values())
+            self._made[name] = replace(claim, evidence=evidence)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stated)
+
+    def __len__(self) -> int:
+        return len(self._stated)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._stated
 
     def cited(self, chosen: Iterable[Claim]) -> list[Claim]:
         """These claims and all that they rest on, the cited ones first."""
@@ -113,11 +163,11 @@ class Ledger(dict[str, Claim]):
             return list(self.values())
         chosen: dict[str, Claim] = {}
         for name in wanted:
-            exact = [claim for key, claim in self.items() if key.lower() == name.lower()]
-            parts = [claim for key, claim in self.items() if _is_part(key.lower(), name.lower())]
+            exact = [key for key in self if key.lower() == name.lower()]
+            parts = [key for key in self if _is_part(key.lower(), name.lower())]
             if not name or not (exact or parts):
                 raise InputError(f"no claim '{name}'; there are {', '.join(self)}")
-            chosen |= {claim.name: claim for claim in exact or parts}
+            chosen |= {key: self[key] for key in exact or parts}
         return list(chosen.values())
 
 

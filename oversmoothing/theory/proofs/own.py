@@ -54,8 +54,9 @@ class OwnLedger(Ledger):
 
     def __init__(self, own: dict[str, Claim]) -> None:
         cited = any(name not in own for claim in own.values() for name in claim.cites)
-        super().__init__({**(claims() if cited else {}), **own})
+        super().__init__(claims(own) if cited else own)
         self.own = own
+        self.cited(own.values())
 
     def select(self, names: Iterable[str] = ()) -> list[Claim]:
         """Those of the file by name, or all of them. Raises `InputError` for a name of none."""

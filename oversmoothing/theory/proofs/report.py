@@ -18,11 +18,12 @@ _CODES = {
     Kind.SEARCHED: "S",
     Kind.SIMULATED: "M",
     Kind.COUNTEREXAMPLE: "X",
+    Kind.SHARP: "P",
 }
 _LEGEND = (
     "evidence: F checked by Coq, W written proof, Y symbolic, "
     " R for all reals (z3, cvc5), C certified instances, "
-    "S searched, M simulated, X counterexample"
+    "S searched, M simulated, X counterexample, P sharp at points"
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,7 +46,8 @@ class Searched:
     statement fails. Another error than a failed assertion is one of the law, no violation. It may
     call hypothesis.assume. at: the instance that is drawn, on which the hypotheses of the claim are
     run: what does not satisfy them is not counted. None: the law needs none of them. against: the
-    clauses that a violation refutes; none: all.
+    clauses that a violation refutes; none: all. box: in words what is searched: n, d,
+    entries and the number of instances.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Searched:
     kind: Kind = Kind.SEARCHED
     against: tuple[int, ...] = ()
     tolerance: float | Fraction | None = None
+    box: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not callable(self.law):

@@ -32,10 +32,10 @@ _MOST = 10**12
 
 @cache
 def fingerprint() -> str:
-    """SHA-256 of the code of `theory`, module by module: claims, searches, what they call."""
+    """SHA-256 of the code of `theory`, file by file: claims, searches, what they call."""
     total = hashlib.sha256()
     theory = Path(__file__).resolve().parents[1]
-    for path in sorted(theory.rglob("*.py")):
+    for path in sorted([*theory.rglob("*.py"), *theory.rglob("claims/*.md")]):
         content = path.read_bytes()
         total.update(f"{path.relative_to(theory).as_posix()} {len(content)}\n".encode() + content)
     return total.hexdigest()

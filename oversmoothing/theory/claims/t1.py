@@ -1,0 +1,380 @@
+"""What the claims of t1.md execute; one room: the chapter."""
+
+from fractions import Fraction
+from math import factorial
+from typing import Any
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.exact_matrix import matrix, weighted_mean
+from oversmoothing.theory.numbers.rational import (
+    from_flint,
+    normalised_rows,
+    to_flint,
+    to_fractions,
+)
+from oversmoothing.theory.proofs.kit import (
+    A3,
+    AQ,
+    C3,
+    CAUSAL,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    exact,
+    given,
+    spectra,
+    verdict,
+)
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+
+T1 = Chapter(__file__)
+
+# --------------------------------------------------------------------------------------- T1a
+
+
+def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
+    """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
+    result = exact.characteristic(exact.plus_identity(A, values[0]))
+    for h in values[1:]:
+        result = result * exact.characteristic(exact.plus_identity(A, h))
+    return result
+
+
+@st.composite
+def _jordan(pick: st.DrawFn) -> draw.Known:
+    """H with known Jordan blocks, and its eigenvalues with multiplicity."""
+    blocks = pick(draw.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), 1, 2))
+    H = pick(draw.with_jordan_blocks(blocks))
+    return H, [value for value, size in blocks for _ in range(size)]
+
+
+@T1.search(draw.attention(1, 4, zeros=True), _jordan())
+def law_a(A: Matrix, value: draw.Known) -> None:
+    H, values = value
+    assert exact.characteristic(exact.plus_identity(exact.kronecker(H, A))) == _pairs_polynomial(
+        A, values
+    )
+
+
+# --------------------------------------------------------------------------------------- T1b
+
+
+@T1.search(draw.exact_cases(), at=lambda *case: case)
+def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
+    c = X[0]
+    moved = exact.layer(A, H, [c] * len(A))
+    expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in exact.plus_identity(H)]
+    assert all(row == expected for row in moved)
+
+
+# --------------------------------------------------------------------------------------- T1c
+
+
+@T1.search(draw.exact_cases(), st.integers(0, 4), at=lambda case, depth: case)
+def law_c(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
+    A, H, X = case
+    B = rational_quotient(A)
+    moved = exact.layer(A, H, X, depth)
+    if B:
+        y = to_flint(exact.differences(X))
+        for _ in range(depth):
+            y = y + to_flint(B) * y * to_flint(H).transpose()
+        assert from_flint(y) == exact.differences(moved)
+        assert exact.characteristic(A) == exact.characteristic(B) * flint.fmpq_poly([-1, 1])
+
+
+# --------------------------------------------------------------------------------------- T1d
+
+
+@T1.search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
+def law_d(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
+    A, H, X = case
+    n, pi = len(A), spectra.stationary(A)
+    moved = exact.layer(A, H, X, depth)
+    # c_L^T = (I + H)^L c_0^T, exactly.
+    start = [[entry] for entry in exact.weighted_mean(pi, X)]
+    expected = to_flint(exact.power(exact.plus_identity(H), depth)) * to_flint(start)
+    c = exact.weighted_mean(pi, moved)
+    assert to_flint([[entry] for entry in c]) == expected
+    mean = exact.weighted_mean([Fraction(1, n)] * n, moved)
+    high = [[x - m for x, m in zip(row, mean, strict=True)] for row in moved]
+    static = exact.weighted_mean([Fraction(1, n) - p for p in pi], high)
+    assert mean == [x + y for x, y in zip(c, static, strict=True)]
+
+
+# --------------------------------------------------------------------------------------- T1e
+
+
+@st.composite
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
+    """(A, X): X in small integers, or within 1/100 of a consensus state."""
+    A = pick(draw.attention(2, 4, zeros=True))
+    X = pick(draw.states(len(A), 2))
+    near = pick(st.booleans())
+    return A, [[100 + x / 1000 for x in row] for row in X] if near else X
+
+
+@T1.step
+def attained() -> None:
+    pi = spectra.stationary(A3)
+    delta = spectra.squared_deviation(pi)
+    for s in (Fraction(1), Fraction(-1)):
+        X = [[5 + s * (Fraction(1, 3) - p)] for p in pi]
+        (c,), (m,) = exact.weighted_mean(pi, X), exact.weighted_mean([Fraction(1, 3)] * 3, X)
+        hfc, lfc = exact.squared_norms(X)
+        assert hfc == delta and m - c == s * delta and c > 0
+        # ratio = u/(s m), bounds u/(s c +- k u), with k u = s delta^2: equal.
+        assert lfc == 3 * (c + s * delta) ** 2
+
+
+@given.condition("c = pi^T X_0 is not 0", given.case(), given.case(X0="1; -1"))
+def given_e(instance: given.Instance) -> bool:
+    if instance.X0 is None:
+        return False
+    return any(exact.weighted_mean(spectra.stationary(instance.A), instance.X0))
+
+
+@T1.search(_cases(), at=given.of_state)
+def law_e(A: Matrix, X: Matrix) -> None:
+    """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
+    n, pi = len(A), spectra.stationary(A)
+    hfc, lfc = exact.squared_norms(X)
+    c = n * sum((x * x for x in exact.weighted_mean(pi, X)), Fraction(0))
+    assume(hfc > 0)
+    spread = n * spectra.squared_deviation(pi) * hfc
+    # |sqrt lfc - sqrt c| <= sqrt spread, for sqrt lfc = s m, sqrt c = s c, sqrt spread = k u; that
+    # is lfc + c - spread <= 2 sqrt(lfc c).
+    left = lfc + c - spread
+    assert left <= 0 or left * left <= 4 * lfc * c
+
+
+# --------------------------------------------------------------------------------------- T1f
+
+
+@st.composite
+def _cases_f(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
+    """Positive A and a state X with pi^T X = 0."""
+    A = pick(draw.attention(2, 5))
+    X = pick(draw.states(len(A), 2))
+    c = weighted_mean(spectra.stationary(A), X)
+    return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
+
+
+@T1.simulated
+def measure_f(effort: by.Effort) -> by.Measurements:
+    """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
+    limit = 8 * 2**0.5 / 5
+    for depth in (200, 400):
+        found = verdict(A=A3, H=matrix("-1/2"), X0=matrix("1; 2; 4"), depth=[depth])
+        value = found.hfc_lfc[depth].value
+        assert value is not None
+        # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
+        tolerance = 100 * (5 / 6) ** depth + 16 * 2.0**-52 * limit
+        yield by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance)
+
+
+@given.condition("X_0 has no consensus part: pi^T X_0 = 0", given.case(), given.case(X0="1; 2"))
+def no_consensus(instance: given.Instance) -> bool:
+    return instance.X0 is not None and not any(
+        weighted_mean(spectra.stationary(instance.A), instance.X0)
+    )
+
+
+@T1.search(_cases_f(), at=given.of_state)
+def law_f(A: Matrix, X: Matrix) -> None:
+    n, pi = len(A), spectra.stationary(A)
+    hfc, lfc = squared_norms(X)
+    assume(any(map(any, X)))
+    assert lfc <= n * spectra.squared_deviation(pi) * hfc
+    assert (n - 1) * hfc > lfc
+    assert (lfc == 0) == (not any(map(sum, zip(*X, strict=True))))
+
+
+# --------------------------------------------------------------------------------------- T1g
+
+
+@T1.step
+def bias() -> sp.Expr:
+    x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
+    Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
+    K = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"k{i}{j}"))
+    b, e = sp.Matrix([sp.symbols("b1:3")]), sp.Matrix([sp.symbols("e1:3")])
+    logit = ((x * Q + b) * (y * K + e).T)[0]
+    column, row = (b * K.T * y.T)[0], (x * Q * e.T)[0] + (b * e.T)[0]
+    return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
+
+
+@T1.step
+def not_semidefinite() -> None:
+    assert exact.characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
+
+
+@T1.step
+def needed() -> None:
+    assert not spectra.is_real(C3)
+
+
+@T1.step
+def equal_tokens() -> None:
+    A = _normalised(exact.matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
+    assert to_flint(A).det() == 0
+
+
+def _normalised(S: Matrix, g: list[int]) -> Matrix:
+    """A_ij = S_ij g_j / sum_k S_ik g_k."""
+    return normalised_rows(exact.product(S, exact.diagonal(g)))
+
+
+@st.composite
+def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
+    n = pick(st.integers(1, 4))
+    S = [[Fraction(0)] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            S[i][j] = S[j][i] = Fraction(pick(st.integers(1, 9)))
+    return S, pick(draw.lists(st.integers(1, 5), n))
+
+
+@st.composite
+def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
+    """Integer tokens, a degree, and column factors."""
+    n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
+    X = pick(draw.lists(draw.lists(st.integers(-2, 2), d), n))
+    L = [[Fraction(sum(x * y for x, y in zip(a, b, strict=True))) for b in X] for a in X]
+    return L, pick(st.integers(1, 6)), pick(draw.lists(st.integers(1, 5), n))
+
+
+@T1.certified
+def certify_g(effort: by.Effort) -> by.Settled:
+    """softmax of X X^T + column terms for distinct integer tokens: spec(A) in (0, 1], in balls."""
+    rng = np.random.default_rng(effort.seed)
+    for _ in range(12):
+        n = int(rng.integers(2, 6))
+        X = rng.choice(25, size=n, replace=False)
+        points = [(int(x) // 5 - 2, int(x) % 5 - 2) for x in X]
+        f = [int(k) for k in rng.integers(-2, 3, size=n)]
+        with at_precision(512):
+            S = [[flint.arb(a * c + b * d).exp() for c, d in points] for a, b in points]
+            minors = [flint.arb_mat([row[:k] for row in S[:k]]).det() for k in range(1, n + 1)]
+            g = [flint.arb(k).exp() for k in f]
+            sums = [sum((s * c for s, c in zip(row, g, strict=True)), flint.arb(0)) for row in S]
+            A = [
+                [s * c / t for s, c in zip(row, g, strict=True)]
+                for row, t in zip(S, sums, strict=True)
+            ]
+            values = flint.acb_mat(A).eig(nonstop=True)
+        if any(m <= 0 for m in minors) or any(v.real < 0 or v.real > 1 for v in values):
+            yield f"tokens {points}, column terms {f}"
+        inside = all(v.real > 0 and v.imag.contains(0) for v in values)
+        yield inside and all(m > 0 for m in minors)
+
+
+@given.condition(
+    "A comes from symmetric logits and a column term",
+    given.case("1/10 4/5 1/10; 1/10 1/10 4/5; 4/5 1/10 1/10"),
+)
+def reversible(instance: given.Instance) -> bool:
+    """Detailed balance pi_i A_ij = pi_j A_ji: A is a normalised symmetric kernel."""
+    flow = exact.product(exact.diagonal(spectra.stationary(instance.A)), instance.A)
+    return exact.transposed(flow) == flow
+
+
+@T1.step
+def symmetrised() -> None:
+    law_g(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
+
+
+@T1.step
+def kolmogorov() -> None:
+    A = _normalised(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
+    pi = spectra.stationary(A)
+    S = exact.product(A, exact.diagonal(1 / p for p in pi))
+    assert exact.transposed(S) == S
+
+
+@T1.search(_kernels(), at=lambda S, g: given.of_attention(_normalised(S, g)))
+def law_g(S: Matrix, g: list[int]) -> None:
+    A = _normalised(S, g)
+    assert spectra.is_real(A)
+    weight = [c * sum(row) for c, row in zip(g, exact.product(S, exact.diagonal(g)), strict=True)]
+    assert spectra.stationary(A) == [w / sum(weight) for w in weight]
+
+
+@T1.search(_gram())
+def semidefinite_law(L: Matrix, degree: int, _: list[int]) -> None:
+    """sum_k L^k/k! entrywise is positive semidefinite: its charpoly has alternating signs."""
+    K = [
+        [sum((x**k / factorial(k) for k in range(degree + 1)), Fraction(0)) for x in row]
+        for row in L
+    ]
+    signs = exact.characteristic(K).coeffs()
+    n = len(L)
+    assert all(c * (-1) ** (n - k) >= 0 for k, c in enumerate(signs))
+
+
+# --------------------------------------------------------------------------------------- T1h
+
+
+def _on_the_diagonal(A: Matrix) -> bool:
+    """det(x - A) is the product of x - A_ii."""
+    diagonal = exact.diagonal(A[i][i] for i in range(len(A)))
+    return bool(exact.characteristic(A) == exact.characteristic(diagonal))
+
+
+@T1.step
+def stationary() -> None:
+    pi = spectra.stationary(CAUSAL)
+    assert pi == [1, 0, 0] and spectra.squared_deviation(pi) == Fraction(2, 3)
+
+
+@T1.step
+def attained_h() -> None:
+    # v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
+    v = exact.matrix("0; 1; 1")
+    assert exact.layer(CAUSAL, exact.matrix("1"), v) == exact.matrix("0; 3/2; 3/2")
+    hfc, lfc = exact.squared_norms(v)
+    assert hfc / lfc == Fraction(1, 2)
+
+
+@T1.step
+def first_token() -> None:
+    X = exact.layer(CAUSAL, exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2; 3 5; 0 1"), 3)
+    Y = exact.layer(exact.matrix("1"), exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2"), 3)
+    assert X[0] == Y[0]
+
+
+@st.composite
+def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
+    """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""
+    A = pick(draw.causal_attention(6))
+    return A, [[Fraction(0)] * 2, *pick(draw.states(len(A), 2))[1:]]
+
+
+@T1.step
+def read_off() -> None:
+    # The spectrum that the theory reports for a causal A is its diagonal without the first 1.
+    A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
+    found = attention_spectrum(A).values
+    assert sorted(found.real) == [0.5, 0.5] and not found.imag.any()
+    assert _on_the_diagonal(to_fractions(A.tolist(), "A"))
+
+
+@T1.search(_causal(), at=given.of_state)
+def law_h(A: Matrix, X: Matrix) -> None:
+    n = len(A)
+    assert _on_the_diagonal(A)
+    assert all(0 < A[i][i] <= 1 for i in range(n)) and A[0][0] == 1
+    assert all(A[i][i] < 1 for i in range(1, n))
+    pi = spectra.stationary(A)
+    assert pi == [1] + [0] * (n - 1) and spectra.squared_deviation(pi) == 1 - Fraction(1, n)
+    assert exact.weighted_mean(pi, X) == [0, 0]
+    hfc, lfc = exact.squared_norms(X)
+    assert (n - 1) * hfc >= lfc

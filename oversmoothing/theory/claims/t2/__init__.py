@@ -1,1 +1,0 @@
-"""T2: dominance for real spectra."""

@@ -1,0 +1,314 @@
+"""What the claims of t3.md execute; one room: the chapter."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.depth.ratios import exact_state
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    AM,
+    C3,
+    Chapter,
+    Matrix,
+    draw,
+    exact,
+    given,
+    spectra,
+    verdict,
+)
+from oversmoothing.theory.verdict.dominance import in_universal_disc, real_verdict
+from oversmoothing.theory.verdict.exact_comparison import Mode, compare, exact_dominance
+
+T3 = Chapter(__file__)
+
+# --------------------------------------------------------------------------------------- T3a
+
+
+def _distance(h: spectra.Gaussian, a: spectra.Gaussian) -> Fraction:
+    """|h|^2 |a + 1/h|^2."""
+    (x, y), (u, v) = h, a
+    size = x * x + y * y
+    return size * ((u + x / size) ** 2 + (v - y / size) ** 2)
+
+
+@given.condition("every eigenvalue of H considered is non-zero", given.case(H="0"))
+def nonsingular(instance: given.Instance) -> bool:
+    return not any(value.is_zero for value in spectra.spectrum(instance.H))
+
+
+@T3.search(
+    draw.gaussian_points(),
+    draw.lists(draw.gaussian_points(1), 1, 5),
+    draw.lists(st.integers(0, 4), 5),
+)
+def law_a(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]) -> None:
+    assume(any(h) and sum(weights[: len(points)]) > 0)
+    values = [spectra.squared_modulus(h, a) for a in points]
+    assert values == [_distance(h, a) for a in points]
+    # A mixture of the points is never farther, and strictly nearer unless it is one of them.
+    used = weights[: len(points)]
+    u, v = (exact.dot(map(Fraction, used), part) / sum(used) for part in zip(*points, strict=True))
+    inside = u, v
+    mixed = spectra.squared_modulus(h, inside)
+    assert mixed <= max(values)
+    assert mixed < max(values) or inside in points
+
+
+# --------------------------------------------------------------------------------------- T3b
+
+
+@T3.search(
+    draw.circulant_attention(),
+    draw.gaussian_points(3),
+    st.integers(-2, 2).map(Fraction),
+    at=lambda attention, h, s: given.of_attention(attention[0]),
+)
+def matrix_law(
+    attention: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian, s: Fraction
+) -> None:
+    (A, a_values), (x, y) = attention, h
+    # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
+    H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
+    expected = spectra.by_moduli([(x, y), (x, -y)], a_values)
+    assert verdict(A=A, H=H).verdict == expected
+
+
+# --------------------------------------------------------------------------------------- T3c
+
+
+_INSIDE = draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h))
+
+
+@T3.search(draw.gaussian_points(2))
+def code_law(*h: Fraction) -> None:
+    """`in_universal_disc` is the same set, on eighths (exact in binary64)."""
+    x, y = (Fraction(round(8 * t), 8) for t in h)
+    assert in_universal_disc(complex(float(x), float(y))) == spectra.in_universal_disc(x, y)
+
+
+@T3.search(
+    draw.circulant_attention(),
+    draw.lists(_INSIDE, 1, 2),
+    at=lambda attention, points: (
+        attention[0],
+        [[points[0][0], -points[0][1]], [points[0][1], points[0][0]]],
+    ),
+)
+def matrix_law_c(
+    attention: tuple[Matrix, list[spectra.Gaussian]], points: list[spectra.Gaussian]
+) -> None:
+    A, a_values = attention
+    values = [(x, s * y) for x, y in points for s in (1, -1)]
+    assert spectra.by_moduli(values, a_values) == "NON_SMOOTHING"
+    x, y = points[0]
+    assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "NON_SMOOTHING"
+
+
+IN_DISC = given.Hypothesis(
+    "every eigenvalue of H has |h + 1/2| <= 1/2 and h != 0",
+    lambda i: spectra.in_disc(i.H),
+    (given.case(H="0"), given.case(), given.case(H="-1/2 -1; 1 -1/2")),
+)
+
+# --------------------------------------------------------------------------------------- T3d
+
+_INTERVAL = draw.fractions(-1, 0).filter(bool)
+
+
+@T3.search(draw.attention(2, 4), _INTERVAL, at=lambda A, h: (A, [[h]]))
+def matrix_law_d(A: Matrix, h: Fraction) -> None:
+    value = spectra.spectrum([[h]])[0]
+    for a in spectra.attention_values(A):
+        assert compare(Mode(a, value), Mode(None, value))[0] == 1
+
+
+# --------------------------------------------------------------------------------------- T3e
+
+_GT8 = exact.matrix("-1/2 -2; 2 -1/2")
+# Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
+C4 = exact.scaled("1/20", exact.matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
+_C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
+
+
+@T3.step
+def negative_real_part() -> None:
+    values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
+    assert spectra.squared_modulus(values[0], 1) == Fraction(17, 4)
+    assert spectra.by_moduli(values, [0]) == "SMOOTHING"
+    assert verdict(A=exact.uniform(2), H=_GT8).verdict == "SMOOTHING"
+
+
+@T3.step
+def mildest() -> None:
+    x, y = Fraction(-1, 2), Fraction(9, 16)
+    a = -x / (x * x + y * y)
+    assert verdict(A=exact.flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
+
+
+@T3.step
+def positive_real_part() -> None:
+    a = sp.Rational(-7, 20) - 7 * sp.sqrt(3) / 20 * sp.I
+    shift = sp.Matrix(3, 3, lambda i, j: int(j == (i + 1) % 3))
+    A = symbolic(C3)
+    assert sp.eye(3) / 10 + shift * sp.Rational(4, 5) + shift**2 / 10 == A
+    x = sp.symbols("x")
+    assert sp.expand(A.charpoly(x).as_expr() - (x - 1) * (x - a) * (x - sp.conjugate(a))) == 0
+    h = sp.Rational(1, 5) + sp.Rational(3, 2) * sp.I
+    quotient = sp.expand((1 + h * a) * sp.conjugate(1 + h * a))
+    consensus = sp.expand((1 + h) * sp.conjugate(1 + h))
+    assert consensus == sp.Rational(369, 100)
+    assert quotient == sp.Rational(19821, 10000) + 21 * sp.sqrt(3) / 20
+    assert quotient > consensus
+    assert abs(sp.N(quotient, 20) - sp.Float("3.800753", 20)) < sp.Float("5e-7")
+    assert verdict(A=C3, H=exact.matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
+
+
+@T3.step
+def not_the_smallest() -> None:
+    # h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win.
+    h = Fraction(-21, 10)
+    assert real_verdict(h, h, Fraction(0)) == spectra.by_moduli([h], [0]) == "SMOOTHING"
+    assert {spectra.squared_modulus(h, a) for a in _C4_OTHERS} == {Fraction(13297, 10000)}
+    assert [spectra.squared_modulus(h, a) for a in (0, 1)] == [1, Fraction(121, 100)]
+    assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
+
+
+# --------------------------------------------------------------------------------------- T3f
+
+# H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
+_H_PAIR = exact.matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
+_H_NORMAL = exact.matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
+# A = 1 pi^T + N: pi = (1/2, 1/4, 1/4), N1 = 0, pi^T N = 0, spec N = {(1 +- 3i)/16, 0}; not normal.
+_S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
+
+
+def _frobenius(X: Matrix) -> Fraction:
+    return sum(exact.squared_norms(X), Fraction(0))
+
+
+def _second_symmetric(X: Matrix) -> Fraction:
+    """sum_{i<j} sigma_i^2 sigma_j^2, from the traces of the Gram matrix and of its square."""
+    gram = exact.product(exact.transposed(X), X)
+    return (_frobenius(X) ** 2 - _frobenius(gram)) / 2
+
+
+def _skew_attention() -> Matrix:
+    block = sp.diag(1, sp.Matrix([[1, -3], [3, 1]]) / 16)
+    A = _S * block * _S.inv()
+    return [[Fraction(int(A[i, j].p), int(A[i, j].q)) for j in range(3)] for i in range(3)]
+
+
+@T3.step
+def rank_two_profiles() -> None:
+    # X_0 = Re(v w^T) in the dominant subspace: X_L has rank 2, sigma_1 sigma_2 = c |mu|^(2L).
+    A, H = _skew_attention(), _H_PAIR
+    assert all(min(row) > 0 and sum(row) == 1 for row in A)
+    # v = Re/Im columns 2, 3 of _S; w = (1, 0) + i... from (H - h) w = 0: w = (2, 1 - i, 0).
+    p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
+    X0 = [[Fraction(2 * a), Fraction(a + b), Fraction(0)] for a, b in zip(p, q, strict=True)]
+    start = _second_symmetric(X0)
+    assert start > 0
+    states = exact_state(A, H, X0, [0, 1, 2, 3, 8, 30])
+    # h = -3/2 + i and a = (1 - 3i)/16: |mu|^2, the determinant of I + H (x) A on that plane.
+    h, a = (Fraction(-3, 2), Fraction(1)), (Fraction(1, 16), Fraction(-3, 16))
+    size = spectra.squared_modulus(h, a)
+    ratios = []
+    for depth, X in states.items():
+        assert to_flint(X).rank() == 2
+        assert _second_symmetric(X) == start * size ** (2 * depth)
+        ratios.append(_frobenius(X) ** 2 / _second_symmetric(X))
+    assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
+
+
+@T3.step
+def normal_is_constant() -> None:
+    # H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant.
+    p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
+    X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
+    states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
+    assert len({_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
+
+
+@T3.step
+def generic_start() -> None:
+    # From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2.
+    H = _H_NORMAL
+    found = exact_dominance(C4, H)
+    assert found.comparison == -1 and len(found.quotient) == 2
+    for mode in found.quotient:
+        assert mode.attention is not None
+        a, h = complex(mode.attention.ball(64).mid()), complex(mode.value.ball(64).mid())
+        assert a.imag * h.imag < 0
+    X0 = exact.matrix("1 2 1; 3 5 -1; -1 4 2; 2 -3 1")
+    result = verdict(A=C4, H=H, X0=X0)
+    assert result.limit_rank == 2
+    X = exact.layer(C4, H, X0, 160)
+    # sigma_2^2/sigma_1^2 >= e_2/||X||^4 stays away from 0.
+    assert _second_symmetric(X) / _frobenius(X) ** 2 > Fraction(1, 100)
+
+
+@T3.step
+def real_feature() -> None:
+    A, H = _skew_attention(), [[Fraction(-1)]]
+    X0 = exact.matrix("1; 2; 4")
+    states = exact_state(A, H, X0, list(range(40, 60)))
+    ratios = [exact.squared_ratio(X) for X in states.values()]
+    # n delta^2 = n |pi|^2 - 1 = 1/8 for pi = (1/2, 1/4, 1/4).
+    floor = 1 / Fraction(1, 8)
+    assert min(ratios) > floor * (1 - Fraction(1, 10**6))
+    rises = [b > a for a, b in pairwise(ratios)]
+    assert True in rises and False in rises
+
+
+@T3.step
+def real_token() -> None:
+    H = exact.matrix("1/2 -1; 1 1/2")
+    assert verdict(A=AA, H=H).verdict == "SMOOTHING"
+    first, second = (exact.layer(AA, H, exact.matrix("1 2; 3 5"), L) for L in (80, 81))
+    for X in (first, second):
+        assert _second_symmetric(X) < _frobenius(X) ** 2 / 10**12
+        assert exact.dot(*X) > 0
+    turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
+    assert turn**2 * 100 > _frobenius(first) * _frobenius(second)
+
+
+@T3.step
+def negative_multiplier() -> None:
+    states = exact_state(AM, exact.matrix("3"), exact.matrix("1; -1"), [1, 2, 3])
+    mu = Fraction(-5, 4)
+    assert mu == 1 + 3 * Fraction(-3, 4)
+    assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
+
+
+@given.condition(
+    "one dominant pair up to conjugation, of simple eigenvalues", given.case(H="-1/2 0; 0 -1/2")
+)
+def one_pair(instance: given.Instance) -> bool:
+    modes = exact_dominance(instance.A, instance.H).dominant()
+    factors = [value.factor for m in modes for value in (m.value, m.attention) if value is not None]
+    simple = all(factor.multiplicity == 1 for factor in factors)
+    return simple and len({mode.structural for mode in modes}) == 1
+
+
+@T3.search(draw.gaussian_points(), draw.gaussian_points())
+def law_f(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
+    (x, y), (u, v) = h, a
+    first, second = spectra.squared_modulus(h, a), spectra.squared_modulus(h, (u, -v))
+    assert first == spectra.squared_modulus((x, -y), (u, -v))
+    assert first - second == -4 * y * v
+
+
+@T3.search(draw.attention(3, 4), draw.with_complex_pair(), at=lambda A, value: (A, value[0]))
+def winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
+    H, _ = value
+    for mode in exact_dominance(A, H).quotient:
+        assert mode.attention is not None
+        if mode.value.is_real or mode.attention.is_real:
+            continue
+        a, h = mode.attention.ball(64).imag, mode.value.ball(64).imag
+        assert a * h < 0

@@ -1,1 +1,0 @@
-"""T3: dominance for complex spectra."""

@@ -1,0 +1,193 @@
+"""The Markdown of a chapter as a tree: claims, and in each its fields, formula, clauses, proofs.
+
+A line begins an item ("- " or "1. "), goes on with the one above (indented as its text is), is a
+heading, a formula between `$$`, or "Proof: title". Each text is one line, as Markdown would join
+it; a backslash before punctuation is Markdown's and falls away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
+
+HEADING = re.compile(r"^## (\S+): (.+)$", re.M)
+_ITEM = re.compile(r"( *)(-|\d+\.) (.*\S)")
+_PROOF = re.compile(r"(Proof|Counterexample): (.*\S)")
+_ESCAPED = re.compile(r"(`[^`]*`)|\\([!-/:-@\[-`{-~])")
+# A continued line that begins so would be an item, a heading, a quotation or a comment of Markdown.
+_BEGINS = re.compile(r"([-+*]|\d+[.)]|#{1,6})( |$)|>|%|:::|`{3}|~{3}|[-=]+$")
+
+
+@dataclass
+class Item:
+    """One item of a list, with the items beneath it."""
+
+    path: Path
+    line: int
+    marker: str
+    text: str
+    children: list[Item] = field(default_factory=list)
+
+    def read(self, *known: str) -> tuple[str, tuple[int, ...] | None, str]:
+        """Key, clauses in brackets (None: no brackets) and value of "key [1, 2]: value"."""
+        found = re.fullmatch(r"([a-z ]+?)(?: \[([\d, ]*)\])?: (.+)", self.text)
+        if found is None or found[1] not in known or self.marker != "-":
+            raise InputError(
+                f"{self.path.name}, line {self.line}: '{self.text[:60]}' is none of "
+                f"{', '.join(f'{key}: ...' for key in sorted(known))}"
+            )
+        listed = found[2]
+        covers = None if listed is None else tuple(int(k) for k in listed.split(",") if k.strip())
+        return found[1], covers, found[3]
+
+
+@dataclass
+class Proof:
+    """A written proof or a counterexample: cases of the latter, and steps."""
+
+    line: int
+    kind: str
+    title: str
+    cases: list[Item] = field(default_factory=list)
+    steps: list[Item] = field(default_factory=list)
+
+
+@dataclass
+class Section:
+    """A claim as it is written."""
+
+    path: Path
+    line: int
+    name: str
+    title: str
+    latex: str = ""
+    fields: list[Item] = field(default_factory=list)
+    clauses: list[Item] = field(default_factory=list)
+    beside: list[Item] = field(default_factory=list)
+    proofs: list[Proof] = field(default_factory=list)
+
+    def error(self, line: int, words: str) -> InputError:
+        return InputError(f"{self.path.name}, line {line}: {words}")
+
+    @contextmanager
+    def told(self, line: int | None = None) -> Iterator[None]:
+        """A ValueError within, as an error of this claim or of this line of it."""
+        try:
+            yield
+        except InputError as error:
+            if str(error).startswith(self.path.name):
+                raise
+            raise self.error(line or self.line, str(error)) from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise self.error(line or self.line, f"{self.name}: {error}") from error
+
+
+def names(path: Path) -> list[str]:
+    """The claims of a chapter, none of it read further."""
+    return [found[1] for found in HEADING.finditer(read_text(path))]
+
+
+def source(path: Path, name: str) -> str:
+    """The Markdown of one claim beneath its heading."""
+    text = read_text(path)
+    found = next(found for found in HEADING.finditer(text) if found[1] == name)
+    after = HEADING.search(text, found.end())
+    return text[found.end() : after.start() if after else len(text)].strip() + "\n"
+
+
+def sections(path: Path) -> list[Section]:
+    """The claims of a chapter. Raises `InputError` with the line that is none of its language."""
+    lines = list(enumerate(read_text(path).splitlines(), 1))
+    found: list[Section] = []
+    while lines:
+        number, line = lines.pop(0)
+        if not line.strip() or (number == 1 and line.startswith("# ")):
+            continue
+        heading = HEADING.fullmatch(line)
+        if heading is None:
+            raise InputError(f"{path.name}, line {number}: '{line[:60]}' stands in no claim")
+        section = Section(path, number, heading[1], heading[2])
+        end = next((k for k, (_, text) in enumerate(lines) if text.startswith("## ")), len(lines))
+        _fill(section, lines[:end])
+        del lines[:end]
+        found.append(section)
+    return found
+
+
+def _fill(section: Section, lines: list[tuple[int, str]]) -> None:
+    every: list[Item] = []
+    stack: list[tuple[int, Item]] = []
+    formula: list[str] | None = None
+    for number, line in lines:
+        proof = _PROOF.fullmatch(line)
+        item = _ITEM.fullmatch(line)
+        if formula is not None:
+            formula, section.latex = _formula(section, formula, line)
+        elif not line.strip():
+            stack = []
+        elif line.startswith("$$"):
+            if section.latex:
+                raise section.error(number, "a second formula")
+            formula, section.latex = _formula(section, [], line[2:])
+        elif proof is not None:
+            section.proofs.append(Proof(number, proof[1], _plain(proof[2])))
+        elif item is not None:
+            depth, marker = len(item[1]), item[2]
+            while stack and depth < stack[-1][0]:
+                stack.pop()
+            new = Item(section.path, number, marker, item[3])
+            every.append(new)
+            if depth != (stack[-1][0] if stack else 0):
+                raise section.error(number, f"'{line.strip()[:60]}' is not indented as an item")
+            (stack[-1][1].children if stack else _list(section, new)).append(new)
+            stack.append((depth + len(marker) + 1, new))
+        else:
+            depth = len(line) - len(line.lstrip())
+            if not stack or depth != stack[-1][0] or _BEGINS.match(line.strip()):
+                raise section.error(number, f"'{line.strip()[:60]}' goes on with nothing")
+            stack[-1][1].text += f" {line.strip()}"
+    for one in every:
+        one.text = _plain(one.text)
+    if formula is not None or not section.latex:
+        raise section.error(section.line, f"{section.name} has no formula between $$ and $$")
+    if not section.clauses:
+        raise section.error(section.line, f"{section.name} has no clause")
+
+
+def _formula(section: Section, begun: list[str], line: str) -> tuple[list[str] | None, str]:
+    """What is begun of a formula, or the whole of it."""
+    ended = line.rstrip().endswith("$$")
+    text = [*begun, line.rstrip().removesuffix("$$").strip()]
+    return (None, " ".join(filter(None, text))) if ended else (text, "")
+
+
+def _list(section: Section, item: Item) -> list[Item]:
+    """Where an item of the outermost list belongs; a numbered one has the number that is next."""
+    bullet = item.marker == "-"
+    if section.proofs:
+        proof = section.proofs[-1]
+        if bullet and (proof.kind == "Proof" or proof.steps):
+            raise section.error(item.line, "a proof has numbered steps alone")
+        belongs = proof.cases if bullet else proof.steps
+    elif not section.latex:
+        belongs = section.fields
+        if not bullet:
+            raise section.error(item.line, "a clause stands after the formula")
+    else:
+        belongs = section.beside if bullet else section.clauses
+        if not bullet and section.beside:
+            raise section.error(item.line, "clauses stand together")
+    if not bullet and item.marker != f"{len(belongs) + 1}.":
+        raise section.error(item.line, f"{item.marker} where {len(belongs) + 1}. is next")
+    return belongs
+
+
+def _plain(text: str) -> str:
+    """Without the backslashes of Markdown; code keeps its own."""
+    return _ESCAPED.sub(lambda found: found[1] or found[2], text)

@@ -1,0 +1,201 @@
+"""A chapter is read strictly: whatever is not in its language is an error with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs import hypotheses as given
+from oversmoothing.theory.proofs.chapter import Chapter
+from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
+from oversmoothing.theory.proofs.coq import coq_version
+from oversmoothing.theory.proofs.formal import Formal
+from oversmoothing.theory.proofs.items import names, sections
+from oversmoothing.theory.proofs.ledger import claims, files, run_claim
+from oversmoothing.theory.proofs.search import Searched
+from oversmoothing.theory.support.errors import InputError
+
+TEXT = r"""# X: a chapter
+
+## X1: squares of small numbers
+
+- status: written
+- hypotheses: POSITIVE, OWN
+- source: ours, with \<brackets\>
+- reading: our reading
+- further: Nothing is known of cubes; this
+  goes on for two lines.
+
+$$x^2 < x$$
+
+1. For 0 < x < 1 the square of x is less than x,
+   and so on.
+   - query: the square is smaller
+     - given `0 < x; x < 1`, then `x*x < x`, at `x=1/2`
+     - unless 1 is admitted: without `x < 1`, given `x <= 1`, at `x=1`
+2. A second clause.
+   - coq [1, 2]: T2_real.identity
+   - sharp: the square is smaller
+     - given `0 < x; x < 1`, then `x*x < x`, at `x=1/2`
+     - unless 0 is admitted: without `0 < x`, at `x=0`
+
+- search: `small`: in integers
+  - against: 1
+  - box: n = 1; d = 1; entries = 0 to 9; instances = 200
+
+Proof: by hand
+
+1. [1, 2] In words, by T1e.
+2. [2] And executed.
+   - verified: `checked`
+"""
+OWN = given.condition("it is so", given.case())(lambda instance: False)
+
+
+def chapter(folder: Path, text: str = TEXT) -> Chapter:
+    """The chapter X with what X1 names."""
+    (folder / "x.md").write_text(text)
+    (folder / "x.py").write_text("\n\ndef small(): ...\n\n\ndef checked(): ...\n")
+    found = Chapter(str(folder / "x.py"))
+
+    @found.search(st.integers(0, 9))
+    def small(x: int) -> None:
+        assert x < 10
+
+    @found.step
+    def checked() -> int:
+        return 0
+
+    return found
+
+
+def claim(folder: Path, text: str = TEXT) -> Claim:
+    return chapter(folder, text).claims({"OWN": OWN})["X1"]
+
+
+def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
+    found = claim(tmp_path)
+    assert found.clauses == (
+        "For 0 < x < 1 the square of x is less than x, and so on.",
+        "A second clause.",
+    )
+    assert (found.latex, found.source) == ("x^2 < x", "ours, with <brackets>")
+    assert (found.on_record, found.reading) == (Status.WRITTEN, "our reading")
+    assert found.further == "Nothing is known of cubes; this goes on for two lines."
+    assert found.hypotheses == (given.POSITIVE, OWN)
+    kinds = [(each.kind, each.covers) for each in found.evidence]
+    assert kinds == [
+        (Kind.REALS, (1,)),
+        (Kind.FORMAL, (1, 2)),
+        (Kind.SHARP, ()),
+        (Kind.SEARCHED, ()),
+        (Kind.WRITTEN, (1, 2)),
+    ]
+    assert found.cites == ("T1e",)
+    (search,) = (each for each in found.evidence if isinstance(each, Searched))
+    assert search.against == (1,) and search.box["entries"] == "0 to 9"
+    entry = run_claim(found, Effort(examples=9, second_opinion=False), frozenset(kinds_run()))
+    assert [finding.outcome.holds for finding in entry.findings] == [True] * 4
+
+
+def kinds_run() -> set[Kind]:
+    return {Kind.REALS, Kind.SHARP, Kind.SEARCHED, Kind.WRITTEN}
+
+
+SHARP = """   - sharp: the square is smaller
+     - given `0 < x; x < 1`, then `x*x < x`, at `x=1/2`
+     - unless 0 is admitted: without `0 < x`, at `x=0`
+"""
+# What is changed, to what, and what is said of it; the line where a number is clear from the text.
+WRONG = {
+    "an unknown field": ("- reading: our", "- readings: our", "line 8: 'readings: our reading' is"),
+    "a field twice": ("- reading: our", "- source: our", "line 8: a second 'source'"),
+    "no status": ("- status: written\n", "", "line 3: without status"),
+    "a status that is none": ("status: written", "status: proven", "line 3: X1: 'proven'"),
+    "an unknown hypothesis": ("POSITIVE, OWN", "POSITIVE, OWNS", "no hypothesis OWNS"),
+    "a line in between": ("Proof: by", "So:\n\nProof: by", "'So:' goes on with nothing"),
+    "a line indented otherwise": ("\n   and so on", "\n  and so on", "line 15: 'and so on.' goes"),
+    "a line that Markdown reads as an item": (
+        "\n   and so",
+        "\n   - and so",
+        "line 15: 'and so on.' is none of",
+    ),
+    "a line that begins with a sign": ("\n   and so on", "\n   + so on", "'+ so on.' goes on"),
+    "a clause out of order": ("2. A second", "3. A second", "line 19: 3. where 2. is next"),
+    "a clause that nothing covers": ("coq [1, 2]", "coq [1]", None),
+    "evidence for no clause": ("coq [1, 2]", "coq [1, 7]", "no clause 7"),
+    "unknown evidence": ("- coq [1", "- proof [1", "line 20: 'proof [1, 2]: T2_real.identity' is"),
+    "a missing theorem": ("T2_real.identity", "T2_real.nothing", "line 20: .* has no theorem"),
+    "a query without its words": ("then `x*x < x`, at", "so `x*x < x`, at", "line 17: 'given"),
+    "a neighbour without its change": ("1 is admitted: without", "without", "line 18: no false"),
+    "a neighbour of no hypothesis": (
+        "without `x < 1`",
+        "without `x < 2`",
+        "line 18: X1: .* no hyp",
+    ),
+    "a point without all variables": ("at `x=1`", "at `y=1`", "line 18: X1: 'y=1' is no witness"),
+    "a sharp line without a point": (", at `x=0`", "", "line 21: X1: .* has no point"),
+    "a search that is not there": ("`small`:", "`large`:", "line 25: .* registers no such 'large'"),
+    "a search without a title": ("`small`: in integers", "`small`", "line 25: it needs a name and"),
+    "half a box": ("; entries = 0 to 9", "", "line 25: a box has n, d, entries, instances"),
+    "a text without its step": ("`checked`", "`check`", "line 33: `check` is not one step"),
+    "a step without its text": ("   - verified: `checked`\n", "", "x.py, line 6: .* 'checked'"),
+    "an unknown scope": ("- verified:", "- proved:", "line 33: 'proved: `checked`' is none of"),
+    "a proof without steps": (TEXT[TEXT.index("1. [1, 2] In") :], "", "a proof without steps"),
+    "no formula": ("$$x^2 < x$$", "", "a clause stands after the formula"),
+    "two formulas": ("$$x^2 < x$$", "$$x$$\n\n$$x$$", "line 14: a second formula"),
+    "a counterexample to what is proved": ("Proof: by", "Counterexample: by", "counterexample to"),
+    "two pieces of one title": (SHARP, SHARP + SHARP, "two pieces of evidence are 'sharp: the"),
+    "words before any claim": ("# X: a chapter", "# X: a chapter\n\nWords.", "line 3: 'Words.'"),
+    "a claim twice": (TEXT, TEXT + TEXT.removeprefix("# X: a chapter\n"), "for the second time"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_in_a_chapter_is_said_with_its_line(name: str, tmp_path: Path) -> None:
+    old, new, said = WRONG[name]
+    assert old in TEXT
+    text = TEXT.replace(old, new, 1)
+    if said is None:
+        text = text.replace("[1, 2] In", "[1] In").replace("[2] And", "And")
+        said = "line 19: no evidence covers clause 2"
+    with pytest.raises(InputError) as refused:
+        claim(tmp_path, text)
+    assert str(refused.value).startswith(("x.md, line ", "x.py, line "))
+    assert all(part in str(refused.value) for part in said.split(" .* ")), refused.value
+
+
+def test_the_type_of_a_theorem_is_what_coq_prints(tmp_path: Path) -> None:
+    if coq_version() is None:
+        pytest.skip("Coq is not installed")
+    (tmp_path / "Own.v").write_text("Theorem t (n : nat) : n = n.\nProof. reflexivity. Qed.\n")
+    beside = str(tmp_path / "own.py")
+    for closed, holds in (("forall n : nat, n = n", True), ("forall n : nat, n = 0", False)):
+        found = Formal("Own.t", (1,), beside=beside, closed=closed).run(Effort())
+        assert found.holds is holds, found.detail
+
+
+CHAPTERS = sorted({path for path in files().values() if path.suffix == ".md"})
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: str(path.stem))
+def test_the_book_shows_the_words_of_the_claims(path: Path) -> None:
+    """As Markdown reads the file: no sign of a text is lost as markup."""
+    markdown = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
+    shown = {_words(token) for token in markdown.parse(path.read_text("utf-8")) if token.children}
+    for section in sections(path):
+        for item in [*section.clauses, *(step for proof in section.proofs for step in proof.steps)]:
+            assert item.text in shown, item.text
+    for name in names(path):
+        assert set(claims()[name].clauses) <= shown
+
+
+def _words(token: Any) -> str:
+    texts = {"softbreak": " "}
+    return "".join(
+        texts.get(part.type, part.content if part.type in ("text", "code_inline") else "<markup>")
+        for part in token.children
+    )
