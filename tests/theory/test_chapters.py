@@ -73,7 +73,7 @@ def chapter(folder: Path, text: str = TEXT) -> Chapter:
 
 
 def claim(folder: Path, text: str = TEXT) -> Claim:
-    return chapter(folder, text).claims({"OWN": OWN})["X1"]
+    return chapter(folder, text).claims({"OWN": OWN, "TIE": OWN})["X1"]
 
 
 def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
@@ -116,6 +116,7 @@ WRONG = {
     "no status": ("- status: written\n", "", "line 3: without status"),
     "a status that is none": ("status: written", "status: proven", "line 3: X1: 'proven'"),
     "an unknown hypothesis": ("POSITIVE, OWN", "POSITIVE, OWNS", "no hypothesis OWNS"),
+    "a hypothesis that hides a shared one": ("OWN", "TIE", "line 3: TIE is a shared hypothesis"),
     "a line in between": ("Proof: by", "So:\n\nProof: by", "'So:' goes on with nothing"),
     "a line indented otherwise": ("\n   and so on", "\n  and so on", "line 15: 'and so on.' goes"),
     "a line that Markdown reads as an item": (

@@ -15,7 +15,7 @@ POSITIVE_SPECTRUM = by.step(
 )
 
 
-def _angle() -> sp.Expr:
+def angle() -> sp.Expr:
     """[fixed size] 1 - |cos| = sin^2/(1 + |cos|), and |x|^2 |y|^2 sin^2 = |x ^ y|^2 is the sum of
     the squared 2 x 2 minors of the rows x, y; over all pairs of tokens these are all of X ^ X."""
     x, y = symbolic_matrix(1, 3, "x"), symbolic_matrix(1, 3, "y")
@@ -23,4 +23,4 @@ def _angle() -> sp.Expr:
     return sp.expand(x.dot(x) * y.dot(y) - x.dot(y) ** 2 - sum(m * m for m in minors))
 
 
-ANGLE = by.step(_angle)
+ANGLE = by.step(angle)

@@ -87,7 +87,9 @@ class Reader:
     def _hypotheses(self, listed: str) -> tuple[Hypothesis, ...]:
         found = []
         for name in filter(None, re.split(r",\s*", listed)):
-            one = self.names.get(name, getattr(shared, name, None))
+            one = self.names.get(name, common := getattr(shared, name, None))
+            if isinstance(common, Hypothesis) and one is not common:
+                raise self.section.error(self.section.line, f"{name} is a shared hypothesis, too")
             if not isinstance(one, Hypothesis):
                 raise self.section.error(self.section.line, f"there is no hypothesis {name}")
             found.append(one)

@@ -1,0 +1,615 @@
+"""What the claims of t4.md execute; one room: the chapter."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product as pairs
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import assume, strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rational import to_flint, to_float
+from oversmoothing.theory.proofs.checks import BITS
+from oversmoothing.theory.proofs.kit import (
+    A3,
+    AA,
+    AM,
+    AQ,
+    CAUSAL_MEANS,
+    J2,
+    ROTATING,
+    Chapter,
+    Matrix,
+    by,
+    certain,
+    draw,
+    exact,
+    given,
+    is_zero,
+    spectra,
+)
+from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.verdict.exact_comparison import ExactDominance, exact_dominance
+
+T4 = Chapter(__file__)
+
+# -------------------------------------------------------------------------------- far_states
+
+
+def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12) -> flint.arb_mat:
+    """X_L at a depth where rate^L is about 10^-digits (polynomial factors not counted)."""
+    assume(rate < 0.98)
+    depth = 12 if rate == 0 else max(12, math.ceil(digits * math.log(10) / -math.log(rate)))
+    return measured.states(A, H, X0, [depth], BITS)[depth]
+
+
+def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
+    """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
+    finite."""
+    found = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
+    first, last = found[near].log, found[far].log
+    return math.nan if first is None or last is None else last - first
+
+
+def middle(x: flint.arb) -> float:
+    return float(x.mid())
+
+
+def cosines(X: flint.arb_mat) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """All pairwise cosines [n, n], with their signs."""
+    n = X.nrows()
+    return np.array([[middle(measured.cosine(X, i, k, BITS)) for k in range(n)] for i in range(n)])
+
+
+def radii(found: ExactDominance) -> tuple[float, float]:
+    """(rho_C, rho_Q) as floats."""
+    return float(found.radius(True).mid()), float(found.radius(False).mid())
+
+
+def term_rank(pattern: Sequence[Sequence[bool]]) -> int:
+    """Maximum matching of a bipartite graph."""
+    matching = maximum_bipartite_matching(csr_matrix(np.array(pattern)), perm_type="column")
+    return int(np.count_nonzero(matching >= 0))
+
+
+# --------------------------------------------------------------------------------------- T4a
+
+_CASES = (
+    (AA, exact.matrix("1/2"), exact.matrix("1; 2")),
+    (AA, exact.matrix("-3/2"), exact.matrix("1; 2")),
+    (J2, exact.matrix("-1/2 -2; 2 -1/2"), exact.matrix("1 2; 3 5")),
+    (AA, exact.matrix("1/2 1; 0 1/2"), exact.matrix("1 2; -3 5")),
+    (exact.matrix("1/8 7/8; 7/8 1/8"), exact.diagonal("1 1"), exact.matrix("1 2; -3 5")),
+)
+
+
+@T4.certified
+def certify_a(effort: by.Effort) -> by.Settled:
+    """Simple, negative, complex, defective and repeated dominant h, at 500 layers in balls."""
+    for A, H, X0 in _CASES:
+        X = measured.states(A, H, X0, [500], BITS)[500]
+        certain(measured.hfc_lfc(X, BITS) < 1e-20)
+        certain(measured.worst_angle_gap(X, BITS) < 1e-20)
+        certain(measured.cosine(X, 0, 1, BITS) > 0)
+        yield True
+
+
+@T4.search(draw.exact_cases(3, 2), at=lambda *case: case)
+def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    assume(len(A) > 1)
+    found = exact_dominance(A, H)
+    assume(found.comparison == 1)
+    rho_c, rho_q = radii(found)
+    assume(rho_q / rho_c < 0.98 and given.contains_both_radii(A, H, X0))
+    X = far_state(A, H, X0, rho_q / rho_c, 20)
+    assert cosines(X).min() > 1 - 1e-6, "a pair of tokens does not point the same way"
+    assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "HFC/LFC does not vanish"
+    assert float(measured.effective_rank_excess(X, BITS).mid()) < 1e-3, "erank does not tend to 1"
+
+
+# --------------------------------------------------------------------------------------- T4b
+
+
+def mean_cosine(plus: int, minus: int) -> Fraction:
+    """Mean off-diagonal cosine of plus tokens at +1 and minus at -1: ((n+ - n-)^2 - n)/(n(n-1))."""
+    n = plus + minus
+    return Fraction((plus - minus) ** 2 - n, n * (n - 1))
+
+
+@T4.step
+def converse() -> None:
+    _causal_b()
+
+
+def _causal_b() -> None:
+    """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
+    assert spectra.stationary(CAUSAL_MEANS) == [1, 0, 0]
+    for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
+        assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)
+
+
+@T4.certified
+def certify_b(effort: by.Effort) -> by.Settled:
+    """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
+    X0 = exact.matrix("1 2; 3 1; -2 5")
+    X = measured.states(A3, exact.diagonal("-1/2 -1/3"), X0, [2000], BITS)[2000]
+    certain(measured.cosine(X, 0, 1, BITS) > 1 - 2.0**-40)
+    certain(measured.cosine(X, 0, 2, BITS) < -1 + 2.0**-40)
+    certain(measured.effective_rank_excess(X, BITS) < 2.0**-20)
+    certain(measured.hfc_lfc(X, BITS) > 1.4645)
+    yield True
+
+
+_INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
+
+
+@T4.search(
+    draw.attention(2, 4),
+    draw.with_spectrum(_INSIDE, 1, 3),
+    draw.SEEDS,
+    at=lambda A, value, seed: (A, value[0]),
+)
+def law_b(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
+    H, _ = value
+    found = exact_dominance(A, H)
+    assert found.comparison == -1, "h in [-1, 0) must not smooth"
+    assume(given.single_pair(found))
+    a = attention_spectrum(to_float(A)).values
+    h = np.linalg.eigvals(to_float(H))
+    values, vectors = np.linalg.eig(to_float(A))
+    moduli = np.abs(1 + np.outer(values, h))
+    v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
+    assume(np.abs(v).min() > 1e-3)
+    X0 = draw.general_state(seed, len(A), len(H))
+    second = np.sort(moduli.ravel())[-2] / radii(found)[1]
+    X = far_state(A, H, X0, float(second), 14)
+    found_cosines = cosines(X)
+    signs = np.sign(v)
+    assert np.allclose(found_cosines, np.outer(signs, signs), atol=1e-5), "cos is not sign(v_k v_l)"
+    assert len(H) == 1 or rank_rate(a, h) < 1
+    n, plus = len(A), int(np.count_nonzero(signs > 0))
+    assert 0 < plus < n, "the dominant eigenvector has one sign"
+    mean = (found_cosines.sum() - n) / (n * (n - 1))
+    assert abs(mean - float(mean_cosine(plus, n - plus))) < 1e-5
+
+
+# --------------------------------------------------------------------------------------- T4c
+
+Pattern = list[list[bool]]
+# What is not generic. A = 2/5 I + 3/20 11^T, H = -I_5/2, X_0 = x y^T: all 20 coefficients are not
+# 0, and the rank is 1, for ever. A = J2, H = diag(0, -2): rank 1 at even depths, 2 at odd ones.
+_RANK_ONE = (
+    exact.flat(Fraction(2, 5), 4),
+    exact.identity(5, Fraction(-1, 2)),
+    exact.from_integers([p * q for q in (1, 2, 3, 4, 5)] for p in (1, -3, 2, 5)),
+)
+_ALTERNATING = (J2, exact.diagonal("0 -2"), exact.matrix("2 2; 0 0"))
+
+
+def dominant_pattern(a: list[Fraction], h: list[Fraction]) -> Pattern:
+    """Which pairs (i, j), with multiplicity, have the largest |1 + h_j a_i|."""
+    top = max(abs(1 + x * y) for x in a for y in h)
+    return [[abs(1 + x * y) == top for y in h] for x in a]
+
+
+@T4.step
+def generic_minors() -> None:
+    # Every 2 x 3, 3 x 3 pattern: the rank of independent entries on it is its maximum matching.
+    for n, d in ((2, 3), (3, 3)):
+        for code in range(1, 2 ** (n * d), 1 if n == 2 else 7):
+            pattern = [[bool(code >> (i * d + j) & 1) for j in range(d)] for i in range(n)]
+            # Distinct primes stand for independent entries; a minor is a sum of distinct monomials.
+            entries = [
+                [sp.prime(9 * i + 7 * j + 3) * pattern[i][j] for j in range(d)] for i in range(n)
+            ]
+            k = term_rank(pattern)
+            assert to_flint(exact.from_integers(entries)).rank() == k
+
+
+@T4.step
+def rank_one_start() -> None:
+    A, H, X = _RANK_ONE
+    V = exact.matrix("1 1 1 1; 1 -1 0 0; 1 1 -2 0; 1 1 1 -3")
+    assert all(all(row) for row in exact.product(V, X))
+    pattern = dominant_pattern([Fraction(2, 5)] * 3 + [Fraction(1)], [Fraction(-1, 2)] * 5)
+    assert term_rank(pattern) == 3
+    assert all(to_flint(exact.layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
+
+
+@T4.step
+def alternating() -> None:
+    for depth in range(8):
+        assert to_flint(exact.layer(*_ALTERNATING, depth)).rank() == 1 + depth % 2
+
+
+@T4.step
+def liminf_is_zero() -> None:
+    # Eigenvalues (1 +- 3i)/10 and h = -1/2, -3/2: det G_L = 2i Im(c w^L), w = (35 + 12i)/37, no
+    # root of unity (its minimal polynomial x^2 - (70/37) x + 1 is not integral): L arg w is dense.
+    a = sp.Rational(1, 10) + sp.Rational(3, 10) * sp.I
+    first, second = 1 - a / 2, 1 - 3 * a / 2
+    assert sp.expand(first * sp.conjugate(first) - second * sp.conjugate(second)) == 0
+    square = sp.Rational(37, 40)
+    assert sp.expand(first * sp.conjugate(first)) == square
+    w = sp.expand(first * sp.conjugate(second) / square)
+    assert sp.expand((w - (35 + 12 * sp.I) / 37) * (w - (35 - 12 * sp.I) / 37)) == 0
+    x = sp.Symbol("x")
+    assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(70, 37) * x + 1)) == 0
+    assert exact.characteristic(ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
+
+
+@T4.certified
+def certify_swing(effort: by.Effort) -> by.Settled:
+    """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
+    H, X0 = exact.diagonal("-1/2 -3/2"), exact.matrix("1 2; 3 5; -2 1")
+    found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
+    ratios = [measured.sigma_ratio(X, 2, 512) for X in found.values()]
+    with at_precision(512):
+        certain(any(r < 0.02 for r in ratios))
+        certain(any(r > 0.25 for r in ratios))
+    yield from (True, True)
+
+
+# Many pairs of these tie.
+_A_VALUES = [*map(Fraction, ["1", "1/2", "0", "-1/2", "-1", "1/3"])]
+_H_VALUES = [*map(Fraction, ["-4", "-3", "-2", "-3/2", "-1", "-4/3", "0", "1", "2"])]
+# A need not be stochastic here, so the shared predicates, which ask for consensus, do not serve.
+NOT_ALL_ZERO_C = given.Hypothesis(
+    "rho > 0: I + H (x) A is not nilpotent",
+    lambda case: (
+        not is_zero(
+            exact.power(
+                exact.plus_identity(exact.kronecker(case.H, case.A)), len(case.A) * len(case.H)
+            )
+        )
+    ),
+    given.NOT_ALL_ZERO.violated,
+)
+SEMISIMPLE_C = given.Hypothesis(
+    "the dominant eigenvalues of I + H (x) A are semisimple (here: A and H diagonalisable)",
+    lambda case: spectra.diagonalisable(case.A) and spectra.diagonalisable(case.H),
+    given.SEMISIMPLE.violated,
+)
+
+
+@given.condition(
+    "X_0 outside a null set: its part in the dominant pairs has the rank of their matching "
+    "(decided here for rational spectra)",
+    given.Instance(*_RANK_ONE),
+    given.Instance(*_ALTERNATING),
+)
+def generic(case: given.Instance) -> bool:
+    if case.X0 is None:
+        return True
+    a, h = spectra.values(case.A), spectra.values(case.H)
+    top = max(abs(1 + x * y) for x in a for y in h)
+    leading = exact.zeros(len(a), len(h))
+    for x, y in {(x, y) for x in a for y in h if abs(1 + x * y) == top}:
+        leading = exact.plus(leading, spectra.block(case.A, x, case.X0, case.H, y))
+    return int(to_flint(leading).rank()) == term_rank(dominant_pattern(a, h))
+
+
+@T4.search(
+    draw.with_spectrum(st.sampled_from(_A_VALUES), 1, 4),
+    draw.with_spectrum(st.sampled_from(_H_VALUES), 1, 3),
+    draw.SEEDS,
+    at=lambda attention, value, seed: (
+        attention[0],
+        value[0],
+        draw.general_state(seed, len(attention[1]), len(value[1]), 10**6),
+    ),
+)
+def law_c(attention: draw.Known, value: draw.Known, seed: int) -> None:
+    (A, a), (H, h) = attention, value
+    X0 = draw.general_state(seed, len(a), len(h), 10**6)
+    blocks = {(x, y): spectra.block(A, x, X0, H, y) for x in set(a) for y in set(h)}
+
+    def total(depth: int, chosen: list[tuple[Fraction, Fraction]]) -> Matrix:
+        result = exact.zeros(len(a), len(h))
+        for x, y in chosen:
+            result = exact.plus(result, blocks[x, y], (1 + x * y) ** depth)
+        return result
+
+    assert total(3, list(blocks)) == exact_state(A, H, X0, [3])[3], "projectors do not give X_3"
+    pattern = dominant_pattern(a, h)
+    rank = term_rank(pattern)
+    rho = max(abs(1 + x * y) for x, y in blocks)
+    assert rho > 0 or rank == min(len(a), len(h))
+    top = [pair for pair in blocks if abs(1 + pair[0] * pair[1]) == rho]
+    # Dominant real phases are 0 or pi: two leading matrices, exactly.
+    for depth in (2, 3):
+        if rho > 0:
+            assert to_flint(total(depth, top)).rank() == rank, f"rank is not the matching {rank}"
+    moduli = [float(x) for x in a], [float(y) for y in h]
+    if rho > 0 and 1 in a:
+        rest = list(moduli[0])
+        rest.remove(1.0)
+        assert (rank_rate(rest, moduli[1]) < 1 - 1e-12) == (rank <= 1), "r_sigma < 1 is not rank 1"
+
+
+# --------------------------------------------------------------------------------------- T4d
+
+
+@T4.step
+def collapse() -> None:
+    # AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out.
+    H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
+    states = exact_state(AQ, H, X, [40, 41])
+    for depth, state in states.items():
+        hfc, lfc = exact.squared_norms(state)
+        assert abs(hfc / lfc - Fraction(1, 9)) < Fraction(1, 10**6)
+        x, y = state
+        inner, squares = exact.dot(x, y), exact.dot(x, x) * exact.dot(y, y)
+        assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
+
+
+@T4.step
+def depends_on_start() -> None:
+    # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
+    for x, y in ((1, 2), (5, 2), (-1, 4)):
+        for depth in range(1, 7):
+            hfc, lfc = exact.squared_norms(
+                exact.layer(AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
+            )
+            assert hfc / lfc == Fraction(x - y, x + y) ** 2
+
+
+@T4.step
+def unbounded() -> None:
+    # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
+    # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
+    # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
+    H, X0 = exact.matrix("-2"), exact.column("3 -2 -1/2")
+    pi = spectra.stationary(ROTATING)
+    (c,) = exact.weighted_mean(pi, X0)
+    states = exact_state(ROTATING, H, X0, list(range(12)))
+    parts = [sum(x[0] for x in state) / 3 - (-1) ** depth * c for depth, state in states.items()]
+    for first, second, third in zip(parts, parts[1:], parts[2:], strict=False):
+        assert third == Fraction(8, 5) * second - first
+    cosine = Fraction(4, 5)
+    amplitude = (parts[0] ** 2 + parts[1] ** 2 - 2 * cosine * parts[0] * parts[1]) / (1 - cosine**2)
+    assert amplitude > c**2 > 0
+    # (4 + 3i)/5 is no algebraic integer, hence no root of unity.
+    x = sp.Symbol("x")
+    w = sp.Rational(4, 5) + sp.Rational(3, 5) * sp.I
+    assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(8, 5) * x + 1)) == 0
+    # And in numbers: the ratio exceeds 1000 within 2000 layers, and falls below 6 again.
+    ratios = [r.value for r in ball_ratios(ROTATING, H, X0, pi, range(1, 2000)).values()]
+    present = [r for r in ratios if r is not None]
+    assert max(present) > 1000 and min(present[1000:]) < 6
+
+
+@T4.search(
+    draw.two_token_attention().flatmap(lambda drawn: draw.states(2, 1).map(lambda X0: (drawn, X0))),
+    at=lambda attention, X0: (attention[0], [[-2 / (1 + attention[1])]], X0),
+)
+def law_d(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
+    """h = -2/(1+a) ties; the ratio is exactly what the projectors say, at every depth."""
+    A, a = attention
+    h = -2 / (1 + a)
+    assume(given.contains_both_radii(A, [[h]], X0))
+    # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
+    one, two = (
+        exact.product(spectra.projector(A, Fraction(1)), X0),
+        exact.product(spectra.projector(A, a), X0),
+    )
+    states = exact_state(A, [[h]], X0, [4, 5, 20, 21])
+    for depth, state in states.items():
+        S = exact.plus(two, one, (-1) ** depth)
+        assert 1 + h * a == -(1 + h) > 0
+        hfc, lfc = exact.squared_norms(state)
+        expected_hfc, expected_lfc = exact.squared_norms(S)
+        assert hfc * expected_lfc == lfc * expected_hfc and hfc > 0, "the ratio is not of period 2"
+
+
+# --------------------------------------------------------------------------------------- T4e
+
+
+@T4.step
+def defective_content() -> None:
+    # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
+    H, first, second = exact.matrix("0 1; 0 0"), exact.matrix("1 0; 2 0"), exact.matrix("0 1; 0 2")
+    assert exact.layer(J2, H, first, 8) == first
+    early, late = (exact.squared_norms(exact.layer(J2, H, second, depth))[1] for depth in (4, 8))
+    assert late > 3 * early
+
+
+@st.composite
+def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]:
+    """Two tokens, real h, and which of the 2 d blocks X_0 shall contain."""
+    A, a = draw_(draw.two_token_attention())
+    H, h = draw_(draw.value_projections(3))
+    present = draw_(draw.lists(st.integers(-3, 3), 2 * len(h)))
+    return A, [Fraction(1), a], H, h, present
+
+
+def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: int) -> int | None:
+    """First layer at which HFC/LFC < 1 on A3 when every operation rounds in this format."""
+    A = [[kind(float(x)) for x in row] for row in A3]
+    x = [kind(float(v)) for v in start]
+    factor = kind(h)
+    for depth in range(1, limit):
+        mixed = [row[0] * x[0] + row[1] * x[1] + row[2] * x[2] for row in A]
+        x = [v + factor * m for v, m in zip(x, mixed, strict=True)]
+        mean = (float(x[0]) + float(x[1]) + float(x[2])) / 3
+        hfc = math.sqrt(sum((float(v) - mean) ** 2 for v in x))
+        if hfc < math.sqrt(3) * abs(mean):
+            return depth
+    return None
+
+
+@T4.simulated
+def reinjection(effort: by.Effort) -> by.Measurements:
+    """h = 1/2 on A3 from X_0 with pi^T X_0 = 0: exactly, HFC/LFC stays above the floor 1.46; in
+    floats it crosses 1 after about log(1/eps)/log(rho/rho') layers."""
+    pi, per_layer = spectra.stationary(A3), math.log(1.5 / 1.25)
+    for first in ((1, 2), (3, -1), (0, 1)):
+        start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
+        hfc, lfc = exact.squared_norms(
+            exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300)
+        )
+        above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
+        yield by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
+        for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
+            found = float(crossing(start, 0.5, kind, 600) or 0)
+            what = f"{first}, {name}: layer of re-injection"
+            yield by.Measurement(what, bits * math.log(2) / per_layer, found, 20)
+    # Exchanging the tokens and the sign commutes with every rounded operation: never.
+    x, y = 1.0, -1.0
+    for _ in range(1000):
+        x, y = x + 0.5 * (0.75 * x + 0.25 * y), y + 0.5 * (0.75 * y + 0.25 * x)
+    yield by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
+
+
+@T4.search(_special(), at=lambda A, a, H, *_: (A, H))
+def law_e(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: list[int]) -> None:
+    rng = np.random.default_rng(7)
+    X0 = exact.zeros(2, len(h))
+    kept: dict[bool, list[Fraction]] = {True: [], False: []}
+    for weight, (y, x) in zip(present, pairs(sorted(set(h)), a), strict=False):
+        raw = exact.from_integers(rng.integers(1, 1000, (2, len(h))))
+        block = spectra.block(A, x, raw, H, y)
+        if weight and not is_zero(block):
+            kept[x == 1].append(abs(1 + x * y))
+            X0 = exact.plus(X0, block, weight)
+    assume(kept[True] and kept[False])
+    top_c, top_q = max(kept[True]), max(kept[False])
+    found = given.content(A, H, X0)
+    assert found.comparison == (top_c > top_q) - (top_c < top_q), "the present modes decide"
+    assume(top_c != top_q)
+    if top_c > top_q:
+        assume(top_q / top_c < Fraction(4, 5))
+        X = measured.states(A, H, X0, [150], BITS)[150]
+        assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "it should smooth"
+    else:
+        assume(top_c / top_q < Fraction(4, 5))
+        floor_squared = 1 / (
+            2 * spectra.squared_deviation(spectra.stationary(A)) or Fraction(1, 10**6)
+        )
+        hfc, lfc = exact.squared_norms(exact.layer(A, H, X0, 150))
+        assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
+
+
+NOT_ZERO = given.Hypothesis(
+    "X_0 is not 0", lambda case: case.X0 is None or not is_zero(case.X0), (given.case(X0="0; 0"),)
+)
+
+# --------------------------------------------------------------------------------------- T4f
+
+
+@T4.step
+def four() -> None:
+    cases = (AA, "1/2 5/4 5/6"), (AA, "-1/2 3/4 3/2"), (AA, "-3/2 1/4 1/2"), (AM, "-4 4 4/3")
+    for A, numbers in cases:
+        X, (h, difference, ratio) = exact.column("1 2"), map(Fraction, numbers.split())
+        for _ in range(8):
+            Z = exact.layer(A, [[h]], X)
+            assert Z[0][0] - Z[1][0] == difference * (X[0][0] - X[1][0])
+            assert exact.squared_ratio(Z) == ratio**2 * exact.squared_ratio(X)
+            X = Z
+
+
+@T4.search(draw.exact_cases(3, 2), at=lambda *case: case)
+def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    assume(len(A) > 1 and given.contains_both_radii(A, H, X0))
+    rho = radii(exact_dominance(A, H))[1]
+    assume(rho > 0 and abs(rho - 1) > 0.02)
+    depths = [300, 600] if rho > 0.3 else [30, 60]
+    found = measured.states(A, H, X0, depths, 2 * BITS)
+    gaps = [measured.log(measured.hfc_norm(X, 2 * BITS)) for X in found.values()]
+    assert (gaps[1] < gaps[0]) == (rho < 1), f"rho_Q = {rho}, log ||HFC|| = {gaps}"
+
+
+# --------------------------------------------------------------------------------------- T4g
+
+_BITS = 512
+
+
+def with_sink(Z: Matrix, size: Fraction, u: list[Fraction], v: list[Fraction]) -> Matrix:
+    """Z + size u v^T."""
+    return [
+        [z + size * x * y for z, y in zip(row, v, strict=True)] for row, x in zip(Z, u, strict=True)
+    ]
+
+
+def _sigma(X: Matrix) -> list[flint.arb]:
+    return measured.singular_values(flint.arb_mat(to_flint(X)), _BITS)
+
+
+def _entropy(values: list[sp.Expr]) -> sp.Expr:
+    total = sum(values)
+    return -sum(x / total * sp.log(x / total) for x in values)
+
+
+@T4.step
+def grouping() -> object:
+    a, b, c = sp.symbols("a b c", positive=True)
+    p = a / (a + b + c)
+    eta = -p * sp.log(p) - (1 - p) * sp.log(1 - p)
+    found = _entropy([a, b, c]) - eta - (1 - p) * _entropy([b, c])
+    return sp.simplify(sp.expand_log(sp.expand(found), force=True))
+
+
+@T4.step
+def triangular() -> object:
+    t, b1, b2, c1, c2 = sp.symbols("t b1 b2 c1 c2", nonzero=True)
+    C = sp.Matrix(2, 2, sp.symbols("k0:4"))
+    b, c = sp.Matrix([[b1, b2]]), sp.Matrix([c1, c2])
+    X = sp.Matrix(sp.BlockMatrix([[sp.Matrix([[t]]), b], [c, C]]))
+    L = sp.Matrix(sp.BlockMatrix([[sp.eye(1), sp.zeros(1, 2)], [c / t, sp.eye(2)]]))
+    R = sp.Matrix(sp.BlockMatrix([[sp.eye(1), b / t], [sp.zeros(2, 1), sp.eye(2)]]))
+    D = sp.diag(t, C - c * b / t)
+    return (X - L * D * R).applyfunc(sp.simplify)
+
+
+@T4.step
+def ratio() -> object:
+    u = sp.Matrix(sp.symbols("u0:4", real=True))
+    v = sp.Matrix(sp.symbols("v0:3", real=True))
+    X, J = u * v.T, sp.ones(4, 4) / 4
+    q = sum(u) ** 2 / 4
+    low, high = J * X, X - J * X
+    return [
+        sp.expand((low.T * low).trace() - q * v.dot(v)),
+        sp.expand((high.T * high).trace() - (u.dot(u) - q) * v.dot(v)),
+        sp.Rational(1, 1) / sp.Rational(1, 4) - 1 - 3,
+    ]
+
+
+@T4.simulated
+def measure_g(effort: by.Effort) -> by.Measurements:
+    """A sink of one token, s = 1e12, on an integer 5 x 4 state."""
+    n, d = 5, 4
+    Z = draw.general_state(effort.seed, n, d, 9)
+    u = [Fraction(k == 2) for k in range(n)]
+    v = [Fraction(k == 0) for k in range(d)]
+    X = with_sink(Z, Fraction(10**12), u, v)
+    balls = flint.arb_mat(to_flint(X))
+    excess = float(measured.effective_rank_excess(balls, _BITS).mid())
+    yield by.Measurement("erank - 1", 0.0, excess, 1e-8)
+    ratio = float(measured.hfc_lfc(balls, _BITS).mid())
+    yield by.Measurement("HFC/LFC: sqrt(n-1)", (n - 1) ** 0.5, ratio, 1e-9)
+    rest = [[x for k, x in enumerate(row) if k != 0] for i, row in enumerate(Z) if i != 2]
+    for i, (found, expected) in enumerate(zip(_sigma(X)[1:], _sigma(rest), strict=True), 1):
+        name = f"sigma_{i} without the direction"
+        yield by.Measurement(name, float(expected.mid()), float(found.mid()), 1e-8)
+
+
+@T4.search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))
+def law_g(seed: int, sizes: tuple[int, int], size: Fraction) -> None:
+    """Interlacing, of drawn integers; a ball that is certainly larger would refute it."""
+    n, d = sizes
+    Z, directions = draw.general_state(seed, n, d, 9), draw.general_state(seed + 1, 2, n + d, 5)
+    X = with_sink(Z, size, directions[0][:n], directions[1][:d])
+    whole, clean = _sigma(X), _sigma(Z)
+    with at_precision(_BITS):
+        for above, below in ((clean, whole), (whole, clean)):
+            assert not any(y > x for x, y in zip(above, below[1:], strict=False))

@@ -1,1 +1,0 @@
-"""The rates of HFC/LFC, of the rank and of the angles, and depths that are certain (T5)."""

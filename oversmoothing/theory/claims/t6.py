@@ -1,0 +1,201 @@
+"""What the claims of t6.md execute."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import product as pairs
+
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.t4 import log_growth, radii
+from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    DEFECTIVE,
+    J2,
+    SKEW_DEFECTIVE,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    exact,
+    given,
+    verdict,
+)
+from oversmoothing.theory.spectra.algebraic import factors
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
+
+T6 = Chapter(__file__)
+
+# --------------------------------------------------------------------------------------- T6a
+
+
+def jordan_block(size: int, value: Fraction) -> Matrix:
+    shift = [[Fraction(int(j == i + 1)) for j in range(size)] for i in range(size)]
+    return exact.plus(shift, exact.identity(size), value)
+
+
+@T6.step
+def character() -> None:
+    P, Q, t = sp.symbols("P Q t", positive=True)
+    unit = t - 1 / t
+    left = (P - 1 / P) * (Q - 1 / Q) / unit**2
+    right = (P * Q / t - t / (P * Q)) / unit + (P / t - t / P) * (Q / t - t / Q) / unit**2
+    assert sp.simplify(sp.together(left - right)) == 0
+
+
+@T6.step
+def exponential() -> None:
+    h, a = sp.symbols("h a", nonzero=True)
+    N, M = (sp.Matrix(k, k, lambda i, j: int(j == i + 1)) for k in (3, 2))
+    log_h = N / h - (N / h) ** 2 / 2
+    log_a = M / a
+    Z = sp.kronecker_product(log_h, sp.eye(2)) + sp.kronecker_product(sp.eye(3), log_a)
+    series, power = sp.eye(6), sp.eye(6)
+    for k in range(1, 6):
+        power = power * Z
+        series += power / sp.factorial(k)
+    target = sp.kronecker_product(sp.eye(3) + N / h, sp.eye(2) + M / a)
+    assert (series - target).applyfunc(sp.simplify) == sp.zeros(6, 6)
+
+
+@T6.step
+def nilpotent_ranks() -> None:
+    p, q, k = sp.symbols("p q k")
+    assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
+    assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
+
+
+@T6.step
+def sizes_add_up() -> None:
+    for p, q in pairs(range(1, 9), range(1, 9)):
+        for h_zero, a_zero in pairs((False, True), repeat=2):
+            assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
+
+
+@T6.step
+def growth() -> None:
+    # The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12.
+    mu = Fraction(3, 2)
+    for L in range(1, 13):
+        corner = exact.power(jordan_block(3, mu), L)[0][2]
+        assert corner == (Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0)
+
+
+@T6.certified
+def table(effort: by.Effort) -> by.Settled:
+    """All p, q <= 4 with h, a zero or not, by exact Jordan forms."""
+    for p, q in pairs(range(1, 5), range(1, 5)):
+        for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
+            M = exact.kronecker(jordan_block(p, h), jordan_block(q, a))
+            (factor,), expected = factors(M), kronecker_jordan_sizes(p, h == 0, q, a == 0)
+            found = sorted(factor.jordan)
+            if found != sorted(expected):
+                yield f"J_{p}({h}) (x) J_{q}({a}): {found}, predicted {expected}"
+            yield True
+
+
+_VALUES = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
+_DEFECTIVE_A = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
+    draw.with_jordan_blocks
+)
+
+
+@T6.search(_DEFECTIVE_A, _DEFECTIVE_A)
+def law_a(A: Matrix, H: Matrix) -> None:
+    """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
+    predicted = block_sizes(jordan_type(A, H))
+    found: Counter[int] = Counter()
+    for factor in factors(exact.plus_identity(exact.kronecker(H, A))):
+        for size in factor.jordan:
+            found[size] += factor.degree
+    assert dict(sorted(found.items())) == predicted, f"{dict(found)} is not {predicted}"
+
+
+# --------------------------------------------------------------------------------------- T6b
+
+
+@T6.step
+def linear_in_l() -> None:
+    # H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...).
+    X = exact.matrix("1 2; 3 5")
+    for L in range(1, 30):
+        X = exact.layer(J2, exact.matrix("0 1; 0 0"), X)
+        hfc, lfc = exact.squared_norms(X)
+        mean = Fraction(2) + L * Fraction(7, 2), Fraction(7, 2)
+        assert hfc == Fraction(13, 2) and lfc == 2 * (mean[0] ** 2 + mean[1] ** 2)
+
+
+def _sizes(A: Matrix, H: Matrix) -> tuple[int | None, int, int]:
+    """The comparison of rho_C with rho_Q, and the largest blocks s_C, s_Q there."""
+    found = exact_dominance(A, H)
+    consensus, quotient = (max(map(jordan_size, m)) for m in (found.consensus, found.quotient))
+    return found.comparison, consensus, quotient
+
+
+@T6.step
+def sizes_of_the_examples() -> None:
+    for A in (DEFECTIVE, SKEW_DEFECTIVE):
+        assert given.is_positive(A) and _sizes(A, exact.matrix("-5/3")) == (0, 1, 2)
+    assert given.is_stochastic(exact.transposed(DEFECTIVE)) and not given.is_stochastic(
+        exact.transposed(SKEW_DEFECTIVE)
+    )
+
+
+@T6.step
+def minus_one_zero() -> None:
+    # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
+    H = exact.matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
+    assert exact_dominance(AA, H).comparison == -1
+    found = verdict(A=AA, H=H)
+    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "infinity")
+
+
+@st.composite
+def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
+    """A diagonal tie h = -2/(1+a), or h = 0, with Jordan blocks of H drawn; two tokens."""
+    A, a = draw_(draw.two_token_attention())
+    tied = draw_(st.sampled_from([Fraction(0), -2 / (1 + a)]))
+    blocks = [(tied, draw_(st.integers(1, 3)))]
+    if draw_(st.booleans()):
+        blocks.append((Fraction(-1, 2), 1))
+    H = draw_(draw.with_jordan_blocks(blocks))
+    return A, H, draw.general_state(draw_(draw.SEEDS), 2, len(H))
+
+
+@T6.simulated
+def measure_b(effort: by.Effort) -> by.Measurements:
+    h, start = exact.matrix("-5/3"), exact.column("1 2 5")
+    two, three = exact.matrix("1 2; 3 5"), exact.matrix("1 2; 3 5; -2 7")
+    J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-5/3 1; 0 -5/3")
+    for name, A, H, X0, order in (
+        ("H = [[0,1],[0,0]], A = J2", J2, exact.matrix("0 1; 0 0"), two, -1),
+        ("H = J_3(0), A = J2", J2, J3, exact.matrix("1 2 1; 3 5 -2"), -2),
+        ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", AA, exact.matrix("-4/3 1; 0 -4/3"), two, 0),
+        ("A defective, doubly stochastic, h = -5/3", DEFECTIVE, h, start, 1),
+        ("A and H defective: sizes 2 and 3", DEFECTIVE, both, three, 1),
+        ("A defective, not doubly stochastic: saturates", SKEW_DEFECTIVE, h, start, 0),
+    ):
+        _, consensus, quotient = _sizes(A, H)
+        if A is not SKEW_DEFECTIVE:
+            yield by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0)
+        found = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
+        yield by.Measurement(f"{name}: power of L", order, found, 1e-3)
+
+
+@T6.search(_ties(), at=lambda *case: case)
+def law_b(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    """d log t / d log L between 10^8 and 10^10 layers is s_Q - s_C (t from HFC and c, in balls).
+
+    That deep, because a small leading coefficient of X_0 delays the power of L by its inverse.
+    """
+    comparison, consensus, quotient = _sizes(A, H)
+    assume(comparison == 0 and radii(exact_dominance(A, H))[0] > 1e-3)
+    predicted = quotient - consensus
+    order = log_growth(A, H, X0, 10**8, 10**10) / math.log(100)
+    assume(not math.isnan(order))
+    if predicted < 0 or A[0][1] == A[1][0]:
+        assert abs(order - predicted) < 0.05, f"order {order:.4f}, predicted {predicted}"
+    else:
+        assert order > -0.05, f"HFC/LFC decays like L^{order:.4f}"
