@@ -25,7 +25,7 @@ TEXT = r"""# X: a chapter
 - status: written
 - hypotheses: POSITIVE, OWN
 - source: ours, with \<brackets\>
-- reading: our reading
+- wording: our reading
 - further: Nothing is known of cubes; this
   goes on for two lines.
 
@@ -83,7 +83,7 @@ def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
         "A second clause.",
     )
     assert (found.latex, found.source) == ("x^2 < x", "ours, with <brackets>")
-    assert (found.on_record, found.reading) == (Status.WRITTEN, "our reading")
+    assert (found.on_record, found.wording) == (Status.WRITTEN, "our reading")
     assert found.further == "Nothing is known of cubes; this goes on for two lines."
     assert found.hypotheses == (given.POSITIVE, OWN)
     kinds = [(each.kind, each.covers) for each in found.evidence]
@@ -111,8 +111,8 @@ SHARP = """   - sharp: the square is smaller
 """
 # What is changed, to what, and what is said of it; the line where a number is clear from the text.
 WRONG = {
-    "an unknown field": ("- reading: our", "- readings: our", "line 8: 'readings: our reading' is"),
-    "a field twice": ("- reading: our", "- source: our", "line 8: a second 'source'"),
+    "an unknown field": ("- wording: our", "- wordings: our", "line 8: 'wordings: our reading' is"),
+    "a field twice": ("- wording: our", "- source: our", "line 8: a second 'source'"),
     "no status": ("- status: written\n", "", "line 3: without status"),
     "a status that is none": ("status: written", "status: proven", "line 3: X1: 'proven'"),
     "an unknown hypothesis": ("POSITIVE, OWN", "POSITIVE, OWNS", "no hypothesis OWNS"),

@@ -16,7 +16,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2604_23681.normalising import affine_rank, rank
-from oversmoothing.theory.claims.t7.oscillation import dobrushin, squared_diameter
+from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
 from oversmoothing.theory.proofs import by, hypotheses as given
 from oversmoothing.theory.proofs.claim import (
     Claim,
@@ -222,7 +222,7 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a query that covers its clause no more": (
         "T8e-reversal",
-        swapped(ForAllReals, field(covers=()), 2),
+        swapped(ForAllReals, field(covers=()), 3),
     ),
     "a clause added that nothing covers": (
         "T1b",
@@ -453,7 +453,7 @@ SOURCE = {
         "    assert all(row == expected for row in moved)\n",
         "    pass\n",
     ),
-    "a tolerance loosened": ("claims/t9/systems.py", "ROUNDING = 1e-14", "ROUNDING = 1e-1"),
+    "a tolerance loosened": ("claims/t9.py", "ROUNDING = 1e-14", "ROUNDING = 1e-1"),
     "a strategy narrowed": ("claims/t2.py", "draw.fractions(-6, 3)", "draw.fractions(0, 3)"),
     "a shared predicate that asks less": (
         "proofs/hypotheses.py",

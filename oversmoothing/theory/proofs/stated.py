@@ -26,7 +26,7 @@ from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.sharp import Sharp
 
 E = TypeVar("E", Searched, Certified, Simulated)
-_FIELDS = {"setting": "setting", "wording": "wording", "further": "further"}
+_FIELDS = ("setting", "wording", "further")
 _SCOPES = {
     "verified": Scope.GENERAL,
     "illustrated at a fixed size": Scope.SIZE,

@@ -8,7 +8,7 @@ from math import comb, prod
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.binary_softmax import squared_frobenius
-from oversmoothing.theory.claims.t7.oscillation import dobrushin, squared_diameter
+from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 Heads = list[tuple[Matrix, Matrix]]

@@ -11,7 +11,7 @@ from oversmoothing.theory.claims.binary_softmax import (
     spread,
     squared_frobenius,
 )
-from oversmoothing.theory.claims.t7.oscillation import squared_diameter
+from oversmoothing.theory.claims.t7 import squared_diameter
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, exact
 
 

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from oversmoothing.theory.claims.t8.linearised import attention
+from oversmoothing.theory.claims.t8 import attention
 from oversmoothing.theory.proofs.all_depths import symbolic
 from oversmoothing.theory.proofs.kit import AA, by, equal, exact, given, vanishes
 

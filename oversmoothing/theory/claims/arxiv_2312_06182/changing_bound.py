@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7.oscillation import dobrushin, oscillation
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 

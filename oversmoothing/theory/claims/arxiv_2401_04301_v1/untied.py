@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from oversmoothing.theory.claims.t7.b_rotation import R, conserved, frame, states, weights
+from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
 from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.proofs.instances import AA
 from oversmoothing.theory.proofs.kit import Matrix, by, equal, exact, given

@@ -5,7 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7.oscillation import squared_diameter
+from oversmoothing.theory.claims.t7 import squared_diameter
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, exact, given
 
 Parents = list[int]

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.t7.oscillation import rotations
+from oversmoothing.theory.claims.t7 import rotations
 from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, equal, exact, given
 
 

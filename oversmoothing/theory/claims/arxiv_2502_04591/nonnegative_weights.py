@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7.oscillation import dobrushin
+from oversmoothing.theory.claims.t7 import dobrushin
 from oversmoothing.theory.proofs.kit import AA, Claim, Matrix, by, draw, equal, exact, given
 
 Layers = list[tuple[Matrix, Matrix]]

@@ -6,7 +6,7 @@ import flint
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.t8.linearised import attention, derivative
+from oversmoothing.theory.claims.t8 import attention, derivative
 from oversmoothing.theory.proofs.kit import Claim, Matrix, by, draw, equal, exact, given
 
 

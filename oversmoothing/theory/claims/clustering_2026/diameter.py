@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.claims.clustering_2026.averaging import DOUBLY, averaged, gap
-from oversmoothing.theory.claims.t7.oscillation import oscillation
+from oversmoothing.theory.claims.t7 import oscillation
 from oversmoothing.theory.proofs.kit import by, equal, exact, given
 
 # 9/10 of the lazy walk on a cycle of six, 1/10 of 11^T/6: symmetric and positive.

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from oversmoothing.theory.claims.t8.linearised import attention, derivative, layer_norm
+from oversmoothing.theory.claims.t8 import attention, derivative, layer_norm
 from oversmoothing.theory.proofs.kit import Claim, by
 
 # W sends N(c) to (1, 1, 1), so that c' = c + (1, 1, 1), with s = 1 at both.

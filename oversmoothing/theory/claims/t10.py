@@ -1,0 +1,92 @@
+"""What the claims of t10.md execute."""
+
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from oversmoothing.theory.certificates.certified_radii import certified_dominance
+from oversmoothing.theory.certificates.rounding import TINY, gamma
+from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, by, draw, verdict
+
+T10 = Chapter(__file__)
+
+# --------------------------------------------------------------------------------------- T10
+
+
+@T10.step
+def isolated() -> sp.Expr:
+    x, y, p, q, u, v, e = sp.symbols("x y p q u v e", real=True)
+    gap = (1 + x + e) ** 2 + y**2 - (1 + (p + e) * u - q * v) ** 2 - ((p + e) * v + q * u) ** 2
+    return sp.Poly(sp.expand(gap), e).coeff_monomial(e**2) - (1 - u**2 - v**2)
+
+
+@T10.step
+def rounded() -> None:
+    assert verdict(A=AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
+    assert Fraction(-4 / 3) > Fraction(-4, 3)
+    found = verdict(A=to_float(AA), H=[[-4 / 3]], certified=True)
+    assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
+
+
+@T10.certified
+def certify_ball_certificates(effort: by.Effort) -> by.Settled:
+    """Small binary64 cases: what is certified is what the same numbers give exactly."""
+    rng = np.random.default_rng([10, effort.seed])
+    for _ in range(12):
+        # Multiples of 1/16 with row sums 1, and of 1/8: the floats are the fractions.
+        weights = rng.multinomial(12, [1 / 4] * 4, size=4) + 1
+        A = [[Fraction(int(k), 16) for k in row] for row in weights]
+        H = [[Fraction(int(k), 8) for k in row] for row in rng.integers(-24, 12, size=(3, 3))]
+        found = certified_dominance(to_float(A), to_float(H)).verdict
+        if found == "UNDECIDED":
+            yield False
+        else:
+            agree = found == verdict(A=A, H=H).verdict
+            yield agree or f"A = {by.show(A)}, H = {by.show(H)}: {found}"
+
+
+@T10.search(
+    draw.two_token_attention(),
+    draw.fractions(-1, 1).filter(bool),
+    at=lambda attention, e: (attention[0], [[e]]),
+)
+def law_ball_certificates(attention: tuple[Matrix, Fraction], e: Fraction) -> None:
+    A, a = attention
+    h = -2 / (1 + a)
+    assert verdict(A=A, H=[[h]]).verdict == "TIE" != verdict(A=A, H=[[h + e]]).verdict
+
+
+# ------------------------------------------------------------------------------- T10-float64
+
+
+@st.composite
+def _pairs(pick: st.DrawFn) -> tuple[list[float], list[float], int]:
+    """Floats that cancel, are far apart, or underflow in products; how they are summed."""
+    n = pick(st.integers(1, 12))
+    one = st.builds(
+        lambda m, e: float(np.ldexp(m, e)),
+        st.floats(-1, 1, allow_subnormal=False),
+        st.sampled_from([-540, -537, -300, -3, 0, 0, 1, 40]),
+    )
+    return pick(draw.lists(one, n)), pick(draw.lists(one, n)), pick(st.integers(0, 3))
+
+
+@T10.search(_pairs())
+def law_float64(x: list[float], y: list[float], kind: int) -> None:
+    n, a, b = len(x), np.array(x), np.array(y)
+    if kind == 0:
+        found = float(a @ b)
+    elif kind == 1:
+        found = float(np.add.reduce((a * b)[::-1]))
+    elif kind == 2:
+        found = 0.0
+        for k in range(n):
+            found = found + x[k] * y[k]
+    else:
+        found = float(np.einsum("i,i->", a, b))
+    terms = [Fraction(p) * Fraction(q) for p, q in zip(x, y, strict=True)]
+    bound = Fraction(gamma(n)) * sum(map(abs, terms)) + n * Fraction(TINY)
+    assert abs(Fraction(found) - sum(terms)) <= bound

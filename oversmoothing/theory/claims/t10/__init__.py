@@ -1,1 +1,0 @@
-"""T10: what certificates decide, and what no enclosure can."""

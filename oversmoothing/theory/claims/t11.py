@@ -1,0 +1,647 @@
+"""What the claims of t11.md execute; one room: the chapter."""
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.t7 import dobrushin
+from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.numbers.rational import to_flint, to_float
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    CAUSAL,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    exact,
+    given,
+    is_zero,
+    spectra,
+    verdict,
+)
+from oversmoothing.theory.spectra.algebraic import factors
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.dominance import real_verdict
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+
+T11 = Chapter(__file__)
+
+# ------------------------------------------------------------------------------------- T11.1
+
+_ONE = exact.matrix("1")
+
+
+@T11.step
+def trivial() -> None:
+    found = verdict(A=_ONE, H=exact.matrix("1/2"), X0=exact.matrix("3"), depth=[0, 1, 50])
+    assert found.verdict == "TRIVIAL" and found.rate is None and found.rho_quotient is None
+    assert exact.layer(_ONE, exact.matrix("1/2"), exact.matrix("3")) == exact.matrix("9/2")
+    assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, 0, 0]
+
+
+@T11.step
+def undefined() -> None:
+    found = verdict(A=_ONE, H=exact.matrix("-1"), X0=exact.matrix("3"), depth=[0, 1, 50])
+    assert (found.verdict, found.verdict_x0) == ("TRIVIAL", "UNDEFINED")
+    assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, None, None]
+
+
+@T11.search(
+    draw.value_projections(3),
+    draw.lists(st.integers(-3, 3), 3),
+    st.integers(0, 4),
+    at=lambda value, *_: (_ONE, value[0]),
+)
+def law_1(value: tuple[Matrix, object], entries: list[int], depth: int) -> None:
+    H, _ = value
+    X = exact.from_integers([entries[: len(H)]])
+    hfc, lfc = exact.squared_norms(exact.layer(_ONE, H, X, depth))
+    found = verdict(A=_ONE, H=H, X0=X, depth=[depth])
+    assert hfc == 0
+    assert found.verdict == ("TRIVIAL" if any(X[0]) else "UNDEFINED")
+    assert found.hfc_lfc[depth].value == (0 if lfc else None)
+
+
+ONE_TOKEN = given.Hypothesis(
+    "there is one token", lambda instance: len(instance.A) == 1, (given.case(),)
+)
+
+# ------------------------------------------------------------------------------------- T11.2
+
+_DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
+
+
+def _rate(h: Fraction, share: Fraction) -> Fraction:
+    return (1 + h * (1 - share)) / (1 + h)
+
+
+@T11.step
+def spectrum_2() -> None:
+    for share in (Fraction(1, 100), Fraction(1, 10**6)):
+        for n in (2, 5):
+            found = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
+            assert found.verdict == "SMOOTHING" and found.attention is not None
+            assert found.rate is not None
+            rate = float(_rate(Fraction(1, 2), share))
+            # rho_Q and rho_C are rounded once each, their quotient once more.
+            assert abs(found.rate - rate) <= 3 * 2.0**-53 * rate
+
+
+@T11.step
+def dobrushin_2() -> None:
+    for n in (2, 3, 5):
+        assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
+
+
+@T11.step
+def depths() -> None:
+    for exponent, depth in _DEPTHS.items():
+        with at_precision(256):
+            log = to_ball(_rate(Fraction(1, 2), Fraction(1, 10**exponent))).log()
+            goal = flint.arb(1000).log()
+            assert depth * log < -goal < (depth - 1) * log, exponent
+            x = to_ball(Fraction(1, 3) / 10**exponent)
+            assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
+
+
+def _mixes(A: Matrix) -> bool:
+    return A[0][-1] > 0 and exact.flat(1 - A[0][-1] * len(A), len(A)) == A
+
+
+def _scalar(H: Matrix) -> bool:
+    return H[0][0] > 0 and exact.identity(len(H), H[0][0]) == H
+
+
+@T11.search(
+    st.integers(2, 4),
+    draw.fractions(Fraction(1, 12), 1),
+    draw.fractions(Fraction(1, 12), 3),
+    draw.lists(draw.lists(st.integers(-9, 9), 2), 4),
+    st.integers(0, 6),
+    at=lambda n, share, h, *_: (exact.flat(1 - share, n), [[h]]),
+)
+def law_2(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth: int) -> None:
+    A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
+    hfc, lfc = exact.squared_norms(X)
+    assume(lfc != 0)
+    moved = exact.squared_norms(exact.layer(A, exact.diagonal([h, h]), X, depth))
+    assert moved[0] * lfc == _rate(h, share) ** (2 * depth) * hfc * moved[1]
+    assert verdict(A=A, H=[[h]]).verdict == "SMOOTHING"
+
+
+UNIFORM_MIX = given.Hypothesis(
+    "A = (1-s) I + s 11^T/n with 0 < s <= 1",
+    lambda case: _mixes(case.A),
+    (given.case("1 0; 0 1"), given.case("1/2 1/2; 1/4 3/4")),
+)
+POSITIVE_MULTIPLE = given.Hypothesis(
+    "H = h I with h > 0",
+    lambda case: _scalar(case.H),
+    (given.case(H="-1"), given.case(H="1 0; 0 2")),
+)
+
+# ------------------------------------------------------------------------------------- T11.3
+
+_A = exact.flat("2/5", 4)
+
+
+@T11.step
+def golden() -> None:
+    # A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1.
+    assert _A[0][:2] == [Fraction(11, 20), Fraction(3, 20)]
+    five = verdict(A=_A, H=exact.diagonal(["-1/2"] * 5))
+    two = verdict(A=_A, H=exact.diagonal("-1/2 -1/2"))
+    distinct = verdict(A=_A, H=exact.diagonal("-1/2 -2/5"))
+    assert {v.verdict for v in (five, two, distinct)} == {"NON_SMOOTHING"}
+    assert (five.limit_rank, two.limit_rank, distinct.limit_rank) == (3, 2, 1)
+    assert verdict(A=_A, H=exact.diagonal("1/2 1/2")).limit_rank == 1
+
+
+@T11.step
+def multiplicity() -> None:
+    (one, other) = sorted(factors(_A), key=lambda f: f.multiplicity)
+    assert (one.multiplicity, other.multiplicity, other.jordan) == (1, 3, (1, 1, 1))
+
+
+@T11.step
+def balls_refuse() -> None:
+    # Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes.
+    with at_precision(128):
+        matrix = flint.acb_mat(to_flint(_A))
+        try:
+            matrix.eig()
+        except ValueError:
+            pass
+        else:
+            raise AssertionError("balls separated a repeated eigenvalue")
+        values = matrix.eig(multiple=True)
+        near = to_ball(Fraction(2, 5))
+        assert sum(bool(v.real.overlaps(near)) for v in values) == 3
+
+
+@st.composite
+def _cases(pick: st.DrawFn) -> tuple[int, Fraction, Fraction, Matrix, int]:
+    n, d = pick(st.integers(2, 4)), pick(st.integers(1, 4))
+    share = pick(draw.fractions(Fraction(1, 12), Fraction(11, 12)))
+    return n, share, pick(draw.fractions(-2, 2)), pick(draw.states(n, d)), pick(st.integers(0, 5))
+
+
+@given.condition("an eigenvalue of A or of H repeats", given.case())
+def repeats(instance: given.Instance) -> bool:
+    return any(f.multiplicity > 1 for M in (instance.A, instance.H) for f in factors(M))
+
+
+@T11.search(
+    _cases(),
+    at=lambda n, share, h, X, depth: (exact.flat(1 - share, n), exact.diagonal([h] * len(X[0])), X),
+)
+def law_3(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
+    """P X_L = (1 + h a)^L P X_0: HFC keeps its rank for ever, unless 1 + h a = 0."""
+    moved = exact.layer(exact.flat(1 - share, n), exact.diagonal([h] * len(X[0])), X, depth)
+    factor = (1 + h * (1 - share)) ** depth
+    assert exact.centred(moved) == exact.scaled(factor, exact.centred(X))
+    if factor != 0:
+        assert to_flint(exact.centred(moved)).rank() == to_flint(exact.centred(X)).rank()
+
+
+# ------------------------------------------------------------------------------------- T11.4
+
+
+@st.composite
+def _cases_4(pick: st.DrawFn) -> tuple[Matrix, Matrix, int]:
+    A = pick(draw.attention(2, 4))
+    if pick(st.booleans()):
+        # Doubly stochastic: a symmetric circulant of the first row.
+        n, row = len(A), A[0]
+        even = [(row[k] + row[-k % n]) / 2 for k in range(n)]
+        A = [[even[(j - i) % n] for j in range(n)] for i in range(n)]
+    return A, pick(draw.states(len(A), 2)), pick(st.integers(1, 4))
+
+
+@T11.search(_cases_4(), at=lambda A, X, depth: (A, exact.diagonal("-1 -1"), X))
+def law_4(A: Matrix, X: Matrix, depth: int) -> None:
+    assume(not given.consensus(X))
+    pi = spectra.stationary(A)
+    moved = exact.layer(A, exact.diagonal("-1 -1"), X, depth)
+    hfc, lfc = exact.squared_norms(moved)
+    delta = spectra.squared_deviation(pi)
+    assert exact.weighted_mean(pi, moved) == [0, 0] and hfc > 0
+    assert lfc <= len(A) * delta * hfc
+    if delta == 0:
+        assert lfc == 0
+
+
+MINUS_IDENTITY = given.Hypothesis(
+    "H = -I", lambda case: exact.identity(len(case.H), -1) == case.H, (given.case(),)
+)
+
+# ------------------------------------------------------------------------------------- T11.5
+
+_DEPTH = 10**6
+# log(1/3) + 10^6 log(3/4) = -287683.171064069595549, rounded once.
+_PREDICTED = -287683.1710640696
+
+
+def naive_layers(A: Array, h: float, x: Array, depth: int) -> list[Array]:
+    """The states x + h A x at layers 0 ... depth, with nothing split off."""
+    states = [x]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(depth):
+            states.append(states[-1] + h * (A @ states[-1]))
+    return states
+
+
+def scaled_row(h: float, truth: float) -> by.Measurement:
+    """log |y_L/(2 c_L)| after 20000 layers y' = y + h y/2, c' = c + h c from (1, 3/2).
+
+    Powers of two are split off at each layer.
+
+    For two tokens and a symmetric A with a = 1/2: HFC = |y|/sqrt 2 with y = x_1 - x_2, and
+    LFC = sqrt 2 |c|. One rounding a layer in y, none in c, then those of the logarithm.
+    """
+    depth, exponent, y, c = 20000, 0, 1.0, 1.5
+    for _ in range(depth):
+        y, shift_y = math.frexp(y + h * 0.5 * y)
+        c, shift_c = math.frexp(c + h * c)
+        exponent += shift_y - shift_c
+    found = math.log(abs(y / (2 * c))) + exponent * math.log(2)
+    tolerance = depth * 2.0**-53 + abs(truth) * 2.0**-52
+    return by.Measurement(f"log HFC/LFC at L = {depth}", truth, found, tolerance)
+
+
+@T11.step
+def closed_form() -> None:
+    X = exact.layer(AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
+    hfc, lfc = exact.squared_norms(X)
+    assert hfc / lfc == Fraction(1, 9) * Fraction(3, 4) ** 18
+    with at_precision(192):
+        log = flint.arb(flint.fmpq(3, 4)).log() * _DEPTH - flint.arb(3).log()
+        assert float(log.mid()) == _PREDICTED
+
+
+@T11.step
+def naive() -> None:
+    # x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf.
+    states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), 1.0, np.array([1.0, 2.0]), 1200)
+    finite = [bool(np.isfinite(x).all()) for x in states]
+    assert finite.index(False) == 1024 and not any(finite[1024:])
+
+
+@T11.step
+def deep() -> None:
+    found = verdict(A=AA, H=exact.matrix("1"), X0=exact.matrix("1; 2"), depth=[_DEPTH])
+    assert found.verdict == "SMOOTHING"
+    assert found.hfc_lfc[_DEPTH].log == _PREDICTED
+    assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
+
+
+@given.condition("the diagonal of H is positive", given.case(H="-1"))
+def grows(instance: given.Instance) -> bool:
+    return all(row[j] > 0 for j, row in enumerate(instance.H))
+
+
+@T11.simulated
+def grows_in_floats(effort: by.Effort) -> by.Measurements:
+    return [scaled_row(1.0, -20000 * math.log(4 / 3) - math.log(3))]
+
+
+# ------------------------------------------------------------------------------------- T11.6
+
+
+@T11.step
+def naive_6() -> None:
+    # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
+    states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
+    assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
+    found = verdict(A=AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
+    expected = 10**6 * math.log(1.5) - math.log(3)
+    log = found.hfc_lfc[10**6].log
+    # math.log rounds once, 10^6 times it once more.
+    assert log is not None and abs(log - expected) <= 4 * 2.0**-52 * expected
+
+
+@T11.step
+def identity_is_the_exception() -> None:
+    # A = I (or n = 1) and H = -I + nilpotent: M is nilpotent.
+    H = exact.matrix("-1 1; 0 -1")
+    M = exact.plus_identity(exact.kronecker(H, exact.diagonal("1 1")))
+    assert not is_zero(M) and is_zero(exact.power(M, 2))
+
+
+@T11.step
+def special() -> None:
+    # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
+    M = exact.plus_identity(exact.kronecker(exact.matrix("-2"), AA))
+    assert exact.matrix("-1/2 -1/2; -1/2 -1/2") == M
+    found = verdict(A=AA, H=exact.matrix("-2"), X0=exact.matrix("1; -1"), depth=[1])
+    assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
+
+
+@st.composite
+def _cases_6(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
+    A = pick(draw.attention(2, 3))
+    values = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
+    blocks = pick(draw.lists(st.tuples(values, st.integers(1, 2)), 1, 2))
+    return A, pick(draw.with_jordan_blocks(blocks))
+
+
+@T11.simulated
+def shrinks_in_floats(effort: by.Effort) -> by.Measurements:
+    return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
+
+
+@T11.search(_cases_6(), at=lambda *case: case)
+def law_6(A: Matrix, H: Matrix) -> None:
+    assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
+
+
+# ------------------------------------------------------------------------------------- T11.7
+
+
+@T11.step
+def zero() -> None:
+    for A in (AA, exact.matrix("1")):
+        found = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
+        assert found.verdict == found.verdict_x0 == "UNDEFINED"
+        assert found.tends_to is None
+        assert all(ratio.value is None for ratio in found.hfc_lfc.values())
+
+
+@T11.step
+def infinite() -> None:
+    found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
+    assert found.verdict == "SMOOTHING" and found.verdict_x0 == "NON_SMOOTHING"
+    assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
+
+
+@T11.step
+def rows() -> None:
+    # A zero row does not stay zero, and a row may pass through zero.
+    assert exact.layer(AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
+    assert exact.layer(AA, exact.matrix("1"), exact.matrix("1; -7")) == exact.matrix("0; -12")
+
+
+@st.composite
+def _cases_7(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
+    """Small states, zero and zero-mean ones among them."""
+    A = pick(draw.attention(1, 3))
+    n = len(A)
+    X = pick(draw.lists(draw.lists(st.integers(-1, 1), 1), n))
+    return A, [[pick(draw.fractions(-2, 2, 3))]], exact.from_integers(X)
+
+
+def _has_zero(X: Matrix) -> bool:
+    return any(not any(row) for row in X) or not given.has_low(X)
+
+
+@T11.search(_cases_7(), at=lambda *case: case)
+def law_7(A: Matrix, H: Matrix, X: Matrix) -> None:
+    found = verdict(A=A, H=H, X0=X, depth=[0, 2])
+    assert (found.verdict == "UNDEFINED") == (not any(map(any, X)))
+    for depth in (0, 2):
+        hfc, lfc = exact.squared_norms(exact.layer(A, H, X, depth))
+        value = found.hfc_lfc[depth].value
+        assert value == ratio_of_squares(hfc, lfc).value
+        assert (value is None) == (hfc == lfc == 0)
+        assert (value == math.inf) == (lfc == 0 < hfc)
+
+
+SOMETHING_VANISHES = given.Hypothesis(
+    "X_0 is zero, has a zero row, or has mean zero",
+    lambda case: case.X0 is not None and _has_zero(case.X0),
+    (given.case(), given.case(X0="1; 2")),
+)
+
+# ------------------------------------------------------------------------------------- T11.8
+
+
+@T11.step
+def golden_8() -> None:
+    # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
+    A, H, X = AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
+    found = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
+    assert (found.verdict, found.verdict_x0, found.tends_to) == ("TIE", "SMOOTHING", "zero")
+    for depth in (1, 2, 10):
+        assert found.hfc_lfc[depth].squared == Fraction(1, 4**depth)
+
+
+@T11.step
+def opposite() -> None:
+    # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
+    found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
+    assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
+    assert found.tends_to == "infinity"
+
+
+@T11.step
+def blocks() -> None:
+    # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
+    H, X = exact.diagonal("1 -1/2"), exact.matrix("1 2; 3 5")
+    total = exact.zeros(2, 2)
+    for a in (Fraction(1), Fraction(1, 2)):
+        for h in (Fraction(1), Fraction(-1, 2)):
+            total = exact.plus(total, spectra.block(AA, a, X, H, h), (1 + h * a) ** 7)
+    assert total == exact.layer(AA, H, X, 7)
+
+
+@st.composite
+def _cases_8(pick: st.DrawFn) -> tuple[Matrix, Fraction, list[Fraction], list[int], list[int]]:
+    """A with a known mode v = (p, -q), H diagonal, X_0 = 1 c^T + v y^T with drawn zeros."""
+    A, a = pick(draw.two_token_attention())
+    values = pick(draw.lists(draw.fractions(-3, 2, 4), 1, 2))
+    entries = draw.lists(st.integers(-2, 2), len(values))
+    return A, a, values, pick(entries), pick(entries)
+
+
+def _state(A: Matrix, c: list[int], y: list[int]) -> Matrix:
+    return [[x + v * z for x, z in zip(c, y, strict=True)] for v in (A[0][1], -A[1][0])]
+
+
+@given.condition("X_0 is given and lacks the dominant modes", given.case(), given.case(X0="1; 3"))
+def misses(instance: given.Instance) -> bool:
+    X = instance.X0
+    if X is None or not any(map(any, X)):
+        return False
+    found = given.content(instance.A, instance.H, X)
+    generic = exact_dominance(instance.A, instance.H)
+    tops = [x for x in (found.consensus, found.quotient) if x is not None]
+    largest = max(float(generic.radius(side).mid()) for side in (True, False))
+    return found.vanishes or found.comparison != generic.comparison or max(tops) < largest
+
+
+@T11.search(_cases_8(), at=lambda A, a, values, c, y: (A, exact.diagonal(values), _state(A, c, y)))
+def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[int]) -> None:
+    X = _state(A, c, y)
+    consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
+    quotient = [abs(1 + h * a) for h, z in zip(values, y, strict=True) if z]
+    found = verdict(A=A, H=exact.diagonal(values), X0=X, depth=[6])
+    if not any(consensus) and not any(quotient):
+        expected = "UNDEFINED"
+    elif not any(y):
+        expected = "TRIVIAL"
+    elif not consensus or max(quotient) > max(consensus):
+        expected = "NON_SMOOTHING"
+    else:
+        expected = "TIE" if max(quotient) == max(consensus) else "SMOOTHING"
+    assert found.verdict_x0 == expected
+    hfc, lfc = exact.squared_norms(exact.layer(A, exact.diagonal(values), X, 6))
+    assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
+
+
+# ------------------------------------------------------------------------------------- T11.9
+
+_EPS = 2.0**-52
+
+
+@T11.step
+def exact_saturation() -> None:
+    # A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0.
+    e = Fraction(1, 2**24)
+    v = [Fraction(1), 1 + e]
+    rounded = [[AA[i][j] * v[i] / v[j] for j in range(2)] for i in range(2)]
+    assert sum(rounded[0]) != sum(rounded[1])
+    assert all(abs(sum(row, Fraction(0)) - 1) <= e for row in rounded)
+    H, X = exact.matrix("1/2"), exact.matrix("1; 2")
+    hfc, lfc = exact.squared_norms(exact.layer(rounded, H, X, 200))
+    floor = (e / (2 + e)) ** 2
+    # The other mode has decayed by (5/6)^200 < 10^-15 of its start 1/3.
+    assert abs(hfc / lfc / floor - 1) < Fraction(1, 10**7)
+    hfc, lfc = exact.squared_norms(exact.layer(AA, H, X, 200))
+    assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
+
+
+@T11.step
+def first_order() -> list[sp.Expr]:
+    A, G, Q = symbolic_attention(3), symbolic_matrix(3, 3, "g"), complement(3)
+    z, lam = symbolic_matrix(3, 1, "z"), sp.Symbol("l")
+    one, e = sp.ones(3, 1), sp.Symbol("e")
+    whole = (A + e * G) * (one + e * z) - (1 + e * lam) * (one + e * z)
+    order = whole.applyfunc(lambda x: sp.expand(x).coeff(e, 1))
+    B = Q.T * A * Q
+    claimed = Q.T * G * one - (sp.eye(2) - B) * Q.T * z
+    return [sp.simplify(sp.expand(x)) for x in Q.T * order - claimed]
+
+
+def _single(seed: int, n: int) -> Array:
+    """A positive row-stochastic matrix whose entries are rounded to 24 bits."""
+    weights = np.random.default_rng(seed).uniform(0.5, 1.5, size=(n, n))
+    A: Array = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
+    return A
+
+
+@T11.simulated
+def measure_9(effort: by.Effort) -> by.Measurements:
+    """Iterating X with A rounded to single precision: saturation at ||Pv||/(sqrt n |mean v|)."""
+    for n in (4, 8, 16):
+        A = _single(effort.seed + n, n)
+        x = np.random.default_rng(n).standard_normal(n) + 1
+        for _ in range(300):
+            x = x + 0.5 * (A @ x)
+            x = x / np.abs(x).max()
+        # Q^T (A - 1 mean) 1 = (I - B) Q^T z: the row sums are differences of 53-bit numbers.
+        Q = complement_basis(n)
+        excess = Q.T @ np.array([math.fsum([*row, -1.0]) for row in A])
+        predicted = np.linalg.norm(np.linalg.solve(np.eye(n - 1) - Q.T @ A @ Q, excess))
+        measured = np.linalg.norm(x - x.mean()) / (np.sqrt(n) * abs(x.mean()))
+        # Rounding of float64 saturates at about n eps by the same law, and the second order is
+        # 2^-24 of the first.
+        allowed = 8 * n * _EPS + float(predicted) / np.sqrt(n) * n * 2.0**-23
+        predicted_ratio = float(predicted / np.sqrt(n))
+        yield by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
+
+
+@T11.simulated
+def autonomous(effort: by.Effort) -> by.Measurements:
+    """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
+    A = exact.flat("1/2", 3)
+    H, X = exact.matrix("1/2 0; 0 1/4"), exact.matrix("1 2; 3 5; 4 -2")
+    depth = 300
+    truth = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
+    found = numerical_ratios(to_float(A), to_float(H), to_float(X), [depth])[depth].log
+    assert truth is not None and found is not None
+    # n + d + 4 roundings a layer, in Y and in c, each of relative size eps: B and H are normal.
+    tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(truth) * _EPS
+    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, found, tolerance)]
+
+
+@T11.step
+def no_leak() -> None:
+    # The same rounded entries, used through B' = A_11 - A_21 and c: no saturation.
+    e = Fraction(1, 2**24)
+    rounded = [[AA[0][0], AA[0][1] / (1 + e)], [AA[1][0] * (1 + e), AA[1][1]]]
+    rate = (1 + (rounded[0][0] - rounded[1][0]) / 2) / Fraction(3, 2)
+    assert Fraction(1, 3) * rate**200 < e / (2 + e) / 10**8
+
+
+# ------------------------------------------------------------------------------------ T11.10
+
+
+def _softmax(logits: list[list[float]]) -> list[list[float]]:
+    z = np.array(logits)
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(z - z.max(axis=1, keepdims=True))
+        rows: list[list[float]] = (weights / weights.sum(axis=1, keepdims=True)).tolist()
+    return rows
+
+
+@T11.step
+def masked() -> None:
+    A = _softmax([[0.0, -math.inf], [1.0, 2.0]])
+    assert A[0] == [1.0, 0.0]
+    assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
+
+
+@T11.step
+def nothing_left() -> None:
+    A = _softmax([[-math.inf, -math.inf], [1.0, 2.0]])
+    refused = 0
+    for bad in (A, [[0, 0], ["1/2", "1/2"]]):
+        try:
+            verdict(A=bad, H=[[1]])
+        except InputError:
+            refused += 1
+    assert refused == 2, "a row without weights passed as attention"
+
+
+@T11.step
+def threshold() -> None:
+    # min A_ii = 1/4: tie at -2/(1 + 1/4) = -8/5 and at 0.
+    names = {h: verdict(A=CAUSAL, H=[[h]]).verdict for h in ("-2", "-8/5", "-1", "0", "1")}
+    assert list(names.values()) == ["SMOOTHING", "TIE", "NON_SMOOTHING", "TIE", "SMOOTHING"]
+
+
+@T11.step
+def two_groups() -> None:
+    A = exact.matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
+    assert len(closed_classes(to_float(A))) == 2
+    for h in ("-3", "-1/2", "1/2"):
+        assert verdict(A=A, H=[[h]]).verdict in ("TIE", "NON_SMOOTHING")
+
+
+@T11.search(draw.causal_attention(), draw.fractions(-4, 2), at=lambda A, h: (A, [[h]]))
+def law_10(A: Matrix, h: Fraction) -> None:
+    smallest = min(A[i][i] for i in range(1, len(A)))
+    assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, smallest)
+
+
+@T11.search(draw.attention(1, 4, zeros=True), at=given.of_attention)
+def masks_law(A: Matrix) -> None:
+    """Any mask that leaves each row an entry: k closed classes, k - 1 further eigenvalues 1."""
+    classes = len(closed_classes(to_float(A)))
+    found = verdict(A=A, H=[["1/2"]])
+    assert found.attention is not None
+    ones = int(np.count_nonzero(found.attention.exact & (found.attention.values == 1)))
+    assert ones == classes - 1 or len(A) == 1
+    if classes > 1:
+        assert found.verdict != "SMOOTHING"

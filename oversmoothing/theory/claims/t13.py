@@ -1,0 +1,145 @@
+"""What the claims of t13.md execute."""
+
+from fractions import Fraction
+from typing import Any
+
+import flint
+from hypothesis import strategies as st
+
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, exact, given
+
+T13 = Chapter(__file__)
+
+# -------------------------------------------------------------------------------------- T13a
+
+Vector = list[Any]
+
+
+def _outer(p: Vector, q: Vector) -> Matrix:
+    return [[x * y for y in q] for x in p]
+
+
+def _families(psi: Any, R: Matrix, p: Vector, q: Vector) -> Any:
+    """prod over the roots t of psi of det(x - R - t p q^T), from chi and N."""
+    chi = exact.characteristic(R)
+    N = chi - exact.characteristic(exact.plus(R, _outer(p, q)))
+    total, power = flint.fmpq_poly([0]), flint.fmpq_poly([1])
+    for c in reversed(psi.coeffs()):
+        total, power = total * chi + c * power, power * N
+    return total
+
+
+@st.composite
+def _mixing(pick: st.DrawFn) -> tuple[Matrix, Vector, Vector]:
+    s = pick(st.integers(1, 3))
+    vector = draw.lists(draw.fractions(-2, 2, 4), s)
+    return pick(draw.lists(vector, s)), pick(vector), pick(vector)
+
+
+@T13.search(
+    draw.attention(1, 3, zeros=True),
+    st.integers(1, 2).flatmap(lambda d: draw.lists(draw.lists(draw.fractions(-2, 2, 4), d), d)),
+    _mixing(),
+)
+def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) -> None:
+    n, d, (R, p, q) = len(A), len(H), mixing
+    whole = exact.plus(
+        exact.kronecker(R, exact.identity(n * d)),
+        exact.kronecker(_outer(p, q), exact.kronecker(H, A)),
+    )
+    consensus = _families(exact.characteristic(H), R, p, q)
+    B = rational_quotient(A)
+    rest = flint.fmpq_poly([1])
+    if B:
+        rest = _families(exact.characteristic(exact.kronecker(H, B)), R, p, q)
+    assert exact.characteristic(whole) == consensus * rest
+
+
+# -------------------------------------------------------------------------------------- T13b
+
+Layer = tuple[Matrix, list[Fraction], list[Fraction]]
+
+
+def _streams(R: Matrix, X: Matrix, p: list[Fraction], branch: list[Fraction]) -> Matrix:
+    """One layer: every row of X is a stream, all of its tokens and features in one vector."""
+    moved = exact.product(R, X)
+    return [
+        [x + weight * b for x, b in zip(row, branch, strict=True)]
+        for row, weight in zip(moved, p, strict=True)
+    ]
+
+
+@st.composite
+def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Layer]]:
+    """A state of 2 to 4 streams and 1 to 4 layers (R, p, the branch)."""
+    s = pick(st.integers(2, 4))
+    vector = draw.lists(draw.fractions(-3, 3, 4), 2)
+    weights = st.one_of(st.just([Fraction(1)] * s), draw.lists(draw.fractions(-2, 2, 4), s))
+    layer = st.tuples(draw.attention(s, s, zeros=True), weights, vector)
+    return pick(draw.states(s, 2)), pick(draw.lists(layer, 1, 4))
+
+
+@T13.search(_drawn(), at=lambda X, layers: (layers[0][0], [[Fraction(1)]], X))
+def law_b(X: Matrix, layers: list[Layer]) -> None:
+    """The largest entry of a difference, as a norm: in it all is rational."""
+    for R, p, branch in layers:
+        before, X = X, _streams(R, X, p, branch)
+        size = max(map(abs, branch))
+        spread = [max(map(oscillation, exact.transposed(Y))) for Y in (before, X)]
+        assert spread[1] <= dobrushin(R) * spread[0] + oscillation(p) * size
+        if oscillation(p) == 0:
+            assert squared_diameter(X) <= dobrushin(R) ** 2 * squared_diameter(before)
+        if squared_diameter(before) == 0 == oscillation(p):
+            assert squared_diameter(X) == 0
+
+
+R_IS_ROW_STOCHASTIC = given.ROW_STOCHASTIC.said("R is row-stochastic: R >= 0 and R 1 = 1")
+
+# -------------------------------------------------------------------------------------- T13c
+
+Vector_c = list[Fraction]
+
+
+@st.composite
+def _drawn_c(pick: st.DrawFn) -> tuple[Matrix, Vector_c, Fraction, bool]:
+    R = pick(draw.attention(1, 4, zeros=True))
+    free = pick(draw.lists(draw.fractions(-2, 2, 4), len(R)))
+    return R, free, pick(draw.fractions(-3, 3, 4)), pick(st.booleans())
+
+
+@T13.search(_drawn_c())
+def law_c(R: Matrix, free: Vector_c, t: Fraction, left: bool) -> None:
+    """R 1 = 1 and p = 1, or the transpose: chi_R/(x - 1) (x - 1 - kappa t)."""
+    ones = [Fraction(1)] * len(R)
+    p, q = (free, ones) if left else (ones, free)
+    M = exact.transposed(R) if left else R
+    outer = [[x * y for y in q] for x in p]
+    kappa = exact.dot(p, q)
+    moved = exact.characteristic(exact.plus(M, outer, t))
+    one, active = ([[Fraction(1)]], [[1 + kappa * t]])
+    assert moved * exact.characteristic(one) == exact.characteristic(M) * exact.characteristic(
+        active
+    )
+
+
+# -------------------------------------------------------------------------------------- T13d
+
+
+@T13.step
+def rotation() -> None:
+    R, half = exact.matrix("24/25 -7/25; 7/25 24/25"), exact.matrix("1/2 1/2; 1/2 1/2")
+    assert AA[0][0] - AA[1][0] == Fraction(1, 2)
+    assert exact.product(exact.transposed(R), R) == exact.identity(2)
+    consensus, rest = (
+        exact.characteristic(exact.plus(R, half, t)) for t in (Fraction(-1), Fraction(-1, 2))
+    )
+    assert consensus(_value(4, 5)) < 0
+    assert rest[0] == _value(13, 25) < _value(16, 25)
+    assert rest[1] * rest[1] < 4 * rest[0]
+
+
+def _value(p: int, q: int) -> flint.fmpq:
+    """p/q as FLINT has it."""
+    return flint.fmpq(p, q)

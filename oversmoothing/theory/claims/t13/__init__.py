@@ -1,1 +1,0 @@
-"""T13: several residual streams (hyper-connections)."""

@@ -1,0 +1,595 @@
+"""What the claims of t14.md execute; one room: the chapter."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import flint
+import numpy as np
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.layer.periods import cyclic_groups
+from oversmoothing.theory.layer.perron import closed_classes
+from oversmoothing.theory.numbers.rational import exact_stationary, to_flint, to_float
+from oversmoothing.theory.proofs import strategies
+from oversmoothing.theory.proofs.kit import (
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    is_zero,
+    verdict,
+)
+from oversmoothing.theory.verdict.tokens import TokenGrowth
+
+T14 = Chapter(__file__)
+
+# -------------------------------------------------------------------------------------- T14a
+
+
+@st.composite
+def reducible(draw: st.DrawFn) -> Matrix:
+    """A row-stochastic A of two or three closed classes and up to two tokens that are in none."""
+    sizes = draw(st.lists(st.integers(1, 2), min_size=2, max_size=3))
+    total = sum(sizes) + draw(st.integers(0, 2))
+    rows: Matrix = []
+    for size in sizes:
+        before = len(rows)
+        for _ in range(size):
+            weights = draw(st.lists(st.integers(1, 4), min_size=size, max_size=size))
+            row = [0] * before + weights + [0] * (total - before - size)
+            rows.append([Fraction(w, sum(weights)) for w in row])
+    while len(rows) < total:
+        weights = draw(st.lists(st.integers(1, 3), min_size=total, max_size=total))
+        rows.append([Fraction(w, sum(weights)) for w in weights])
+    return rows
+
+
+def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
+    """The stationary distribution of each closed class, and where tokens end: W [n, m]."""
+    classes = [members.tolist() for members in closed_classes(to_float(A))]
+    pi = [exact_stationary(A, [members]) for members in classes]
+    n = len(A)
+    inside = [k for k in range(n) if not any(k in members for members in classes)]
+    W = [[Fraction(int(k in members)) for members in classes] for k in range(n)]
+    if inside:
+        left = [[Fraction(int(i == j)) - A[i][j] for j in inside] for i in inside]
+        right = [[sum((A[i][j] for j in m), Fraction(0)) for m in classes] for i in inside]
+        found = to_flint(left).solve(to_flint(right)).tolist()
+        for i, row in zip(inside, found, strict=True):
+            W[i] = [Fraction(int(x.p), int(x.q)) for x in row]
+    return pi, W
+
+
+@T14.step
+def families_a() -> None:
+    A = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2")
+    pi, W = families(A)
+    assert exact.matrix("1 0; 0 1; 1/4 3/4") == W
+    equal(exact.product(A, W), W)
+    equal(exact.product(pi, W), exact.identity(2))
+
+
+@T14.step
+def semisimple() -> None:
+    A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1 0; 1/4 1/4 1/4 1/4")
+    assert int((to_flint(A) - to_flint(exact.identity(4))).rank()) == 2
+    # x (x - 1/4) (x - 1)^2
+    x = flint.fmpq_poly([0, 1])
+    assert exact.characteristic(A) == x * (x - flint.fmpq(1, 4)) * (x - 1) ** 2
+
+
+@T14.search(reducible(), at=given.of_attention)
+def law_a(A: Matrix) -> None:
+    pi, W = families(A)
+    m, n = len(pi), len(A)
+    equal(exact.product(A, W), W)
+    equal(exact.product(pi, A), pi)
+    equal(exact.product(pi, W), exact.identity(m))
+    assert all(sum(row) == 1 and min(row) >= 0 for row in W)
+    minus = to_flint(A) - to_flint(exact.identity(n))
+    assert n - int(minus.rank()) == n - int((minus * minus).rank()) == m
+
+
+# -------------------------------------------------------------------------------------- T14b
+
+
+@T14.step
+def rest() -> None:
+    A, H = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"), exact.matrix("1/2")
+    X = exact.matrix("0; 4; 100")
+    pi, W = families(A)
+    c = exact.product(pi, X)
+    equal(exact.product(pi, exact.layer(A, H, X)), exact.scaled("3/2", c))
+    R = exact.plus(X, exact.product(W, c), -1)
+    equal(R, exact.matrix("0; 0; 97"))
+    # a = 1/2 is what is left: 1 + h a = 5/4.
+    equal(exact.layer(A, H, R), exact.scaled("5/4", R))
+
+
+@T14.search(
+    reducible(),
+    draw.with_jordan_blocks([(exact.matrix("1/2")[0][0], 2)]),
+    draw.SEEDS,
+    at=lambda A, H, seed: (A, H),
+)
+def law_b(A: Matrix, H: Matrix, seed: int) -> None:
+    X = strategies.general_state(seed, len(A), len(H), 50)
+    pi, W = families(A)
+    c, depth = exact.product(pi, X), 5
+    R = exact.plus(X, exact.product(W, c), -1)
+    step = exact.plus_identity(exact.transposed(H))
+    means = exact.product(c, exact.power(step, depth))
+    final = exact.layer(A, H, X, depth)
+    equal(exact.product(pi, final), means)
+    equal(final, exact.plus(exact.product(W, means), exact.layer(A, H, R, depth)))
+
+
+# -------------------------------------------------------------------------------------- T14c
+
+_HALF = exact.matrix("1/2")
+
+
+@T14.step
+def generic() -> None:
+    A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
+    assert verdict(A=A, H=_HALF).verdict == "TIE"
+    assert verdict(A=A, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
+
+
+@T14.step
+def one_state() -> None:
+    A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
+    even = verdict(A=A, H=_HALF, X0=exact.matrix("1; 3; 0; 4"))
+    assert (even.verdict_x0, even.tends_to) == ("SMOOTHING", "zero")
+    odd = verdict(A=A, H=_HALF, X0=exact.matrix("1; 3; 0; 6"))
+    assert (odd.verdict_x0, odd.tends_to) == ("TIE", "constant")
+    # Class means 2 and 3 on two tokens each.
+    assert odd.limit is not None and abs(odd.limit - 1 / 5) < 1e-15
+    alone = verdict(A=exact.identity(9), H=_HALF, X0=exact.column(" ".join(["0"] * 8 + ["1"])))
+    assert alone.limit is not None and abs(alone.limit - math.sqrt(8)) < 1e-14
+
+
+@T14.search(
+    reducible(), draw.fractions(Fraction(1, 4), 3, 4), draw.SEEDS, at=lambda A, h, seed: (A, [[h]])
+)
+def law_c(A: Matrix, h: Fraction, seed: int) -> None:
+    """h > 0: R_L grows by |1 + h a| < 1 + h, and the limit is that of the absorbed class means."""
+    X = strategies.general_state(seed, len(A), 1, 20)
+    pi, W = families(A)
+    c = [row[0] for row in exact.product(pi, X)]
+    found = verdict(A=A, H=[[h]], X0=X)
+    ends = [sum((w * x for w, x in zip(row, c, strict=True)), Fraction(0)) for row in W]
+    mean = sum(ends, Fraction(0)) / len(ends)
+    spread = sum((x - mean) ** 2 for x in ends)
+    if not any(c):
+        return
+    if not spread:
+        assert found.verdict_x0 in ("SMOOTHING", "TRIVIAL") and found.tends_to == "zero"
+    elif not mean:
+        assert found.tends_to == "infinity" and found.verdict_x0 == "TIE"
+    else:
+        assert found.verdict_x0 == "TIE" and found.tends_to == "constant"
+        expected = math.sqrt(spread / (len(ends) * mean**2))
+        assert found.limit is not None and math.isclose(found.limit, expected, rel_tol=1e-12)
+
+
+# -------------------------------------------------------------------------------------- T14d
+
+_CYCLE = exact.matrix("0 1 0; 0 0 1; 1 0 0")
+
+
+@T14.step
+def off_one() -> None:
+    # The cycle has a = 1 and the two other cube roots of 1.
+    assert verdict(A=_CYCLE, H=exact.matrix("1/2")).verdict == "SMOOTHING"
+    assert verdict(A=_CYCLE, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
+    causal = exact.matrix("1 0; 1/1000000000000 999999999999/1000000000000")
+    assert verdict(A=causal, H=exact.matrix("1/2")).verdict == "SMOOTHING"
+
+
+@T14.search(draw.causal_attention(4), draw.fractions(-2, 2, 8), at=lambda A, h: (A, [[h]]))
+def law_d(A: Matrix, h: Fraction) -> None:
+    found = verdict(A=A, H=[[h]])
+    if h > 0:
+        assert found.verdict == "SMOOTHING"
+    elif -1 <= h < 0:
+        assert found.verdict == "NON_SMOOTHING"
+
+
+A_HAS_ONE_CLOSED = given.SIMPLE_ONE.said("A has one closed class of tokens")
+
+# -------------------------------------------------------------------------------------- T14e
+
+LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
+
+
+@T14.step
+def own_terms() -> None:
+    # a = 1, 1/2, 1/4 and h = -1/2: the multipliers 1/2, 3/4, 7/8, and token i has the first i + 1.
+    found = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2")).token_growth
+    assert found is not None and [(g.rate, g.power) for g in found if g] == [
+        (1 / 2, 0), (3 / 4, 0), (7 / 8, 0)
+    ]  # fmt: skip
+    # Row 1 is 1, 1/2, 1/4 ... (1/2)^L: the others' multipliers are not in it.
+    assert exact.layer(LOST, exact.matrix("-1/2"), exact.column("1 3 2"), 9)[0][0] == Fraction(
+        1, 512
+    )
+
+
+@T14.step
+def upper_limit() -> None:
+    # h = -2 and a = 1, 0: the multipliers -1 and 1, and token 1 is 0 at every even depth.
+    A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
+    found = verdict(A=A, H=H, X0=X).token_growth
+    assert found is not None and [(g.rate, g.power) for g in found if g] == [(1, 0), (1, 0)]
+    equal(exact.layer(A, H, X), exact.column("-2 0"))
+    equal(exact.layer(A, H, X, 2), X)
+
+
+def log_size(row: list[Fraction]) -> float:
+    """log ||x|| of a row that is not 0, whatever its size."""
+    squared = sum(x * x for x in row)
+    return (math.log(squared.numerator) - math.log(squared.denominator)) / 2
+
+
+def _largest(
+    state: Matrix, A: Matrix, H: Matrix, depth: int, growth: list[TokenGrowth]
+) -> list[float]:
+    """max of log ||x_i(L)|| - L log rho - p log L over eight depths."""
+    found = [-math.inf] * len(A)
+    for L in range(depth, depth + 8):
+        for i, (row, g) in enumerate(zip(state, growth, strict=True)):
+            assert any(row) <= (g.rate > 0)
+            if any(row):
+                size = log_size(row) - L * math.log(g.rate) - g.power * math.log(L)
+                found[i] = max(found[i], size)
+        state = exact.layer(A, H, state)
+    return found
+
+
+@T14.search(
+    reducible().filter(lambda A: len(A) <= 5),
+    draw.with_jordan_blocks([(exact.matrix("-1/2")[0][0], 2)]),
+    draw.SEEDS,
+    at=lambda A, H, seed: (A, H),
+)
+def law_e(A: Matrix, H: Matrix, seed: int) -> None:
+    """Over a window of depths the largest ||x_i|| / (L^p rho^L) hardly changes from L to 2 L."""
+    X = strategies.general_state(seed, len(A), len(H), 9)
+    known = [g for g in given.content(A, H, X).tokens.growth if g is not None]
+    assert len(known) == len(A)
+    # Where the leading terms are small ones they show late.
+    for depth in (100, 800):
+        early, late = (
+            _largest(exact.layer(A, H, X, L), A, H, L, known) for L in (depth, 2 * depth)
+        )
+        if all(abs(x - y) < 1 / 2 for x, y in zip(early, late, strict=True) if x > -math.inf):
+            return
+    raise AssertionError(f"{early} becomes {late}")
+
+
+# -------------------------------------------------------------------------------------- T14f
+
+
+def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
+    """The most tokens k with A_kk = a on one path of attention from token i, i among them."""
+    beyond = [longest_chain(A, k, a) for k in range(i) if A[i][k]]
+    return int(A[i][i] == a) + max(beyond, default=0)
+
+
+@T14.step
+def upper_bound() -> None:
+    A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2")
+    assert [longest_chain(A, i, Fraction(1, 2)) for i in range(4)] == [0, 1, 2, 3]
+    found = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
+    assert found is not None
+    assert [(g.rate, g.power) for g in found if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
+
+
+@T14.step
+def attained() -> None:
+    A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/2 1/4 1/4 0; 1/4 0 1/4 1/2")
+    # 4 -> 3 -> 2: the diagonals 1/2, 1/4, 1/2.
+    assert longest_chain(A, 3, Fraction(1, 2)) == 2
+    a, rest, one = (exact.plus(A, exact.identity(4, b), -1) for b in ("1/2", "1/4", 1))
+    assert not is_zero(exact.product(a, rest, one)[3])
+    assert is_zero(exact.product(a, a, rest, one)[3])
+
+
+@T14.step
+def not_always() -> None:
+    A = exact.matrix("1 0 0 0; 3/4 1/4 0 0; 1/8 1/8 3/4 0; 1/8 1/8 1/2 1/4")
+    assert longest_chain(A, 3, Fraction(1, 4)) == 2
+    a, rest, one = (exact.plus(A, exact.identity(4, b), -1) for b in ("1/4", "3/4", 1))
+    assert is_zero(exact.product(a, rest, one)[3])
+    found = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
+    assert found is not None and found[3] is not None
+    assert (found[3].rate, found[3].power) == (7 / 8, 0)
+
+
+CAUSAL = given.Hypothesis(
+    "A is causal: row-stochastic and lower triangular",
+    lambda case: (
+        given.is_stochastic(case.A) and not any(any(row[i + 1 :]) for i, row in enumerate(case.A))
+    ),
+    (given.case(),),
+)
+
+
+@st.composite
+def chained(draw_from: st.DrawFn) -> Matrix:
+    """Causal attention of diagonals 1, then two values; zeros below the diagonal now and then."""
+    n = draw_from(st.integers(2, 5))
+    rows: Matrix = [[Fraction(1), *[Fraction(0)] * (n - 1)]]
+    for i in range(1, n):
+        a = draw_from(st.sampled_from([Fraction(1, 2), Fraction(1, 2), Fraction(1, 4)]))
+        weights = draw_from(st.lists(st.integers(0, 2), min_size=i, max_size=i).filter(any))
+        others = [(1 - a) * Fraction(w, sum(weights)) for w in weights]
+        rows.append([*others, a, *[Fraction(0)] * (n - i - 1)])
+    return rows
+
+
+@T14.search(chained(), st.integers(1, 2), draw.SEEDS, at=lambda A, *_: given.of_attention(A))
+def law_f(A: Matrix, block: int, seed: int) -> None:
+    """h = -1/2: the smallest diagonal on the paths from i leads with the longest chain at most; the
+    bound is attained where that diagonal is 1/2, the largest but for the 1."""
+    h = Fraction(-1, 2)
+    H = [[h * (k == m) + (m == k + 1) for m in range(block)] for k in range(block)]
+    X = strategies.general_state(seed, len(A), block)
+    for i, growth in enumerate(given.content(A, H, X).tokens.growth):
+        assert growth is not None
+        # 1 + h a is exact in binary, and so is a again.
+        a = (Fraction(growth.rate) - 1) / h
+        assert growth.power <= longest_chain(A, i, a) + block - 2
+        seen = [b for b in (Fraction(1, 4), Fraction(1, 2), Fraction(1)) if longest_chain(A, i, b)]
+        assert a >= seen[0]
+        if seen[0] == Fraction(1, 2):
+            assert (a, growth.power) == (seen[0], longest_chain(A, i, a) + block - 2)
+
+
+# -------------------------------------------------------------------------------------- T14g
+
+
+@T14.step
+def directions() -> None:
+    # Token 3 of the causal case turns by 7/8, against the others: the limits 1, -1, -1.
+    found = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2"))
+    assert found.cosine_limits is not None and found.cos_min is not None
+    values = [limit.values for limit in found.cosine_limits.values() if limit]
+    assert values == [(1.0,), (-1.0,), (-1.0,)] and found.cos_min.values == (-1.0,)
+    # Two classes, h = 1 and h = -3: 2 and -2 by turns.
+    apart = verdict(A=exact.identity(2), H=exact.diagonal("1 -3"), X0=exact.matrix("1 0; 1 1"))
+    assert apart.cosine_limits is not None
+    limit = apart.cosine_limits[0, 1]
+    assert limit is not None and limit.tends_to == "periodic"
+    for L in (6, 7):
+        x, y = exact.layer(exact.identity(2), exact.diagonal("1 -3"), exact.matrix("1 0; 1 1"), L)
+        value = limit.values[L % 2]
+        assert value is not None and abs(_cosine(x, y) - value) < 1e-12
+
+
+@T14.step
+def defective() -> None:
+    # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
+    A, H, X = exact.matrix("1 0; 0 1"), exact.matrix("-3 1; 0 -3"), exact.matrix("1 0; 1 1")
+    found = verdict(A=A, H=H, X0=X)
+    assert found.token_growth is not None and found.cosine_limits is not None
+    assert [g.power for g in found.token_growth if g] == [0, 1]
+    limit, (x, y) = found.cosine_limits[0, 1], exact.layer(A, H, X, 400)
+    assert limit is not None and limit.values == (-1.0,) and _cosine(x, y) < -0.99
+
+
+def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
+    inner = exact.dot(x, y)
+    squared = inner**2 / (exact.dot(x, x) * exact.dot(y, y))
+    return math.copysign(math.sqrt(squared), inner)
+
+
+@T14.search(
+    chained(),
+    draw.with_jordan_blocks([(Fraction(-1, 2), 2)]),
+    draw.SEEDS,
+    at=lambda A, H, seed: (A, H),
+)
+def law_g(A: Matrix, H: Matrix, seed: int) -> None:
+    """Cosines of the states after 600 layers, by hand, are near the limits said of them."""
+    X = strategies.general_state(seed, len(A), len(H), 9)
+    limits = given.content(A, H, X).tokens.cosines
+    for depth in (600, 601):
+        state = exact.layer(A, H, X, depth)
+        for (i, j), limit in limits.items():
+            if not any(state[i]) or not any(state[j]):
+                continue
+            assert limit is not None and limit.tends_to in ("constant", "periodic")
+            value = limit.values[depth % len(limit.values)]
+            assert value is not None and abs(_cosine(state[i], state[j]) - value) < 0.1
+
+
+# -------------------------------------------------------------------------------------- T14h
+
+
+@T14.step
+def residues() -> None:
+    # Multipliers -1 and 1: one token is 0 at the even depths, the other at the odd ones.
+    A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
+    found = verdict(A=A, H=H, X0=X)
+    assert found.cosine_limits is not None and found.cosine_limits[0, 1] is not None
+    assert found.cosine_limits[0, 1].tends_to == "undefined"
+    equal(exact.layer(A, H, X, 5), exact.column("-2 0"))
+    equal(exact.layer(A, H, X, 6), exact.column("0 2"))
+    # The cycle of three with h = -1: mu^6 = -27 for both leading mu = 1 - w.
+    cycle = exact.matrix("0 1 0; 0 0 1; 1 0 0")
+    start = exact.column("1 2 5")
+    equal(exact.layer(cycle, exact.matrix("-1"), start, 7), exact.scaled(
+        -27, exact.layer(cycle, exact.matrix("-1"), start, 1)
+    ))  # fmt: skip
+    turning = verdict(A=cycle, H=exact.matrix("-1"), X0=start).cosine_limits
+    assert turning is not None and turning[0, 1] is not None
+    assert turning[0, 1].values == (1.0, 1.0, -1.0, -1.0, -1.0, -1.0)
+
+
+@T14.step
+def recurrence() -> None:
+    # mu = 2 +- i sqrt 2, no power of which is real: h = 1 - i sqrt 2 and its conjugate.
+    A, H, X = exact.identity(2), exact.matrix("1 -2; 1 1"), exact.matrix("1 0; 1 1")
+    found = verdict(A=A, H=H, X0=X).cosine_limits
+    assert found is not None and found[0, 1] is not None
+    assert found[0, 1].tends_to == "oscillates"
+
+
+@T14.step
+def constant() -> None:
+    # A rotation turns all tokens alike: 45 degrees stay 45 degrees, at every depth.
+    A, H = exact.identity(2), exact.matrix("1 -2; 2 1")
+    X = exact.matrix("1 0; 1 1")
+    found = verdict(A=A, H=H, X0=X).cosine_limits
+    assert found is not None and found[0, 1] is not None
+    assert found[0, 1].tends_to == "constant" and found[0, 1].values == (0.5**0.5,)
+    for depth in (1, 2, 9):
+        x, y = exact.layer(A, H, X, depth)
+        assert 2 * exact.dot(x, y) ** 2 == exact.dot(x, x) * exact.dot(y, y)
+    # Consensus leads by a complex h: its direction turns for ever, and the tokens agree.
+    smooth = verdict(A=exact.uniform(2), H=exact.matrix("1 -2; 1 1"), X0=X).cosine_limits
+    assert smooth is not None and smooth[0, 1] is not None
+    assert (smooth[0, 1].tends_to, smooth[0, 1].values) == ("constant", (1.0,))
+
+
+@T14.search(
+    reducible().filter(lambda A: len(A) <= 5),
+    draw.fractions(-2, 2, 2),
+    st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(2)]),
+    draw.SEEDS,
+    at=lambda A, x, y, seed: (A, [[x, -y], [y, x]]),
+)
+def law_h(A: Matrix, x: Fraction, y: Fraction, seed: int) -> None:
+    """A turning H on several classes: limits are met at depth, and no limit shows two values."""
+    H = [[x, -y], [y, x]]
+    # 0.97^300 = 1e-4: what grows nearly as fast as the leading part hides its limit for longer.
+    moduli = sorted(abs(1 + complex(x, y) * a) for a in np.linalg.eigvals(np.array(A, dtype=float)))
+    assume(not any(0.97 < low / high < 1 - 1e-4 for low, high in pairwise(moduli) if high))
+    X = strategies.general_state(seed, len(A), 2, 9)
+    found = given.content(A, H, X).tokens.cosines
+    depths = range(300, 312)
+    states = [exact.layer(A, H, X, depths[0])]
+    for _ in depths[1:]:
+        states.append(exact.layer(A, H, states[-1]))
+    for (i, j), limit in found.items():
+        if limit is None or not limit.values:
+            continue
+        for depth, state in zip(depths, states, strict=True):
+            value = limit.values[depth % len(limit.values)]
+            inner, sizes = (
+                exact.dot(state[i], state[j]),
+                exact.dot(state[i], state[i]) * exact.dot(state[j], state[j]),
+            )
+            assert (
+                value is not None
+                and abs(float(inner * abs(inner) / sizes) - value * abs(value)) < 0.1
+            )
+
+
+# -------------------------------------------------------------------------------------- T14i
+
+
+def period(A: Matrix) -> int | None:
+    """The period of an irreducible A, None where it is not irreducible."""
+    everyone = list(range(len(A)))
+    if [sorted(map(int, members)) for members in closed_classes(to_float(A))] != [everyone]:
+        return None
+    return len(cyclic_groups(to_float(A) > 0, everyone))
+
+
+PERIODIC = given.Hypothesis(
+    "A is row-stochastic, irreducible and periodic",
+    lambda case: given.is_stochastic(case.A) and (period(case.A) or 1) > 1,
+    (given.case(), given.case("1 0; 0 1")),
+)
+
+
+@T14.step
+def peripheral() -> None:
+    A = exact.matrix("0 0 1/3 2/3; 0 0 1/2 1/2; 1/4 3/4 0 0; 1 0 0 0")
+    assert period(A) == 2
+    v = exact.column("1 1 -1 -1")
+    equal(exact.product(A, v), exact.scaled(-1, v))
+
+
+@T14.step
+def sides() -> None:
+    A = exact.matrix("0 1; 1 0")
+    for h in ("-1/2", "-2", "-3", "-100"):
+        assert verdict(A=A, H=exact.matrix(h)).verdict == "NON_SMOOTHING"
+    assert verdict(A=A, H=exact.matrix("1/2")).verdict == "SMOOTHING"
+    flat = exact.uniform(2)
+    assert verdict(A=flat, H=exact.matrix("-3")).verdict == "SMOOTHING"
+
+
+@T14.step
+def even() -> None:
+    A = exact.matrix("0 0 1/2 1/4 1/4; 0 0 1/3 1/3 1/3; 1/4 3/4 0 0 0; 1 0 0 0 0; 1/2 1/2 0 0 0")
+    found = verdict(A=A, H=exact.matrix("-5"), X0=exact.column("1 2 -3 1 4"))
+    assert found.limit is not None and found.cosine_limits is not None
+    assert abs(found.limit - math.sqrt(25 - 1)) < 1e-12
+    for (i, j), limit in found.cosine_limits.items():
+        assert limit is not None and limit.values == ((1.0,) if (i < 2) == (j < 2) else (-1.0,))
+
+
+@T14.step
+def odd() -> None:
+    cycle = exact.matrix("0 1 0; 0 0 1; 1 0 0")
+    for h, word in (("-1", "periodic"), ("-2", "oscillates"), ("1/2", "constant")):
+        found = verdict(A=cycle, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits
+        assert found is not None
+        assert {limit.tends_to for limit in found.values() if limit} == {word}
+
+
+@st.composite
+def periodic(draw_from: st.DrawFn) -> Matrix:
+    """Two to four groups of one or two tokens, each attending to the next alone."""
+    sizes = draw_from(st.lists(st.integers(1, 2), min_size=2, max_size=4))
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    rows: Matrix = []
+    for k, size in enumerate(sizes):
+        into = (k + 1) % len(sizes)
+        for _ in range(size):
+            weights = draw_from(
+                st.lists(st.integers(1, 3), min_size=sizes[into], max_size=sizes[into])
+            )
+            row = [Fraction(0)] * sum(sizes)
+            for j, w in enumerate(weights):
+                row[starts[into] + j] = Fraction(w, sum(weights))
+            rows.append(row)
+    return rows
+
+
+@T14.search(
+    periodic(), draw.fractions(-4, 2, 2).filter(bool), draw.SEEDS, at=lambda A, h, seed: (A, [[h]])
+)
+def law_i(A: Matrix, h: Fraction, seed: int) -> None:
+    n, p = len(A), period(A)
+    assert p is not None and p > 1
+    X = strategies.general_state(seed, n, 1)
+    found = verdict(A=A, H=[[h]], X0=X)
+    assert found.verdict == ("SMOOTHING" if h > 0 else "NON_SMOOTHING")
+    assert found.cosine_limits is not None
+    limits = [limit for limit in found.cosine_limits.values() if limit]
+    if h > 0:
+        assert len(limits) == n * (n - 1) // 2
+        assert all(limit.values == (1.0,) for limit in limits)
+    elif p % 2 == 0:
+        # The opposite groups' tokens: twice the parity of the walk from token 0.
+        group, walk = {0: 0}, [0]
+        for i in walk:
+            for j in range(n):
+                if A[i][j] and j not in group:
+                    group[j] = group[i] + 1
+                    walk.append(j)
+        for (i, j), limit in found.cosine_limits.items():
+            sign = 1.0 if (group[i] - group[j]) % 2 == 0 else -1.0
+            assert limit is not None and limit.values == (sign,)
+        apart = abs(sum((-1) ** r for r in group.values()))
+        expected = math.inf if not apart else math.sqrt(n * n - apart**2) / apart
+        assert found.limit is not None and math.isclose(found.limit, expected, rel_tol=1e-12)

@@ -1,0 +1,639 @@
+"""What the claims of t7.md execute; one room: the chapter."""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.exact_matrix import applied
+from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    CAUSAL,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    exact,
+    given,
+    spectra,
+    verdict,
+)
+from oversmoothing.theory.spectra.algebraic import factors
+
+T7 = Chapter(__file__)
+
+# ------------------------------------------------------------------------ adversarial_layers
+
+
+def hfc_floor(X: Matrix, bound: Fraction, n: int, factor: Fraction = Fraction(1)) -> None:
+    """HFC/LFC >= 1/(K sqrt(2n)), as squares; factor: kappa(V)^2."""
+    hfc, lfc = exact.squared_norms(X)
+    assert hfc * 2 * n * bound * bound * factor >= lfc
+
+
+def one_step(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fraction) -> None:
+    """Both one-step inequalities, on drawn and on adversarial A."""
+    x = [Fraction(e) for e in entries[: len(A)]]
+    A = contraction_to(A if kind == ADVERSARIES else adversary(x, kind), tau)
+    t, n = dobrushin(A), len(x)
+    y = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
+    assert oscillation(exact.applied(A, x)) <= t * oscillation(x)
+    assert oscillation(y) >= (1 - abs(h) * t) * oscillation(x)
+    k = 1 - Fraction(1, n)
+    assert abs(mean(y)) <= abs(1 + h) * abs(mean(x)) + abs(h) * k * oscillation(x)
+
+
+Layer = tuple[Fraction, int, Matrix]
+
+
+def _layers(*parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """One to five layers of these parts."""
+    return draw.lists(st.tuples(*parts), 1, 5)
+
+
+@st.composite
+def one_feature(draw_from: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, list[Layer]]:
+    """x_0 (often of mean 0), tau, s and layers (h in [-s, 0], which adversary, a drawn A)."""
+    n = draw_from(st.integers(2, 4))
+    entries = draw_from(draw.lists(st.integers(-9, 9), n))
+    shift = draw_from(st.sampled_from([0, 1])) * Fraction(sum(entries), n)
+    tau = draw_from(st.just(Fraction(0)) | draw.below_one(8))
+    reach = 2 / (1 + tau) - 1
+    s = 1 + reach * draw_from(st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(9, 10)]))
+    sizes = st.just(Fraction(1)) | draw.fractions(0, 1, 6)
+    layer = st.tuples(
+        sizes.map(lambda f: -s * f), st.integers(0, ADVERSARIES), draw.attention(n, n)
+    )
+    layers = draw_from(draw.lists(layer, 1, 6))
+    return [entry - shift for entry in entries], tau, s, layers
+
+
+@T7.search(one_feature())
+def feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[Layer]) -> None:
+    assume(oscillation(x) > 0)
+    n = len(x)
+    k = 1 - Fraction(1, n)
+    bound = max(abs(mean(x)) / oscillation(x), k * s / (2 - s * (1 + tau)))
+    for h, kind, drawn_A in layers:
+        A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), tau)
+        x = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
+        assert abs(mean(x)) <= bound * oscillation(x)
+        hfc_floor([[e] for e in x], bound, n)
+
+
+@st.composite
+def common_basis(draw_from: st.DrawFn) -> tuple[Matrix, Matrix, Fraction, list[Any]]:
+    """X_0, an orthogonal V, tau and layers of two heads, W = V diag(h) V^T with sum |h| <= 1."""
+    n = draw_from(st.integers(2, 3))
+    X0 = draw_from(draw.states(n, 2))
+    V = draw_from(rotations())
+    tau = draw_from(draw.below_one(6))
+    pair = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
+    layers = draw_from(_layers(pair, pair, draw.attention(n, n), st.integers(0, ADVERSARIES - 1)))
+    return X0, V, tau, layers
+
+
+@T7.search(common_basis())
+def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
+    n = len(X)
+    features = exact.transposed(exact.product(X, V))
+    assume(all(oscillation(y) > 0 or mean(y) == 0 for y in features))
+    assume(any(oscillation(y) > 0 for y in features))
+    k = 1 - Fraction(1, n)
+    start = max(abs(mean(y)) / oscillation(y) for y in features if oscillation(y) > 0)
+    bound = max(start, k / (1 - tau))
+    for sizes, shares, A, kind in layers:
+        # Head 1 has a share of |h_j| <= 1, head 2 the rest, feature by feature.
+        first = exact.diagonal((-p * q for p, q in zip(sizes, shares, strict=True)))
+        second = exact.diagonal((-p * (1 - q) for p, q in zip(sizes, shares, strict=True)))
+        heads = [contraction_to(A, tau), contraction_to(adversary(features[0], kind), tau)]
+        step = X
+        for attention, values in zip(heads, (first, second), strict=True):
+            step = exact.plus(step, exact.product(attention, X, V, values, exact.transposed(V)))
+        X = step
+        features = exact.transposed(exact.product(X, V))
+        for y in features:
+            assert abs(mean(y)) <= bound * oscillation(y)
+        hfc_floor(X, bound, n)
+
+
+@st.composite
+def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fraction, list[Any]]:
+    """X_0, tau, p, q and layers W = -V diag(s) V^T, s in [p, q], p > tau q, q(1+tau) < 2."""
+    n = draw_from(st.integers(2, 3))
+    tau = draw_from(draw.below_one(6))
+    q = 2 / (1 + tau) * draw_from(st.sampled_from([Fraction(k, 8) for k in range(1, 8)]))
+    p = q * (tau + (1 - tau) * draw_from(st.sampled_from([Fraction(k, 4) for k in range(1, 5)])))
+    spread = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
+    values = spread.map(lambda f: [p + (q - p) * x for x in f])
+    layers = draw_from(
+        _layers(rotations(), values, draw.attention(n, n), st.integers(0, ADVERSARIES))
+    )
+    return draw_from(draw.states(n, 2)), tau, p, q, layers
+
+
+@T7.search(matrix_layers())
+def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[Any]) -> None:
+    n = len(X)
+    assume(squared_diameter(X) > 0)
+    r = max(1 - p, q - 1)
+    k = 1 - Fraction(1, n)
+
+    def squared_mean(Z: Matrix) -> Fraction:
+        return sum((mean(column) ** 2 for column in exact.transposed(Z)), Fraction(0))
+
+    # max(u_0, .)^2 in fractions.
+    bound = max(squared_mean(X) / squared_diameter(X), (k * q / (1 - tau * q - r)) ** 2)
+    for V, values, drawn_A, kind in layers:
+        assert p > tau * q and q * (1 + tau) < 2
+        A = drawn_A if kind == ADVERSARIES else adversary(exact.transposed(X)[0], kind)
+        W = exact.product(V, exact.diagonal(-s for s in values), exact.transposed(V))
+        before = squared_diameter(X)
+        X = exact.plus(X, exact.product(contraction_to(A, tau), X, W))
+        assert squared_diameter(X) >= (1 - tau * q) ** 2 * before
+        assert squared_mean(X) <= bound * squared_diameter(X)
+        hfc, lfc = exact.squared_norms(X)
+        assert hfc * 2 * n * bound >= lfc
+
+
+# ------------------------------------------------------------------------------- oscillation
+
+Vector = list[Fraction]
+
+
+def dobrushin(A: Matrix) -> Fraction:
+    """tau(A) = max_{i,k} sum_j |A_ij - A_kj| / 2."""
+    return max(
+        sum((abs(x - y) for x, y in zip(p, q, strict=True)), Fraction(0)) / 2 for p in A for q in A
+    )
+
+
+def oscillation(x: Vector) -> Fraction:
+    return max(x) - min(x)
+
+
+def mean(x: Vector) -> Fraction:
+    return sum(x, Fraction(0)) / len(x)
+
+
+def squared_diameter(X: Matrix) -> Fraction:
+    """max ||x_i - x_k||_2^2 over the rows."""
+    return max(
+        sum(((x - y) ** 2 for x, y in zip(p, q, strict=True)), Fraction(0)) for p in X for q in X
+    )
+
+
+def contraction_to(A: Matrix, tau: Fraction) -> Matrix:
+    """A mixed with 11^T/n until tau(A) <= tau; adversarial A need it."""
+    found = dobrushin(A)
+    if found <= tau:
+        return A
+    share = tau / found
+    return [[share * entry + (1 - share) / len(A) for entry in row] for row in A]
+
+
+def adversary(x: Vector, kind: int) -> Matrix:
+    """Row-stochastic A computed from x: to the largest entry, to the smallest, to one's own
+    opposite, or to oneself. The worst cases of the one-step bounds."""
+    n = len(x)
+    top, bottom = x.index(max(x)), x.index(min(x))
+    middle = mean(x)
+    target = {
+        0: [top] * n,
+        1: [bottom] * n,
+        2: [bottom if entry >= middle else top for entry in x],
+        3: list(range(n)),
+        4: [top if entry >= middle else bottom for entry in x],
+    }[kind]
+    return [[Fraction(int(j == target[i])) for j in range(n)] for i in range(n)]
+
+
+ADVERSARIES = 5
+
+
+@st.composite
+def rotations(draw_from: st.DrawFn) -> Matrix:
+    """A rational rotation [[c, -s], [s, c]] from a Pythagorean triple."""
+    t = draw_from(draw.fractions(-3, 3, 6))
+    c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
+    return [[c, -s], [s, c]]
+
+
+# --------------------------------------------------------------------------------------- T7a
+
+# The heads (A, W) of one layer.
+Heads = list[tuple[Matrix, Matrix]]
+
+
+@st.composite
+def _layers_a(pick: st.DrawFn) -> tuple[list[Heads], Matrix]:
+    """One to four layers of one or two heads, and X_0."""
+    n, d = pick(st.integers(2, 3)), pick(st.integers(1, 2))
+    layers = draw.lists(draw.heads(draw.attention(n, n, zeros=True), d, 2), 1, 4)
+    return pick(layers), pick(draw.states(n, d))
+
+
+@T7.search(_layers_a(), at=lambda layers, X: given.of_attention(layers[0][0][0]))
+def law_a(layers: list[Heads], X: Matrix) -> None:
+    """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
+    n, d = len(X), len(X[0])
+    y = [[x] for column in exact.transposed(exact.differences(X)) for x in column]
+    for heads in layers:
+        T, moved = exact.identity((n - 1) * d), X
+        for A, W in heads:
+            T = exact.plus(T, exact.kronecker(exact.transposed(W), rational_quotient(A)))
+            moved = exact.plus(moved, exact.product(A, X, W))
+        X, y = moved, exact.product(T, y)
+    assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
+
+
+# --------------------------------------------------------------------------- T7b-certificate
+
+
+@given.condition("no eigenfeature of X_0 is constant and non-zero", given.case(H="-1/2", X0="2; 2"))
+def moving_features(instance: given.Instance) -> bool:
+    """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
+    if instance.X0 is None:
+        return True
+    for factor in factors(instance.H):
+        part = exact.product(
+            instance.X0, exact.transposed(spectra.spectral_projector(instance.H, factor))
+        )
+        hfc, lfc = exact.squared_norms(part)
+        if hfc == 0 < lfc:
+            return False
+    return True
+
+
+T7.search(
+    draw.attention(2, 4),
+    draw.lists(st.integers(-9, 9), 4),
+    st.integers(0, ADVERSARIES),
+    draw.fractions(0, 1, 8),
+    draw.fractions(-2, 0, 8),
+)(one_step)
+CONTRACTING = given.Hypothesis(
+    "tau(A) < 1", lambda case: dobrushin(case.A) < 1, (given.case("1 0; 0 1"),)
+)
+
+# ------------------------------------------------------------------------------ T7b-rotation
+
+R = exact.matrix("4/5 -3/5; 3/5 4/5")
+X0 = exact.matrix("1 2; 3 5")
+_HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
+
+
+def weights(values: tuple[Fraction, Fraction], depth: int) -> Iterator[Matrix]:
+    """W_l = R^l diag(values) R^-l for l < depth."""
+    W = exact.diagonal(values)
+    for _ in range(depth):
+        yield W
+        W = exact.product(R, W, exact.transposed(R))
+
+
+def states(values: tuple[Fraction, Fraction], depth: int, start: Matrix = X0) -> list[Matrix]:
+    """X_0, ..., X_depth under A and the rotating weights."""
+    found = [start]
+    for W in weights(values, depth):
+        found.append(exact.layer(AA, W, found[-1]))
+    return found
+
+
+def frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
+    """(I + a W_0) R: what one layer does in the rotating frame to mode a (a = 1: consensus)."""
+    return exact.product(exact.diagonal(1 + a * value for value in values), R)
+
+
+@T7.step
+def each_layer() -> None:
+    # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
+    for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
+        for W in weights((Fraction(-1), low), 6):
+            assert exact.transposed(W) == W and verdict(A=AA, W=W).verdict == expected
+
+
+@T7.step
+def first_ratios() -> None:
+    found = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
+    assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
+    found = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
+    assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
+
+
+@T7.step
+def frame_identity() -> None:
+    for low in (Fraction(0), Fraction(-1, 20)):
+        values = (Fraction(-1), low)
+        turn, frames = exact.identity(2), []
+        for X in states(values, 5):
+            mode, total = (
+                exact.product(exact.matrix("1 -1"), X, turn),
+                exact.product(exact.matrix("1 1"), X, turn),
+            )
+            frames.append((mode, total))
+            turn = exact.product(turn, R)
+        for (mode, total), (next_mode, next_total) in pairwise(frames):
+            assert next_mode == exact.product(mode, frame(values, _HALF))
+            assert next_total == exact.product(total, frame(values, Fraction(1)))
+
+
+@T7.step
+def consensus_exactly() -> None:
+    for low in (Fraction(0), Fraction(-1, 20)):
+        for depth, X in list(enumerate(states((Fraction(-1), low), 30)))[1:]:
+            # LFC^2 = n ||m||^2 with m_0 = (2, 7/2).
+            expected = 2 * Fraction(49, 4) * (1 + low) ** (2 * depth) * _COSINE ** (2 * depth - 2)
+            assert exact.squared_norms(X)[1] == expected
+
+
+@T7.step
+def mode_quadratic() -> None:
+    # N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues.
+    for low, T, D in (
+        (Fraction(0), Fraction(6, 5), Fraction(1, 2)),
+        (Fraction(-1, 20), Fraction(59, 50), Fraction(39, 80)),
+    ):
+        N = frame((Fraction(-1), low), _HALF)
+        assert (N[0][0] + N[1][1], exact.determinant(N)) == (T, D) and T**2 < 4 * D
+        # HFC^2 <= K D^L with the conserved form Q: N Q N^T = D Q, positive definite.
+        Q = conserved(N)
+        assert Q[0][0] > 0 and exact.determinant(Q) > 0
+        assert exact.product(N, Q, exact.transposed(N)) == exact.scaled(D, Q)
+        # The rate: D < ((1-p) 4/5)^2.
+        assert ((1 + low) * _COSINE) ** 2 > D
+
+
+def conserved(N: Matrix) -> Matrix:
+    """Q symmetric with N Q N^T = det(N) Q: exists for complex eigenvalues, unique up to scale."""
+    a, b, c = sp.symbols("a b c")
+    form = sp.Matrix([[a, b], [b, c]])
+    n = symbolic(N)
+    equations = list(n * form * n.T - n.det() * form)
+    (solution,) = sp.solve([e.subs(a, 1) for e in equations], [b, c], dict=True)
+    values = form.subs(a, 1).subs(solution)
+    return [[Fraction(int(values[i, j].p), int(values[i, j].q)) for j in (0, 1)] for i in (0, 1)]
+
+
+@T7.step
+def deep_bound() -> None:
+    # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
+    for low in (Fraction(0), Fraction(-1, 20)):
+        N = frame((Fraction(-1), low), _HALF)
+        Q, start = conserved(N), exact.product(exact.matrix("1 -1"), X0)
+        ((energy,),) = exact.product(start, Q, exact.transposed(start))
+        # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
+        smallest = exact.determinant(Q) / (Q[0][0] + Q[1][1])
+        for depth, X in enumerate(states((Fraction(-1), low), 60)):
+            assert (
+                exact.squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
+            )
+
+
+@T7.step
+def general_residual() -> None:
+    # Trace and determinant of (I + aW_0)R for W_0 = -diag(1, p), and of consensus.
+    a, p, t = sp.symbols("a p t", real=True)
+    turn = sp.Matrix([[sp.cos(t), -sp.sin(t)], [sp.sin(t), sp.cos(t)]])
+    mode = sp.diag(1 - a, 1 - a * p) * turn
+    assert sp.simplify(mode.trace() - sp.cos(t) * (2 - a - a * p)) == 0
+    assert sp.simplify(mode.det() - (1 - a) * (1 - a * p)) == 0
+    consensus = sp.diag(0, 1 - p) * turn
+    assert sp.simplify(consensus.trace() - sp.cos(t) * (1 - p)) == 0 and consensus.det() == 0
+
+
+@T7.search(draw.inside(0, 1), draw.below_one(), draw.fractions(0, 1, 40).filter(bool))
+def threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
+    """A rational angle: smoothing, decided from trace and determinant, needs p < a/(2-a)."""
+    consensus, T, D = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
+    if T**2 < 4 * D:
+        smooths = consensus**2 > D
+    else:
+        smooths = 2 * consensus > T and consensus**2 - T * consensus + D > 0
+    assert not smooths or p * (2 - a) < a
+
+
+SYMMETRIC_W = given.Hypothesis(
+    "every layer has a symmetric W",
+    lambda i: exact.transposed(i.H) == i.H,
+    (given.case(H="0 1; 0 0"),),
+)
+CLOSED_LAYERS = given.CLOSED.said("every layer has spec(W) in [-1, 0]")
+
+# -------------------------------------------------------------------------------- T7b-volume
+
+
+def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
+    """I + B' (x) W^T on the rows y_i = x_i - x_n."""
+    return exact.plus_identity(exact.kronecker(rational_quotient(A), exact.transposed(W)))
+
+
+@st.composite
+def _layers_b_volume(draw_from: st.DrawFn) -> list[tuple[Matrix, Matrix]]:
+    """Layers (A_l, W_l), W_l with real spectrum in [-1, 0] in a basis of its own."""
+    n, d = draw_from(st.integers(2, 3)), draw_from(st.integers(1, 2))
+    layers = []
+    for _ in range(draw_from(st.integers(1, 4))):
+        values = draw_from(draw.lists(draw.fractions(-1, 0), d))
+        blocks = [(value, 1) for value in values]
+        A = draw_from(draw.attention(n, n, zeros=True))
+        layers.append((A, draw_from(draw.with_jordan_blocks(blocks))))
+    return layers
+
+
+@st.composite
+def _symmetric(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]:
+    """A, q, p, eigenvalues s_j in [p, q] and a rotation."""
+    A = draw_from(draw.attention(2, 3))
+    q = draw_from(draw.fractions(0, 1, 8).filter(bool))
+    p = q * draw_from(draw.below_one(8))
+    mix = draw_from(st.tuples(draw.fractions(0, 1, 6), draw.fractions(0, 1, 6)))
+    tau = draw_from(draw.below_one(6))
+    values = [p + (q - p) * f for f in mix]
+    return contraction_to(A, tau), q, p, values, draw_from(rotations())
+
+
+@T7.step
+def interval() -> None:
+    # tau = 1/2, q = 1: rotations smooth for p < 1/3, two features exclude p >= 9/25.
+    tau = Fraction(1, 2)
+    assert tau / (2 - tau) == Fraction(1, 3)
+
+    def excluded(p: Fraction, d: int) -> bool:
+        return (1 - p) ** d < (1 - tau * p) * (1 - tau) ** (d - 1)
+
+    assert excluded(Fraction(9, 25), 2) and not excluded(Fraction(1, 3), 2)
+    for d in range(1, 9):
+        assert excluded(tau, d), "always below tau"
+    # The threshold grows with d, to tau.
+    assert not excluded(Fraction(2, 5), 3) and excluded(Fraction(21, 50), 3)
+
+
+@T7.step
+def gaussian() -> None:
+    # The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus.
+    a, p, k = Fraction(1, 2), Fraction(2, 5), Fraction(4, 5)
+    W0 = exact.matrix("-1 0; 0 -2/5")
+    assert exact.determinant(exact.plus_identity(W0, a))
+    assert (1 - a) * (1 - a * p) > (k * (1 - p)) ** 2
+
+
+@T7.search(_layers_b_volume(), at=lambda layers: layers[0])
+def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
+    """|det T_L|^(1/(n-1)) >= |det C_L|, as powers."""
+    quotient = consensus = Fraction(1)
+    n = len(layers[0][0])
+    for A, W in layers:
+        quotient *= abs(exact.determinant(_kronecker_layer(A, W)))
+        consensus *= abs(exact.determinant(exact.plus_identity(W)))
+    assert quotient >= consensus ** (n - 1)
+
+
+@T7.search(_symmetric(), at=lambda A, q, p, values, V: (A, exact.diagonal(-s for s in values)))
+def rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Matrix) -> None:
+    """Per layer |det|^(1/(n-1)) (1-p)^d >= (1 - tau p)(1 - tau q)^(d-1) ||I+W||^d, d = 2."""
+    tau, smallest = dobrushin(A), min(values)
+    assume(smallest < 1)
+    W = exact.product(V, exact.diagonal(-s for s in values), exact.transposed(V))
+    volume = abs(exact.determinant(_kronecker_layer(A, W)))
+    bound = (1 - tau * p) * (1 - tau * q) * (1 - smallest) ** 2 / (1 - p) ** 2
+    assert volume >= bound ** (len(A) - 1)
+
+
+CLOSED_WEIGHTS = given.CLOSED.said("every eigenvalue of every W_l is real and in [-1, 0]")
+
+# --------------------------------------------------------------------------------------- T7c
+
+
+@st.composite
+def _layers_c(pick: st.DrawFn) -> tuple[list[Fraction], list[tuple[Fraction, int, Matrix]]]:
+    """x_0 and layers (h > 0, which adversary, a drawn A)."""
+    n = pick(st.integers(2, 4))
+    x = [Fraction(k) for k in pick(draw.lists(st.integers(-6, 9), n))]
+    sizes = draw.fractions(0, 3, 6).filter(bool)
+    layer = st.tuples(sizes, st.integers(0, ADVERSARIES), draw.attention(n, n))
+    return x, pick(draw.lists(layer, 1, 6))
+
+
+def _following(x: np.ndarray, depth: int) -> np.ndarray:
+    """Two tokens under A = softmax(x x^T), h = 1/2, in the scale of the state."""
+    log_scale = 0.0
+    for _ in range(depth):
+        logits = np.exp(2 * log_scale) * np.outer(x, x)
+        A = np.exp(logits - logits.max(axis=1, keepdims=True))
+        x = x + A @ x / A.sum(axis=1) / 2
+        size = np.abs(x).max()
+        x, log_scale = x / size, log_scale + math.log(size)
+    return x
+
+
+@T7.simulated
+def measure_c(effort: by.Effort) -> by.Measurements:
+    """(2, -1) keeps both signs and freezes; (.3, -.2) gets one sign."""
+    frozen, joined = _following(np.array([2.0, -1.0]), 40), _following(np.array([0.3, -0.2]), 40)
+    ratio = abs(frozen[0] - frozen[1]) / abs(frozen.sum())
+    return [
+        by.Measurement("HFC/LFC from (2, -1) after 40 layers", 2.816756, ratio, 1e-5),
+        by.Measurement("sign of the product from (.3, -.2)", 1.0, float(np.sign(joined.prod())), 0),
+    ]
+
+
+@T7.search(_layers_c(), at=lambda x, layers: (layers[0][2], [[layers[0][0]]]))
+def law_c(x: list[Fraction], layers: list[tuple[Fraction, int, Matrix]]) -> None:
+    assume(oscillation(x) > 0)
+    for h, kind, drawn_A in layers:
+        A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), Fraction(3, 4))
+        before, tau = x, dobrushin(A)
+        x = [a + h * b for a, b in zip(x, applied(A, x), strict=True)]
+        assert oscillation(x) <= (1 + h * tau) * oscillation(before)
+        if min(before) > 0:
+            assert min(x) >= (1 + h) * min(before)
+        if min(x) <= 0 <= max(x):
+            hfc, lfc = squared_norms([[entry] for entry in x])
+            assert 2 * len(x) * hfc >= lfc and oscillation(x) >= abs(mean(x))
+
+
+ONE_POSITIVE_H = given.Hypothesis(
+    "one feature, h > 0",
+    lambda case: len(case.H) == 1 and case.H[0][0] > 0,
+    (given.case(H="-1"), given.case(H="1 0; 0 1")),
+)
+
+# --------------------------------------------------------------------------------------- T7d
+
+Logits = list[list[int]]
+
+
+@st.composite
+def _logits(pick: st.DrawFn) -> tuple[Logits, int]:
+    """Integer logits with one largest entry in each row, and the scale c."""
+    n = pick(st.integers(2, 4))
+    rows = draw.lists(st.integers(-4, 4), n).filter(lambda row: row.count(max(row)) == 1)
+    return pick(draw.lists(rows, n)), pick(st.integers(0, 6))
+
+
+@T7.step
+def tight() -> list[sp.Expr]:
+    t, q, p, x, y = sp.symbols("t q p x y")
+    A = sp.Matrix([[1 + t, 1 - t], [1 - t, 1 + t]]) / 2
+    X = sp.Matrix([[x, y], [-x, y]])
+    grown = sp.Matrix([[(1 - t * q) * x, (1 - p) * y], [-(1 - t * q) * x, (1 - p) * y]])
+    return [*(X + A * X * sp.diag(-q, -p) - grown)]
+
+
+@T7.search(_logits())
+def law_d(S: Logits, c: int) -> None:
+    """Base 2 in the place of e, so that all is exact: 2^(-c g) in the place of e^(-c g)."""
+    n = len(S)
+    weights: Matrix = [[Fraction(2) ** (c * x) for x in row] for row in S]
+    A = [[x / sum(row) for x in row] for row in weights]
+    gap = min(max(row) - sorted(row)[-2] for row in S)
+    slack = (n - 1) * Fraction(1, 2 ** (c * gap))
+    tops = {row.index(max(row)) for row in S}
+    tau = dobrushin(A)
+    assert tau >= 1 - 2 * slack if len(tops) > 1 else tau <= slack
+
+
+# --------------------------------------------------------------------------------------- T7e
+
+Heads_e = list[tuple[Matrix, Matrix]]
+
+
+@st.composite
+def _layers_e(pick: st.DrawFn) -> list[Heads_e]:
+    """One to three layers of one or two causal heads (A, W)."""
+    n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
+    return pick(draw.lists(draw.heads(draw.causal_attention(n, n), d, 2), 1, 3))
+
+
+@T7.step
+def threshold() -> None:
+    # min A_ii = 1/4: the threshold is -8/5, and consensus wins again below it.
+    for h, found in ((-2, "SMOOTHING"), (Fraction(-8, 5), "TIE"), (-1, "NON_SMOOTHING")):
+        assert verdict(A=CAUSAL, H=exact.diagonal([h])).verdict == found
+
+
+@T7.search(_layers_e(), at=lambda layers: given.of_attention(layers[0][0][0]))
+def law_e(layers: list[Heads_e]) -> None:
+    """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""
+    n, d = len(layers[0][0][0]), len(layers[0][0][1])
+    whole, blocks = exact.identity(n * d), [exact.identity(d)] * n
+    for heads in layers:
+        M, factors = exact.identity(n * d), [exact.identity(d)] * n
+        for A, W in heads:
+            M = exact.plus(M, exact.kronecker(exact.transposed(W), A))
+            factors = [exact.plus(g, exact.transposed(W), A[i][i]) for i, g in enumerate(factors)]
+        whole = exact.product(M, whole)
+        blocks = [exact.product(g, block) for g, block in zip(factors, blocks, strict=True)]
+    expected = flint.fmpq_poly([1])
+    for block in blocks:
+        expected = expected * exact.characteristic(block)
+    assert exact.characteristic(whole) == expected

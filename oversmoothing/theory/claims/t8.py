@@ -1,0 +1,392 @@
+"""What the claims of t8.md execute; one room: the chapter."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    AM,
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    spectra,
+    verdict,
+)
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.verdict.dominance import real_verdict
+
+T8 = Chapter(__file__)
+
+# -------------------------------------------------------------------------------- linearised
+
+Map = Callable[[sp.Matrix], sp.Matrix]
+
+
+def attention(X: sp.Matrix, M: sp.Matrix, bias: sp.Matrix) -> sp.Matrix:
+    """softmax(X M X^T + bias), row by row."""
+    weights = (X * M * X.T + bias).applyfunc(sp.exp)
+    return sp.Matrix(X.rows, X.rows, lambda i, j: weights[i, j] / sum(weights.row(i)))
+
+
+def derivative(F: Map, X: sp.Matrix, D: sp.Matrix) -> sp.Matrix:
+    """DF at X in the direction D."""
+    e = sp.Symbol("e")
+    return F(X + e * D).diff(e).subs(e, 0).applyfunc(sp.simplify)
+
+
+def layer_norm(gamma: sp.Matrix, beta: sp.Matrix, eps: sp.Expr) -> Map:
+    """diag(gamma) (x - mean)/sqrt(var + eps) + beta, row by row."""
+
+    def normalised(X: sp.Matrix) -> sp.Matrix:
+        rows = []
+        for i in range(X.rows):
+            centred = X.row(i).T - sp.ones(X.cols, 1) * sum(X.row(i)) / X.cols
+            size = sp.sqrt(centred.dot(centred) / X.cols + eps)
+            rows.append((sp.diag(*gamma) * centred / size + beta).T)
+        return sp.Matrix.vstack(*rows)
+
+    return normalised
+
+
+# --------------------------------------------------------------------------------------- T8a
+
+
+@T8.step
+def residual() -> sp.Matrix:
+    c, W = sp.Matrix(1, 2, sp.symbols("c:2")), sp.Matrix([[1, -2], [3, sp.Rational(1, 2)]])
+    M, D = sp.Matrix([[1, 2], [-1, 3]]), sp.Matrix(2, 2, sp.symbols("d:4"))
+    bias = sp.Matrix([[0, sp.log(3)], [sp.log(2), 0]])
+    X = sp.ones(2, 1) * c
+    frozen = attention(X, M, bias).applyfunc(sp.simplify)
+    return derivative(lambda Z: Z + attention(Z, M, bias) * Z * W, X, D) - D - frozen * D * W
+
+
+# --------------------------------------------------------------------------------------- T8b
+
+# The expansion is checked up to the power before this one.
+_ORDER = 5
+
+
+@st.composite
+def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
+    """(c, E, M): a mean [1, d], differences [n, d] that sum to 0, logits x M x^T."""
+    n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
+    c, X = pick(draw.states(1, d)), pick(draw.states(n, d))
+    means = [sum(column, Fraction(0)) / n for column in exact.transposed(X)]
+    return (
+        c,
+        [[x - m for x, m in zip(row, means, strict=True)] for row in X],
+        pick(draw.states(d, d)),
+    )
+
+
+def _series(linear: Fraction, square: Fraction) -> Any:
+    """exp(linear s + square s^2)."""
+    exponents = [flint.fmpq(x.numerator, x.denominator) for x in (linear, square)]
+    return flint.fmpq_series([0, *exponents], prec=_ORDER + 1).exp()
+
+
+@T8.search(_cases())
+def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
+    """Differences s E: the rows of A X, less their mean, are s E M Sig_a up to s^4, exactly."""
+    n, d = len(E), len(c[0])
+    near, far = (
+        exact.product(c, M, exact.transposed(E))[0],
+        exact.product(E, M, exact.transposed(E)),
+    )
+    entries = [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in E]
+    s = flint.fmpq_series([0, 1], prec=_ORDER + 1)
+
+    def means(weights: list[Any]) -> list[Any]:
+        """sum_j a_j s e_j for a proportional to the weights."""
+        total = sum(weights[1:], weights[0])
+        return [
+            sum((w * e[k] for w, e in zip(weights, entries, strict=True)), 0 * s) * s / total
+            for k in range(d)
+        ]
+
+    plain = [_series(x, Fraction(0)) for x in near]
+    moved = [means([_series(x, y) for x, y in zip(near, row, strict=True)]) for row in far]
+    total = sum(plain[1:], plain[0])
+    mean = means(plain)
+    for i in range(n):
+        for k in range(d):
+            predicted = 0 * s
+            for m in range(d):
+                form = sum((E[i][j] * M[j][m] for j in range(d)), Fraction(0))
+                second = (
+                    sum((w * e[m] * e[k] for w, e in zip(plain, entries, strict=True)), 0 * s)
+                    * s
+                    * s
+                    / total
+                )
+                tilt = flint.fmpq(form.numerator, form.denominator)
+                predicted = predicted + (second - mean[m] * mean[k]) * s * tilt
+            centred = moved[i][k] - sum((row[k] for row in moved), 0 * s) / n
+            left = (centred - predicted).coeffs()
+            assert not any(left[:_ORDER]), f"token {i}, feature {k}: {left}"
+
+
+# --------------------------------------------------------------------------------------- T8c
+
+# Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
+_GAMMA, _BETA = sp.Matrix([2, -1, 3]), sp.Matrix([1, 0, -2])
+_C, _EPS = sp.Matrix([1, 2, 3]), sp.Rational(1, 3)
+_W = sp.Matrix([[1, 0, 2], [-1, 1, 0], [0, 3, 1]])
+_BIAS = sp.Matrix([[0, sp.log(3)], [sp.log(2), 0]])
+
+
+def jacobian(c: sp.Matrix) -> sp.Matrix:
+    """J_N(c) = diag(gamma) (I - 11^T/d - z z^T/d)/s."""
+    d = c.rows
+    centred = c - sp.ones(d, 1) * sum(c) / d
+    s = sp.sqrt(centred.dot(centred) / d + _EPS)
+    z = centred / s
+    return sp.diag(*_GAMMA) * (sp.eye(d) - sp.ones(d) / d - z * z.T / d) / s
+
+
+def _at(c: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix, Map]:
+    """(1 c^T, a direction, LayerNorm) for two tokens."""
+    D = sp.Matrix([[1, 0, 2], [3, -1, 1]])
+    return sp.ones(2, 1) * c.T, D, layer_norm(_GAMMA, _BETA, _EPS)
+
+
+@T8.step
+def norm() -> object:
+    X, D, N = _at(_C)
+    return derivative(N, X, D) - D * jacobian(_C).T
+
+
+@T8.step
+def pre_norm() -> object:
+    X, D, N = _at(_C)
+
+    def F(Z: sp.Matrix) -> sp.Matrix:
+        return Z + attention(N(Z), sp.eye(3), _BIAS) * N(Z) * _W
+
+    A = attention(X, sp.zeros(3), _BIAS)
+    return derivative(F, X, D) - D - A * D * jacobian(_C).T * _W
+
+
+@T8.step
+def post_norm() -> object:
+    X, D, N = _at(_C)
+    A = attention(X, sp.zeros(3), _BIAS)
+    found = derivative(lambda Z: N(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), X, D)
+    return found - (D + A * D * _W) * jacobian(_C + _W.T * _C).T
+
+
+# --------------------------------------------------------------------------------------- T8d
+
+
+@T8.step
+def even() -> None:
+    n, d = sp.symbols("n d", integer=True, positive=True)
+    N, M = sp.MatrixSymbol("N", n, d), sp.MatrixSymbol("M", d, d)
+    assert ((-N) * M * (-N).T - N * M * N.T).doit() == sp.ZeroMatrix(n, n)
+
+
+@T8.step
+def bias_breaks() -> None:
+    N = exact.matrix("1 -1; -1 1")
+    seen, flipped = exact.matrix("2/3 1/3; 2/3 1/3"), exact.matrix("1/3 2/3; 1/3 2/3")
+    branch = exact.product(seen, N)
+    equal(exact.product(flipped, exact.scaled(-1, N)), branch)
+    assert branch != exact.scaled(-1, branch)
+
+
+def _norm(X: Array, gamma: Array, beta: Array) -> Array:
+    centred = X - X.mean(1, keepdims=True)
+    size = np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    moved: Array = gamma * (centred / size) + beta
+    return moved
+
+
+def _attended(N: Array, M: Array, positions: Array) -> Array:
+    logits = N @ M @ N.T + positions
+    weights = np.exp(logits - logits.max(1, keepdims=True))
+    seen: Array = weights / weights.sum(1, keepdims=True) @ N
+    return seen
+
+
+@T8.search(draw.SEEDS, st.integers(2, 5), st.integers(2, 5))
+def law_d(seed: int, n: int, d: int) -> None:
+    """Bit for bit in float64: rounding is odd, so both sides round alike."""
+    rng = np.random.default_rng(seed)
+    X, gamma, beta = rng.standard_normal((n, d)), rng.standard_normal(d), rng.standard_normal(d)
+    M, W = rng.standard_normal((2, d, d))
+    positions = rng.standard_normal((n, n))
+
+    def before(g: Array, b: Array, W: Array) -> Array:
+        moved: Array = X + _attended(_norm(X, g, b), M, positions) @ W
+        return moved
+
+    def after(X: Array, g: Array, b: Array) -> Array:
+        return _norm(X + _attended(X, M, positions) @ W, g, b)
+
+    assert np.array_equal(before(-gamma, -beta, W), before(gamma, beta, -W))
+    assert np.array_equal(after(X, -gamma, -beta), -after(X, gamma, beta))
+    assert np.array_equal(after(-X, gamma, 0 * beta), -after(X, gamma, 0 * beta))
+
+
+# ------------------------------------------------------------------------------ T8e-reversal
+
+
+def reach(a_values: list[spectra.Gaussian]) -> Fraction:
+    """max 2 (1 - Re a_i)/(1 - |a_i|^2): -h, h > 0, does not beat some a_i iff h is at most that."""
+    return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
+
+
+def _turns(
+    h: Sequence[spectra.Number], opposite: Sequence[spectra.Number], a: Sequence[spectra.Number]
+) -> bool:
+    """Whether the two spectra of H have different verdicts."""
+    return spectra.by_moduli(h, a) != spectra.by_moduli(opposite, a)
+
+
+@T8.step
+def symmetric_spectrum() -> None:
+    for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
+        H, opposite = exact.diagonal([p, -p]), exact.diagonal([-p, p])
+        assert verdict(A=AM, H=H).verdict == verdict(A=AM, H=opposite).verdict
+
+
+@T8.step
+def examples() -> None:
+    # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
+    A, h = AA, Fraction(3, 2)
+    assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[h, -h], [Fraction(0), Fraction(0)]]).verdict == "SMOOTHING"
+    assert verdict(A=A, H=[[-h, h], [Fraction(0), Fraction(0)]]).verdict == "TIE"
+
+
+@given.condition(
+    "H has exactly one non-zero eigenvalue, and it is real",
+    given.case(H="0"),
+    given.case(H="1 0; 0 2"),
+)
+def one_real_value(instance: given.Instance) -> bool:
+    values = [value for value in spectra.spectrum(instance.H) if not value.is_zero]
+    return len(values) == 1 and values[0].is_real
+
+
+@T8.search(draw.fractions(0, 8), draw.attention_spectra())
+def real_law(size: Fraction, a_values: list[Fraction]) -> None:
+    a = min(a_values)
+    for h in (size, -size):
+        assert _turns([h], [-h], a_values) == (0 < abs(h) <= 2 / (1 + a))
+        centred = _turns([h, 0], [-h, 0], a_values)
+        assert centred == (0 < abs(h) <= max(Fraction(2), 2 / (1 + a)))
+        q, p = sorted((h, Fraction(0)))
+        assert spectra.by_moduli([h, 0], a_values) == real_verdict(q, p, a)
+
+
+@T8.search(draw.fractions(0, 8), draw.gaussian_disc(), draw.inside(-1, 1))
+def complex_law(h: Fraction, a: spectra.Gaussian, w: Fraction) -> None:
+    u, v = a
+    a_values = [(u, v), (u, -v), (w, Fraction(0))]
+    s = reach(a_values)
+    for size in (h, s, s + Fraction(1, 50)):
+        assert _turns([size], [-size], a_values) == (0 < size <= s)
+        centred = _turns([size, 0], [-size, 0], a_values)
+        assert centred == (0 < size <= max(Fraction(2), s))
+
+
+@T8.search(
+    draw.circulant_attention(),
+    draw.fractions(-6, 6),
+    at=lambda attention, h: (attention[0], [[h, -h], [Fraction(0), Fraction(0)]]),
+)
+def matrix_law(attention: tuple[Matrix, list[spectra.Gaussian]], h: Fraction) -> None:
+    """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
+    A, a_values = attention
+    H = [[h, -h], [Fraction(0), Fraction(0)]]
+    differ = verdict(A=A, H=H).verdict != verdict(A=A, H=exact.scaled(-1, H)).verdict
+    assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
+
+
+# --------------------------------------------------------------------------------------- T8f
+
+# d = 4: z has mean 0 and variance 1; v, u are orthogonal to 1 and z.
+_Z, _SIDES = exact.column("1 1 -1 -1"), exact.matrix("1 -1 0 0; 0 0 1 -1")
+
+
+def _jacobian(s: Fraction) -> Matrix:
+    """J_N(c) = (I - 11^T/d - z z^T/d)/s of T8c, gamma = 1, eps = 0."""
+    along = exact.scaled(Fraction(1, 4), exact.product(_Z, exact.transposed(_Z)))
+    centring = exact.plus(exact.identity(4), exact.uniform(4), -1)
+    return exact.scaled(1 / s, exact.plus(centring, along, -1))
+
+
+@T8.step
+def product() -> sp.Expr:
+    L, t, a = sp.symbols("L t a", positive=True)
+    found = sp.gamma(L + t + a) * sp.gamma(t) / (sp.gamma(t + a) * sp.gamma(L + t))
+    return sp.gammasimp(found.subs(L, L + 1) / found) - (1 + a / (L + t))
+
+
+@T8.search(
+    draw.fractions(-1, 1), draw.fractions(0, 3).filter(bool), draw.fractions(0, 3).filter(bool)
+)
+def law_f(a: Fraction, w: Fraction, s0: Fraction) -> None:
+    """(2), (3): the consensus state moves along z by w, a side by 1 + a w/s, 1 and z by 1."""
+    c, s, grown = exact.scaled(s0, _Z), s0, Fraction(1)
+    directions = [exact.transposed([row]) for row in _SIDES] + [[[Fraction(1)]] * 4, _Z]
+    moved = directions
+    for _ in range(4):
+        step = exact.plus_identity(_jacobian(s), a * w)
+        moved = [exact.product(step, d) for d in moved]
+        c, grown = exact.plus(c, exact.scaled(w, _Z)), grown * (1 + a * w / s)
+        s += w
+        equal(c, exact.scaled(s, _Z))
+    for side, found in zip(directions, moved, strict=True):
+        equal(found, exact.scaled(grown if side in directions[:2] else 1, side))
+
+
+# --------------------------------------------------------------------------------------- T8g
+
+# The rotation by a right angle a position, a state of two tokens, weights.
+_TURN_G = sp.Matrix([[0, -1], [1, 0]])
+_C_G, _W_G = sp.Matrix([sp.log(2), sp.log(3)]), sp.Matrix([[1, 2], [-1, 1]])
+_D = sp.Matrix([[1, 0], [3, -1]])
+
+
+def _rotary(X: sp.Matrix) -> sp.Matrix:
+    """softmax of (Q^i x_i)^T (Q^j x_j), i and j the positions."""
+    turned = sp.Matrix.vstack(*((_TURN_G**i * X.row(i).T).T for i in range(X.rows)))
+    weights = (turned * turned.T).applyfunc(sp.exp)
+    return sp.Matrix(X.rows, X.rows, lambda i, j: weights[i, j] / sum(weights.row(i)))
+
+
+@T8.step
+def linear() -> sp.Matrix:
+    X = sp.ones(2, 1) * _C_G.T
+    found = derivative(lambda Z: Z + _rotary(Z) * Z * _W_G, X, _D)
+    return (found - _D - _rotary(X) * _D * _W_G).applyfunc(sp.simplify)
+
+
+@T8.step
+def not_uniform() -> None:
+    c = sp.Matrix(sp.symbols("x y", real=True))
+    assert sp.expand((c.T * _TURN_G * c)[0]) == 0
+    assert sp.expand((c.T * c)[0] - ((_TURN_G * c).T * (_TURN_G * c))[0]) == 0
+
+
+@T8.step
+def value_bias() -> None:
+    b, X = [Fraction(x) for x in (1, -1, 0)], exact.matrix("2 -1 -1; 0 1 -1")
+    seen = []
+    for sign in (1, -1):
+        u, v = ([sign * x + y for x, y in zip(row, b, strict=True)] for row in X)
+        assert sum(u) == sum(v) == 0
+        seen.append(exact.dot(u, v) ** 2 / (exact.dot(u, u) * exact.dot(v, v)))
+    assert seen == [Fraction(4, 7), 0]

@@ -1,1 +1,0 @@
-"""T8: input-dependent attention at consensus, LayerNorm, feed-forward blocks."""

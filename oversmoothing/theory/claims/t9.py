@@ -1,0 +1,357 @@
+"""What the claims of t9.md execute; one room: the chapter."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+
+import flint
+import mpmath as mp
+import numpy as np
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.lemmas import angle
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.symbolic import symbolic_matrix
+from oversmoothing.theory.proofs.kit import (
+    A3,
+    AA,
+    C3,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    exact,
+    given,
+    spectra,
+)
+from oversmoothing.theory.support.arrays import Array
+
+T9 = Chapter(__file__)
+
+# ----------------------------------------------------------------------------------- systems
+
+TWO_FEATURES = given.Hypothesis(
+    "there are at least two features", lambda case: len(case.H) >= 2, (given.case(),)
+)
+# Further modes die like 1e-23 or faster by the first depth; what is left is rounding to float.
+ROUNDING = 1e-14
+# (1/4)|c_1/c_2|/L is the relative correction of a Jordan block: 0.19/L for the pi-mean of START and
+# 0.06/L for its mode at 1/2. On the slope from L to 2L that makes less than 1/L^2.
+JORDAN = 1 / 150**2
+DEPTH = 150
+START = exact.matrix("1 4; 3 -5; -1 1")
+_HALF = Fraction(1, 2)
+# name -> (A, H, |lambda_2|, |h_2/h_1|, size of the Jordan block of H at h_1)
+SYSTEMS: dict[str, tuple[Matrix, Matrix, Fraction, Fraction, int]] = {
+    "h = 2, -1/2": (A3, exact.matrix("2 0; 1 -1/2"), _HALF, Fraction(1, 4), 1),
+    "h = 1, -1": (A3, exact.matrix("1 0; 1 -1"), _HALF, Fraction(1), 1),
+    "h = +-2i": (A3, exact.matrix("0 -2; 2 0"), _HALF, Fraction(1), 1),
+    "h = 1/4, defective": (A3, exact.matrix("1/4 1; 0 1/4"), _HALF, Fraction(1), 2),
+    "complex A, h = 1, 1/3": (C3, exact.matrix("1 0; -1 1/3"), Fraction(7, 10), Fraction(1, 3), 1),
+}
+
+
+def slope(measure: Callable[[flint.arb_mat], flint.arb], A: Matrix, H: Matrix) -> float:
+    """Of the logarithm per layer from DEPTH to 2 DEPTH, for a state in general position."""
+    depths = (DEPTH, 2 * DEPTH)
+    return measured.log_slope(measure, measured.states(A, H, START, depths, residual=False))
+
+
+# --------------------------------------------------------------------------------------- T9a
+
+
+def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
+    """A^L X W^L in fractions."""
+    return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
+
+
+@T9.step
+def decoupled() -> None:
+    law_a((A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")), 5)
+
+
+@T9.step
+def special_state() -> None:
+    for depth in (1, 2, 7):
+        X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)
+        hfc, lfc = exact.squared_norms(X)
+        assert hfc / lfc == 4**depth
+
+
+@T9.step
+def nilpotent() -> None:
+    assert _bare_layers(AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2) == exact.matrix(
+        "0 0; 0 0"
+    )
+
+
+@T9.simulated
+def measure_a(effort: by.Effort) -> by.Measurements:
+    for name, (A, H, second, _, block) in SYSTEMS.items():
+        # The Jordan block adds the same power of L to HFC and to LFC.
+        tolerance = JORDAN if block > 1 else ROUNDING
+        yield by.Measurement(name, math.log(second), slope(measured.hfc_lfc, A, H), tolerance)
+
+
+@T9.search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
+def law_a(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
+    """Y_L = B'^L Y_0 W^L and c_L = c_0 W^L: for two tokens t falls by |lambda_2| where W is h."""
+    A, H, X = case
+    moved, pi = _bare_layers(A, H, X, depth), spectra.stationary(A)
+    apart, means = exact.differences(X), [exact.weighted_mean(pi, X)]
+    assert exact.differences(moved) == _bare_layers(rational_quotient(A), H, apart, depth)
+    assert [exact.weighted_mean(pi, moved)] == _bare_layers(exact.identity(1), H, means, depth)
+
+
+# --------------------------------------------------------------------------------------- T9b
+
+
+def compound(M: sp.Matrix) -> sp.Matrix:
+    """C_2(M): all 2 x 2 minors, rows and columns by pairs in lexicographic order."""
+    rows, columns = (list(combinations(range(size), 2)) for size in M.shape)
+    return sp.Matrix([[M.extract(r, c).det() for c in columns] for r in rows])
+
+
+@T9.step
+def cauchy_binet() -> object:
+    A, X = symbolic_matrix(3, 3, "a"), symbolic_matrix(3, 2, "x")
+    W = symbolic_matrix(2, 2, "w")
+    return (compound(A * X * W) - compound(A) * compound(X) * compound(W)).applyfunc(sp.expand)
+
+
+@T9.step
+def wedge() -> list[sp.Expr]:
+    X = symbolic_matrix(3, 2, "x")
+    left, right = symbolic_matrix(2, 3, "p"), symbolic_matrix(2, 2, "z")
+    value = (compound(left) * compound(X) * compound(right))[0]
+    return [sp.expand(value - (left * X * right).det())]
+
+
+@T9.step
+def special_state_b() -> None:
+    X = exact.product(
+        exact.power(AA, 6), exact.matrix("1 1; -1 1"), exact.power(exact.diagonal("1 1/4"), 6)
+    )
+    # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
+    assert exact.matrix("1/64 1/4096; -1/64 1/4096") == X
+
+
+@st.composite
+def _two_features(pick: st.DrawFn) -> draw.Known:
+    h = pick(draw.fractions(-2, 2))
+    if pick(st.booleans()):
+        return pick(draw.with_jordan_blocks([(h, 2)])), [h, h]
+    other = pick(draw.fractions(-2, 2))
+    return pick(draw.with_jordan_blocks([(h, 1), (other, 1)])), [h, other]
+
+
+@T9.simulated
+def measure_b(effort: by.Effort) -> by.Measurements:
+    for name, (A, H, second, ratio, block) in SYSTEMS.items():
+        # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
+        # minors do not: L^-2, that is -2 log 2/L on this slope, up to O(1/L^2).
+        predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH
+        tolerance = JORDAN if block > 1 else ROUNDING
+        yield by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance)
+
+
+@T9.search(
+    draw.two_token_attention(),
+    _two_features(),
+    draw.states(2, 2),
+    st.integers(0, 6),
+    at=lambda attention, value, X, depth: (attention[0], value[0], X),
+)
+def law_b(attention: tuple[Matrix, Fraction], value: draw.Known, X: Matrix, depth: int) -> None:
+    """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
+    (A, a), (H, values) = attention, value
+    assume(len(values) == 2)
+    moved = exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
+    assert exact.determinant(moved) == (a * values[0] * values[1]) ** depth * exact.determinant(X)
+
+
+# --------------------------------------------------------------------------------------- T9c
+
+
+@T9.simulated
+def measure_c(effort: by.Effort) -> by.Measurements:
+    for name, (A, H, second, ratio, block) in SYSTEMS.items():
+        # Twice the slope of T9b, with the same polynomial and bounded factors.
+        predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
+        tolerance = 2 * JORDAN if block > 1 else ROUNDING
+        if A is C3:
+            # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
+            tolerance = math.log(3) / DEPTH
+        yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
+
+
+@T9.step
+def parallel() -> list[sp.Expr]:
+    X = symbolic_matrix(2, 2, "x")
+    s = sp.Symbol("s")
+    moved = sp.Matrix.vstack(X.row(0), X.row(1) + s * X.row(0))
+    return [sp.expand(compound(moved)[0] - compound(X)[0])]
+
+
+@T9.search(draw.states(4, 2))
+def law_c(X: Matrix) -> None:
+    """max over pairs of |x_i ^ x_k|^2 against the sum over pairs, exactly; each by Lagrange."""
+    squares = [
+        exact.dot(x, x) * exact.dot(y, y) - exact.dot(x, y) ** 2 for x, y in combinations(X, 2)
+    ]
+    total = sum(m * m for m in compound(sp.Matrix(X)))
+    assert sum(squares) == total
+    assert max(squares) <= total <= len(squares) * max(squares)
+
+
+T9.step(angle)
+
+# --------------------------------------------------------------------------------------- T9d
+
+
+@T9.step
+def two_tokens_closed() -> list[sp.Expr]:
+    c, e, m, w = sp.symbols("c e m w", real=True)
+    X = [c + e, c - e]
+    rows = []
+    for x in X:
+        weights = [sp.exp(x * m * y) for y in X]
+        rows.append(sum(a * y for a, y in zip(weights, X, strict=True)) / sum(weights) * w)
+    tanh = [sp.tanh(x * e * m).rewrite(sp.exp) for x in X]
+    goal = w * e / 2 * (tanh[0] - tanh[1])
+    residual = sp.simplify(sp.together(((rows[0] - rows[1]) / 2 - goal).expand()))
+    # Leading order in the form with Sigma_a: variance of +-e under weights of mean tanh(c e m) is
+    # e^2 (1 - tanh^2), which is its derivative in the argument.
+    t = sp.Symbol("t")
+    slope = sp.diff(sp.tanh(t), t) - (1 - sp.tanh(t) ** 2)
+    return [residual, sp.simplify(slope)]
+
+
+@T9.step
+def antisymmetric() -> None:
+    # M = [[0, 1], [-1, 0]], X = 1 c + s u: every row of logits is the same up to a constant.
+    M, c, u = sp.Matrix([[0, 1], [-1, 0]]), sp.Matrix([[1, 2]]), sp.Matrix([[3, -1]])
+    X = sp.Matrix.vstack(*(c + s * u for s in (1, 2, -3)))
+    logits = X * M * X.T
+    rows = [[logits[i, j] - logits[i, 0] for j in range(3)] for i in range(3)]
+    assert rows[0] == rows[1] == rows[2] and X.row(0) != X.row(1)
+
+
+@T9.step
+def definite() -> list[sp.Expr]:
+    M = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"m{i}{j}"))
+    v = sp.Matrix(sp.symbols("v1:3"))
+    return [sp.expand((v.T * M * v)[0] - (v.T * (M + M.T) * v)[0] / 2)]
+
+
+def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
+    logits = X @ M @ X.T / np.sqrt(len(M))
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    result: Array = weights / weights.sum(axis=1, keepdims=True) @ X @ W
+    return result
+
+
+def high_and_mean(X: mp.matrix) -> tuple[mp.matrix, mp.matrix]:
+    """(HFC, mean over the tokens [1, d])."""
+    mean = mp.ones(1, X.rows) * X / X.rows
+    return X - mp.ones(X.rows, 1) * mean, mean
+
+
+def norm(X: mp.matrix) -> mp.mpf:
+    return mp.sqrt(mp.fsum(x * x for x in X))
+
+
+def attention(X: mp.matrix, M: mp.matrix, k: int) -> mp.matrix:
+    """softmax(X M X^T/sqrt k) by rows."""
+    logits = X * M * X.T / mp.sqrt(k)
+    rows = []
+    for i in range(X.rows):
+        weights = [mp.exp(logits[i, j]) for j in range(X.rows)]
+        rows.append([w / mp.fsum(weights) for w in weights])
+    return mp.matrix(rows)
+
+
+def covariance(E: mp.matrix, c: mp.matrix, M: mp.matrix) -> mp.matrix:
+    """Sigma_a: covariance of the rows of E under a = softmax(c M E^T/sqrt k)."""
+    weights = [mp.exp(x) for x in c * M * E.T / mp.sqrt(2)]
+    a = [w / mp.fsum(weights) for w in weights]
+    apart = E - mp.ones(E.rows, 1) * mp.matrix([a]) * E
+    return apart.T * mp.diag(a) * apart
+
+
+def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
+    """X = 1 c + E with ||E|| = 0.3, M with a definite symmetric part, W nonsingular."""
+    E = mp.matrix([["0.1", "0.15"], ["-0.15", "0.05"], ["0.05", "-0.2"]])
+    E = E * (mp.mpf("0.3") / norm(E))
+    X = mp.matrix([[E[i, 0] + 1, E[i, 1] - mp.mpf("0.5")] for i in range(3)])
+    M, W = [["1", "0.5"], ["-0.25", "2"]], [["0.75", "0.25"], ["0", "-0.5"]]
+    return X, mp.matrix(M), mp.matrix(W)
+
+
+@T9.simulated
+def tripling(effort: by.Effort) -> by.Measurements:
+    """log||E|| over eight layers: each triples the one before, up to a constant."""
+    with mp.workdps(4000):
+        X, M, W = _example()
+        sizes = []
+        for _ in range(8):
+            sizes.append(mp.log(norm(high_and_mean(X)[0])))
+            X = attention(X, M, 2) * X * W
+        for layer in (4, 5, 6):
+            # |log||E'|| - 3 log||E||| <= K: above log(||M|| ||W||/(2 sqrt 2)), below the log of
+            # mu sigma_min(W)/(2 n r^{3/2} sqrt 2) = log 0.0188 > -4 (mu = .985, r = 2, n = 3).
+            gap = 4 / abs(sizes[layer])
+            ratio = float(sizes[layer + 1] / sizes[layer])
+            yield by.Measurement(
+                f"log||E|| at layer {layer + 1} over layer {layer}", 3.0, ratio, float(gap)
+            )
+
+
+@T9.simulated
+def remainder(effort: by.Effort) -> by.Measurements:
+    """||E' - E M Sigma_a W/sqrt k|| falls like ||E||^5 and stays under its bound."""
+    errors = []
+    with mp.workdps(120):
+        X, M, W = _example()
+        E, mean = high_and_mean(X)
+        m, w = (max(mp.svd_r(Z, compute_uv=False)) for Z in (M, W))
+        scales = [mp.mpf(10) ** -k for k in (3, 4)]
+        for s in scales:
+            small = E * s
+            state = small + mp.ones(3, 1) * mean
+            high, _ = high_and_mean(attention(state, M, 2) * state * W)
+            error = norm(high - small * M * covariance(small, mean, M) * W / mp.sqrt(2))
+            bound = mp.sqrt(2) / 2 * w * m**2 * norm(small) ** 5
+            if error > bound:
+                raise ArithmeticError(f"the remainder {error} exceeds its bound {bound}")
+            errors.append(error)
+        order = float(mp.log(errors[0] / errors[1]) / mp.log(10))
+    # The next order is a relative O(||E||) with factors of |c| |M| < 10 at the first scale.
+    return [by.Measurement("order of the remainder", 5.0, order, 10 * float(scales[0]))]
+
+
+@T9.search(st.integers(2, 6), st.integers(1, 4), st.integers(-3, 1), st.integers(-2, 1), draw.SEEDS)
+def law_d(n: int, d: int, spread: int, size: int, seed: int) -> None:
+    """||HFC'|| <= ||M|| ||W||/(2 sqrt k) ||HFC||^3 for any X, up to the rounding of one layer.
+
+    spread: of the tokens, and size: of their mean, as powers of ten.
+    """
+    rng = np.random.default_rng(seed)
+    M, W = rng.standard_normal((d, d)), rng.standard_normal((d, d))
+    X = 10.0**spread * rng.standard_normal((n, d)) + 10.0**size * rng.standard_normal(d)
+    moved = _softmax_layer(X, M, W)
+    first, second = (float(np.linalg.norm(Z - Z.mean(axis=0))) for Z in (X, moved))
+    m, w = np.linalg.norm(M, 2), np.linalg.norm(W, 2)
+    # A logit of size s rounds by s d eps, so a weight by that relatively; then products of n, d.
+    largest = float(np.linalg.norm(X))
+    logits = m * largest**2 / np.sqrt(d)
+    rounding = 8 * (n + d) * (2 + d * logits) * 2.0**-52 * w * largest * np.sqrt(n)
+    assert second <= m * w / (2 * np.sqrt(d)) * first**3 + rounding
+
+
+STATE_GIVEN = given.Hypothesis(
+    "X_0 is given: attention is computed from it", lambda case: case.X0 is not None, (given.case(),)
+)

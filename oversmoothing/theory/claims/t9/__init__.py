@@ -1,1 +1,0 @@
-"""Attention without a residual connection: linear, and softmax computed from the state (T9)."""
