@@ -34,7 +34,7 @@ $$x^2 < x$$
 1. For 0 < x < 1 the square of x is less than x,
    and so on.
    - query: the square is smaller
-     - given `0 < x; x < 1`, then `x*x < x`, at `x=1/2`
+     - given `0 < x; x < 1`, then `square < x`, at `x=1/2`, where `square := x*x`
      - unless 1 is admitted: without `x < 1`, given `x <= 1`, at `x=1`
 2. A second clause.
    - coq [1, 2]: T2_real.identity
@@ -130,7 +130,8 @@ WRONG = {
     "evidence for no clause": ("coq [1, 2]", "coq [1, 7]", "no clause 7"),
     "unknown evidence": ("- coq [1", "- proof [1", "line 20: 'proof [1, 2]: T2_real.identity' is"),
     "a missing theorem": ("T2_real.identity", "T2_real.nothing", "line 20: .* has no theorem"),
-    "a query without its words": ("then `x*x < x`, at", "so `x*x < x`, at", "line 17: 'given"),
+    "a query without its words": ("then `square < x`", "so `square < x`", "line 17: 'given"),
+    "an abbreviation of nothing": ("`square := x*x`", "`SQUARES`", "line 16: X1: 'SQUARES' is nei"),
     "a neighbour without its change": ("1 is admitted: without", "without", "line 18: no false"),
     "a neighbour of no hypothesis": (
         "without `x < 1`",

@@ -16,7 +16,7 @@ it what runs. `items` tells how a line is read. All that a claim has:
        - coq [1, 3]: T2_real.identity               [1, 3]: for these clauses, not for 1 alone
          - type: its closed type as Coq prints it
        - query: its title
-         - given `0 < h; h < 1`, then `h*h < h`, at `h=1/2`, where `CORNERS`
+         - given `0 < h; h < 1`, then `k < h`, at `h=1/2`, where `k := h*h`     or CORNERS
          - unless 1 is admitted: without `h < 1`, given `h <= 1`, at `h=1`
        - sharp: as a query, but each `unless` is evaluated at its point and no solver is asked
 

@@ -116,8 +116,7 @@ class Reader:
         stated, *neighbours = item.children or [item]
         parts = self._parts(stated, stated.text, "given", "then", "at", "where")
         if "where" in parts:
-            named = parts["where"]
-            parts["where"] = CORNERS if named == "CORNERS" else self.names[named]
+            parts["where"] = _abbreviations(parts["where"])
         found = for_all(title, **parts, covers=covers)
         for child in neighbours:
             words = re.fullmatch(rf"unless (.+?): ({_PART}(?:, {_PART})*)", child.text)
@@ -219,3 +218,13 @@ class Reader:
         if named[2] != numbers:
             raise self.section.error(item.line, f"the case '{named[1]}' is {numbers}")
         return found
+
+
+def _abbreviations(text: str) -> dict[str, str]:
+    """CORNERS, or "q1 := (1+q)**2; p1 := (1+p)**2"."""
+    if text == "CORNERS":
+        return CORNERS
+    parts = [part.partition(" := ") for part in text.split("; ")]
+    if not all(meaning for _, _, meaning in parts):
+        raise ValueError(f"'{text}' is neither CORNERS nor `name := formula; ...`")
+    return {name: meaning for name, _, meaning in parts}
