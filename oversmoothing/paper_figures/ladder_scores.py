@@ -1,6 +1,6 @@
 """The ladder: how well predictors, from the paper's to ours, tell what a layer of DeiT-Ti does.
 
-A recorded run of `oversmoothing ladder` on images that no choice had used.
+A recorded run of `oversmoothing ladder` on held-out images.
 """
 
 import pandas as pd
@@ -19,7 +19,10 @@ NOT_SHOWN = (
     "One model on one kind of images. R² is over all layers and images together, and most of it is "
     "the difference between layers, which a mean for each layer has already."
 )
-RECORDED = "oversmoothing ladder deit-tiny-patch16-224 --images cifar100"
+RECORDED = (
+    "oversmoothing ladder deit-tiny-patch16-224 --images cifar100 --calibration 500 --copies 3 "
+    "--held-out-from 600"
+)
 # Rung of the record -> what it is, in a few words; from the bottom of the ladder to the top.
 SHOWN = {
     "P0'": "the layer's mean change",
@@ -38,7 +41,9 @@ SHOWN = {
 
 def data(context: Context) -> pd.DataFrame:
     """One row a rung shown: R² with its 95 % interval over images, and what it costs."""
-    rungs = {row["rung"]: row for row in recorded_run("ladder", "ladder_deit_tiny.json")["rungs"]}
+    rungs = {
+        row["rung"]: row for row in recorded_run("ladder", "ladder_deit_tiny_200.json")["rungs"]
+    }
     names = ("r2", "r2_low", "r2_high", "sign", "cost_share", "calibration")
     return pd.DataFrame(
         [{"rung": rung, "what": words, **{name: rungs[rung][name] for name in names}}
@@ -71,7 +76,7 @@ def caption(table: pd.DataFrame) -> str:
     """What is shown, with the best and what no theory gives."""
     plain, best = table[table["rung"] == "P0'"].iloc[0], table.sort_values("r2").iloc[-1]
     return (
-        f"{TITLE}. R² over all layers and 1,000 held-out images, whiskers 95 % intervals over "
+        f"{TITLE}. R² over all layers and 200 held-out images, whiskers 95 % intervals over "
         "images; fitted: slope and intercept on other images. Cost in multiply-adds of the model's "
         "own pass; without one, the model's own stream is needed. The mean of each layer alone has "
         f"{plain['r2']:.2f}; best: {best['what']}, {best['r2']:.2f}. Recorded: {RECORDED}."
