@@ -22,7 +22,7 @@ from oversmoothing.theory.certificates.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.support.errors import RequirementError
-from tests.snapshots.cases import ATTENTION, VALUE, Rows, attention, case, value
+from tests.corpora.cases import ATTENTION, VALUE, Rows, attention, case, value
 
 
 def drawn(seed: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The drawn cases of the snapshots: fractions and floats of every kind of attention and of H.
+"""Drawn cases of verdicts and certificates: fractions and floats, every kind of attention and H.
 
 Only the standard library decides what is drawn, so that the cases stay what they are.
 """

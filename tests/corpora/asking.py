@@ -1,0 +1,97 @@
+"""How a command is asked within this process, and which of its words belong to an answer."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import oversmoothing
+
+# Of a machine, a day or a checkout, not of the answer; and words, which may be written better.
+LEFT_OUT = {
+    "conventions", "note", "notes", "words", "reason", "statement", "python", "platform", "commit",
+    "versions", "device", "seconds",
+}  # fmt: skip
+
+
+def printed(*words: str, codes: tuple[int, ...] = (0,)) -> str:
+    """Standard output of a command. Pictures are not drawn: none is part of an answer."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _no_pictures():
+        code = oversmoothing.main(list(words))
+    if code not in codes:
+        raise RuntimeError(f"{' '.join(words)}: exit status {code}: {err.getvalue()}")
+    return out.getvalue()
+
+
+@contextlib.contextmanager
+def _no_pictures() -> Iterator[None]:
+    with mock.patch("matplotlib.figure.Figure.savefig", lambda *_, **__: None):
+        yield
+
+
+def printed_json(*words: str) -> Any:
+    """What a command prints with --json."""
+    return answer_of(json.loads(printed(*words, "--json")))
+
+
+def written_json(path: Path) -> Any:
+    return answer_of(json.loads(path.read_text("utf-8")))
+
+
+def written_csv(path: Path) -> list[dict[str, Any]]:
+    """The rows of a table, its numbers as numbers, what is empty as None."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            answer_of({name: _cell(x) for name, x in row.items()}) for row in csv.DictReader(file)
+        ]
+
+
+def _cell(text: str) -> Any:
+    try:
+        number = float(text)
+    except ValueError:
+        return text or None
+    return int(number) if text.lstrip("-").isdigit() else json_number(number)
+
+
+def json_number(number: float) -> float | str | None:
+    """JSON has no NaN and no infinity: null, "inf", "-inf"."""
+    if number != number:
+        return None
+    return number if abs(number) != float("inf") else "inf" if number > 0 else "-inf"
+
+
+def answer_of(value: Any) -> Any:
+    """A JSON value without what `LEFT_OUT` names and without sentences (four words or more)."""
+    if isinstance(value, dict):
+        return {
+            key: answer_of(x)
+            for key, x in value.items()
+            if key not in LEFT_OUT and not _is_sentence(x)
+        }
+    if isinstance(value, list):
+        return [answer_of(x) for x in value if not _is_sentence(x)]
+    return value
+
+
+def _is_sentence(value: Any) -> bool:
+    return isinstance(value, str) and value.count(" ") >= 3
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """Commands are asked there: names of files in an answer are short and the same anywhere."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
