@@ -70,7 +70,7 @@ def _heads() -> Entries:
         rng = np.random.default_rng([33, k])
         n, d, heads = int(rng.integers(2, 6)), 4, int(rng.integers(1, 4))
         fixed = rng.dirichlet(np.ones(n), size=(heads, n))
-        layers = [rng.dirichlet(np.ones(n), size=(heads, n)) for _ in range(30)]
+        layers = [rng.dirichlet(np.ones(n), size=(heads, n)) for _ in range(12)]
         attention = (
             fixed,
             PerLayer(layers),
@@ -87,7 +87,7 @@ def _heads() -> Entries:
             X0=rng.standard_normal((n, d)),
             attention=attention,
             weights=weights,
-            depth=[0, 1, 2, 7, 30],
+            depth=[0, 1, 2, 12],
             residual=k % 5 != 4,
         )
         kinds = ("fixed", "by layer", "drawn", "from the state")
