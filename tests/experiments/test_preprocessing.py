@@ -209,7 +209,7 @@ def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path
 @pytest.mark.parametrize(
     "command",
     [
-        "inspect --spectra 0", "loop --loops 20 --group 1", "stability", "flips", "readings",
+        "inspect --spectra 0", "loop --group 1 --loops 20", "stability", "flips", "readings",
         "tilt", "certify-model", "exponents --layers 200 --model", "enclose",
         "ladder --calibration 12 --standard 12 --held-out 4",
     ],
