@@ -30,7 +30,7 @@ def tilt(
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.models.named import named_inputs, named_model
     from oversmoothing.experiments.power_method.tilt import tilts
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.theory.support.files import json_row, output_folder, to_json, write_together
 
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
     opened = opened.renamed(Path(opened.name).name)
@@ -52,9 +52,9 @@ def tilt(
         said.append(words(steered, opened.name, len(inputs)))
     paths = write_together(contents)
     if as_json:
-        rows = {"layers": table.to_dict("records"), "words": said}
+        rows = {"layers": [json_row(row) for row in table.to_dict("records")], "words": said}
         if steer:
-            rows["steered"] = steered.to_dict("records")
+            rows["steered"] = [json_row(row) for row in steered.to_dict("records")]
         print(to_json(rows), end="")
         return
     print(table_text(table, "{:.3f}".format))

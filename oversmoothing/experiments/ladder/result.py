@@ -9,7 +9,7 @@ import pandas as pd
 
 from oversmoothing.experiments.ladder.scores import Score
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.files import json_row
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,7 @@ class LadderResult:
             "layers": self.measured.shape[1],
             "model_multiply_adds": self.model_cost,
             "settings": self.settings,
-            "rungs": [
-                {key: json_number(x) if isinstance(x, float) else x for key, x in row.items()}
-                for row in self.rows()
-            ],
+            "rungs": [json_row(row) for row in self.rows()],
             "r2_by_layer": {
                 name: list(map(json_number, column)) for name, column in self.by_layer().items()
             },

@@ -16,7 +16,7 @@ from oversmoothing.experiments.loops.outcomes import COLLAPSED
 from oversmoothing.experiments.loops.predictors import LOCAL
 from oversmoothing.experiments.loops.scoring import LINE, Chosen, LoopScore, choose, score_loops
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.files import json_row
 
 # HFC/LFC that the loops to it are counted for.
 SMOOTHER = (0.5, COLLAPSED, 0.1)
@@ -186,11 +186,11 @@ class LoopResult:
             "collapsed_at": COLLAPSED,
             "by_group": _records(self.by_group()),
             "runs": _records(self.to_frame()),
-            "scores": {name: _plain(asdict(score)) for name, score in self.scores.items()},
+            "scores": {name: json_row(asdict(score)) for name, score in self.scores.items()},
             "chosen": None if chosen is None else {
                 "predictor": chosen.name,
-                "choosing_half": {n: _plain(asdict(s)) for n, s in chosen.on_choice.items()},
-                "score_on_the_others": _plain(asdict(chosen.score)),
+                "choosing_half": {n: json_row(asdict(s)) for n, s in chosen.on_choice.items()},
+                "score_on_the_others": json_row(asdict(chosen.score)),
                 "blocks": chosen.blocks,
                 "inputs": chosen.inputs,
             },
@@ -209,9 +209,5 @@ def _exp(log: float) -> float:
     return float(np.exp(np.clip(log, -745, 709.7)))
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {k: json_number(x) if isinstance(x, float) else x for k, x in record.items()}
-
-
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [_plain({str(k): x for k, x in row.items()}) for row in frame.to_dict("records")]
+    return [json_row(row) for row in frame.to_dict("records")]

@@ -12,7 +12,7 @@ import pandas as pd
 from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
 from oversmoothing.experiments.ladder.scores import Score, score
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.files import json_row
 
 NONE, GAP, FROZEN = "no effect", "spectral gap (T8e)", "frozen attention"
 MEANS, CALIBRATED = "the layer's mean effect", "spectral gap (T8e), calibrated"
@@ -146,10 +146,7 @@ class FlipResult:
         """Tables, scores and words."""
 
         def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-            return [
-                {str(k): json_number(x) if isinstance(x, float) else x for k, x in row.items()}
-                for row in frame.to_dict("records")
-            ]
+            return [json_row(row) for row in frame.to_dict("records")]
 
         return {
             "model": self.model,

@@ -13,7 +13,7 @@ from oversmoothing.experiments.intervals import in_words, mean_interval, resampl
 from oversmoothing.experiments.stability.growth import DISTANCES, DRAWS, GAUSSIAN, KINDS
 from oversmoothing.theory.consensus.loops import LoopLaw
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.files import json_number, json_row
 
 # HFC/LFC that the finite-depth sentence asks for.
 SMOOTH = 0.1
@@ -205,7 +205,7 @@ class Stability:
             "distances": _plain(self.far()),
             "all_layers": {k: json_number(x) for k, x in self._scores(slice(None)).items()},
             "exponents_moved_last": float(np.abs(self.arrays["moved"]).max()),
-            "looped": {k: json_number(x) if isinstance(x, float) else x for k, x in law.items()},
+            "looped": json_row(law),
             "words": [self.growth_words(), self.depth_words()],
         }
 

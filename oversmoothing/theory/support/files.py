@@ -175,6 +175,11 @@ def json_number(value: float | None) -> float | str | None:
     return float(value)
 
 
+def json_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """The row of a table as this project writes it in JSON, by `json_number`."""
+    return {str(k): json_number(x) if isinstance(x, float) else x for k, x in row.items()}
+
+
 def to_json(value: Any) -> str:
     """Strict JSON (no NaN, no Infinity), indented, with a final newline."""
     return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
