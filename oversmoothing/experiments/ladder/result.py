@@ -9,7 +9,7 @@ import pandas as pd
 
 from oversmoothing.experiments.ladder.scores import Score
 from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.support.files import json_row
+from oversmoothing.theory.support.files import json_number, json_row
 
 
 @dataclass(frozen=True)
