@@ -28,11 +28,13 @@ def readings(
 ) -> None:
     """Which eigenvalue dominates a trained model's layers, in every reading of Table 1.
 
-    For inputs of one length. Writes readings.csv.
+    Then where the eigenvalues of its H lie, and how far H has turned from its start. For inputs of
+    one length. Writes readings.csv and value_spectra.csv.
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.models.named import named_inputs, named_model
     from oversmoothing.experiments.table1.table import nearest_words, readings_of, wide
+    from oversmoothing.experiments.table1.value_spectra_table import in_all, value_spectra_table
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
     found = named_model(model, out, seed=seed, device=device, data_dir=data_dir)
@@ -49,4 +51,7 @@ def readings(
         costly,
     )
     print(f"{table_text(wide(table))}\n{nearest_words(table)}")
-    print(f"wrote {write_atomically(folder / 'readings.csv', table.to_csv(index=False))}")
+    spectra = value_spectra_table(found)
+    print(f"\nEigenvalues of H:\n{table_text(in_all(spectra), '{:.1f}'.format)}")
+    for name, each in (("readings", table), ("value_spectra", spectra)):
+        print(f"wrote {write_atomically(folder / f'{name}.csv', each.to_csv(index=False))}")

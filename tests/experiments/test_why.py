@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -18,6 +20,7 @@ from oversmoothing.experiments.inspection.why import (
     weights_why,
 )
 from oversmoothing.experiments.models.model import Heads
+from oversmoothing.simulations.spectra.asymmetry import asymmetry_at_random
 
 
 def draw(*shape: int, seed: int = 0) -> Tensor:
@@ -60,17 +63,31 @@ def test_heads_of_low_rank_have_exact_zeros() -> None:
     np.testing.assert_allclose(value_projection(weights), expected.T, atol=1e-13)
 
 
-def test_symmetric_is_0_skew_is_1_and_both_are_normal() -> None:
+def test_symmetric_is_0_skew_is_infinite_and_both_are_normal() -> None:
     M = draw(6, 6)
     symmetric, skew = weights_why(heads_of(M + M.T)), weights_why(heads_of(M - M.T))
     assert symmetric["asymmetry"] == 0
-    assert skew["asymmetry"] == pytest.approx(1)
+    assert skew["asymmetry"] == math.inf
     for why in (symmetric, skew):
         assert why["departure_from_normality"] < 1e-7  # the root of a rounding
         assert why["condition_V_H"] == pytest.approx(1, abs=1e-9)
     nilpotent = weights_why(heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)))
     assert nilpotent["departure_from_normality"] == 1
     assert nilpotent["condition_V_H"] > 1e15
+
+
+@pytest.mark.parametrize("d", [2, 12, 64])
+def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d: int) -> None:
+    """Root mean squares over draws of H, and of products of two drawn factors."""
+    for factor in (lambda seed: draw(d, d, seed=seed),
+                   lambda seed: draw(d, 4, seed=seed) @ draw(4, d, seed=1000 + seed)):  # fmt: skip
+        drawn = [factor(seed) for seed in range(400)]
+        skew, even = (sum(float((H + s * H.T).square().sum()) for H in drawn) for s in (-1, 1))
+        # Each sum of 400 squares keeps some 3 % in the smallest case, the ratio of two at most 10.
+        assert (skew / even) ** 0.5 == pytest.approx(asymmetry_at_random(d), rel=0.1)
+    one = weights_why(heads_of(draw(d, d)))["asymmetry"]
+    H = draw(d, d).numpy()
+    assert one == pytest.approx(np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T))
 
 
 def test_a_zero_projection_is_a_legal_case() -> None:

@@ -14,7 +14,7 @@ import torch
 from scipy.stats import t as student
 
 from oversmoothing.experiments.digits.images import digits
-from oversmoothing.experiments.digits.training import TrainedModel
+from oversmoothing.experiments.digits.training import TrainedModel, new_model
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.models.pictures import photographs
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
@@ -22,6 +22,7 @@ from oversmoothing.experiments.study.protocol import Hypothesis, Protocol, proto
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.experiments.table1.untrained import untrained_vit
 from oversmoothing.paper_figures import (
+    asymmetry,
     digits_models,
     dominance_table,
     ladder_scores,
@@ -228,21 +229,32 @@ def check_dominance_table(csv: pd.DataFrame, context: Context) -> None:
 
 @holds("asymmetry")
 def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
-    """As the runs recorded it, and at the last step by the stored weights."""
+    """As the runs recorded it; the start drawn again; the random value by its definition."""
     models, rows = tiny(context), []
     for name in ("vit", "vit+", "vit-"):
-        watched = models[name].run.watched
+        found = models[name]
+        watched = found.run.watched
         own = watched[watched["asymmetry"].notna()]
-        epoch = own["step"] / models[name].config.per_epoch
+        epoch = own["step"] / found.config.per_epoch
         own = own[["layer", "asymmetry"]].assign(data="digits", variant=name, epoch=epoch)
+        pairs = zip(new_model(found.config).value_projections().numpy(),
+                    found.model.value_projections().numpy(), strict=True)  # fmt: skip
+        turned = [np.vdot(H0, H) / np.linalg.norm(H0) / np.linalg.norm(H) for H0, H in pairs]
+        own["cos_start"] = own["layer"].map(dict(enumerate(turned, 1)))
+        own["at_random"] = (15 / 17) ** 0.5
         rows.append(own.assign(trained="depth 2, width 16, 2 epochs, seed 0"))
     for name in ("vit", "vit+", "vit-"):
         own = record_of_cifar("watched.csv", name).assign(data="CIFAR-100", trained=recorded())
-        rows.append(own[["layer", "asymmetry", "data", "variant", "epoch", "trained"]])
+        own["at_random"] = (95 / 97) ** 0.5
+        rows.append(own[["layer", "asymmetry", "data", "variant", "epoch", "trained", "at_random"]])
+    deit = pd.read_csv(ROOT / "experiments/table1/results/value_spectra_deit_tiny.csv")
+    deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")]
+    deit = deit[["layer", "asymmetry"]].assign(data=asymmetry.DEIT, trained=asymmetry.RECORDED)
+    rows.append(deit.assign(at_random=(191 / 193) ** 0.5))
     same(csv, pd.concat(rows, ignore_index=True))
-    last = csv[csv["epoch"] == csv["epoch"].max()]
-    assert (csv.groupby(["variant", "layer"]).size() > 1).all() and len(last)
-    assert csv.loc[csv["variant"] != "vit", "asymmetry"].max() < 1e-6
+    ours = csv[csv["data"] != asymmetry.DEIT]
+    assert (ours.groupby(["variant", "layer"]).size() > 1).all()
+    assert ours.loc[ours["variant"] != "vit", "asymmetry"].max() < 1e-6
 
 
 @holds("norm_signs")

@@ -25,6 +25,7 @@ from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import Images, Parts, digits
 from oversmoothing.experiments.digits.optimisation import generator
 from oversmoothing.experiments.digits.probes import dominance_by_layer
+from oversmoothing.experiments.digits.starts import cos_start
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.digits.training_state import remove, unfinished
@@ -33,10 +34,8 @@ from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.extras import required
 
-# Images of one pass where a model is scored.
-SCORED = 1000
-# What a default configuration must reach on the test images.
-REQUIRED_TEST_ACCURACY = 0.97
+SCORED = 1000  # images of one pass where a model is scored
+REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,8 @@ def parts_of(
     data_dir: the folder of real inputs; hub: fetch what it does not hold. Raises `InputError`
     where CIFAR is not there or not whole.
     """
-    if config.data == "digits":
-        whole = digits()
-    else:
-        whole = cifar(config.data, data_dir, hub=hub, progress=progress)
+    own = config.data == "digits"
+    whole = digits() if own else cifar(config.data, data_dir, hub=hub, progress=progress)
     return whole.with_fraction(config.fraction)
 
 
@@ -90,14 +87,13 @@ def trained(
 ) -> TrainedModel:
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
-
     keeping: how often checkpoints are written, and what watches; its folder is chosen here. kind:
     another model than the ViT of the configuration.
     Raises `InputError` for a damaged cached run or checkpoint, an unwritable folder, data that are
     not there, or a training that diverges.
     """
-    own_name = config.folder_name() + (f"-{kind.name}" if kind else "")
-    folder, make = results / own_name, kind.make if kind else new_model
+    folder = results / (config.folder_name() + (f"-{kind.name}" if kind else ""))
+    make = kind.make if kind else new_model
     if not folder.exists():
         given = keeping or Keeping()
         own = Keeping(unfinished(folder), given.every, given.watch)
@@ -130,11 +126,9 @@ def trained(
 
 
 def load_model(
-    folder: Path,
-    *,
-    device: torch.device | str = "cpu",
+    folder: Path, *, device: torch.device | str = "cpu",
     make: Callable[[TrainConfig], ViT] = new_model,
-) -> TrainedModel:
+) -> TrainedModel:  # fmt: skip
     """The model stored in a run folder; make: of the kind that it was trained as. Raises
     `InputError` where it is missing or damaged."""
     run = load_run(folder)
@@ -153,7 +147,11 @@ def load_model(
     if odd:
         few = ", ".join(dict.fromkeys(odd))
         raise _other_weights(folder, f"missing, surplus or of another shape: {few[:200]}")
+    start = model.value_projections()
     model.load_state_dict(run.weights)
+    # Where a run does not record it, `make` has drawn its start again.
+    kept = run.metrics.get("cos_start")
+    model.cos_start = kept or cos_start(start, model.value_projections())
     return TrainedModel(model.to(device).eval(), config, run)
 
 
@@ -167,8 +165,7 @@ def _other_weights(folder: Path, what: str) -> InputError:
 def train(
     config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
-    """Train one model without keeping anything. Returns it, the log (a row an epoch logged and
-    layer) and its metrics; see `train_on`."""
+    """Train one model without keeping anything: it, the log, its metrics; see `train_on`."""
     return train_on(parts_of(config), config, device=device, progress=progress)[:3]
 
 
@@ -201,7 +198,9 @@ def _train_on(
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
     accelerator = accelerator_of(config, device)
     on_device = data.to(accelerator.device)
-    model = make(config).to(accelerator.device)
+    model = make(config)
+    start = model.value_projections()
+    model.to(accelerator.device)
     loop = Loop(model, config, on_device, accelerator, keeping, progress)
     state = loop.state
     if not loop.resume():
@@ -231,6 +230,7 @@ def _train_on(
         "test_correct": correct,
         "test_count": len(data.test),
         "required_test_accuracy": REQUIRED_TEST_ACCURACY if required else None,
+        "cos_start": cos_start(start, model.value_projections()),
         "parameters": sum(p.numel() for p in model.parameters()),
         "seconds": round(loop.seconds, 2),
         "device": str(device),

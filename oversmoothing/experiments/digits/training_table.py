@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from oversmoothing.experiments.digits.starts import spread
 from oversmoothing.experiments.digits.training import TrainedModel
 from oversmoothing.theory.support.files import printable
 
@@ -10,7 +11,8 @@ def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
     """A row for each model; the flag says that it was trained before.
 
     "h safe": the share of eigenvalues of H at which consensus loses under the attention of the
-    probe images (T3b), over layers and images: what leaves it shows here.
+    probe images (T3b), over layers and images: what leaves it shows here. "cos(H_start, H_end)":
+    how far H has turned from its draw, smallest to largest over the layers; 1 is not at all.
     """
     rows = []
     for model, stored in models:
@@ -24,6 +26,7 @@ def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
                 f"{100 * metrics['test_accuracy']:.2f} %",
                 "epoch kept": metrics["selected_epoch"],
                 "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
+                "cos(H_start, H_end)": spread(model.model.cos_start),
                 "h safe": f"{100 * (1 - kept['outside_share'].mean()):.0f} %",
                 "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
                 "folder": printable(model.run.folder),

@@ -130,6 +130,9 @@ class Layer(nn.Module):
 class ViT(nn.Module):
     """The whole model; every parameter is drawn from `generator`, never from global state."""
 
+    # cos(H_start, H_end) by layer, of a model that a run is read from (`starts.py`).
+    cos_start: list[float] | None = None
+
     def __init__(self, config: TrainConfig, generator: torch.Generator) -> None:
         super().__init__()
         self.config = config

@@ -168,6 +168,7 @@ def _report(
         for name, values in changes.items():
             row |= _interval(name, values[number])
         row |= weights_why(layer.heads) | spectral[number] | _gains(layer) | linear[number]
+        row["cos_start"] = np.nan if layer.cos_start is None else layer.cos_start
         for name, values in drift.items():
             row |= _interval(name, values[number])
     logs = metrics["log_hfc_lfc"]

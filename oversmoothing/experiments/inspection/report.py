@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from oversmoothing.experiments.digits.starts import in_words
 from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.advice import Advice, advice
 from oversmoothing.experiments.inspection.answer import Answer, answer
@@ -174,7 +175,8 @@ class Report:
         )
         counted = (
             f"Means over {self.inputs}, {self.counted} (HFC/LFC: geometric); attention, FFN: "
-            f"change of ln HFC/LFC; cosines signed, over pairs of distinct tokens.{spectra}"
+            "change of ln HFC/LFC; cosines signed, over pairs of distinct tokens. H of its layers: "
+            f"{in_words(self.table['cos_start'].tolist())}.{spectra}"
         )
         notes = [f"Note: {note}." for note in self.notes]
         return "\n".join(

@@ -62,7 +62,10 @@ CONVENTIONS = {
     "those outside (-safe_interval, 0)",
     "regions": "share of the eigenvalues of H (h_*) and of the heads' own H (head_h_*): zero "
     "(exact), universal_disc |h + 1/2| <= 1/2, positive real part, other",
-    "asymmetry": "||H - H^T||_F / (2 ||H||_F)",
+    "cos_start": "cosine of H with where it was drawn before training (1: it did not turn); null: "
+    "start unknown",
+    "asymmetry": "||H - H^T||_F / ||H + H^T||_F: 0 symmetric, about 1 for independent entries, inf "
+    "antisymmetric",
     "departure_from_normality": "sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici)",
     "attention": "dobrushin and subdominant modulus of the mean over heads; drift: its relative "
     "change from the layer before (Frobenius)",
@@ -104,6 +107,7 @@ WIDE = {
     "h_real_min": "Re h min",
     "h_real_max": "Re h max",
     "safe_interval_min": "safe s",
+    "cos_start": "cos start",
 }
 
 # The columns of `heads`, on the page.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.models.model import Heads
+from oversmoothing.simulations.spectra.asymmetry import asymmetry
 from oversmoothing.theory.spectra.radii import largest_modulus
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import in_universal_disc
@@ -52,9 +53,10 @@ def weights_why(heads: Heads) -> dict[str, float]:
     """What the weights of one layer say, without any input.
 
     h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
-    with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry ||H - H^T||_F / (2 ||H||_F),
-    0 symmetric and 1 skew; condition_V_H of its eigenvectors (2-norm, inf where singular);
-    departure_from_normality sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici).
+    with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry
+    ||H - H^T||_F / ||H + H^T||_F, 0 symmetric and inf skew; condition_V_H of its eigenvectors
+    (2-norm, inf where singular); departure_from_normality sqrt(||H||_F^2 - sum |h|^2) /
+    ||H||_F (Henrici).
     """
     H = value_projection(heads)
     d, norm = len(H), float(np.linalg.norm(H))
@@ -70,7 +72,7 @@ def weights_why(heads: Heads) -> dict[str, float]:
         "h_real_min": float(h.real.min()),
         "h_real_max": float(h.real.max()),
         "h_abs_max": float(np.abs(h).max()),
-        "asymmetry": float(np.linalg.norm(H - H.T)) / (2 * norm) if norm else 0.0,
+        "asymmetry": asymmetry(H),
         "condition_V_H": float(np.linalg.cond(V)),
         "departure_from_normality": excess**0.5 / norm if norm else 0.0,
     }

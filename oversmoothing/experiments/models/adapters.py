@@ -247,6 +247,7 @@ def _own_vit(module: ViT, name: str | None) -> Model:
                 attention=layer,
                 scaling=(d // heads) ** -0.5,
                 read=read,
+                cos_start=None if module.cos_start is None else module.cos_start[number],
             )
         )
     return Model(

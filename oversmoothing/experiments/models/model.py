@@ -161,6 +161,7 @@ class Layer:
     times `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's
     (None: what the block adds in front of its FFN). `read` gives the heads' weights as the module
     holds them at that moment; `heads` are those of the description; `parts`: where they stand.
+    cos_start: cos(H_start, H_end) of H with where it was drawn, None where the start is unknown.
     """
 
     heads: Heads
@@ -183,6 +184,7 @@ class Layer:
     output_norm_ffn: Norm = NO_NORM
     read: Callable[[], Heads] | None = None
     parts: ValueParts | None = None
+    cos_start: float | None = None
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""

@@ -20,10 +20,11 @@ from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.why import regions
 from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
 from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
+from oversmoothing.simulations.spectra.asymmetry import asymmetry
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 
 # Another number is another set of measures: what was stored before is measured anew.
-VERSION = 1
+VERSION = 2
 # Measure -> its name in words, in the order of the tables.
 MEASURES = {
     "test_error": "test error, %",
@@ -33,6 +34,7 @@ MEASURES = {
     "effective_rank": "effective rank",
     "h_universal_disc": "h in the disc |h + 1/2| < 1/2",
     "h_positive": "h with Re h > 0",
+    "cos_start": "cos(H_start, H_end)",
     "asymmetry": "asymmetry of H",
     "condition_V_H": "log10 condition of V_H",
     "outside_share": "h outside the safe interval",
@@ -100,17 +102,18 @@ def _spectra(found: TrainedModel) -> dict[str, float]:
     rows = []
     for H in found.model.value_projections().numpy():
         h, V = np.linalg.eig(H)
-        shares, norm = regions(h.astype(np.complex128)), float(np.linalg.norm(H))
+        shares = regions(h.astype(np.complex128))
         rows.append(
             {
                 "h_universal_disc": shares["universal_disc"],
                 "h_positive": float((h.real > 0).mean()),
-                "asymmetry": float(np.linalg.norm(H - H.T)) / (2 * norm) if norm else 0.0,
+                "asymmetry": asymmetry(H),
                 # Its logarithm: of a defective H the condition is anything up to infinity.
                 "condition_V_H": float(np.log10(min(np.linalg.cond(V), 1 / np.finfo(float).eps))),
             }
         )
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    return {**means, "cos_start": float(np.mean(found.model.cos_start or [np.nan]))}
 
 
 def _corruption(found: TrainedModel, count: int | None, data_dir: Path | None) -> dict[str, float]:

@@ -7,6 +7,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.why import regions, value_projection
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
+from oversmoothing.simulations.spectra.asymmetry import asymmetry
 
 METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
 # Beyond, the eigenvalues of one H take minutes.
@@ -29,18 +30,17 @@ def stream_readings(X: Tensor, keep: Tensor | None, *, cls: bool) -> dict[str, f
 
 def spectral_readings(heads: Heads) -> dict[str, float]:
     """Shares of the eigenvalues h of H = sum_h (W_V,h W_O,h)^T by region (`why.REGIONS`),
-    h_real_min, h_real_max, h_abs_max, asymmetry ||H - H^T||_F / (2 ||H||_F) and condition_V_H, that
-    of its eigenvectors; {} for more than LARGEST features."""
+    h_real_min, h_real_max, h_abs_max, asymmetry ||H - H^T||_F / ||H + H^T||_F and condition_V_H,
+    that of its eigenvectors; {} for more than LARGEST features."""
     if heads.W_V.shape[1] > LARGEST:
         return {}
     H = value_projection(heads)
     h, V = np.linalg.eig(H)
-    norm = float(np.linalg.norm(H))
     return {
         **{f"h_{name}": share for name, share in regions(h).items()},
         "h_real_min": float(h.real.min()),
         "h_real_max": float(h.real.max()),
         "h_abs_max": float(np.abs(h).max()),
-        "asymmetry": float(np.linalg.norm(H - H.T)) / (2 * norm) if norm else 0.0,
+        "asymmetry": asymmetry(H),
         "condition_V_H": float(np.linalg.cond(V)),
     }

@@ -212,8 +212,8 @@ class Watcher:
         over pairs of distinct tokens), effective_rank: means over the inputs; hfc_lfc: the
         geometric mean; *_without_cls: of the tokens but CLS; h_zero, h_universal_disc, h_positive,
         h_other: shares of the eigenvalues of H, h_real_min, h_real_max, h_abs_max: their extremes;
-        asymmetry ||H - H^T||_F / (2 ||H||_F), condition_V_H of its eigenvectors; missing where they
-        were not taken. Without any row it has no columns.
+        asymmetry ||H - H^T||_F / ||H + H^T||_F, condition_V_H of its eigenvectors; missing where
+        they were not taken. Without any row it has no columns.
         """
         return pd.DataFrame(self.rows)
 
