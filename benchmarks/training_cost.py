@@ -90,6 +90,6 @@ def instruments() -> list[Row]:
     share = (watched / plain - 1) / config.watch_every
     return [
         Row(f"trainer: instruments at every {config.watch_every}th step / the steps", share,
-            {"plain": plain, "watched": watched}, "digits ViT, 8 layers, batch 32; metrics and H",
-            at_most=0.05),
+            {"plain": plain, "watched": watched},
+            "digits shared-value ViT, 8 layers, batch 32; metrics and H", at_most=0.05),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ SUMMARIES = {
     "streams": "several mixed residual streams: do tokens smooth, do the streams become one",
     "prove": "run the ledger of claims, or put claims of your own to the test",
     "sweep": "the outcome of every point of a grid of parameters, as a table",
-    "train": "train a ViT on digits or CIFAR: ordinary, smoothing, sharpening, H in a region",
+    "train": "train a shared-value ViT on digits or CIFAR: free or in a region",
     "study": "do forms of H that cannot smooth train better: hypotheses first, then runs",
     "inspect": "does a trained model smooth, where, by which sublayer, and why",
     "stability": "do small differences between tokens grow or die, layer by layer",

@@ -1,4 +1,4 @@
-"""`oversmoothing train`: a ViT, ordinary, smoothing, sharpening, or with H in a region."""
+"""`oversmoothing train`: a shared-value ViT, H free, smoothing, sharpening, or in a region."""
 
 from typing import Annotated, Literal
 
@@ -55,7 +55,9 @@ def train(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Train a ViT on digits or CIFAR: ordinary, smoothing, sharpening, H in a region.
+    """Train a shared-value ViT on digits or CIFAR: ordinary, smoothing, sharpening, H in a region.
+
+    Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
 
     A model that was trained before with the same configuration is read back; one that was
     interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:

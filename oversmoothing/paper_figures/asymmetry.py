@@ -5,8 +5,6 @@ formula was not at hand; a reviewer quotes its values, from about .95 down to ab
 ratio fits: a share of 2 ||H||_F starts at 1/sqrt(2) and cannot start at .95.
 """
 
-from importlib import resources
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -15,8 +13,9 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.digits.starts import in_words as start_in_words
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.study.protocol import protocol
+from oversmoothing.experiments.table1.value_spectra_table import recorded_deit
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
-from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
+from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, new_figure
 from oversmoothing.paper_figures.paper_models import (
     cifar_runs,
@@ -83,9 +82,7 @@ def data(context: Context) -> pd.DataFrame:
 
 def of_deit() -> pd.DataFrame:
     """A row a layer of the trained DeiT-Ti, H as stored, by the command that `RECORDED` names."""
-    file = resources.files("oversmoothing.experiments.table1")
-    with resources.as_file(file / "results/value_spectra_deit_tiny.csv") as path:
-        table = pd.read_csv(path)
+    table = recorded_deit()
     own = table[(table["norm"] == "unfolded") & (table["of"] == "whole")]
     own = own.rename(columns={"asymmetry_at_random": "at_random"})
     return own.assign(data=DEIT, variant="", epoch=np.nan, trained=RECORDED)
@@ -99,18 +96,17 @@ def draw(table: pd.DataFrame) -> Figure:
         part = table[table["data"] == name]
         if name == DEIT:
             axis.plot(part["layer"], part["asymmetry"], color=PALETTE["purple"], marker="D")
-            axis.set(xlabel="layer", title=f"{name}, trained")
+            axis.set(xlabel="layer", title=f"{name}, trained", xticks=range(3, 13, 3))
         else:
             _while_training(axis, part)
             axis.set(xlabel="epoch", title=f"{name}, ours")
         for value, words in zip(PAPER, ("the paper, start", "the paper, end"), strict=True):
             axis.axhline(value, color=PALETTE["grey"], linestyle=":", linewidth=1)
-            axis.text(
-                0.99, value - 0.03, f"{words}: {value:.2f}", fontsize=7, ha="right",
-                va="top", color="#5A5A5A", transform=axis.get_yaxis_transform(),
-            )  # fmt: skip
+            if name != DEIT:
+                _said(axis, value - 0.03, f"{words}: {value:.2f}", "top")
         for value in part["at_random"].dropna().unique():
             axis.axhline(value, color=PALETTE["light"], linewidth=2, zorder=0)
+            _said(axis, value + 0.02, f"independent entries: {value:.2f}", "bottom")
         axis.set_ylim(-0.05, 1.15)
         if not len(part):
             axis.text(0.5, 0.4, "no run was watched", ha="center", transform=axis.transAxes)
@@ -118,6 +114,13 @@ def draw(table: pd.DataFrame) -> Figure:
     if len(axes[0, 0].get_legend_handles_labels()[0]):
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
+
+
+def _said(axis: Axes, height: float, words: str, place: str) -> None:
+    axis.text(
+        0.99, height, words, fontsize=7, ha="right", va=place, color="#5A5A5A",
+        transform=axis.get_yaxis_transform(),
+    )  # fmt: skip
 
 
 def _while_training(axis: Axes, part: pd.DataFrame) -> None:
@@ -175,5 +178,5 @@ def caption(table: pd.DataFrame) -> str:
     return (
         f"{TITLE}. Thin lines: layers; thick: their mean; light line: independent entries of mean "
         "0, sqrt((d - 1) / (d + 1)). ViT+ and ViT\u2212 have a symmetric H by their form."
-        f"{runs}\n" + in_words(compared(table))
+        f"{runs} {SHARED_VALUE}\n" + in_words(compared(table))
     )

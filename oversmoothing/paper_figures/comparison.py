@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
 REPRODUCED, DIFFERS, UNCHECKED = "reproduced", "differs", "cannot be checked"
-VERDICTS = (REPRODUCED, DIFFERS, UNCHECKED)
+SAME_SIGN = "same sign, far from the paper's accuracy"
+VERDICTS = (REPRODUCED, SAME_SIGN, DIFFERS, UNCHECKED)
+# Points of test error within which a model of ours is as accurate as the paper's.
+NEAR = 3.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,15 @@ def sign(
     else:
         verdict = REPRODUCED if (low > 0) == positive else DIFFERS
     return Comparison(what, paper, ours, "the whole interval has one sign", verdict, why)
+
+
+def at_accuracy(found: Comparison, ours: float, paper: float) -> Comparison:
+    """A comparison of models whose test errors are ours and the paper's, in per cent: beyond NEAR
+    points what would be reproduced has the same sign alone. NaN where an error is not known."""
+    if found.verdict != REPRODUCED or abs(ours - paper) <= NEAR:
+        return found
+    why = f"{found.why}; test error {ours:.1f} %, the paper's {paper:.1f} %"
+    return replace(found, verdict=SAME_SIGN, why=why)
 
 
 def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:

@@ -7,13 +7,18 @@ from oversmoothing.experiments.watching.watcher import Watcher
 from oversmoothing.paper_figures.figure_base import PALETTE, Context
 from oversmoothing.simulations.engine.inputs import choose_device
 
-LABEL = {"vit-random": "random", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+LABEL = {"vit-random": "random", "vit": "shared-value ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 COLOUR = {
     "vit-random": PALETTE["green"],
     "vit": PALETTE["black"],
     "vit+": PALETTE["blue"],
     "vit-": PALETTE["vermillion"],
 }
+# Of every model that is trained here, where one is first named.
+SHARED_VALUE = (
+    "Shared-value ViT: every head mixes the same values, heads.mean(1) @ (y @ H^T), and none has "
+    "values of its own, unlike the paper's ViT; ViT+ and ViT\u2212 of ours share them too."
+)
 assert set(LABEL) == set(VARIANTS)
 
 

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
 from oversmoothing.experiments.table1.table import PUBLISHED
-from oversmoothing.paper_figures.digits_models import LABEL, digits_models
+from oversmoothing.paper_figures.digits_models import LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 from oversmoothing.simulations.spectra.steps import CLASSES
 
@@ -65,6 +65,9 @@ def data(context: Context) -> pd.DataFrame:
     accuracy = {name: each.run.metrics["test_accuracy"] for name, each in found.items()}
     table.insert(0, "source", OURS)
     table["test_accuracy_percent"] = 100 * table["model"].map(accuracy)
+    starts = {name: each.model.cos_start or [] for name, each in found.items()}
+    table["cos_start_low"] = table["model"].map({name: min(c) for name, c in starts.items()})
+    table["cos_start_high"] = table["model"].map({name: max(c) for name, c in starts.items()})
     whole = [name for name in table if table[name].dtype.kind == "i"]
     # Int64 keeps counts whole where the published rows have none.
     return pd.concat([table, quoted()], ignore_index=True).astype(dict.fromkeys(whole, "Int64"))
@@ -136,6 +139,7 @@ def _under(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
         r"$\lambda^H$ losing at consensus (%)": (100 - first["outside_percent"]).map(
             "{:.1f}".format
         ),
+        r"cos($H_{start}, H_{end}$), least": first["cos_start_low"].map(_number),
     }
     below: Any = {"textcoords": "offset points", "va": "baseline", "fontsize": "medium"}
     for number, (header, cells) in enumerate(rows.items(), 1):
@@ -178,7 +182,7 @@ def caption(table: pd.DataFrame) -> str:
         "of (image, layer, j) at which consensus loses for lambda_j^H taken alone; for real "
         "lambda^H those in (-s, 0), s the safe interval of that attention (T3b). "
         f"(b) The published percentages for ViT-Ti on CIFAR100, quoted from {QUOTED[:16]} for "
-        "comparison alone; other data and models. " + " ".join(verdicts(mine))
+        f"comparison alone; other data and models. {SHARED_VALUE} " + " ".join(verdicts(mine))
     )
 
 

@@ -12,11 +12,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.study.base_streams import IMAGES, layer_metrics
-from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
-from oversmoothing.paper_figures.digits_models import LABEL
+from oversmoothing.paper_figures.comparison import (
+    Comparison,
+    at_accuracy,
+    in_words,
+    sign,
+    unchecked,
+)
+from oversmoothing.paper_figures.digits_models import LABEL, SHARED_VALUE
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 from oversmoothing.paper_figures.paper_models import (
     CIFAR,
+    PAPER_ERROR,
     on_imagenet,
     recorded_cifar,
     trained_here,
@@ -54,8 +61,9 @@ _LINE = {"": ":", "digits": "--", CIFAR: "-", "ImageNet": "-"}
 def data(context: Context) -> pd.DataFrame:
     """One row a model and layer (0 is the input), with 95 % intervals and percentiles over images.
 
-    change, change_low, change_high repeat its change from input to output. Raises what
-    `digits_models` does.
+    change, change_low, change_high repeat its change from input to output, of ln HFC/LFC by the
+    mean over images (so of HFC/LFC the geometric mean); test_error: of ours, in per cent. Raises
+    what `digits_models` does.
     """
     models = [untrained(context), *trained_here(context, IMAGES)]
     shown = on_imagenet(IMAGES)
@@ -63,12 +71,14 @@ def data(context: Context) -> pd.DataFrame:
     for each in [*models, *([shown] if shown else [])]:
         head = {"model": each.label, "variant": each.variant, "data": each.data}
         frame = layer_metrics(each.model, each.inputs)
-        frames.append(_headed(frame.assign(images=each.images, trained=each.trained), head))
+        known = {"images": each.images, "trained": each.trained, "test_error": each.test_error}
+        frames.append(_headed(frame.assign(**known), head))
     rows, trained = recorded_cifar("streams", context.results)
     for variant, own in rows.groupby("variant", sort=False) if len(rows) else ():
         head = {"model": f"{LABEL[str(variant)]}, {CIFAR}", "variant": str(variant), "data": CIFAR}
         frame = own[[*(name for name in frames[0] if name in own and name not in head)]]
-        frames.append(_headed(frame.assign(images=own["images"], trained=trained), head))
+        known = {"images": own["images"], "trained": trained, "test_error": own["test_error"]}
+        frames.append(_headed(frame.assign(**known), head))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -112,7 +122,10 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             what, positive = "a trained model need not smooth (v3)", True
         else:
             continue
-        found.append(sign(f"{model}: ln HFC/LFC", what, change, positive, why))
+        each = sign(f"{model}: ln HFC/LFC", what, change, positive, why)
+        if row["data"] == CIFAR:
+            each = at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
+        found.append(each)
     values = "its curves' numbers were not at hand"
     return [*found, unchecked("the three metrics by layer, values", "curves", values)]
 
@@ -127,5 +140,6 @@ def caption(table: pd.DataFrame) -> str:
     return (
         f"{TITLE}: residual stream after each layer (before the next LN), all tokens with CLS. "
         "Means over images, of the logarithm for HFC/LFC (Frobenius norms); cosines are signed, "
-        f"over pairs of distinct tokens. Images: {counts}.{runs}\n" + in_words(compared(table))
+        f"over pairs of distinct tokens. Images: {counts}.{runs} {SHARED_VALUE}\n"
+        + in_words(compared(table))
     )

@@ -15,7 +15,7 @@ from oversmoothing.experiments.inspection.answer import MILD, STRONG, Grade, gra
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.sentences import DOES, NAMED
 from oversmoothing.experiments.intervals import mean_interval
-from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, digits_models
+from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import Context, label_panels, new_figure
 from oversmoothing.simulations.drawing.decades import decade_axis
 
@@ -109,7 +109,8 @@ def caption(table: pd.DataFrame) -> str:
         "logarithm for HFC/LFC, ratio of Frobenius norms); bands: 5th to 95th percentile of the "
         "images. Cosines are signed, over pairs of distinct tokens. "
         "Graded by the change of the natural log HFC/LFC from input to output, held against the "
-        f"mean cosine at the end (mild from {MILD:.2f}, strong from {STRONG:.2f} on): {said}."
+        f"mean cosine at the end (mild from {MILD:.2f}, strong from {STRONG:.2f} on): {said}. "
+        f"{SHARED_VALUE}"
     )
 
 

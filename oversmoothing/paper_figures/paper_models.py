@@ -26,6 +26,7 @@ from oversmoothing.experiments.models.pictures import (
     within,
 )
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study.paper_numbers import DATA_EFFICIENCY
 from oversmoothing.experiments.table1.untrained import untrained_vit
 from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.digits_models import LABEL, digits_models
@@ -33,6 +34,8 @@ from oversmoothing.paper_figures.figure_base import Context
 
 CIFAR = "CIFAR-100"
 DEIT = "deit-tiny-patch16-224"
+# The test errors of the paper's three models with all images of CIFAR-100, in per cent.
+PAPER_ERROR = {variant: 100 - row[1.0][0] for variant, row in DATA_EFFICIENCY.items()}
 # The column of the paper's table that a variant stands beside.
 COLUMN = {"vit": "ViT-Ti", "vit+": "ViT-Ti+", "vit-": "ViT-Ti\u2212"}
 UNTRAINED = "random ViT-B/16"
@@ -42,7 +45,7 @@ UNTRAINED = "random ViT-B/16"
 class Shown:
     """label: in a legend. column: of the paper's models, the one that it stands beside. data: what
     it was trained on ('' for none). model, inputs: as `inspect` takes them; images: how many.
-    trained: of a run of this project, its size and training in words."""
+    trained: of a run of this project, its size and training in words; test_error: in per cent."""
 
     label: str
     column: str
@@ -52,6 +55,7 @@ class Shown:
     inputs: Any
     images: int
     trained: str = ""
+    test_error: float = float("nan")
 
 
 def untrained(context: Context) -> Shown:
@@ -61,7 +65,8 @@ def untrained(context: Context) -> Shown:
 
 
 def trained_here(context: Context, images: int) -> Iterator[Shown]:
-    """ViT, ViT+ and ViT- on `images` validation images of the digits, then runs of CIFAR-100."""
+    """The shared-value ViT, ViT+ and ViT- on `images` validation images of the digits, then runs of
+    CIFAR-100."""
     found = digits_models(context)
     pixels = digits().validation.pixels[:images]
     for variant in TRAINED:
@@ -69,7 +74,7 @@ def trained_here(context: Context, images: int) -> Iterator[Shown]:
         model = open_model(found[variant].model).renamed(label)
         yield Shown(
             label, COLUMN[variant], variant, "digits", model, pixels, len(pixels),
-            in_words(found[variant].config),
+            in_words(found[variant].config), test_error(found[variant]),
         )  # fmt: skip
     if real_inputs() is None:
         return
@@ -79,8 +84,13 @@ def trained_here(context: Context, images: int) -> Iterator[Shown]:
         model = open_model(run.run.folder).renamed(label)
         yield Shown(
             label, COLUMN[variant], variant, CIFAR, model, pictures, len(pictures),
-            in_words(run.config),
+            in_words(run.config), test_error(run),
         )  # fmt: skip
+
+
+def test_error(run: TrainedModel) -> float:
+    """In per cent of the test images."""
+    return 100 * (1 - float(run.run.metrics["test_accuracy"]))
 
 
 def in_words(config: TrainConfig) -> str:
@@ -112,13 +122,18 @@ def cifar_runs(results: Path) -> dict[str, TrainedModel]:
 
 def recorded_cifar(part: str, results: Path) -> tuple[pd.DataFrame, str]:
     """Of CIFAR-100, rows of the recorded study's first seed, 'streams' or 'watched', and its
-    models in words; no rows where the folder of results holds runs of its own."""
+    models in words; no rows where the folder of results holds runs of its own. test_error: of the
+    run, in per cent."""
     if cifar_runs(results) or (found := study_results.recorded_runs("cifar100")) is None:
         return pd.DataFrame(), ""
     rows: pd.DataFrame = getattr(found, part)
     seed = min(found.chosen.seeds)
     words = f"{in_words(found.chosen.run({}, seed).config)}, recorded {found.made['date']}"
-    return (rows[rows["seed"] == seed], words) if len(rows) else (rows, words)
+    if len(rows):
+        rows = rows[rows["seed"] == seed]
+        errors = found.runs.set_index("run")["test_error"]
+        rows = rows.assign(test_error=rows["run"].map(errors))
+    return rows, words
 
 
 def on_imagenet(images: int) -> Shown | None:

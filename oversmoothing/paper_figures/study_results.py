@@ -25,6 +25,7 @@ from oversmoothing.paper_figures.comparison import (
     REPRODUCED,
     UNCHECKED,
     Comparison,
+    at_accuracy,
     unchecked,
 )
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL
@@ -36,6 +37,8 @@ VARIANTS = ("vit", "vit+", "vit-")
 PAPER = "the paper"
 DATA = {"cifar100": "CIFAR-100", "digits": "digits"}
 assert set(DATA) == set(SHIPPED)
+# The paper's beside ours, in one legend.
+NAMES = {**LABEL, "vit": f"ViT (paper), {LABEL['vit']} (ours)"}
 _VERDICT = {"supported": REPRODUCED, "refuted": DIFFERS}
 _MARKER = {"vit": "o", "vit+": "^", "vit-": "v"}
 
@@ -160,7 +163,7 @@ def _lines(axis: Axes, part: pd.DataFrame) -> None:
     for variant, own in part.groupby("variant", sort=False):
         axis.errorbar(
             own["x"], own["error"], own["sd"].fillna(0.0), color=COLOUR[str(variant)],
-            marker=_MARKER[str(variant)], label=LABEL[str(variant)], capsize=2,
+            marker=_MARKER[str(variant)], label=NAMES[str(variant)], capsize=2,
         )  # fmt: skip
 
 
@@ -173,14 +176,19 @@ def compared(table: pd.DataFrame, title: str, places: str) -> list[Comparison]:
     paper = errors[errors["source"] == PAPER]
     found = []
     for source, rows in table[table["kind"] == "order"].groupby("source", sort=False):
-        found += [_order(row, f"{title}, {DATA[str(source)]}") for _, row in rows.iterrows()]
+        # The errors of the baselines, with all images and without corruption.
+        whole = errors[(errors["variant"] == "vit") & (errors["x"] == errors["x"].iloc[0])]
+        known = [whole.loc[whole["source"] == each, "error"].mean() for each in (source, PAPER)]
+        for _, row in rows.iterrows():
+            order = _order(row, f"{title}, {DATA[str(source)]}")
+            found.append(at_accuracy(order, *known))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"a smaller model ({size}) than the paper's ViT-Ti"
         if source != "cifar100":
             why = f"{DATA[str(source)]} ({size}) and CIFAR-100 are other data at another size"
         for variant, part in own.groupby("variant", sort=False):
-            what = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}: {places}"
+            what = f"{title}, errors of {NAMES[str(variant)]}, {DATA[str(source)]}: {places}"
             same = paper[paper["variant"] == variant]
             found.append(unchecked(what, _listed(same), why, _listed(part)))
     if len(errors) == len(paper):

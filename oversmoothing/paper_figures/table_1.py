@@ -7,14 +7,23 @@ where heads share H; for DeiT-Ti it is in the recorded table.) The paper's colum
 
 from importlib import resources
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from oversmoothing.experiments.digits.starts import in_words as start_in_words
 from oversmoothing.experiments.table1.table import PUBLISHED, readings_of
-from oversmoothing.paper_figures.comparison import Comparison, in_words, number, unchecked
+from oversmoothing.paper_figures.comparison import (
+    Comparison,
+    at_accuracy,
+    in_words,
+    number,
+    unchecked,
+)
+from oversmoothing.paper_figures.digits_models import SHARED_VALUE
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, new_figure
-from oversmoothing.paper_figures.paper_models import trained_here, untrained
+from oversmoothing.paper_figures.paper_models import PAPER_ERROR, trained_here, untrained
 
 NAME = "table_1"
 TITLE = "Table 1: which eigenvalue dominates, in every reading"
@@ -48,6 +57,8 @@ MEANING = {
 def data(context: Context) -> pd.DataFrame:
     """One row a model, reading and class: ours with 95 % intervals over images, then the paper's.
 
+    test_error: of ours that were trained here, in per cent; cos_start_low, cos_start_high: the
+    smallest and largest cos(H_start, H_end) of its layers, NaN where the start is unknown.
     Raises what `digits_models` does.
     """
     parts = []
@@ -55,7 +66,19 @@ def data(context: Context) -> pd.DataFrame:
         # The heads of the project's own ViTs share H: E2 is their operator, and E1 has no meaning.
         readings = ["E1", "E2", "E4"] if shown.variant == "vit-random" else ["E2", "E4"]
         found = readings_of({shown.label: shown.model}, shown.inputs, readings)
-        parts.append(found.assign(column=shown.column, data=shown.data, source=COMPUTED))
+        starts = [layer.cos_start for layer in shown.model.layers]
+        known = [value for value in starts if value is not None]
+        parts.append(
+            found.assign(
+                column=shown.column,
+                data=shown.data,
+                source=COMPUTED,
+                variant=shown.variant,
+                test_error=shown.test_error,
+                cos_start_low=min(known, default=np.nan),
+                cos_start_high=max(known, default=np.nan),
+            )
+        )
     parts += [recorded(), typed_in()]
     return pd.concat(parts, ignore_index=True)
 
@@ -147,6 +170,9 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             else:
                 why = f"{row['model']} is another model"
                 found.append(unchecked(what, f"{paper:.2f} %", why, f"{percent:.2f} %"))
+            if row["data"] == "CIFAR-100":
+                goal = PAPER_ERROR[row["variant"]]
+                found[-1] = at_accuracy(found[-1], float(row["test_error"]), goal)
     return found
 
 
@@ -155,5 +181,16 @@ def caption(table: pd.DataFrame) -> str:
     return (
         f"{TITLE}. Consensus: |1 + lambda_j^H| is the largest over all pairs (j, i). Intervals "
         "(95 %) are over images; one of no width says that all images agree. Grey: "
-        f"{PAPER}. DeiT-Ti is {RECORDED}.\n" + in_words(compared(table))
+        f"{PAPER}. DeiT-Ti is {RECORDED}. {SHARED_VALUE} {_starts(table)}\n"
+        + in_words(compared(table))
     )
+
+
+def _starts(table: pd.DataFrame) -> str:
+    """Of each trained model, how far its H has turned from where it was drawn."""
+    ours = table[(table["source"] != PAPER) & (table["column"] != "random ViT-B/16")]
+    said = [
+        f"{model}: {start_in_words(row[['cos_start_low', 'cos_start_high']].tolist())}"
+        for model, row in ours.groupby("model", sort=False).first(skipna=False).iterrows()
+    ]
+    return f"{'; '.join(said)}."

@@ -6,10 +6,11 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.study.paper_numbers import DATA_EFFICIENCY
 from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.comparison import Comparison, in_words
+from oversmoothing.paper_figures.digits_models import SHARED_VALUE
 from oversmoothing.paper_figures.figure_base import Context
 
 NAME = "table_2"
-TITLE = "Table 2: ViT, ViT+ and ViT\u2212 with fewer training images"
+TITLE = "Table 2: ViT (ours: shared-value), ViT+ and ViT\u2212 with fewer training images"
 SHORT = (
     "Test errors by the share of the training images: as the paper prints them for CIFAR-100, and "
     "ours of other models: those of the study in this folder, else the recorded runs."
@@ -57,5 +58,6 @@ def caption(table: pd.DataFrame) -> str:
     return (
         f"{TITLE}. Left: the paper (arXiv 2401.04301, v1), CIFAR-100, typed in, 100 less its "
         f"accuracies, bars one sd. Beside it ours, of `oversmoothing study {STUDY}`; as many steps "
-        f"at a smaller share. {study_results.in_caption(table)}\n" + in_words(compared(table))
+        f"at a smaller share. {study_results.in_caption(table)} {SHARED_VALUE}\n"
+        + in_words(compared(table))
     )

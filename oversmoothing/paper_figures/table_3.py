@@ -7,10 +7,11 @@ from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION
 from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.comparison import Comparison, in_words
+from oversmoothing.paper_figures.digits_models import SHARED_VALUE
 from oversmoothing.paper_figures.figure_base import Context
 
 NAME = "table_3"
-TITLE = "Table 3: ViT, ViT+ and ViT\u2212 on corrupted images"
+TITLE = "Table 3: ViT (ours: shared-value), ViT+ and ViT\u2212 on corrupted images"
 SHORT = (
     "Test errors by the severity of the corruption: as the paper prints them for CIFAR-100, and "
     "ours of other models: those of the study in this folder, else the recorded runs."
@@ -62,6 +63,6 @@ def caption(table: pd.DataFrame) -> str:
     return (
         f"{TITLE}. Left: the paper (arXiv 2401.04301, v1), CIFAR-100, typed in, 100 less its "
         f"accuracies. Beside it ours, of `oversmoothing study {STUDY}`: means over the kinds of "
-        f"corruption in the style of CIFAR-C. {study_results.in_caption(table)}\n"
+        f"corruption in the style of CIFAR-C. {study_results.in_caption(table)} {SHARED_VALUE}\n"
         + in_words(compared(table))
     )

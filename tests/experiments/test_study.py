@@ -23,7 +23,7 @@ from oversmoothing.experiments.study.adjudicate import (
 )
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
 from oversmoothing.experiments.study.protocol import PREREGISTERED, STUDIES, Protocol, protocol
-from oversmoothing.experiments.study.run_measures import MEASURES
+from oversmoothing.experiments.study.run_measures import MEASURES, VERSION
 from oversmoothing.experiments.study.study_runs import cost, run_table
 from oversmoothing.experiments.study.study_tables import by_choice, in_words
 from oversmoothing.theory.support.errors import InputError
@@ -255,7 +255,7 @@ def test_remedies_and_corruptions_are_measured(tiny_file: Path, tmp_path: Path) 
     np.testing.assert_allclose(scored["corrupted_error"], mean)
     np.testing.assert_allclose(scored["error_at_0"], scored["test_error"])
     path = tmp_path / "measures" / f"{scored['run'].iloc[0]}.json"
-    path.write_text(json.dumps({"version": 1, "corruptions": True}))
+    path.write_text(json.dumps({"version": VERSION, "corruptions": True}))
     with pytest.raises(InputError, match=r"is damaged .*delete it and run again"):
         run_table(chosen, ["remedies", "corruption"], tmp_path, progress=False)
 

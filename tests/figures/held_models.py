@@ -99,20 +99,46 @@ def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
             assert set(part["trained"]) == {recorded()}
             numbers = [name for name in csv if name in own and name not in ("run", "variant")]
             same(part[numbers].reset_index(drop=True), own[numbers])
+            near(part["test_error"], error_of_cifar(own["run"].iloc[0]))
             continue
         if label in labels:
             kept, _ = streams(models[labels[label]], metrics_by_layer.IMAGES)
             assert set(part["variant"]) == {labels[label]} and set(part["data"]) == {"digits"}
             assert part["trained"].str.startswith("depth 2, width 16, 2 epochs").all()
             assert part["trained"].nunique() == 1
+            near(part["test_error"], error_of(models[labels[label]]))
         else:
             kept = streams_of_untrained(context.seed)
             assert set(part["variant"]) == {"vit-random"} and part["trained"].isna().all()
-            assert part["data"].isna().all()
+            assert part["data"].isna().all() and part["test_error"].isna().all()
         n, d = kept[0].shape[1:]
         assert (part["most"] == min(n, d)).all() and (part["images"] == len(kept[0])).all()
         near(part["rank_share"], part["effective_rank"] / min(n, d))
         held_to_streams(part, kept, "change")
+
+
+def error_of(found: TrainedModel) -> float:
+    """In per cent of the test images, counted by the model itself."""
+    test = digits().test
+    with torch.no_grad():
+        right = found.model(test.inputs(slice(None))).argmax(1) == test.labels
+    return 100 * (1 - float(right.double().mean()))
+
+
+def error_of_cifar(run: str) -> float:
+    runs = pd.read_csv(ROOT / "experiments" / "study" / "results" / "cifar100" / "runs.csv")
+    return float(runs.set_index("run").loc[run, "test_error"])
+
+
+def turned(found: TrainedModel) -> list[float]:
+    """cos(H_start, H_end) of every layer, its start drawn anew."""
+    start, end = (
+        each.value_projections().numpy() for each in (new_model(found.config), found.model)
+    )
+    return [
+        float(np.vdot(H0, H) / np.linalg.norm(H0) / np.linalg.norm(H))
+        for H0, H in zip(start, end, strict=True)
+    ]
 
 
 def recorded() -> str:
@@ -222,6 +248,8 @@ def check_dominance_table(csv: pd.DataFrame, context: Context) -> None:
             ("layers_within_unit", ((h.real >= -1) & (h.real < 0)).all(axis=1).sum()),
             ("layers_beyond_one", (h.real < -1).any(axis=1).sum()),
             ("test_accuracy_percent", 100 * found.run.metrics["test_accuracy"]),
+            ("cos_start_low", min(turned(found))),
+            ("cos_start_high", max(turned(found))),
         ):
             near(part[column], value, rel=1e-6, abs=1e-6)
         assert set(part["reading"]) == {"E2"}
@@ -237,10 +265,7 @@ def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
         own = watched[watched["asymmetry"].notna()]
         epoch = own["step"] / found.config.per_epoch
         own = own[["layer", "asymmetry"]].assign(data="digits", variant=name, epoch=epoch)
-        pairs = zip(new_model(found.config).value_projections().numpy(),
-                    found.model.value_projections().numpy(), strict=True)  # fmt: skip
-        turned = [np.vdot(H0, H) / np.linalg.norm(H0) / np.linalg.norm(H) for H0, H in pairs]
-        own["cos_start"] = own["layer"].map(dict(enumerate(turned, 1)))
+        own["cos_start"] = own["layer"].map(dict(enumerate(turned(found), 1)))
         own["at_random"] = (15 / 17) ** 0.5
         rows.append(own.assign(trained="depth 2, width 16, 2 epochs, seed 0"))
     for name in ("vit", "vit+", "vit-"):
@@ -337,7 +362,7 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
     assert (ours.groupby(["model", "reading"])["count"].sum()
             == ours.groupby(["model", "reading"])["cases"].first()).all()  # fmt: skip
     models = tiny(context)
-    for label, name in (("ViT, digits", "vit"), ("ViT+, digits", "vit+"),
+    for label, name in (("shared-value ViT, digits", "vit"), ("ViT+, digits", "vit+"),
                         ("ViT\u2212, digits", "vit-")):  # fmt: skip
         part = ours[(ours["model"] == label) & (ours["reading"] == "E2")]
         own = classes(models[name], table_1.IMAGES)
@@ -345,7 +370,12 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
         assert count["consensus"] == (own == "consensus").sum()
         assert (part["cases"] == own.size).all()
         assert (part["layers"] == own.shape[0]).all() and (part["images"] == own.shape[1]).all()
-    columns = {f"ViT{sign}, digits": (f"ViT-Ti{sign}", "digits") for sign in ("", "+", "\u2212")}
+        assert set(part["variant"]) == {name}
+        near(part["test_error"], error_of(models[name]))
+        near(part["cos_start_low"], min(turned(models[name])))
+        near(part["cos_start_high"], max(turned(models[name])))
+    columns = {f"{name}ViT{sign}, digits": (f"ViT-Ti{sign}", "digits")
+               for name, sign in (("shared-value ", ""), ("", "+"), ("", "\u2212"))}  # fmt: skip
     columns["random ViT-B/16"] = ("random ViT-B/16", "")
     assert set(ours["model"]) == set(columns)
     for (label, _), part in ours.groupby(["model", "reading"]):
@@ -405,6 +435,7 @@ def check_ours(csv: pd.DataFrame, context: Context, values: Any) -> None:
             assert (row.says, row.study, row.measure, row.predicts) == (
                 own.says, own.study, own.measure, own.predicts)  # fmt: skip
             near(row.margin, own.margin)
+            assert (row.note if isinstance(row.note, str) else "") == own.note
             found = differences(own, protocol(data), runs)
             assert row.seeds == len(found)
             if not len(found):

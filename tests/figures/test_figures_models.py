@@ -125,7 +125,7 @@ def test_the_caption_grades_as_the_report_of_inspect_does(
         table.loc[rows, f"total_change{suffix}"] = moved
         table.loc[last, f"cos_mean{suffix}"] = cosine + turned
         table.loc[last, f"log_hfc_lfc{suffix}"] = end
-    assert f"ViT {said}" in observed_smoothing.caption(table)
+    assert f"shared-value ViT {said}" in observed_smoothing.caption(table)
 
 
 def test_the_caption_has_the_grade_that_inspect_gives(tables: dict[str, pd.DataFrame]) -> None:

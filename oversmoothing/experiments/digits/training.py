@@ -1,4 +1,4 @@
-"""Training the digits models, deterministically: ViT, ViT+ and ViT- of arXiv 2401.04301.
+"""Training the digits models, deterministically: a shared-value ViT, and its ViT+ and ViT-.
 
 AdamW with a cosine schedule, light augmentation, every random number from a generator seeded by
 (seed, purpose), and a checkpoint from which an interrupted run goes on exactly (the loop and its

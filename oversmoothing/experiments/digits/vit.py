@@ -1,5 +1,6 @@
 """A vision transformer for small images whose value-projection product is one H a layer.
 
+It is called a shared-value ViT: every head mixes the same values, and none has values of its own.
 A Pre-LN layer on the residual stream X [n, d] (rows = tokens, the first is CLS):
 
     X <- X + A LN(X) H^T,    A = mean over heads of softmax(LN(X) W_Q W_K^T LN(X)^T / sqrt(k))

@@ -45,8 +45,9 @@ _DISC = Advice(
     "proved",
     ("T3c",),
     "one layer repeated, any positive attention, no norm and no FFN",
-    "on the digits ViT of this project, H = -Q diag(psi^2) Q^T beside a free H, both trained: ln "
-    "HFC/LFC changes by +0.23 in place of -0.63 (difference +0.86, 95 % interval +0.83 to +0.89, "
+    "on the digits shared-value ViT of this project, H = -Q diag(psi^2) Q^T beside a free H, both "
+    "trained: ln HFC/LFC changes by +0.23 in place of -0.63 (difference +0.86, 95 % interval +0.83 "
+    "to +0.89, "
     "360 images)",
 )
 _REMOVE_MEAN = Advice(

@@ -232,4 +232,10 @@ def _first(batch: Extraction, number: int) -> Extraction:
 
 
 def _interval(name: str, values: NDArray[np.float64]) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), mean_interval(values), strict=True))
+    """Mean over inputs and its interval; of HFC/LFC the geometric mean, as everywhere."""
+    if name.startswith("hfc_lfc"):
+        with np.errstate(divide="ignore"):
+            found = tuple(np.exp(mean_interval(np.log(values))))
+    else:
+        found = mean_interval(values)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))

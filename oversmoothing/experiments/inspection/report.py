@@ -93,8 +93,7 @@ class Report:
         HFC/LFC is the geometric mean.
         """
         titles = NARROW | WIDE if wide else NARROW
-        table = self.table.assign(hfc_lfc=np.exp(self.table["log_hfc_lfc"]))
-        table = table[[name for name in titles if name in table]].rename(columns=titles)
+        table = self.table[[name for name in titles if name in self.table]].rename(columns=titles)
         if "consensus %" in table:
             table["consensus %"] *= 100
         return table

@@ -15,7 +15,8 @@ CONVENTIONS = {
     "with Post-LN, X after the norm of each sublayer",
     "tokens": "all tokens, with CLS where there is one, without padding; columns *_without_cls "
     "leave CLS out",
-    "hfc_lfc": "Frobenius norms of X - 1 m and 1 m, m the mean over the tokens; natural log",
+    "hfc_lfc": "Frobenius norms of X - 1 m and 1 m, m the mean over the tokens; natural log; "
+    "the mean over inputs is the geometric one, exp of the mean of the logarithm, in every table",
     "cosines": "over pairs of distinct tokens; cos signed, cos_abs absolute",
     "effective_rank": "exp of the entropy of the singular values over their sum",
     "intervals": "_low and _high: 95 % interval of the mean over inputs, by Student's t",

@@ -230,7 +230,7 @@ def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
 
 
 def _own_vit(module: ViT, name: str | None) -> Model:
-    """The project's own ViT."""
+    """The project's own shared-value ViT."""
     check_finite(module)
     d, heads = module.config.width, module.config.heads
     layers = []
@@ -251,7 +251,7 @@ def _own_vit(module: ViT, name: str | None) -> Model:
             )
         )
     return Model(
-        name=name or "ViT",
+        name=name or "shared-value ViT",
         module=module,
         layers=tuple(layers),
         width=d,

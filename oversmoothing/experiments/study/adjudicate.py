@@ -15,7 +15,7 @@ import pandas as pd
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.study.protocol import Choice, Hypothesis, Protocol
 
-VERDICTS = ("supported", "refuted", "open", "no runs")
+VERDICTS = ("supported", "refuted", "open", "no runs", "withdrawn")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def difference(values: list[float], confidence: float) -> Difference:
 
 
 def verdict(found: Difference, predicts: str, margin: float) -> str:
-    """One of VERDICTS: supported or refuted where the whole interval says so, else open."""
+    """Supported or refuted where the whole interval says so, else open; no runs without any."""
     low, high = found.low, found.high
     if found.m == 0:
         return "no runs"
@@ -76,7 +76,8 @@ def paired(hypothesis: Hypothesis, chosen: Protocol, table: pd.DataFrame) -> lis
 
 
 def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd.DataFrame:
-    """A row a hypothesis of these studies: what it says, the difference, the interval, verdict."""
+    """A row a hypothesis of these studies: what it says, the difference, the interval, verdict, and
+    what became of it since. One that was withdrawn has its interval and no other verdict."""
     rows = []
     for each in chosen.hypotheses:
         if each.study not in studies:
@@ -94,7 +95,10 @@ def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd
                 "low": found.low,
                 "high": found.high,
                 "seeds": found.m,
-                "verdict": verdict(found, each.predicts, each.margin),
+                "verdict": "withdrawn"
+                if each.withdrawn
+                else verdict(found, each.predicts, each.margin),
+                "note": each.note,
             }
         )
     return pd.DataFrame(rows)

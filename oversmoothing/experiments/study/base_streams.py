@@ -1,4 +1,4 @@
-"""Of a study's ViT, ViT+ and ViT- at its base: the stream by layer, and H while they train.
+"""Of a study's three models at its base: the stream by layer, and H while they train.
 
 It is what the figures of the paper draw of trained models, kept beside the runs so that they can be
 drawn without the weights.

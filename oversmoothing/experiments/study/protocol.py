@@ -41,7 +41,8 @@ Choice = Mapping[str, Any]  # what differs from the base
 @dataclass(frozen=True)
 class Hypothesis:
     """`says` in words; first - second of `measure` (less that of less_first and less_second, where
-    they are given), or first against `value`, is `predicts` beside `margin`."""
+    they are given), or first against `value`, is `predicts` beside `margin`. withdrawn: why and
+    since when it is no statement of the study any more; corrected: what was wrong in its words."""
 
     name: str
     study: str
@@ -54,6 +55,14 @@ class Hypothesis:
     less_second: Choice | None = None
     value: float | None = None
     margin: float = 0.0
+    withdrawn: str = ""
+    corrected: str = ""
+
+    @property
+    def note(self) -> str:
+        """What became of it after it was written: '' for nothing."""
+        notes = {"Withdrawn": self.withdrawn, "Corrected": self.corrected}
+        return " ".join(f"{word} {why.rstrip('.')}." for word, why in notes.items() if why)
 
     @property
     def choices(self) -> list[Choice]:

@@ -1,5 +1,6 @@
 """The study as it was run and recorded: `results/DATA/runs.csv`, a row a run, as written; of
-CIFAR-100 also the base models' streams.csv and watched.csv.
+CIFAR-100 also the base models' streams.csv and watched.csv. starts.csv: cos(H_start, H_end) by
+layer of the runs that were trained once more, on another machine, so that last digits differ.
 
 Tables and verdicts are made anew from the runs, by the protocol that stands beside them: nothing of
 them is stored twice.
@@ -21,13 +22,15 @@ from oversmoothing.theory.support.strict_json import parse_json
 @dataclass(frozen=True)
 class RecordedStudy:
     """chosen: its protocol. runs: a row a run. made: versions, commit, date and machine. streams,
-    watched: of the base models (`base_streams`, `base_watched`), empty where not recorded."""
+    watched: of the base models (`base_streams`, `base_watched`); starts: `start_spectra` of runs
+    that were trained once more; each empty where not recorded."""
 
     chosen: Protocol
     runs: pd.DataFrame
     made: dict[str, Any]
     streams: pd.DataFrame
     watched: pd.DataFrame
+    starts: pd.DataFrame
 
     @property
     def studies(self) -> list[str]:
@@ -60,13 +63,16 @@ def recorded_study(data: str) -> RecordedStudy:
     if not folder.is_dir():
         raise InputError(f"no study of '{data}' is recorded yet: `oversmoothing study` makes one")
     tables = []
-    for name in ("runs.csv", "streams.csv", "watched.csv"):
+    for name in ("runs.csv", "streams.csv", "watched.csv", "starts.csv"):
         file = folder / name
         if name != "runs.csv" and not file.is_file():
             tables.append(pd.DataFrame())
             continue
         with file.open(encoding="utf-8") as stream:
             tables.append(pd.read_csv(stream))
-    runs, streams, watched = tables
+    runs, streams, watched, starts = tables
+    # Known of runs that were trained once more: the recorded ones kept no weights.
+    known = starts.groupby("run")["cos_start"].mean() if len(starts) else {}
+    runs["cos_start"] = runs["run"].map(known)
     made = parse_json((folder / "provenance.json").read_text("utf-8"), f"{data}, provenance.json")
-    return RecordedStudy(protocol(data), runs, made, streams, watched)
+    return RecordedStudy(protocol(data), runs, made, streams, watched, starts)

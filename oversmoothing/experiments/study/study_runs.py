@@ -38,7 +38,7 @@ GIGA = 0.11
 
 
 def model_of(remedy: str, config: TrainConfig) -> RemediedViT:
-    """The ViT under a remedy, before training."""
+    """The shared-value ViT under a remedy, before training."""
     return RemediedViT(config, remedy, generator(config.seed, "weights"))
 
 

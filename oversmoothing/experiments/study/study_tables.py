@@ -22,7 +22,7 @@ _DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "corruption": ("severity", ("error",)),
     "depth": ("depth", ("test_error", "log_hfc_lfc", "effective_rank")),
     "layernorm": ("", ("test_error", "log_hfc_lfc")),
-    "spectrum": ("", ("h_universal_disc", "h_positive", "asymmetry")),
+    "spectrum": ("", ("h_universal_disc", "h_positive", "asymmetry", "cos_start")),
     "remedies": ("", ("test_error", "log_hfc_lfc")),
 }
 
@@ -30,9 +30,10 @@ _DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
 def by_choice(chosen: Protocol, study: str, table: pd.DataFrame) -> pd.DataFrame:
     """A row a kind of run: what differs from the base, how many seeds, mean and sd of each measure.
 
-    `against` is the same kind with a free H and no remedy (of a free one, the base); NAME_less is
-    the mean paired difference of COMPARED from it, with its interval NAME_low to NAME_high. Where
-    the paper has a figure of CIFAR-100 for it, `paper_error` is beside it, in per cent.
+    cos_start_seeds: of how many seeds cos(H_start, H_end) is known. `against` is the same kind with
+    a free H and no remedy (of a free one, the base); NAME_less is the mean paired difference of
+    COMPARED from it, with its interval NAME_low to NAME_high. Where the paper has a figure of
+    CIFAR-100 for it, `paper_error` is beside it, in per cent.
     """
     rows = []
     for choice in chosen.choices(study):
@@ -42,6 +43,7 @@ def by_choice(chosen: Protocol, study: str, table: pd.DataFrame) -> pd.DataFrame
         for name in MEASURES:
             if name in own and own[name].notna().any():
                 row[name], row[f"{name}_sd"] = own[name].mean(), own[name].std()
+        row["cos_start_seeds"] = int(own["cos_start"].count()) if "cos_start" in own else 0
         row |= _compared(chosen, choice, table)
         if study == "data-efficiency" and not choice.get("tied"):
             paper = DATA_EFFICIENCY.get(choice.get("variant", "vit"), {})
@@ -87,20 +89,51 @@ def shown(study: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table for a terminal: mean ± sd of what the study is about."""
     wanted = {
         "corruption": ("corrupted_error", *(f"error_at_{s}" for s in SEVERITIES)),
-        "spectrum": ("h_universal_disc", "h_positive", "asymmetry", "condition_V_H", "test_error"),
-    }.get(study, ("test_error", "log_hfc_lfc", "cos_mean", "effective_rank", "h_universal_disc"))
+        "spectrum": (
+            "cos_start",
+            "h_universal_disc",
+            "h_positive",
+            "asymmetry",
+            "condition_V_H",
+            "test_error",
+        ),
+    }.get(
+        study,
+        (
+            "test_error",
+            "log_hfc_lfc",
+            "cos_mean",
+            "effective_rank",
+            "cos_start",
+            "h_universal_disc",
+        ),
+    )
     found = table[["what", "seeds"]].copy()
     for name in wanted:
         if name in table:
             pairs = zip(table[name], table[f"{name}_sd"], strict=True)
             found[MEASURES[name]] = [_spread(mean, sd) for mean, sd in pairs]
+        if name == "cos_start":
+            # A spectrum says what training made of H only where H has left its start.
+            cells = found.get(MEASURES[name], [""] * len(found))
+            known = zip(cells, table["cos_start_seeds"], table["seeds"], strict=True)
+            found[MEASURES[name]] = [_of(cell, count, seeds) for cell, count, seeds in known]
     for name in COMPARED[1:] if study == "corruption" else COMPARED[::2]:
         if f"{name}_less" in table:
             ends = zip(*(table[f"{name}_{end}"] for end in ("less", "low", "high")), strict=True)
-            found[f"{MEASURES[name]}: difference from plain ViT"] = [_within(*end) for end in ends]
+            found[f"{MEASURES[name]}: difference from shared-value ViT"] = [
+                _within(*end) for end in ends
+            ]
     if "paper_error" in table:
         found["CIFAR-100, the paper's error, %"] = table["paper_error"]
     return found
+
+
+def _of(cell: str, count: int, seeds: int) -> str:
+    """A cell that is known of some of the seeds alone."""
+    if not count:
+        return "end not recorded"
+    return cell if count == seeds else f"{cell} (of {count} seed{'s' if count > 1 else ''})"
 
 
 def _spread(mean: float, sd: float) -> str:

@@ -4,6 +4,7 @@ In each reading of `value_spectra`: norm unfolded or folded; H of the whole laye
 each with its exact zeros left out.
 """
 
+from importlib import resources
 from typing import get_args
 
 import numpy as np
@@ -57,6 +58,13 @@ def _row(layer: Layer, folding: Folding, of: str) -> dict[str, float]:
         H = np.einsum("hdr,hre->ed", *factors(layer, folding))
         row |= {"asymmetry": asymmetry(H), "asymmetry_at_random": asymmetry_at_random(len(H))}
     return row
+
+
+def recorded_deit() -> pd.DataFrame:
+    """That of the trained DeiT-Ti, as `oversmoothing readings deit-tiny-patch16-224` wrote it."""
+    file = resources.files("oversmoothing.experiments.table1")
+    with resources.as_file(file / "results/value_spectra_deit_tiny.csv") as path:
+        return pd.read_csv(path)
 
 
 def in_all(table: pd.DataFrame) -> pd.DataFrame:
