@@ -37,9 +37,9 @@ def _no_pictures() -> Iterator[None]:
         yield
 
 
-def printed_json(*words: str) -> Any:
+def printed_json(*words: str, codes: tuple[int, ...] = (0,)) -> Any:
     """What a command prints with --json."""
-    return answer_of(json.loads(printed(*words, "--json")))
+    return answer_of(json.loads(printed(*words, "--json", codes=codes)))
 
 
 def written_json(path: Path) -> Any:
