@@ -58,7 +58,9 @@ def sign(
     """
     mean, low, high = found
     ours = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
-    if not (math.isfinite(low) and math.isfinite(high)) or low <= 0 <= high:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        ours, verdict, why = f"{mean:+.2f}", UNCHECKED, f"{why}; there is no interval"
+    elif low <= 0 <= high:
         verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
     else:
         verdict = REPRODUCED if (low > 0) == positive else DIFFERS

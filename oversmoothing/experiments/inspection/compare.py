@@ -32,7 +32,7 @@ SCHEMA_VERSION = 1
 CONVENTIONS = {
     "difference": "second less first, input by input; the mean over inputs",
     "intervals": "_low and _high: 95 % interval of the mean difference (Student's t over inputs), "
-    "for each layer by itself; missing for one input",
+    "for each layer by itself; missing below five inputs",
     "log_hfc_lfc": "natural log of HFC/LFC after each layer; layer 0: in front of all",
     "since_input": "change of log HFC/LFC from the input to that layer",
     "cos_mean": "signed cosine, mean over pairs of distinct tokens",

@@ -19,7 +19,9 @@ CONVENTIONS = {
     "the mean over inputs is the geometric one, exp of the mean of the logarithm, in every table",
     "cosines": "over pairs of distinct tokens; cos signed, cos_abs absolute",
     "effective_rank": "exp of the entropy of the singular values over their sum",
-    "intervals": "_low and _high: 95 % interval of the mean over inputs, by Student's t",
+    "intervals": "_low and _high: 95 % interval of the mean by Student's t, over all inputs "
+    "(`images`), of the account's parts over `accounted` of them, of what is looked at closely "
+    "(the heads too) over `closer`; missing where there are fewer than five",
     "grades": "by convention, of the change of ln HFC/LFC: none below "
     f"{MILD:.3f} (a factor of 1.25), strong from {STRONG:.3f} (2) on where the mean cosine at the "
     f"end is {AGREE} or more for smoothing, less for sharpening, else mild; collapsed: mean cosine "
@@ -52,7 +54,7 @@ CONVENTIONS = {
     "linear": "share of the layer's output (_with_residual) or of output - input "
     "(_without_residual), tokens centred, that one linear map of its input explains; fitted on "
     "every second input, scored on the others, both ways; large tokens weigh most",
-    "bands": "_p05 and _p95: 5th and 95th percentile of the inputs",
+    "bands": "_p05 and _p95: 5th and 95th percentile of the inputs (`images`)",
     "log_change": "of log HFC/LFC over a sublayer. _body: with one scale for all tokens and unit "
     "gains in its norm; _scales: what each token's own scale adds; _gains: what the norm's gain "
     "and shift add; the three sum to the sublayer's change over the inputs accounted for",

@@ -48,11 +48,10 @@ def draw(found: Stability) -> Figure:
             holds.plot(t, far[name].clip(lower=-1), color=PALETTE["light"], linewidth=0.8)
         holds.plot([], [], color=PALETTE["light"], label="one layer")
         holds.plot(t, far["r2"].clip(lower=-1), "o-", color=PALETTE["blue"], label="all layers")
-        if "r2_low" in far:
-            holds.fill_between(
-                t, far["r2_low"].clip(lower=-1), far["r2_high"].clip(lower=-1),
-                color=PALETTE["blue"], alpha=0.15, linewidth=0,
-            )  # fmt: skip
+        holds.fill_between(
+            t, far["r2_low"].clip(lower=-1), far["r2_high"].clip(lower=-1),
+            color=PALETTE["blue"], alpha=0.15, linewidth=0,
+        )  # fmt: skip
         holds.axhline(HOLDS, color=PALETTE["grey"], linewidth=0.7, linestyle=":")
         holds.set(
             xscale="log", ylim=(-1.05, 1.05), xlabel="distance from consensus (1: the streams)",
