@@ -12,16 +12,16 @@ import numpy as np
 from benchmarks.benchmark import Measurement, Row, measurement
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.theory.certificates.ball_spectra import BITS, enclose_in_balls
-from oversmoothing.theory.certificates.certified_radii import (
+from oversmoothing.theory.certificates.certified_radii import certified_dominance
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.layer.softmax_in_floats import softmax_enclosure, softmax_in_floats
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
     attention_discs_all,
-    certified_dominance,
     head_discs,
     value_discs,
 )
-from oversmoothing.theory.certificates.softmax import softmax_enclosure, softmax_in_floats
-from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.support.arrays import Array
 
 Pair = tuple[Callable[[], object], Callable[[], object]]

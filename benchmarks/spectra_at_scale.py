@@ -50,7 +50,7 @@ def cases(images: int, layers: int = LAYERS, heads: int = HEADS) -> Iterator[Bat
 def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> Outcome:
     """The verdict from all eigenvalues of A [n] and all pairs; the eigenvalue next to 1 is 1."""
     rest = np.delete(values, np.argmin(np.abs(values - 1)))
-    margin = dominance(rest, head.spectrum.values).margin
+    margin = dominance(rest, head.discs.centres).margin
     return outcome_of(margin, margin)
 
 

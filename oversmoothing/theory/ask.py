@@ -42,8 +42,9 @@ def verdict(
     if kind is None or logits is not None:
         return answer(given_case(A, logits, H, W, X0), depths, certified)
     case, error = rounded_case(A, H, W, X0, X0 is not None or certified)
-    found = answer(case, depths, certified)
-    return found if error is None else within(found, case, kind, error)
+    if error is None:
+        return answer(case, depths, certified)
+    return within(case_verdict(case, depths, error), case, kind, error)
 
 
 def answer(case: Case, depths: list[int], certified: bool = False) -> Verdict:

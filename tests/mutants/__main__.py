@@ -50,16 +50,18 @@ SAMPLE, SEED = 25, 2401_04301
 EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
-    "theory/verdict": """dominance limits outcome comparison start_limits verdict answer expansion
-    float_comparison exact_comparison resolvent growth leading asymptotic_rank start_content
-    tokens cosine_limits phases collinear token_limits modes_in_balls limits_in_balls
-    decided_in_cell nearest words heads_verdict low_precision present_modes""",
+    "theory/verdict": """dominance limits outcome comparison start_limits verdict answer by_discs
+    disc_limits disc_start disc_tokens head_ties shows_from exact_comparison resolvent growth
+    leading asymptotic_rank start_content tokens cosine_limits phases collinear token_limits
+    modes_in_balls limits_in_balls decided_in_cell nearest words heads_verdict low_precision""",
     "theory/depth": """rates closed_form rates_measured bounds bounds_in_balls ratios
     ratios_at_depths ratios_from_logits""",
-    "theory/spectra": """spectrum algebraic radii invariant_blocks""",
-    "theory/layer": """entries perron quotient rounding_cell periods case input_checks""",
-    "theory/certificates": """ball_spectra certificate certified_radii enclosure genericity rounding
-    softmax stages certified_verdict start_claims""",
+    "theory/spectra": """spectrum algebraic radii invariant_blocks discs disc_basis
+    layer_discs""",
+    "theory/layer": """entries perron quotient rounding_cell periods case input_checks
+    softmax_in_floats""",
+    "theory/certificates": """ball_spectra certificate certified_radii genericity
+    stages certified_verdict start_claims""",
     "theory/checker": """check containment depth discs generic krylov moduli operators reading
     schema spectra start ties""",
 }
@@ -70,9 +72,9 @@ _TESTS = {
     cells_by_hand certificates certificates_by_hand certificates_left_out
     certificates_soundness certificates_stages
     checker_boundaries checker_by_hand checker_ends checker_parts closed_form_by_hand
-    dominance_complex dominance_real edge_cases enclosure_bounds equality_by_gaps expansion_by_hand
-    float_comparison golden heads_and_roundings intervals_of_radii invariant_blocks leading_by_hand
-    leading_in_balls limits limits_at_tolerances limits_of_starts limits_of_terms low_precision
+    dominance_complex dominance_real edge_cases enclosure_bounds equality_by_gaps discs
+    golden heads_and_roundings intervals_of_radii invariant_blocks leading_by_hand
+    leading_in_balls limits limits_at_tolerances limits_of_starts low_precision
     outcome pairs_of_tokens rates rates_by_hand ratios_from_logits rounding_cell
     spectra_of_the_checker start_by_hand starts_of_the_checker reading_of_certificates
     ties_of_the_checker tokens_as_sequences tokens_by_hand verdict_branches

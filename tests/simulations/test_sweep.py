@@ -124,7 +124,7 @@ def test_the_digest_names_the_table_and_nothing_else() -> None:
 def test_every_example_is_valid_and_its_first_point_computes(name: str) -> None:
     chosen = example(name)
     assert chosen.title
-    assert outcome(Points(chosen)[0], chosen.measures)["status"] == "numerical"
+    assert outcome(Points(chosen)[0], chosen.measures)["status"] in ("certified", "estimated")
 
 
 # -------------------------------------------------------------------------------- the points
@@ -195,7 +195,9 @@ def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int)
                 assert found["status"] == "error"
                 assert any(why in found["note"] for why, is_so in refused.items() if is_so)
                 continue
-            assert found["status"] == "numerical", found["note"]
+            known = {"estimated"} if heads > 1 else {"certified", "numerical"}
+            assert found["status"] in known, found["note"]
+            assert found["status"] != "numerical" or found["verdict"] == "UNDECIDED"
             drawn = draw(point(**given))
             assert drawn.A.shape == (heads, n, n) and drawn.H.shape == (heads, d, d)
             assert np.abs(drawn.A.sum(-1) - 1).max() <= n * 2.3e-16

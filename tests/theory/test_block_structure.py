@@ -20,6 +20,8 @@ from oversmoothing.theory.layer.quotient import complement_basis, quotient, rati
 from oversmoothing.theory.numbers.rational import exact_stationary, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
+from oversmoothing.theory.spectra.discs import Discs, enclose
+from oversmoothing.theory.spectra.layer_discs import attention_discs
 from oversmoothing.theory.spectra.radii import multipliers
 from oversmoothing.theory.spectra.spectrum import (
     attention_spectrum,
@@ -104,11 +106,12 @@ def test_T1c_rational_quotient_has_the_spectrum_of_A_without_one_copy_of_1(A):
 @given(floating_attention(2, 12))
 def test_T1c_both_forms_of_the_quotient_are_similar(A):
     rational = A[:-1, :-1] - A[-1:, :-1]
-    rounding = 4 * len(A) * EPS * float(np.linalg.norm(A))
-    first, second = eigenvalues(quotient(A), rounding), eigenvalues(rational, rounding)
-    tolerance = 8 * (first.errors.max() + second.errors.max())
+    rounding = np.full_like(rational, 4 * len(A) * EPS)
+    first, second = enclose(quotient(A), rounding), enclose(rational, rounding)
+    assume(isinstance(first, Discs) and isinstance(second, Discs))
+    tolerance = 8 * (first.radii.max() + second.radii.max())
     assume(tolerance < 1e-6)
-    assert matched_distance(first.values, second.values) <= tolerance
+    assert matched_distance(first.centres, second.centres) <= tolerance
 
 
 @given(st.integers(1, 40))
@@ -242,9 +245,10 @@ def test_T1f_states_free_of_consensus_have_a_floor(A, data):
 def test_T1g_symmetric_positive_semidefinite_logits_give_a_spectrum_in_0_1(n, seed):
     X = np.random.default_rng(seed).standard_normal((n, 3))
     K = np.exp(X @ X.T)
-    values = attention_spectrum(K / K.sum(axis=1, keepdims=True))
-    assert (np.abs(values.values.imag) <= 1e-6 + values.errors).all()
-    assert (values.values.real >= -1e-6 - values.errors).all()
+    found = attention_discs(K / K.sum(axis=1, keepdims=True))
+    if isinstance(found, Discs):
+        assert (np.abs(found.centres.imag) <= found.radii).all()
+        assert (found.centres.real >= -found.radii).all()
 
 
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))

@@ -16,11 +16,7 @@ from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.rational import to_flint
 from oversmoothing.theory.spectra.eigenbasis import EPS
 from oversmoothing.theory.spectra.multipliers import Multipliers
-from oversmoothing.theory.spectra.radii import consensus_interval
 from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
-from oversmoothing.theory.spectra.spectrum import exact_spectrum
-from oversmoothing.theory.verdict import expansion as numerical
-from oversmoothing.theory.verdict.limits import Term, _rank
 from oversmoothing.theory.verdict.verdict import case_verdict
 
 BIT = flint.arb(2) ** -10
@@ -28,15 +24,6 @@ BIT = flint.arb(2) ** -10
 
 def uniform(n):
     return [[f"1/{n}"] * n for _ in range(n)]
-
-
-# --- limits ---
-
-
-def test_T4c_a_sum_that_vanishes_has_rank_0():
-    zero = np.zeros((2, 2), dtype=np.complex128)
-    assert _rank([Term(0.0, zero, zero[0])], (2, 2)) == 0
-    assert _rank([Term(0.0, zero, np.array([1.0, 2.0]) + 0j)], (2, 2)) == 1
 
 
 # --- words ---
@@ -80,27 +67,6 @@ def test_T9_the_error_of_a_closed_form_grows_with_the_condition_of_its_eigenvect
 
 
 # --- radii and ratios in floats ---
-
-
-def test_T2_the_radius_of_an_inexact_spectrum_is_off_by_four_roundings_of_one_plus_h():
-    h = np.array([3.0, 0.0])
-    exact = consensus_interval(exact_spectrum(h))
-    assert exact.high == 4 + 16 * EPS and exact.low == 4 - 16 * EPS
-    zero = consensus_interval(exact_spectrum(np.zeros(2)))
-    assert (zero.low, zero.high) == (1.0, 1.0)
-
-
-def test_the_largest_moduli_stand_above_their_gap():
-    gap = 1 - numerical.GAP
-    assert numerical._leading(np.array([1.0, gap]), 1e-15) is None
-    assert numerical._leading(np.array([1.0, np.nextafter(gap, 0)]), 1e-15).tolist() == [
-        True,
-        False,
-    ]
-    # Equal within rounding they are one modulus; farther apart nobody can tell.
-    for apart, error, equal in ((1e-13, 1.0, True), (1e-13, 1e-15, False), (1e-11, 1.0, False)):
-        found = numerical._leading(np.array([1.0, 1.0 - apart]), error)
-        assert (found is not None) is equal
 
 
 def test_T11_5_a_ratio_is_a_number_as_long_as_binary64_holds_it():

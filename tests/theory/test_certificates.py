@@ -22,24 +22,21 @@ from oversmoothing.theory import checker
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import certify, digest
 from oversmoothing.theory.certificates.certified_radii import (
-    attention_discs,
     certified_dominance,
     consensus_radius,
-    head_discs,
     quotient_radius,
-    value_discs,
 )
-from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, interval_discs
-from oversmoothing.theory.certificates.rounding import gamma, upper_modulus, upper_product
-from oversmoothing.theory.certificates.softmax import softmax_enclosure
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.layer.softmax_in_floats import softmax_enclosure
 from oversmoothing.theory.numbers.exact_matrix import product
 from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
 from oversmoothing.theory.proofs import strategies as own
-from oversmoothing.theory.spectra.radii import Interval
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
+from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 from tests.forgeries.forging import refused
@@ -357,7 +354,8 @@ def test_exact_discs_are_points():
 
     found = exact_discs(0.0, 0.0, 0.5)
     assert (found.radii == 0).all() and len(set(found.component)) == 2
-    assert quotient_radius(found, exact_discs(0.0)) == Interval(1.0, 1.0)
+    radius = quotient_radius(found, exact_discs(0.0))
+    assert radius.low == radius.high == radius.shown == 1.0
     assert 1.5 <= quotient_radius(found, exact_discs(1.0)).high < 1.5 + 1e-14
 
 

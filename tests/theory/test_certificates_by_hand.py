@@ -11,13 +11,7 @@ import pytest
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls
 from oversmoothing.theory.certificates.certificate import certify
-from oversmoothing.theory.certificates.certified_radii import (
-    attention_discs,
-    certified_dominance,
-    certify_spectra,
-    head_discs,
-)
-from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose
+from oversmoothing.theory.certificates.certified_radii import certified_dominance, certify_spectra
 from oversmoothing.theory.certificates.genericity import stationary_balls
 from oversmoothing.theory.certificates.stages import (
     ball_side,
@@ -30,6 +24,8 @@ from oversmoothing.theory.certificates.stages import (
 )
 from oversmoothing.theory.layer.case import make_case
 from oversmoothing.theory.numbers.balls import at_precision, largest, norm
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]
@@ -234,14 +230,12 @@ def test_an_end_of_a_wide_ball_is_its_own():
         assert 0.49 < low <= 0.5 and 1.5 <= high < 1.51
 
 
-def test_T10_a_defective_H_too_large_to_be_exact_is_decided_numerically_but_not_certified():
-    """One Jordan block of 26: a triangular matrix shows its spectrum, but has no eigenbasis."""
+def test_T10_a_defective_H_too_large_to_be_exact_is_decided_where_it_is_triangular():
+    """One Jordan block of 26 has no eigenbasis, but shows its spectrum on its diagonal."""
     H = 0.5 * np.eye(26) + np.eye(26, k=1)
-    assert verdict(A=FLOAT, H=H).verdict == "SMOOTHING"
-    found = verdict(A=FLOAT, H=H, certified=True)
-    assert (found.verdict, found.status) == ("UNDECIDED", "numerical")
-    one = verdict(A=[[1.0]], H=H, certified=True)
-    assert one.verdict == "TRIVIAL" and one.rho_consensus is None and one.rho_quotient is None
+    for certified in (False, True):
+        found = verdict(A=FLOAT, H=H, certified=certified)
+        assert (found.verdict, found.status) == ("SMOOTHING", "certified")
 
 
 # --- what is enclosed holds for every matrix within the error ---
@@ -285,7 +279,9 @@ def test_T10_two_tokens_move_by_both_of_their_errors():
     A, error = np.array([[0.75, 0.25], [0.25, 0.75]]), 1e-3
     for slack in ([[1, 1], [1, 1]], [[1, 1], [0, 0]], [[0, 0], [1, 1]]):
         found = attention_discs(A, error * np.array(slack, dtype=float))
-        assert found.radii[0] == pytest.approx(error * sum(row[0] for row in slack), rel=1e-9)
+        least = error * sum(row[0] for row in slack)
+        # B is centred: what one token may be off by is shared with the other.
+        assert least <= found.radii[0] <= 2 * least * (1 + 1e-9) + 1e-15
         assert found.centres[0] == 0.5
 
 

@@ -13,15 +13,12 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificates.certified_radii import attention_discs_all, certify_spectra
-from oversmoothing.theory.certificates.enclosure import (
-    Discs,
-    Failure,
-    _defect_row_sums,
-    _residual_row_sums,
-    enclose_all,
-)
-from oversmoothing.theory.certificates.rounding import (
+from oversmoothing.theory.certificates.certified_radii import certify_spectra
+from oversmoothing.theory.certificates.stages import decide
+from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.softmax_in_floats import EXP_ERROR, bounded_exp, softmax_in_floats
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     gamma,
@@ -30,10 +27,8 @@ from oversmoothing.theory.certificates.rounding import (
     upper_product,
     upper_sum,
 )
-from oversmoothing.theory.certificates.softmax import EXP_ERROR, bounded_exp, softmax_in_floats
-from oversmoothing.theory.certificates.stages import decide
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose_all
+from oversmoothing.theory.spectra.layer_discs import attention_discs_all
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
 U = Fraction(UNIT)
@@ -131,41 +126,6 @@ def exact_modulus_sums(real, imaginary):
             sum((flint.arb(x * x + y * y).sqrt() for x, y in zip(*rows, strict=True)), flint.arb(0))
             for rows in zip(real.tolist(), imaginary.tolist(), strict=True)
         ]
-
-
-@pytest.mark.parametrize("turning", [False, True])
-@pytest.mark.parametrize("kind", KINDS[:-1])
-def test_residual_and_defect_are_bounded_for_any_basis(kind, turning):
-    """M V - V D + (M' - M) V and I - Y V against exact products, also for V that fits nothing."""
-    rng = np.random.default_rng([KINDS.index(kind), turning])
-    for trial in range(60):
-        k = int(rng.integers(1, 6))
-        M = draw_factors(rng, kind, k, k, 1)[0]
-        fitting = trial % 3 == 0 and kind in ("plain", "graded", "cancelling")
-        if fitting:
-            V = np.linalg.eig(M)[1]
-            D, Y = np.linalg.eigvals(M), np.linalg.pinv(V)
-            V, D, Y = (x if turning else np.real(x) for x in (V, D, Y))
-        else:
-            V, Y = draw_factors(rng, kind, k, k, k)
-            D = rng.standard_normal(k)
-            if turning:
-                V, Y, D = V + 1j * V.T, Y - 1j * Y.T, D + 1j * rng.standard_normal(k)
-        error = np.abs(M) * 1e-6
-        if turning:
-            V, D, Y = (x.astype(complex) for x in (V, D, Y))
-        shift = rational(error * rng.choice([-1.0, 1.0], size=(k, k)))
-        Mq = rational(M) + shift
-        Vr, Vi, Yr, Yi = (rational(x) for x in (V.real, V.imag, Y.real, Y.imag))
-        dr, di = rational(np.diag(D.real)), rational(np.diag(D.imag))
-        R = Mq * Vr - (Vr * dr - Vi * di), Mq * Vi - (Vr * di + Vi * dr)
-        E = Yr * Vr - Yi * Vi - rational(np.eye(k)), Yr * Vi + Yi * Vr
-        for exact, bound in (
-            (R, _residual_row_sums(M[None], D[None], V[None], error[None])[0]),
-            (E, _defect_row_sums(Y[None], V[None])[0]),
-        ):
-            for true, stated in zip(exact_modulus_sums(*exact), bound, strict=True):
-                assert not np.isfinite(stated) or not true > flint.arb(float(stated))
 
 
 def test_the_exponential_is_within_its_error():
@@ -433,4 +393,5 @@ def test_failures_give_their_reasons():
     assert all(isinstance(each, Failure | Discs) for each in rest)
     assert isinstance(rest[0], Failure) and "not finite" in rest[0].reason
     assert isinstance(rest[1], Failure) or len(set(rest[1].component)) == 1
-    assert isinstance(rest[2], Failure) and "overflow" in rest[2].reason
+    # Of a spectrum 1e308 (1 +- i) every bound is a number, too.
+    assert isinstance(rest[2], Discs) and (rest[2].radii < 1e294).all()

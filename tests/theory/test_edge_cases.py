@@ -131,8 +131,8 @@ def test_exact_entries_of_every_kind_are_understood():
     assert result.status == "exact"
 
 
-def test_one_float_makes_the_case_numerical():
-    assert verdict(A=HALF, H=[[0.5]]).status == "numerical"
+def test_one_float_makes_the_case_one_of_floats():
+    assert verdict(A=HALF, H=[[0.5]]).status == "certified"
 
 
 def test_a_near_tie_in_floats_is_UNDECIDED_with_advice():

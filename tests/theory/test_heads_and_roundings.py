@@ -247,16 +247,3 @@ def test_every_row_has_to_sum_to_1_for_a_start():
     A[1, 0] += np.float32(2.0**-23)
     with pytest.raises(InputError, match="X0, depth and certified need an A that is known"):
         verdict(A=A, H=[[0.5]], X0=[[1.0], [2.0]])
-
-
-def test_T2b_a_verdict_holds_beyond_twice_the_rounding(monkeypatch):
-    A = float32([[0.7, 0.3], [0.4, 0.6]])
-    eps = low_precision.EPS["float32"]
-    monkeypatch.setattr(low_precision, "distance_to_tie", lambda A, H: 2.5 * eps)
-    assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
-    monkeypatch.setattr(low_precision, "distance_to_tie", lambda A, H: 2 * eps)
-    found = verdict(A=A, H=[[0.5]])
-    assert (found.verdict, found.distance) == ("UNDECIDED", 2 * eps)
-    assert found.rho_consensus == 1.5 and found.rho_quotient == pytest.approx(1.15, rel=1e-6)
-    assert found.value.values == pytest.approx([0.5])
-    assert found.attention.values == pytest.approx([0.3], rel=1e-6)

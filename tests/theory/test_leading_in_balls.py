@@ -210,6 +210,7 @@ def of_pair(w, u, multiplier, sure=True, generic=False, sides=(True,)):
         coefficients=None if generic else [],
         fixed_states=states,
         H=Some(basis=[[acb(x)] for x in u]),
+        cell=Some(case=Some(classes=[[0]])),
     )
     return leading._of_pair(known, top), asked
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,9 +12,11 @@ from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict import start_limits, verdict as verdicts
+from oversmoothing.theory.verdict.by_discs import cell_discs
+from oversmoothing.theory.verdict.comparison import compare_radii
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.outcome import Outcome
-from oversmoothing.theory.verdict.start_limits import limits_of_start, numerical_limits_of_start
+from oversmoothing.theory.verdict.start_limits import limits_of_start
 from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS
 from oversmoothing.theory.verdict.verdict import check_depths
 from oversmoothing.theory.verdict.words import AT_CONSENSUS, CLOSE_EIGENVALUES, TOO_MANY_MODES
@@ -23,6 +24,11 @@ from oversmoothing.theory.verdict.words import AT_CONSENSUS, CLOSE_EIGENVALUES, 
 FLOATS = [[0.7, 0.3], [0.4, 0.6]]
 EXACT = [["7/10", "3/10"], ["2/5", "3/5"]]
 ZERO = Limits("zero", 0.0, 1)
+
+
+def of_start(case, generic=None):
+    compared = compare_radii(case)
+    return limits_of_start(case, compared, generic or compared.outcome)
 
 
 # --- sizes ---
@@ -41,15 +47,15 @@ def test_T14_tokens_of_short_floats_are_looked_at_up_to_24_entries(n, d, looked)
 def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(monkeypatch):
     monkeypatch.setattr(start_limits, "start_content", lambda *_: None)
     generic = make_case(EXACT, [["1/2"]], [[1], [2]])
-    found = limits_of_start(generic, Outcome.SMOOTHING)
+    found = of_start(generic)
     assert (found.limits, found.outcome) == (ZERO, Outcome.SMOOTHING)
     # (1, 1) and nothing beside it, of one token too.
     for A, X0 in ((EXACT, [[3], [3]]), ([[1]], [[3]])):
-        same = limits_of_start(make_case(A, [["1/2"]], X0), Outcome.SMOOTHING)
+        same = of_start(make_case(A, [["1/2"]], X0), Outcome.SMOOTHING)
         assert (same.limits, same.outcome, same.words) == (ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     # The difference alone: consensus is missing.
     special = make_case(EXACT, [["1/2"]], [[3], [-4]])
-    open_ = limits_of_start(special, Outcome.SMOOTHING)
+    open_ = of_start(special)
     assert open_ == start_limits.OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
     assert start_limits._drawn_limits(generic, start_limits.np.random.default_rng(1)) is UNKNOWN
     short = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]], [[1.0], [2.0]])
@@ -59,29 +65,15 @@ def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(
 # --- floats ---
 
 
-def compared(outcome, consensus, quotient):
-    return SimpleNamespace(outcome=outcome, rho_consensus=consensus, rho_quotient=quotient)
-
-
-def test_radii_are_apart_in_floats_beyond_1e9_of_the_larger():
-    apart = start_limits._apart
-    for outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
-        assert apart(compared(outcome, 4.0, 3.0)) and apart(compared(outcome, 3.0, 4.0))
-        assert apart(compared(outcome, 4.0, 4.0 - 6e-9))
-        assert not apart(compared(outcome, 4.0, 4.0 - 3e-9))
-        assert not apart(compared(outcome, 1.0, 1.0))
-    assert not apart(compared(Outcome.UNDECIDED, 4.0, 3.0))
-
-
 def test_what_eigenvectors_leave_open_is_what_the_cell_says():
     """Two pairs of tokens and a Jordan block: the rank is 1, the verdict is left open."""
     A = [[0.7, 0.3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.1, 0.9]]
     case = make_case(A, [[0.3, 1.0], [0.0, 0.3]], [[1.0, 0], [2.0, 0], [3.0, 0], [4.0, 0]])
-    found = numerical_limits_of_start(case)
+    found = of_start(case)
     assert found.outcome is Outcome.UNDECIDED and found.limits == Limits(None, None, 1)
     causal = [[1, 0, 0], [0.7, 0.3, 0], [0.2, 0.2, 0.6]]
     block = make_case(causal, [[-0.9, 1.0], [0, -0.9]], [[1.0, 1], [-1, -1], [0, 0]])
-    decided = numerical_limits_of_start(block)
+    decided = of_start(block)
     assert decided.outcome is Outcome.NON_SMOOTHING and decided.words == ""
     assert decided.limits.tends_to == "constant"
 
@@ -99,10 +91,11 @@ def test_what_eigenvectors_leave_open_is_what_the_cell_says():
 )
 def test_T11_1_consensus_lasts_where_1_plus_h_is_not_0(H, some, each):
     case = make_case(FLOATS, H)
-    assert start_limits._lasts(case) == some
-    assert start_limits._lasts(case, all_modes=True) == each
+    cell = cell_discs(case)
+    assert start_limits._lasts(case, cell) == some
+    assert start_limits._lasts(case, cell, all_modes=True) == each
     exact = [[Fraction(x) for x in row] for row in H]
-    assert start_limits._lasts(make_case(EXACT, exact))
+    assert start_limits._lasts(make_case(EXACT, exact), None)
 
 
 def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeypatch):
@@ -112,7 +105,7 @@ def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeyp
         ([[-1.0]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
         ([[-1.0, 0.0], [0.0, 0.5]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
     ):
-        found = numerical_limits_of_start(make_case(FLOATS, H, [[2.0] * len(H)] * 2))
+        found = of_start(make_case(FLOATS, H, [[2.0] * len(H)] * 2))
         assert (found.outcome, found.limits, found.words) == (outcome, limits, words)
 
 
@@ -120,7 +113,7 @@ def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeyp
 
 
 def test_eigenvalues_too_close_to_part_leave_everything_open(monkeypatch):
-    def refuses(case):
+    def refuses(*_):
         raise CloseRootsError("close")
 
     monkeypatch.setattr(verdicts, "compare_radii", refuses)

@@ -33,7 +33,7 @@ def test_a_networks_softmax_has_the_verdict_of_the_exact_one_or_none(kind, seed)
     assert found.verdict in (known, "UNDECIDED")
     name = str(kind).removeprefix("torch.")
     assert f"A is {name}: its rows were divided by their sums in float64" in found.reason
-    assert found.status == "numerical"
+    assert found.status == ("numerical" if found.verdict == "UNDECIDED" else "certified")
     if kind is torch.float32:
         assert found.verdict == known, "nothing of these is near a tie"
 

@@ -184,14 +184,18 @@ def test_what_they_do_not_share_is_left_open(A, H, X0):
     assert decided_in_cell(make_case(A, H, X0), generic=False).outcome == "UNDECIDED"
 
 
-def test_heads_one_token_and_large_cases_are_left_to_other_ways():
+def test_one_token_and_large_cases_are_left_to_other_ways():
     large = np.full((LARGEST_SIDE + 1, LARGEST_SIDE + 1), 1 / (LARGEST_SIDE + 1))
     for case in (
         make_case([[1.0]], [[0.5]], [[1.0]]),
         make_case(large, [[0.3]], np.arange(1.0, LARGEST_SIDE + 2)[:, None]),
-        make_case(_TWO, None, [[1.0], [2.0]], factors=([[0.5]], [[0.5]])),
     ):
         assert decided_in_cell(case, generic=False).outcome == "UNDECIDED"
+
+
+def test_heads_have_a_cell_too():
+    case = make_case(_TWO, None, [[1.0], [2.0]], factors=([[0.5]], [[0.5]]))
+    assert decided_in_cell(case, generic=False).outcome == "SMOOTHING"
 
 
 def test_logits_have_a_cell_too():

@@ -36,8 +36,8 @@ from oversmoothing.experiments.enclosures.network import (
     alike,
 )
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
-from oversmoothing.theory.certificates.rounding import UNIT, inflated
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import UNIT, inflated
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 

@@ -4,7 +4,7 @@ A value z [...] stands for every point centre + sum_s e_s generators[s] + t rest
 entries of t in [-1, 1]. Symbols e_s are shared by all values of one pass: what two values have in
 common cancels. Roundings, and what a curved function adds to its linear part, go into `rest`, which
 `Symbols.shared` turns into symbols of their own. Rounding bounds are those of
-`theory.certificates.rounding`.
+`theory.numbers.rounding`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from oversmoothing.theory.certificates.rounding import TINY, UNIT, gamma, inflated
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
 from oversmoothing.theory.support.arrays import Array
 
 # A bilinear map of arrays with leading dimensions that broadcast: products, row by row or whole.

@@ -23,9 +23,12 @@ from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.simulations.spectra.steps import CLASSES as LAYER_CLASSES
-from oversmoothing.theory.spectra.heads_operator import Radius, consensus_block, quotient_radius
+from oversmoothing.theory.spectra.heads_operator import (
+    consensus_block,
+    dense_radius,
+    quotient_radius,
+)
 from oversmoothing.theory.spectra.radii import multipliers
-from oversmoothing.theory.spectra.spectrum import eigenvalues
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
@@ -61,9 +64,8 @@ def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
 def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
     W = factors(layer, folding)
-    block = eigenvalues(consensus_block(W))
-    rho_c, error = float(np.abs(block.values).max()), float(block.errors.max())
-    consensus = Radius(rho_c, error, "dense")
+    consensus = dense_radius(consensus_block(W), "dense")
+    rho_c, error = consensus.value or 0.0, consensus.error
 
     def won(A: Array) -> str:
         if A.shape[-1] == 1:
@@ -146,7 +148,7 @@ def _plain(attention: Attention) -> Attention:
 
 def _alone(A: Array, head: HeadValues) -> NDArray[np.str_]:
     """The class of every h_j alone, [d], A [n, n] with rows summing to 1; h_j = 0 is a tie."""
-    h, errors = head.spectrum.values, head.spectrum.errors
+    h, errors = head.discs.centres, head.discs.radii
     if len(A) == 1:
         return np.full(len(h), "consensus")
     a, error = quotient_values(A), values_error(A)

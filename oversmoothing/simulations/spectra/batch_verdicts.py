@@ -50,7 +50,7 @@ class SpectralVerdicts:
     @property
     def fallback(self) -> float:
         """The share of pairs that needed LAPACK."""
-        return float(np.isin(self.method, ("lapack", "condition")).mean())
+        return float(np.isin(self.method, ("lapack", "discs")).mean())
 
     def __str__(self) -> str:
         names, counts = np.unique(self.verdict, return_counts=True)
@@ -116,7 +116,7 @@ def spectral_verdicts(
     found = found.reshape(index.shape)
     return SpectralVerdicts(
         np.array(VERDICTS)[found["code"]],
-        np.array([head.consensus.middle for head in heads])[index],
+        np.array([head.consensus.shown for head in heads])[index],
         found["low"].copy(),
         found["high"].copy(),
         np.array(METHODS)[found["method"]],

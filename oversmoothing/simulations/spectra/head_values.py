@@ -11,13 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Complex128, Inexact
 
-from oversmoothing.theory.spectra.radii import Interval
-from oversmoothing.theory.spectra.spectrum import (
-    EPS,
-    Spectrum,
-    head_spectrum,
-    value_projection_spectrum,
-)
+from oversmoothing.theory.spectra.discs import Discs, Failure
+from oversmoothing.theory.spectra.layer_discs import head_discs, value_discs, within_norm
+from oversmoothing.theory.spectra.radii import Interval, consensus_radius
 from oversmoothing.theory.support.arrays import Array, Complex
 from oversmoothing.theory.support.errors import InputError
 
@@ -29,13 +25,12 @@ SAFETY = 10.0
 class HeadValues:
     """spec(H) of one head.
 
-    spectrum: all d eigenvalues, exact zeros included. corners [v]: complex, the vertices of the
+    discs: of all d eigenvalues, exact zeros included. corners [v]: complex, the vertices of the
     hull of the others, in the closed upper half plane and below it alike. floor: 1.0 where an exact
-    zero is among the eigenvalues, else 0.0. consensus: rho_C as an interval, `SAFETY` error
-    estimates wide on each side. error: the largest error estimate of an eigenvalue.
+    zero is among the eigenvalues, else 0.0. consensus: rho_C. error: the largest radius of a disc.
     """
 
-    spectrum: Spectrum
+    discs: Discs
     corners: Complex
     floor: float
     consensus: Interval
@@ -60,28 +55,24 @@ def head_values(W_V: Array, W_O: Array) -> HeadValues:
         )
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise InputError("W_V and W_O must be finite: replace NaN and infinite entries")
-    return _values(head_spectrum(first, second))
+    return _values(head_discs(first, second), (first @ second).T)
 
 
 def dense_values(H: Array) -> HeadValues:
     """The same for a whole H [d, d] (several heads together): no eigenvalue is known exactly."""
-    return _values(value_projection_spectrum(np.asarray(H, dtype=np.float64)))
+    whole = np.asarray(H, dtype=np.float64)
+    return _values(value_discs(whole), whole)
 
 
-def _values(spectrum: Spectrum) -> HeadValues:
-    zero = spectrum.exact & (spectrum.values == 0)
-    rest = spectrum.values[~zero]
-    floor = 1.0 if zero.any() else 0.0
-    moduli = np.abs(1 + rest)
-    reach = SAFETY * (spectrum.errors[~zero] + 4 * EPS * (1 + np.abs(rest)))
-    index = int(np.argmax(np.where(zero, 1.0, np.abs(1 + spectrum.values))))
-    consensus = Interval(
-        max(float((moduli - reach).max(initial=0.0)), floor),
-        max(float((moduli + reach).max(initial=0.0)), floor),
-        (-1, index),
-    )
+def _values(found: Discs | Failure, H: Array) -> HeadValues:
+    discs = within_norm(H) if isinstance(found, Failure) else found
+    zero = (discs.radii == 0) & (discs.centres == 0)
     return HeadValues(
-        spectrum, hull_corners(rest), floor, consensus, float(spectrum.errors.max(initial=0.0))
+        discs,
+        hull_corners(discs.centres[~zero]),
+        1.0 if zero.any() else 0.0,
+        consensus_radius(discs),
+        float(discs.radii.max(initial=0.0)),
     )
 
 

@@ -1,8 +1,7 @@
 """The reference: spec(A) by LAPACK (geev) and the decision over all pairs.
 
 Values alone first. Where the margin is not clear of what LAPACK may have lost on an ill-conditioned
-eigenvalue, condition numbers of all of them (theory.spectra.spectrum) decide, or the answer is
-UNDECIDED.
+eigenvalue, discs (theory.spectra.discs) decide, or the answer is UNDECIDED.
 """
 
 import numpy as np
@@ -10,17 +9,20 @@ from jaxtyping import Complex128, Float, Float64
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
+from oversmoothing.theory.layer.perron import closed_classes
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.discs import Failure
+from oversmoothing.theory.spectra.layer_discs import attention_discs, within_unit
 from oversmoothing.theory.spectra.radii import largest_modulus
-from oversmoothing.theory.spectra.spectrum import EPS, attention_spectrum
+from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array, Complex
-from oversmoothing.theory.verdict.float_comparison import compare
+from oversmoothing.theory.verdict import by_discs
 from oversmoothing.theory.verdict.outcome import Outcome
 
 Values = Array | float
 
 # Values alone are trusted to an eigenvalue condition of 1e7, more than trained attention has shown.
-# Beyond it, or closer than that, condition numbers are computed.
+# Closer to a tie than that, discs decide.
 TRUSTED_CONDITION = 1e7
 
 
@@ -58,11 +60,13 @@ def values_interval(a: Complex, head: HeadValues, error: float) -> tuple[float, 
     return max(top - reach, head.floor), max(top + reach, head.floor)
 
 
-def conditioned_interval(A: Array, head: HeadValues) -> tuple[int, float, float]:
-    """(verdict code, low, high) with condition numbers and the structure of A counted."""
-    name, _, found = compare(attention_spectrum(A), head.spectrum)
-    code = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1, Outcome.TIE: 0}.get(name, 2)
-    return code, found.low, found.high
+def disc_interval(A: Array, head: HeadValues) -> tuple[int, float, float]:
+    """(verdict code, low, high) by discs of the matrices themselves."""
+    found = attention_discs(A)
+    attention = within_unit(A) if isinstance(found, Failure) else found
+    decided = by_discs.decide(attention, head.discs, len(closed_classes(A)) - 1)
+    codes = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1, Outcome.TIE: 0}
+    return codes.get(decided.outcome, 2), decided.quotient.low, decided.quotient.high
 
 
 def class_of(a: Complex, head: HeadValues, error: float) -> str:

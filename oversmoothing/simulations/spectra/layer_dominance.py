@@ -17,10 +17,12 @@ from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.input_checks import check_attention
-from oversmoothing.theory.spectra.spectrum import (
-    Spectrum,
-    attention_spectrum,
-    value_projection_spectrum,
+from oversmoothing.theory.spectra.discs import Discs, Failure
+from oversmoothing.theory.spectra.layer_discs import (
+    attention_discs,
+    value_discs,
+    within_norm,
+    within_unit,
 )
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import Dominance, disc_form, dominance, safe_interval
@@ -71,32 +73,38 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
 
     Raises `InputError` where the attention is not row-stochastic.
     """
-    value = value_projection_spectrum(H)
-    h = value.values
-    cases = [attention_spectrum(A) for A in mean_attention(attention)]
-    decided = [dominance(a.values, h) for a in cases]
-    loses = [(disc_form(h[None, :], a.values[:, None]) < 0).any(axis=0) for a in cases]
+    found = value_discs(H)
+    value = within_norm(H) if isinstance(found, Failure) else found
+    h = value.centres
+    cases = [_attention(A) for A in mean_attention(attention)]
+    decided = [dominance(a.centres, h) for a in cases]
+    loses = [(disc_form(h[None, :], a.centres[:, None]) < 0).any(axis=0) for a in cases]
     classes = [_class_of(found, a, value) for found, a in zip(decided, cases, strict=True)]
     return LayerDominance(
         classes=np.array(classes),
         rho_consensus=decided[0].rho_consensus,
         rho_quotient=np.array([each.rho_quotient for each in decided]),
-        safe=np.array([safe_interval(a.values) for a in cases]),
+        safe=np.array([safe_interval(a.centres) for a in cases]),
         outside=np.array([1 - each.mean() for each in loses]),
         h=h,
     )
 
 
-def _class_of(result: Dominance, attention: Spectrum, value: Spectrum) -> str:
-    a, h = attention.values, value.values
+def _attention(A: Array) -> Discs:
+    found = attention_discs(A)
+    return within_unit(A) if isinstance(found, Failure) else found
+
+
+def _class_of(result: Dominance, attention: Discs, value: Discs) -> str:
+    a, h = attention.centres, value.centres
     if result.quotient_index is None:
         return "consensus"
     i, j = result.quotient_index
-    # First-order error of |1 + h_j| - |1 + h_k a_i| from the errors of the eigenvalues.
+    # What |1 + h_j| - |1 + h_k a_i| may be off by over the discs.
     error = (
-        value.errors[result.consensus_index]
-        + abs(a[i]) * value.errors[j]
-        + abs(h[j]) * attention.errors[i]
+        value.radii[result.consensus_index]
+        + abs(a[i]) * value.radii[j]
+        + abs(h[j]) * attention.radii[i]
         + np.finfo(np.float64).eps * (result.rho_consensus + result.rho_quotient)
     )
     outcome = outcome_of(result.margin - error, result.margin + error)
@@ -104,5 +112,5 @@ def _class_of(result: Dominance, attention: Spectrum, value: Spectrum) -> str:
         return "consensus" if outcome is Outcome.SMOOTHING else "tie"
     # A conjugate pair shares its real part, so equality up to the errors counts.
     smallest = int(np.argmin(a.real))
-    reach = attention.errors[i] + attention.errors[smallest]
+    reach = attention.radii[i] + attention.radii[smallest]
     return "smallest" if a[i].real <= a[smallest].real + reach else "other"

@@ -3,9 +3,9 @@
   powers     Gelfand's bound g from C, C^2 ... C^64 in float32; 1 + max|h| g < rho_C: SMOOTHING.
   ritz       the dominant subspace of C^8 in float64, with bounds on everything outside it.
   lapack     geev on the quotient, values only.
-  condition  all condition numbers, and the zero pattern of A, where the margin is still too small.
-No step decides with a margin under `SAFETY` times its error estimate, and what the last one cannot
-separate is undecided.
+  discs      enclosures of all eigenvalues, and the zero pattern of A, where the margin is small.
+No step but the last decides with a margin under `SAFETY` times its error estimate; what discs do
+not separate is undecided.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadTable, HeadValues, head_table
 from oversmoothing.simulations.spectra.lapack import (
     class_of,
-    conditioned_interval,
     decide,
+    disc_interval,
     normalised,
     quotient_values,
     values_error,
@@ -30,7 +30,7 @@ from oversmoothing.theory.support.arrays import Array
 
 Mask = NDArray[np.bool_]
 
-METHODS = ("powers", "ritz", "lapack", "condition", "one token")
+METHODS = ("powers", "ritz", "lapack", "discs", "one token")
 CLASSES = ("consensus", "smallest", "other", "tie")
 
 CHUNK = 16
@@ -180,7 +180,7 @@ class _Chunk:
                     code = int(decide(consensus.low, consensus.high, low, high))
                     step = 2
                     if code == 2 or not simple:
-                        code, low, high = conditioned_interval(matrix, head)
+                        code, low, high = disc_interval(matrix, head)
                         step = 3
                     answer[k] = (code, low, high, step, answer["dominant"][k])
                 if dominant and answer["code"][k] == -1:

@@ -13,18 +13,13 @@ from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
 from oversmoothing.simulations.sweep.points import DrawnPoint, Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
+from oversmoothing.theory.layer.case import Case, make_case
 from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.spectra.heads_operator import quotient_spectrum
-from oversmoothing.theory.spectra.radii import consensus_interval
-from oversmoothing.theory.spectra.spectrum import (
-    attention_spectrum,
-    head_spectrum,
-    value_projection_spectrum,
-)
+from oversmoothing.theory.spectra.heads_operator import dense_quotient_radius, dense_radius
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.expansion import expand, expansion_limits
-from oversmoothing.theory.verdict.float_comparison import compare
+from oversmoothing.theory.verdict.comparison import compare_radii
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
+from oversmoothing.theory.verdict.start_limits import limits_of_start
 
 # Rows of the dense quotient operator of several heads: 1024 take seconds, and the time is cubic.
 OPERATOR_LIMIT = 1024
@@ -56,7 +51,9 @@ def columns(measures: tuple[str, ...]) -> dict[str, type]:
     """Name -> type of the outcome columns for these measures.
 
     verdict: SMOOTHING, NON_SMOOTHING, TIE, TRIVIAL (n = 1) or UNDECIDED, where the margin is within
-    its error. status: 'numerical', or 'error', and then `note` is the error and the rest is null.
+    its error. status: 'certified' for one head (proved for all that rounds to it), 'estimated' for
+    several, 'numerical' where rounding decides, or 'error', and then `note` is the error and the
+    rest is null.
     margin = rho_C - rho_Q and margin_error, how far rounding may have moved it. predicted_log_rate:
     log(rho_Q / rho_C). log_hfc_lfc: natural log at the point's depth L. slope: its change per layer
     from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L.
@@ -94,39 +91,49 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
-    found: dict[str, Any] = {"status": "numerical"}
     if len(drawn.A) == 1:
-        H, factors = drawn.H[0], drawn.factors
-        value = value_projection_spectrum(H) if factors is None else head_spectrum(*factors)
-        name, consensus, other = compare(attention_spectrum(drawn.A[0]), value)
+        found = compare_radii(_case(drawn))
+        rho_c, error = found.rho_consensus, found.error
+        rho_q = found.rho_quotient
+        name, status = found.outcome, found.status
+        if len(drawn.X0) == 1:
+            return {"status": status, "verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
     else:
         # T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h).
-        consensus = consensus_interval(value_projection_spectrum(drawn.H.sum(axis=0)))
+        status = "estimated"
+        W = drawn.H.sum(axis=0)
+        consensus = dense_radius(np.eye(len(W)) + W, "dense")
+        rho_c = consensus.value or 0.0
+        known = {"status": status, "rho_consensus": rho_c}
         B = quotient(drawn.A)
         rows = B.shape[-1] * drawn.H.shape[-1]
         if rows > OPERATOR_LIMIT:
-            return found | {
+            return known | {
                 "verdict": Outcome.UNDECIDED,
                 "note": f"the quotient operator of several heads has {rows} rows, more than "
                 f"{OPERATOR_LIMIT}",
-                "rho_consensus": consensus.middle,
             }
-        # The quotient's multipliers are 1 + mu: "consensus" of a spectrum mu.
-        other = consensus_interval(quotient_spectrum(B, drawn.H)) if rows else consensus
-        name = outcome_of(consensus.low - other.high, consensus.high - other.low)
-    rho_c, rho_q = consensus.middle, other.middle
-    if len(drawn.X0) == 1:
-        return found | {"verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
-    if name == Outcome.TIE:
-        rho_q = rho_c
-    return found | {
+        if len(drawn.X0) == 1:
+            return known | {"verdict": Outcome.TRIVIAL}
+        other = dense_quotient_radius(B, drawn.H)
+        rho_q, error = other.value or 0.0, consensus.error + other.error
+        name = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
+    return {
+        "status": status,
         "verdict": name,
         "rho_consensus": rho_c,
         "rho_quotient": rho_q,
         "margin": rho_c - rho_q,
-        "margin_error": (consensus.high - consensus.low) / 2 + (other.high - other.low) / 2,
+        "margin_error": error,
         "predicted_log_rate": _log_ratio(rho_q, rho_c),
     }
+
+
+def _case(drawn: DrawnPoint) -> Case:
+    """The layer of a point of one head."""
+    if drawn.factors is not None:
+        return make_case(drawn.A[0], None, drawn.X0, factors=drawn.factors)
+    return make_case(drawn.A[0], drawn.H[0], drawn.X0)
 
 
 def _log_ratio(rho_q: float, rho_c: float) -> float:
@@ -172,8 +179,7 @@ def _limits(drawn: DrawnPoint) -> dict[str, Any]:
     """T4 for this X_0; no answer for several heads, whose modes do not factor."""
     if len(drawn.A) > 1 or len(drawn.X0) == 1:
         return {}
-    expansion = expand(drawn.A[0], drawn.H[0], drawn.X0)
-    if expansion is None:
-        return {}
-    found = expansion_limits(expansion)
+    case = _case(drawn)
+    compared = compare_radii(case)
+    found = limits_of_start(case, compared, compared.outcome).limits
     return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}

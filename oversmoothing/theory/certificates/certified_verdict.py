@@ -21,7 +21,7 @@ def certify_case(case: Case, numerical: Verdict) -> Verdict:
         numerical,
         verdict=word,
         status="certified",
-        rho_consensus=None if consensus is None else (consensus.low + consensus.high) / 2,
-        rho_quotient=None if quotient is None else (quotient.low + quotient.high) / 2,
+        rho_consensus=None if consensus is None else consensus.shown,
+        rho_quotient=None if quotient is None else quotient.shown,
         reason=f"certified: {found.reason} ({found.method}). {numerical.reason}",
     )

@@ -15,16 +15,16 @@ import numpy as np
 from oversmoothing.theory.certificates.ball_spectra import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.certificates.certified_radii import (
     CertifiedDominance,
-    attention_discs,
     certify_spectra,
     given_discs,
 )
-from oversmoothing.theory.certificates.enclosure import Discs, Failure, enclose, with_zeros
-from oversmoothing.theory.certificates.softmax import nearest, softmax_in_floats
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
+from oversmoothing.theory.layer.softmax_in_floats import nearest, softmax_in_floats
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
+from oversmoothing.theory.spectra.layer_discs import attention_discs
 from oversmoothing.theory.spectra.radii import Interval, radius_in_balls
 from oversmoothing.theory.verdict.exact_comparison import (
     EXACT_BITS,
@@ -46,10 +46,13 @@ def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
     if case.decidable:
         return exact_stage(case)
     found = float_stage(case)
-    if found.verdict is not Outcome.UNDECIDED:
+    if found.verdict not in (Outcome.UNDECIDED, Outcome.TIE):
         return found, None
+    # Of a tie exact arithmetic knows the Jordan blocks, too.
     if case.logits is None and max(case.n, case.d) <= EXACT_FALLBACK_SIZE:
         return exact_stage(case)
+    if found.verdict is Outcome.TIE:
+        return found, None
     if ball_side(case) <= BALL_SIZE:
         return ball_stage(case), None
     return found, None

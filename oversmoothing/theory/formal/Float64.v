@@ -1,4 +1,4 @@
-(* The bound behind the certificates' discs (theory/certificates/rounding.py): an inner product of
+(* The bound behind the certificates' discs (theory/numbers/rounding.py): an inner product of
    length k computed in floats, summed in any order, with or without fused multiply-add, in the
    standard model of rounding with gradual underflow: an operation is off by a factor 1 + d with
    |d| <= u, and a product by e with |e| <= eta besides (sums are exact where they underflow).

@@ -23,7 +23,7 @@ Balls = list[list[flint.acb]]
 
 @dataclass(frozen=True)
 class RoundingCell:
-    """The cell of a case [n, d] in binary64 with H given as one matrix."""
+    """The cell of a case [n, d] in binary64."""
 
     case: Case
 
@@ -68,7 +68,11 @@ class RoundingCell:
     @cached_property
     def value(self) -> Balls:
         """H."""
-        return _entries(self.case.given["H"].floats)
+        if self.case.factors is None:
+            return _entries(self.case.given["H"].floats)
+        W_V, W_proj = (flint.acb_mat(_entries(M)) for M in self.case.factors)
+        product: Balls = (W_V * W_proj).transpose().tolist()
+        return product
 
     @cached_property
     def start(self) -> Balls:

@@ -10,7 +10,7 @@ over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ import scipy.sparse.linalg
 
 from oversmoothing.theory.layer.input_checks import check_attention
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.head_weights import head_weights, side_by_side, stacked
-from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, eigenvalues
+from oversmoothing.theory.spectra.spectrum import EPS
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
@@ -39,9 +40,9 @@ _ROUGH, _FAR = 1e-4, 1e-2
 class Radius:
     """A spectral radius.
 
-    value: None where it is not known. error: an estimate (first-order, from the condition of the
-    eigenvalue) of how far rounding or the residual may have moved it. method: 'dense', 'arnoldi'
-    or 'causal'. reason: what kept it from being known, or empty.
+    value: None where it is not known. error: how far rounding or the residual may have moved it, of
+    Arnoldi's method a first-order estimate from the condition of the eigenvalue. method: 'dense',
+    'arnoldi' or 'causal'. reason: what kept it from being known, or empty.
     """
 
     value: float | None
@@ -122,9 +123,8 @@ def quotient_radius(
     if size == 0:
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
-        found = quotient_spectrum(quotient(A), np.swapaxes(head_weights(W).dense(), -1, -2))
-        values = found.values + 1 if residual else found.values
-        return _largest(replace(found, values=values), "dense")
+        B, H = quotient(A), np.swapaxes(head_weights(W).dense(), -1, -2)
+        return dense_quotient_radius(B, H, residual)
     operator = quotient_operator(A, W, residual)
     if beside is not None:
         rough = _arnoldi_radius(operator, residual, _ROUGH)
@@ -133,31 +133,35 @@ def quotient_radius(
     return _arnoldi_radius(operator, residual, _TOLERANCE)
 
 
-def quotient_spectrum(B: Array, H: Array) -> Spectrum:
-    """spec(sum_h H_h (x) B_h), (n - 1) d eigenvalues mu by LAPACK with their errors.
+def dense_quotient_radius(B: Array, H: Array, residual: bool = True) -> Radius:
+    """The radius of [I +] sum_h H_h (x) B_h, (n - 1) d rows.
 
-    B [heads, n-1, n-1], the quotients of checked A_h, H [heads, d, d]. A layer with the residual
-    has the multipliers 1 + mu on the quotient, one without has mu.
+    B [heads, n-1, n-1], the quotients of checked A_h, H [heads, d, d].
     """
     operator = np.asarray(sum(np.kron(H_h, B_h) for H_h, B_h in zip(H, B, strict=True)))
     # Q^T A Q and the sum over the heads each round by about n eps of their size.
     size = float(np.linalg.norm(operator)) + float(np.linalg.norm(H))
-    return eigenvalues(operator, rounding=4 * (B.shape[-1] + 1) * EPS * size)
+    return _enclosed(operator, 4 * (B.shape[-1] + 1) * EPS * size, float(residual), "dense")
 
 
 def dense_radius(M: Array, method: str) -> Radius:
     # The entries of M are rounded, each by a few eps of what it is the sum of.
-    rounding = 4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M))
-    return _largest(eigenvalues(M, rounding=rounding), method)
+    return _enclosed(M, 4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M)), 0.0, method)
 
 
-def _largest(found: Spectrum, method: str) -> Radius:
-    moduli = np.abs(found.values)
-    place = int(np.argmax(moduli))
-    value = float(moduli[place])
-    # Any eigenvalue might turn out the largest within its error.
-    reach = float((moduli + found.errors).max()) - value
-    return Radius(value, max(reach, float(found.errors[place])), method)
+def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
+    """max |shift + m| over spec(M) by discs, M rounded by about `rounding` (Frobenius): what that
+    is rests on an estimate, the discs do not. Zeros of M are taken for zeros."""
+    found = enclose(M, np.where(M == 0, 0.0, rounding / len(M)))
+    if isinstance(found, Failure):
+        moduli = np.abs(np.linalg.eigvals(M) + shift)
+        return Radius(float(moduli.max()), float("inf"), method, found.reason)
+    moduli = np.abs(found.centres + shift)
+    value = float(moduli.max())
+    radii, least = found.radii, np.full(len(found), np.inf)
+    np.minimum.at(least, found.component, moduli - radii)
+    low = float(least[np.isfinite(least)].max())
+    return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
 
 
 def _arnoldi_radius(

@@ -4,7 +4,7 @@ M V = V diag(T_1, ..., T_m): eigenvalues that the cell (all matrices that round 
 cannot tell apart share a block, so that V keeps its digits where eigenvectors lose theirs. Two
 ways: by substitution where the zeros of M leave each index alone with its eigenvalue (causal
 attention, diagonal H), with relative errors however small the entries are; else by ordered Schur
-forms and the theorem of Stewart (1973) on the subspaces of a perturbed matrix.
+forms, refined by nothing but proved in balls, as Stewart (1973) does for a perturbed matrix.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from itertools import pairwise
 import flint
 import numpy as np
 
+from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated, upper_product, upper_sum
 from oversmoothing.theory.support.arrays import Array, Complex
 
 Balls = list[list[flint.acb]]
 
-_EPS = float(np.finfo(np.float64).eps)
 # Eigenvalues this close (relative to the matrix) share a block: each way of drawing the line.
 _DISTANCES = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 # Beyond this change of the basis nothing is claimed.
@@ -138,7 +138,6 @@ def _hull(values: list[flint.acb]) -> flint.acb:
 
 def _by_schur(M: Balls) -> Iterator[Blocks]:
     middle = np.array([[float(x.real.mid()) for x in row] for row in M])
-    spread = np.array([[float(x.real.rad()) for x in row] for row in M])
     size = float(np.abs(middle).max())
     if not 1e-100 < size < 1e100:
         return
@@ -150,7 +149,7 @@ def _by_schur(M: Balls) -> Iterator[Blocks]:
         if groups in seen:
             continue
         seen.append(groups)
-        found = _stewart(middle, spread, values, groups)
+        found = _stewart(M, middle, values, groups)
         if found is not None:
             yield found
 
@@ -163,82 +162,128 @@ def _linked(values: Complex, distance: float) -> list[list[int]]:
     return sorted(groups)
 
 
-def _stewart(M: Array, spread: Array, values: Complex, groups: list[list[int]]) -> Blocks | None:
-    """With S^-1 M S = D + O, D block diagonal: S (I + Y) is a basis, ||Y|| <= 2 ||O|| / sep, where
-    that is small (Brouwer; norms of Frobenius, sep the least over pairs of blocks)."""
+def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) -> Blocks | None:
+    """S (I + Y) for S^-1 M S = D + O in balls, D block diagonal and all else in O (Brouwer).
+
+    Y_ij (i != j) solves D_i Y_ij - Y_ij D_j = -(O Y)_ij - O_ij + Y_ij (O_jj + sum_k O_jk Y_kj),
+    which maps column blocks with ||Y_j|| <= y = 2 ||O|| / sep into themselves where y <= 1/8, as
+    then 1 + 2 y + y^2 <= 2. Norms of Frobenius; sep: the least over pairs of blocks.
+    """
     from scipy.linalg import schur
 
-    k, parts = len(M), []
+    parts = []
     place = {i: g for g, group in enumerate(groups) for i in group}
     for g, group in enumerate(groups):
 
         def inside(x: complex, g: int = g) -> bool:
             return place[int(np.argmin(np.abs(values - x)))] == g
 
-        _, Z, count = schur(M, output="complex", sort=inside)
+        _, Z, count = schur(middle, output="complex", sort=inside)
         if count != len(group):
             return None
         parts.append(Z[:, :count])
-    S = np.hstack(parts)
-    condition = float(np.linalg.cond(S))
-    if not condition < 1 / (64 * k * _EPS):
+    S = flint.acb_mat([[complex(x) for x in row] for row in np.hstack(parts)])
+    try:
+        inverse, similar = S.inv(), S.solve(flint.acb_mat(M) * S)
+    except ZeroDivisionError:
         return None
-    inverse = np.linalg.inv(S)
-    similar = inverse @ M @ S
     ends = np.cumsum([0, *map(len, groups)])
-    spans = [slice(a, b) for a, b in pairwise(ends.tolist())]
-    D = [similar[s, s] for s in spans]
-    off = similar.copy()
-    for s in spans:
-        off[s, s] = 0
-    # What rounding of M, of S^-1 and of the products can change, entry by entry.
-    change = np.abs(inverse) @ (spread + 8 * k * _EPS * condition * np.abs(M)) @ np.abs(S)
-    error = float(np.linalg.norm(change) + np.linalg.norm(off))
-    separation = (
-        min((_separation(x, y) for i, x in enumerate(D) for y in D[:i]), default=np.inf) - 2 * error
+    spans = [range(a, b) for a, b in pairwise(ends.tolist())]
+    D = [np.array([[complex(similar[p, q].mid()) for q in s] for p in s]) for s in spans]
+    off = similar - _diagonal(D, len(M))
+    error = _frobenius(off)
+    separation = _least(
+        [_separation(x, y) for i, x in enumerate(D) for j, y in enumerate(D) if i != j]
     )
-    if not separation > 0 or 2 * error > _LARGEST_CHANGE * separation:
+    if separation is not None and not 2 * error <= _LARGEST_CHANGE * separation:
         return None
-    moved = 2 * error / separation
+    moved = flint.arb(0) if separation is None else 2 * error / separation
     within = error * (1 + moved)
     blocks = [
-        Block(tuple(range(s.start, s.stop)), _balls(x, within), _disc(x, within), False)
+        Block(tuple(s), _balls(x, within), _disc(x, within), False)
         for s, x in zip(spans, D, strict=True)
     ]
-    blurred = (moved / (1 - moved) + 8 * k * _EPS * condition) * float(np.linalg.norm(inverse, 2))
+    # ||(I + Y)^-1 - I|| <= ||Y|| / (1 - ||Y||), over all column blocks.
+    whole = moved * flint.arb(len(groups)).sqrt()
+    if not whole < 0.5:
+        return None
+    blurred = whole / (1 - whole) * _frobenius(inverse)
     return Blocks(
         [_realised(block, blocks) for block in blocks],
-        _balls(S, moved * float(np.linalg.norm(S, 2))),
-        _balls(inverse, blurred),
+        _blurred(S, moved * _frobenius(S)),
+        _blurred(inverse, blurred),
     )
+
+
+def _diagonal(D: list[Complex], k: int) -> flint.acb_mat:
+    found, start = flint.acb_mat(k, k), 0
+    for block in D:
+        for p, row in enumerate(block.tolist()):
+            for q, x in enumerate(row):
+                found[start + p, start + q] = x
+        start += len(block)
+    return found
+
+
+def _frobenius(M: flint.acb_mat) -> flint.arb:
+    """An upper bound of the norm of Frobenius."""
+    sizes = (abs(x).upper() for x in M.entries())
+    return sum((x * x for x in sizes), flint.arb(0)).sqrt().upper()
+
+
+def _least(values: list[float]) -> flint.arb | None:
+    return flint.arb(min(values)) if values else None
 
 
 def _separation(first: Complex, second: Complex) -> float:
-    """The least singular value of Y -> first Y - Y second."""
+    """A lower bound of the least singular value of Y -> first Y - Y second; 0 where none is proved.
+
+    For a table T of the map and X ~ T^-1 it is at least (1 - ||I - X T||) / ||X||.
+    """
     i, j = len(first), len(second)
     table = np.kron(np.eye(j), first) - np.kron(second.T, np.eye(i))
-    return float(np.linalg.svd(table, compute_uv=False)[-1])
+    try:
+        X = np.linalg.inv(table)
+    except np.linalg.LinAlgError:
+        return 0.0
+    k = i * j
+    with np.errstate(all="ignore"):
+        # Products of complex numbers of length k, and one rounding of each entry of T.
+        wrong = upper_product(np.abs(X), np.abs(table)) * (2 * gamma(2 * k + 4) + 4 * UNIT)
+        defect = inflated(np.abs(np.eye(k) - X @ table) + wrong, 8)
+        size = inflated(np.abs(X), 4)
+        norm = min(
+            float(inflated(np.asarray(np.linalg.norm(size)), k * k + 8)),
+            float(upper_sum(size).max() ** 0.5 * upper_sum(size.T).max() ** 0.5 * (1 + 8 * UNIT)),
+        )
+        lost = float(inflated(np.asarray(np.linalg.norm(defect)), k * k + 8))
+        least = (1 - lost) / norm * (1 - 8 * UNIT)
+    return least if least > 0 else 0.0
 
 
-def _disc(block: Complex, error: float) -> flint.acb:
+def _disc(block: Complex, error: flint.arb) -> flint.acb:
     """Around all eigenvalues of every matrix this close to the block: |z| <= ||K^p||^(1/p)."""
     m = len(block)
     centre = complex(np.trace(block)) / m
-    K = block - centre * np.eye(m)
-    size = float(np.linalg.norm(K, 2)) + m * _EPS * abs(centre)
-    power, radius = np.eye(m, dtype=np.complex128), np.inf
-    for p in range(1, 2 * m + 1):
-        power = power @ K
-        lost = (size + error) ** p - size**p + 4 * p * m * _EPS * size**p
-        radius = min(radius, (float(np.linalg.norm(power, 2)) + lost) ** (1 / p))
-    return _balls(np.array([[centre]]), 1.01 * radius)[0][0]
+    K = flint.acb_mat(_balls(block, error)) - flint.acb_mat(
+        [[centre if p == q else 0 for q in range(m)] for p in range(m)]
+    )
+    power, radius = K, _frobenius(K)
+    for p in range(2, 2 * m + 1):
+        power = power * K
+        size = _frobenius(power).root(p).upper()
+        radius = size if size < radius else radius
+    return _balls(np.array([[centre]]), radius)[0][0]
 
 
-def _balls(M: Complex, error: float) -> Balls:
-    return [
-        [flint.acb(flint.arb(x.real, error), flint.arb(x.imag, error)) for x in row]
-        for row in M.tolist()
-    ]
+def _balls(M: Complex, error: flint.arb) -> Balls:
+    around = flint.arb(0, error.upper())
+    return [[flint.acb(x) + flint.acb(around, around) for x in row] for row in M.tolist()]
+
+
+def _blurred(M: flint.acb_mat, error: flint.arb) -> Balls:
+    around = flint.arb(0, error.upper())
+    return [[x + flint.acb(around, around) for x in row] for row in M.tolist()]
 
 
 def _realised(block: Block, blocks: list[Block]) -> Block:

@@ -1,6 +1,6 @@
 """max |1 + h_j a_i|, the one formula that everything is decided by (T1a): rho_C and rho_Q.
 
-In float64, in float64 with the error that each eigenvalue carries, and in balls. A consensus radius
+In float64, over discs, and in balls. A consensus radius
 is the same maximum with a = 1 alone.
 """
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import flint
 import numpy as np
+from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.balls import largest
-from oversmoothing.theory.spectra.spectrum import EPS, Spectrum, exact_spectrum
+from oversmoothing.theory.numbers.rounding import UNIT, inflated
+from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.support.arrays import Array, Complex
-
-_ONE = exact_spectrum(np.ones(1))
 
 
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:
@@ -38,35 +38,91 @@ def radii(a: Complex | Array, h: Complex | Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Interval:
-    """low <= rho <= high, and the index (i, j) of the pair of largest midpoint (i = -1: a = 1)."""
+    """low <= rho <= high. index: the pair (i, j) of the largest modulus at the centres, i = -1 for
+    a = 1, and centre that modulus, None where there is no pair."""
 
     low: float
     high: float
     index: tuple[int, int] | None = None
+    centre: float | None = None
 
     @property
     def middle(self) -> float:
         return 0.5 * (self.low + self.high)
 
+    @property
+    def shown(self) -> float:
+        """The value to say: that at the centres of the discs, which no radius of theirs blurs."""
+        return self.middle if self.centre is None else self.centre
 
-def consensus_interval(value: Spectrum) -> Interval:
+
+def consensus_radius(value: Discs) -> Interval:
     """rho_C = max |1 + h_j|."""
-    found = quotient_interval(_ONE, value)
-    return Interval(found.low, found.high, found.index and (-1, found.index[1]))
+    return pair_moduli(None, value).radius()
 
 
-def quotient_interval(attention: Spectrum, value: Spectrum) -> Interval:
-    """rho_Q = max |1 + h_j a_i| over i < n; (0, 0) where there is no quotient (n = 1)."""
+def quotient_radius(attention: Discs, value: Discs) -> Interval:
+    """rho_Q = max over pairs |1 + h_j a_i|; (0, 0) where there is no quotient (n = 1)."""
     if len(attention) == 0:
         return Interval(0.0, 0.0)
-    a, h = attention.values[:, None], value.values[None, :]
-    ea, eh = attention.errors[:, None], value.errors[None, :]
-    moduli = np.abs(multipliers(attention.values, value.values))
-    # 1 + 0 a is free of rounding: what structure knows to be 0 gives exactly 1.
-    rounding = np.where(h == 0, 0.0, 4 * EPS * (1 + np.abs(a * h)))
-    error = np.abs(h) * ea + np.abs(a) * eh + ea * eh + rounding
-    i, j = divmod(int(np.argmax(moduli)), moduli.shape[1])
-    return Interval(float((moduli - error).max()), float((moduli + error).max()), (i, j))
+    return pair_moduli(attention, value).radius()
+
+
+@dataclass(frozen=True)
+class PairModuli:
+    """|1 + h_j a_i| at the centres and bounds of it over the discs, each [m, d].
+
+    rows [m], columns [d]: the components of the discs.
+    """
+
+    centre: Array
+    low: Array
+    high: Array
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    consensus: bool = False
+
+    def radius(self) -> Interval:
+        """Upper: over all discs. Lower: each component holds an eigenvalue in some of its discs."""
+        i, j = divmod(int(np.argmax(self.centre)), self.centre.shape[1])
+        smallest = minimum_by(minimum_by(self.low, self.rows).T, self.columns)
+        return Interval(
+            max(0.0, float(smallest.max())),
+            float(self.high.max()),
+            (-1 if self.consensus else i, j),
+            float(self.centre[i, j]),
+        )
+
+
+def pair_moduli(attention: Discs | None, value: Discs) -> PairModuli:
+    """The moduli of all pairs; those of a = 1 alone for None."""
+    one = attention is None
+    a = np.ones(1) if attention is None else attention.centres
+    r_a = np.zeros((1, 1)) if attention is None else attention.radii[:, None]
+    rows = np.zeros(1, dtype=np.intp) if attention is None else attention.component
+    h, r_h = value.centres[None, :], value.radii[None, :]
+    moduli = np.abs(multipliers(a, value.centres))
+    size_a, size_h = np.abs(a)[:, None], np.abs(h)
+    slack = size_h * r_a + size_a * r_h + r_a * r_h
+    # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
+    # h = 0 gives 1 + 0 a = 1 without any.
+    rounding = np.where((h == 0) & (r_h == 0), 0.0, 16 * UNIT * (1 + size_a * size_h))
+    some = slack + rounding > 0
+    slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
+    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    return PairModuli(moduli, low, high, rows, value.component, one)
+
+
+def minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
+    """Minimum over the rows of each group 0, 1, ..., [groups, ...]."""
+    count = int(group.max()) + 1
+    if count == len(group):
+        return values
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(count))
+    result: Array = np.minimum.reduceat(values[order], starts, axis=0)
+    return result
 
 
 def radius_in_balls(a: Sequence[flint.acb], h: Iterable[flint.acb]) -> flint.arb:

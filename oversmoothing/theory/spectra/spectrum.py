@@ -20,102 +20,53 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues with an error estimate each.
+    """Eigenvalues as float64 has them: how far they are off is for discs to say.
 
-    values: complex [k]. errors: float [k], an estimate of how far rounding may have moved each
-    eigenvalue (first-order, from its condition number; for a near-defective cluster of size m the
-    m-th root law). exact: bool [k], True where structure gives the eigenvalue exactly.
+    values: complex [k]. exact: bool [k], True where structure gives the eigenvalue exactly.
     """
 
     values: Complex
-    errors: Array
     exact: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.values)
 
-    @property
-    def is_real(self) -> bool:
-        """Whether every eigenvalue is real as far as its error estimate can tell."""
-        return bool((np.abs(self.values.imag) <= self.errors).all())
-
 
 def _concatenate(first: Spectrum, second: Spectrum) -> Spectrum:
     return Spectrum(
-        np.concatenate([first.values, second.values]),
-        np.concatenate([first.errors, second.errors]),
-        np.concatenate([first.exact, second.exact]),
+        np.concatenate([first.values, second.values]), np.concatenate([first.exact, second.exact])
     )
 
 
 def exact_spectrum(values: Complex | Array) -> Spectrum:
     """A spectrum known without error."""
     values = np.asarray(values, dtype=np.complex128)
-    return Spectrum(values, np.zeros(len(values)), np.ones(len(values), dtype=bool))
-
-
-def _scaled(found: Spectrum, exponent: int) -> Spectrum:
-    """Times a power of two, which may be beyond the range of floats where no eigenvalue is."""
-    values = found.values.astype(complex)
-    with np.errstate(over="ignore"):
-        values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
-        errors = np.ldexp(found.errors, exponent)
-    return Spectrum(values, errors, found.exact)
+    return Spectrum(values, np.ones(len(values), dtype=bool))
 
 
 def _is_triangular(M: Array) -> bool:
     return not np.tril(M, -1).any() or not np.triu(M, 1).any()
 
 
-def eigenvalues(M: Array, rounding: float = 0.0) -> Spectrum:
-    """Spectrum of a real square M [k, k] by LAPACK, each value with an error estimate.
+def eigenvalues(M: Array, rounded: bool = False) -> Spectrum:
+    """Spectrum of a real square M [k, k] by LAPACK.
 
-    The backward error of the QR algorithm is of order k eps ||M||_F. It moves a simple eigenvalue
-    by that over s = |w^H v| (unit left and right eigenvectors), and an eigenvalue in a cluster of m
-    by no more than about its m-th root, whichever is smaller. `rounding` (Frobenius) is how far M
-    itself may be from the matrix that is meant; where it is 0, a triangular M is taken at its word.
+    A triangular M that is not `rounded` from another matrix is taken at its word.
     """
     k = len(M)
     if k == 0:
         return exact_spectrum(np.zeros(0))
-    if rounding == 0 and _is_triangular(M):
+    if not rounded and _is_triangular(M):
         return exact_spectrum(np.diag(M))
     size = float(np.abs(M).max())
-    if size and not 1e-140 < size < 1e140:
-        # The squares in its norm would leave the range: a power of two changes no digit.
-        exponent = int(np.frexp(size)[1])
-        found = eigenvalues(np.ldexp(M, -exponent), float(np.ldexp(rounding, -exponent)))
-        return _scaled(found, exponent)
-    backward = k * EPS * float(np.linalg.norm(M)) + rounding
-    if np.array_equal(M, M.T):
-        symmetric = np.linalg.eigvalsh(M)
-        return Spectrum(
-            symmetric.astype(np.complex128), np.full(k, backward), np.zeros(k, dtype=bool)
-        )
-    # Loaded here: a verdict on small or symmetric matrices starts without scipy.
-    from scipy.linalg import eig
-
-    values, left, right = eig(M, left=True, right=True)
-    sensitivity = np.abs(np.sum(left.conj() * right, axis=0))
-    scale = float(np.linalg.norm(M)) + rounding
-    errors = np.empty(k)
-    for i, value in enumerate(values):
-        first_order = backward / sensitivity[i] if sensitivity[i] > 0 else np.inf
-        errors[i] = min(first_order, _cluster_error(values, value, backward, scale))
-    return Spectrum(values.astype(np.complex128), errors, np.zeros(k, dtype=bool))
-
-
-def _cluster_error(values: Complex, value: complex, backward: float, scale: float) -> float:
-    """Radius scale (backward/scale)^(1/m) for the smallest m such that it encloses just m of them.
-
-    Fewer are no cluster of m: a triple that rounding has split lies outside the radius of a pair.
-    """
-    distance = np.abs(values - value)
-    for m in range(2, len(values) + 1):
-        radius = scale * float((backward / scale) ** (1.0 / m))
-        if np.count_nonzero(distance <= 2 * radius) == m:
-            return 2 * radius
-    return 2 * scale
+    exponent = 0 if not size or 1e-140 < size < 1e140 else int(np.frexp(size)[1])
+    # Squares would leave the range: a power of two changes no digit.
+    small = np.ldexp(M, -exponent)
+    found = np.linalg.eigvalsh(small) if np.array_equal(M, M.T) else np.linalg.eigvals(small)
+    values: Complex = found.astype(np.complex128)
+    with np.errstate(over="ignore"):
+        values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
+    return Spectrum(values, np.zeros(k, dtype=bool))
 
 
 def attention_spectrum(A: Array) -> Spectrum:
@@ -131,16 +82,13 @@ def attention_spectrum(A: Array) -> Spectrum:
         order = np.lexsort((alone, np.diag(A)))[: n - 1]
         diagonal = np.diag(A)[order]
         # Dividing a row by its sum rounds its diagonal entry; 0 stays what it is.
-        exact = (diagonal == 0) | alone[order]
-        errors = np.where(exact, 0.0, 2 * n * EPS * diagonal)
-        return Spectrum(diagonal.astype(np.complex128), errors, exact)
+        return Spectrum(diagonal.astype(np.complex128), (diagonal == 0) | alone[order])
     repeated = len(closed_classes(A)) - 1
-    # Normalising the rows and forming Q^T A Q round by about eps ||A||, however small B is.
-    spectrum = eigenvalues(quotient(A), rounding=4 * n * EPS * float(np.linalg.norm(A)))
+    spectrum = eigenvalues(quotient(A), rounded=True)
     if repeated == 0:
         return spectrum
     keep = np.sort(np.argsort(np.abs(spectrum.values - 1))[repeated:])
-    rest = Spectrum(spectrum.values[keep], spectrum.errors[keep], spectrum.exact[keep])
+    rest = Spectrum(spectrum.values[keep], spectrum.exact[keep])
     return _concatenate(exact_spectrum(np.ones(repeated)), rest)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on several streams from enclosed or estimated spectra of A and H (T13a)."""
+"""Verdicts on several streams from enclosed spectra of A and H (T13a)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from oversmoothing.theory.certificates.stages import (
     value_spectra,
 )
 from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
+from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.spectra.spectrum import Spectrum
 from oversmoothing.theory.streams.mixing import Mixing
 from oversmoothing.theory.streams.root_moduli import largest_modulus
 from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
@@ -26,6 +27,7 @@ from oversmoothing.theory.streams.stream_differences import differences_alone, l
 from oversmoothing.theory.streams.stream_enclosure import EnclosedRadii, enclosed_radii
 from oversmoothing.theory.support.arrays import Complex
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.outcome import Outcome
 
 # Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
@@ -37,9 +39,12 @@ _BITS_KNOWN = 10
 def verdict_from_balls(case: StreamCase, certified: bool, known: dict[str, Any]) -> StreamVerdict:
     """Numerical, or certified; known: fields of the answer that are known already."""
     mixing, layer = case.asked, case.layer
-    spectra = spectra_of(layer)
+    cell = cell_discs(layer)
+    spectra = cell.spectra
     outcome, found = Outcome.UNDECIDED, None
-    stages = _certified(case) if certified else iter([_numerical(mixing, *spectra)])
+    stages = (
+        _certified(case) if certified else iter([_numerical(mixing, cell.attention, cell.value)])
+    )
     for found in stages:
         outcome = found.outcome()
         if outcome is not Outcome.UNDECIDED:
@@ -98,12 +103,12 @@ def _certified(case: StreamCase) -> Iterator[EnclosedRadii]:
         yield enclosed_radii(case.asked, boxes, value.boxes, zeros)
 
 
-def _numerical(mixing: Mixing, attention: Spectrum, value: Spectrum) -> EnclosedRadii:
-    """From float64 eigenvalues with their error estimates; those far below the largest left out."""
-    if not np.isfinite(value.values).all():
+def _numerical(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
+    """From discs in float64; the pairs far below the largest are left out."""
+    if not np.isfinite(value.centres).all():
         raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
-    one = attention.exact & (attention.values == 1)
-    zero = value.exact & (value.values == 0)
+    one = (attention.radii == 0) & (attention.centres == 1)
+    zero = (value.radii == 0) & (value.centres == 0)
     kept = [_leading(mixing, attention, value, ~one, ~zero)]
     pairs = {(i, j) for group in kept for i, j in group}
     a = _balls(attention)
@@ -116,13 +121,13 @@ def _numerical(mixing: Mixing, attention: Spectrum, value: Spectrum) -> Enclosed
 
 
 def _leading(
-    mixing: Mixing, attention: Spectrum, value: Spectrum, rows: Any, columns: Any
+    mixing: Mixing, attention: Discs, value: Discs, rows: Any, columns: Any
 ) -> list[tuple[int, int]]:
     """The pairs (i, j) with the largest moduli in float64."""
     i, j = (np.flatnonzero(x) for x in (rows, columns))
     if not len(i) or not len(j):
         return []
-    t = attention.values[i][:, None] * value.values[j][None, :]
+    t = attention.centres[i][:, None] * value.centres[j][None, :]
     moduli = _float_radii(mixing, t).ravel()
     order = np.argsort(-moduli, kind="stable")[:_LEADING]
     return [(int(i[k // len(j)]), int(j[k % len(j)])) for k in order.tolist()]
@@ -148,13 +153,18 @@ def _scaled(matrices: Complex) -> tuple[Complex, Any]:
     return matrices * np.ldexp(1.0, -power)[..., None, None], power
 
 
-def _balls(spectrum: Spectrum) -> list[flint.acb]:
-    return [
-        flint.acb(complex(z)) + flint.acb(flint.arb(0, float(e)), flint.arb(0, float(e)))
-        if e
+def _balls(discs: Discs) -> list[flint.acb]:
+    """For each disc a ball around its component, which holds an eigenvalue."""
+    found = [
+        flint.acb(complex(z)) + flint.acb(flint.arb(0, float(r)), flint.arb(0, float(r)))
+        if r
         else flint.acb(complex(z))
-        for z, e in zip(spectrum.values, spectrum.errors, strict=True)
+        for z, r in zip(discs.centres, discs.radii, strict=True)
     ]
+    for i in np.flatnonzero(~discs.alone).tolist():
+        for j in np.flatnonzero(discs.component == discs.component[i]).tolist():
+            found[i] = found[i].union(found[j])
+    return found
 
 
 def _leading_mode(

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
+from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs, decide
 from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
@@ -13,7 +15,6 @@ from oversmoothing.theory.verdict.exact_comparison import (
     generic_rank,
     jordan_size,
 )
-from oversmoothing.theory.verdict.float_comparison import compare
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.words import compared, number
 
@@ -23,10 +24,12 @@ _NO_DIGIT = 2.0**-10
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome for generic X_0, by status "exact" or "numerical", both radii, and why.
+    """The outcome for generic X_0, by status "exact", "certified" (by discs or balls, for all that
+    rounds to the case) or "numerical" (rounding decides), both radii, and why.
 
     attention, value: the spectra in float64. rank: the asymptotic rank for generic X_0 where exact
-    arithmetic knows it (T4c). vague: of either radius rounding leaves no digit.
+    arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell: the discs of
+    a case in floats. error: how far rho_C - rho_Q may be off by rounding.
     """
 
     outcome: Outcome
@@ -38,11 +41,14 @@ class Comparison:
     value: Spectrum
     rank: int | None = None
     vague: tuple[bool, bool] = (False, False)
+    cell: CellDiscs | None = None
+    error: float = 0.0
 
 
-def compare_radii(case: Case) -> Comparison:
-    """Exactly where the case allows it, else in float64 with UNDECIDED where rounding decides."""
-    return _exactly(case) if case.decidable else _numerically(case)
+def compare_radii(case: Case, relative: float = UNIT) -> Comparison:
+    """Exactly where the case allows it, else for everything within the rounding of its entries,
+    with UNDECIDED where that decides. relative: how well they are known, if not as float64."""
+    return _exactly(case) if case.decidable else _numerically(case, relative)
 
 
 def _exactly(case: Case) -> Comparison:
@@ -81,28 +87,33 @@ def _mode_words(mode: Mode) -> str:
     return f"h = {number(h)}, a = {number(complex(a))}"
 
 
-def _numerically(case: Case) -> Comparison:
-    attention, value = spectra_of(case)
-    outcome, consensus, quotient = compare(attention, value)
-    if outcome is Outcome.UNDECIDED:
+def _numerically(case: Case, relative: float) -> Comparison:
+    cell = cell_discs(case, relative)
+    found = decide(cell.attention, cell.value, cell.repeated)
+    outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
+    if outcome is Outcome.UNDECIDED and relative == UNIT:
         outcome = decided_in_cell(case, generic=True).outcome
-    rho_c, rho_q = consensus.middle, quotient.middle
+    rho_c, rho_q = consensus.shown, quotient.shown
     if outcome is Outcome.TIE:
         rho_q = rho_c
+    attention, value = cell.spectra
     reason = _numerical_reason(outcome, attention, value, consensus, quotient)
     vague = (_vague(consensus), _vague(quotient))
+    open_ = outcome is Outcome.UNDECIDED and case.n > 1
+    status = "numerical" if open_ else "certified"
+    error = (consensus.high - consensus.low) / 2 + (quotient.high - quotient.low) / 2
     return Comparison(
-        outcome, "numerical", rho_c, rho_q, reason, attention, value, vague=vague
-    )  # fmt: skip
+        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, error
+    )
 
 
 def _vague(radius: Interval) -> bool:
-    return not radius.high - radius.low <= _NO_DIGIT * radius.middle
+    return not radius.high - radius.low <= _NO_DIGIT * radius.shown
 
 
 def _shown(radius: Interval) -> str:
     if not _vague(radius):
-        return f"{radius.middle:.6g}"
+        return f"{radius.shown:.6g}"
     # Outwards, by more than printing rounds.
     return f"{0.99 * max(0.0, radius.low):.3g} to {1.01 * radius.high:.3g}"
 
@@ -114,8 +125,8 @@ def _numerical_reason(
         return ""
     if outcome is Outcome.UNDECIDED:
         return (
-            f"rounding decides: rho_C = {consensus.middle:.12g} +- "
-            f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.middle:.12g} +- "
+            f"rounding decides: rho_C = {consensus.shown:.12g} +- "
+            f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.shown:.12g} +- "
             f"{(quotient.high - quotient.low) / 2:.1e} overlap. Write the entries as fractions "
             '("-4/3") for an exact decision; for a head of rank r < d pass W=(W_V, W_proj).'
         )

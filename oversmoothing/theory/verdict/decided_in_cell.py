@@ -13,7 +13,7 @@ from oversmoothing.theory.verdict.outcome import Outcome
 # Balls of so many bits lose next to nothing beside the rounding of the input.
 _BITS = 192
 # Beyond this side the balls would take longer than a verdict in floats is worth.
-LARGEST_SIDE = 16
+LARGEST_SIDE = 32
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Decided:
 def decided_in_cell(case: Case, generic: bool) -> Decided:
     """For generic X_0, or for the X_0 of the case, which is not at consensus."""
     outcome, limits = Outcome.UNDECIDED, UNKNOWN
-    if max(case.n, case.d) > LARGEST_SIDE or case.n == 1 or "H" not in case.given:
+    if max(case.n, case.d) > LARGEST_SIDE or case.n == 1:
         return Decided(outcome, limits)
     with at_precision(_BITS):
         for modes in modes_of(RoundingCell(case), generic):

@@ -186,7 +186,8 @@ def _of_one_value(modes: Modes, top: list[Mode]) -> Limits:
     alike = all(mode.attention.consensus for mode in top)
     if alike or all(mode.multiplier == 1 for mode in top):
         if modes.coefficients is None:
-            return Limits(None, None, 1)
+            # Of several closed classes generic X_0 has other means: a constant that depends on it.
+            return Limits("constant" if alike else None, None, 1)
         w = modes.fixed_states([mode.attention for mode in top], first.value)
         return _constant([row[0] for row in w])
     pair = len(top) == 2 and top[0].attention.block.columns == top[1].attention.block.conjugate
@@ -207,20 +208,30 @@ def _of_pair(modes: Modes, top: list[Mode]) -> Limits:
     mode = top[0]
     half = [x for x in top if x.value is mode.value]
     half = half if all(x.attention.consensus for x in half) else [mode]
-    if not mode.sure or (modes.coefficients is None and mode.attention.consensus):
+    if not mode.sure:
         return UNKNOWN
-    w = [row[0] for row in modes.fixed_states([x.attention for x in half], mode.value)]
     u = [row[mode.value.columns[0]] for row in modes.H.basis]
+    if modes.coefficients is None and mode.attention.consensus:
+        # Several closed classes, of which generic X_0 has means w with no phase in common.
+        several = _is_complex(u) and len(modes.cell.case.classes) > 1
+        around = sum((x * x for x in u), flint.acb(0))
+        turns = several and not around.contains(0) and not _quarter_turn(mode)
+        return Limits("oscillates" if turns else None, None, 2 if several else None)
+    w = [row[0] for row in modes.fixed_states([x.attention for x in half], mode.value)]
     rank = 2 if _is_complex(w) and _is_complex(u) else None
     mean, spread = _parts(w)
     # Phases of a quarter turn make e^(2 i L phase) real; of real mu there is nothing that turns.
-    if mode.multiplier.real.contains(0) or mode.multiplier.imag.contains(0):
+    if _quarter_turn(mode):
         return Limits(None, None, rank)
     around = sum((x * x for x in spread), flint.acb(0)) / _norm(spread) ** 2
     gap = (around - mean * mean / abs(mean) ** 2) * sum((x * x for x in u), flint.acb(0))
     # Not finite where the mean or the spread may be 0.
     turns = gap.is_finite() and not gap.contains(0)
     return Limits("oscillates" if turns else None, None, rank)
+
+
+def _quarter_turn(mode: Mode) -> bool:
+    return bool(mode.multiplier.real.contains(0) or mode.multiplier.imag.contains(0))
 
 
 def _is_complex(v: Vector) -> bool:

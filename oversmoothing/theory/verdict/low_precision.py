@@ -1,8 +1,8 @@
 """Attention of less than binary64, as networks compute it: what its rounding leaves open.
 
 The rows of a softmax in float32 or bfloat16 sum to 1 within the rounding of that type. They are
-divided by their sums in float64, and the answer holds where no change of A and H by that rounding
-reaches another one, to first order (`nearest`); else it is UNDECIDED.
+divided by their sums in float64, and the answer holds for every A and H within that rounding, by
+discs (`by_discs`); else it is UNDECIDED.
 """
 
 from dataclasses import replace
@@ -23,8 +23,6 @@ from oversmoothing.theory.verdict.verdict import given_case
 EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 # Half of the binary digits of each: a softmax gives a matrix of such numbers by chance alone.
 _DIGITS = {"float32": 12, "float16": 5, "bfloat16": 4}
-# A first-order distance is believed down to this multiple of the rounding.
-_SAFE = 2.0
 
 
 def precision(value: Any) -> str | None:
@@ -82,15 +80,12 @@ def _is_short(value: Any) -> bool:
 
 
 def within(found: Verdict, case: Case, kind: str, error: float) -> Verdict:
-    """The verdict on a case, from an A of `kind`, with numbers known to `error` of themselves."""
+    """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
         f"as known to {error:.1e} of itself."
     )
-    distance = distance_to_tie(case.A, case.H)
-    strict = found.verdict in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
-    far = distance is not None and distance > _SAFE * error
-    if found.verdict is Outcome.TRIVIAL or (strict and far):
+    if found.verdict is not Outcome.UNDECIDED:
         return replace(found, reason=found.reason + said)
     return Verdict(
         Outcome.UNDECIDED,
@@ -101,5 +96,5 @@ def within(found: Verdict, case: Case, kind: str, error: float) -> Verdict:
         "float64 tell more.",
         attention=found.attention,
         value=found.value,
-        distance=distance,
+        distance=distance_to_tie(case.A, case.H),
     )

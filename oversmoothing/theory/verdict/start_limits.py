@@ -7,15 +7,17 @@ import numpy as np
 
 from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
-from oversmoothing.theory.spectra.spectrum import value_projection_spectrum
+from oversmoothing.theory.verdict.by_discs import CellDiscs
 from oversmoothing.theory.verdict.comparison import Comparison
 from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell, merged
-from oversmoothing.theory.verdict.expansion import expand, expansion_limits
+from oversmoothing.theory.verdict.disc_limits import DominantPair
+from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
-from oversmoothing.theory.verdict.present_modes import present_radii, shows_from
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.resolvent import has_every_mode
+from oversmoothing.theory.verdict.shows_from import shows_from
 from oversmoothing.theory.verdict.start_content import start_content
 from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.words import (
@@ -29,43 +31,34 @@ from oversmoothing.theory.verdict.words import (
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
 _ZERO = Limits("zero", 0.0, 1)
-# Radii closer than this (relative) are one modulus to eigenvectors in floats.
-_APART = 1e-9
 
 
 def generic_limits(case: Case, found: Comparison) -> Limits:
     """Limits for generic X_0.
 
-    SMOOTHING is T4a. Else two seeded draws stand for all X_0 outside a null set: what they agree on
-    holds for generic X_0 (the exceptions are algebraic), as far as such draws can show it; a limit
-    on which they differ depends on X_0 and is None. What draws in floats leave open is what all
-    cases that round to these floats share.
+    SMOOTHING is T4a. In floats the dominant pair decides, and what it leaves open the balls around
+    all cases that round to the same. In fractions two seeded draws stand for all X_0 outside a null
+    set: what they agree on holds for generic X_0 (the exceptions are algebraic), as far as such
+    draws can show it; a limit on which they differ depends on X_0 and is None.
     """
     if case.n == 1:
-        return _ZERO if found.rho_consensus and _lasts(case) else UNKNOWN
+        return _ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
     if found.outcome is Outcome.SMOOTHING:
         return _ZERO
-    rng = np.random.default_rng(2401_04301)
-    if not case.decidable:
-        behaviour = UNKNOWN
-        if found.outcome is Outcome.TIE or _apart(found):
-            behaviour = agreed(*(_drawn_expansion(case, rng) for _ in range(2)))
-        if None not in (behaviour.tends_to, behaviour.limit_rank):
+    if found.cell is not None:
+        behaviour = DominantPair(found.cell).generic(found.outcome)
+        depends = found.outcome is Outcome.TIE and behaviour.tends_to == "constant"
+        known = behaviour.whole or (depends and behaviour.limit_rank is not None)
+        if known or found.cell.relative > UNIT:
             return behaviour
         return merged(behaviour, second=decided_in_cell(case, generic=True).limits)
     if found.outcome is Outcome.UNDECIDED:
         return UNKNOWN
+    rng = np.random.default_rng(2401_04301)
     behaviour = agreed(*(_drawn_limits(case, rng) for _ in range(2)))
     if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=found.rank)
-
-
-def _apart(found: Comparison) -> bool:
-    """Whether the radii of a strict verdict are apart in floats too, not by structure alone."""
-    gap = abs(found.rho_consensus - found.rho_quotient)
-    strict = found.outcome is not Outcome.UNDECIDED
-    return strict and gap > _APART * max(found.rho_consensus, found.rho_quotient)
 
 
 def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
@@ -73,11 +66,6 @@ def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
     start = [[Fraction(int(x)) for x in row] for row in draw]
     content = start_content(case.rational_A, case.rational_H, start, case.classes)
     return UNKNOWN if content is None else content.limits
-
-
-def _drawn_expansion(case: Case, rng: np.random.Generator) -> Limits:
-    expansion = expand(case.A, case.H, rng.standard_normal((case.n, case.d)), case.may_balance)
-    return UNKNOWN if expansion is None else expansion_limits(expansion)
 
 
 @dataclass(frozen=True)
@@ -92,13 +80,14 @@ class OfStart:
     tokens: TokenLimits = UNKNOWN_TOKENS
 
 
-def limits_of_start(case: Case, generic: Outcome) -> OfStart:
+def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
     """What the X_0 (not 0) of a case leads to (T4e), exactly where the case is decidable.
 
-    generic: the verdict for generic X_0.
+    generic: the verdict for generic X_0, and found what it rests on.
     """
-    if not case.decidable:
-        return replace(numerical_limits_of_start(case), tokens=_tokens_of_short_numbers(case))
+    if found.cell is not None:
+        start = _start_in_floats(case, found.cell, generic)
+        return replace(start, tokens=_tokens_of_short_numbers(case))
     X0 = case.rational_X0
     assert X0 is not None
     content = start_content(case.rational_A, case.rational_H, X0, case.classes)
@@ -130,56 +119,34 @@ def _tokens_of_short_numbers(case: Case) -> TokenLimits:
 def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
     """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
     if len(set(map(tuple, X0))) == 1:
-        return _at_consensus(case)
+        return _at_consensus(case, None)
     if has_every_mode(case.rational_A, case.rational_H, X0):
         return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def numerical_limits_of_start(case: Case) -> OfStart:
-    """The same from eigenvectors in float64, UNDECIDED where rounding could turn it.
-
-    What they leave open all cases that round to the same floats decide, as far as they agree.
-    """
+def _start_in_floats(case: Case, cell: CellDiscs, generic: Outcome) -> OfStart:
+    """The same from discs, and what they leave open from all cases that round to the same floats,
+    as far as these agree; else UNDECIDED."""
     assert case.X0 is not None
     if (case.X0[0] == case.X0).all():
-        return _at_consensus(case)
-    found = _by_eigenvectors(case)
-    if found.outcome is Outcome.SMOOTHING:
-        return replace(found, limits=_ZERO)
-    known = found.limits
-    if found.outcome is not Outcome.UNDECIDED and known.whole:
-        return found
-    shared = decided_in_cell(case, generic=False)
-    if found.outcome is Outcome.UNDECIDED and shared.outcome is not Outcome.UNDECIDED:
-        found = replace(found, outcome=shared.outcome, words="")
-    return replace(found, limits=merged(known, second=shared.limits))
+        return _at_consensus(case, cell)
+    pair = DominantPair(cell)
+    found = DiscStart(pair).contained(generic)
+    outcome, known = found.outcome, found.limits
+    if outcome is not Outcome.SMOOTHING and not known.whole:
+        shared = decided_in_cell(case, generic=False)
+        outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
+        known = merged(known, second=shared.limits)
+        if known.tends_to is None and pair.without_mean(outcome):
+            known = Limits("infinity", float("inf"), known.limit_rank)
+    if outcome is Outcome.UNDECIDED:
+        return OfStart(known, outcome, ILL_CONDITIONED)
+    depth = shows_from(cell)
+    return OfStart(known, outcome, shown(depth), depth)
 
 
-def _by_eigenvectors(case: Case) -> OfStart:
-    assert case.X0 is not None
-    expansion = expand(case.A, case.H, case.X0, case.may_balance)
-    if expansion is None:
-        return OfStart(UNKNOWN, Outcome.UNDECIDED, ILL_CONDITIONED)
-    behaviour = expansion_limits(expansion)
-    depth = shows_from(expansion)
-    found = present_radii(expansion)
-    if found.tie:
-        return OfStart(behaviour, Outcome.TIE, shown(depth), depth)
-    consensus, quotient = found.consensus, found.quotient
-    # Never 0: of two radii that came out as 0 neither is known to be.
-    doubt = max(64 * expansion.error, 1e-12) * max(consensus.high, quotient.high)
-    doubt += np.finfo(np.float64).tiny
-    low, high = consensus.low - quotient.high - doubt, consensus.high - quotient.low + doubt
-    outcome = outcome_of(low, high)
-    winner = consensus if outcome is Outcome.SMOOTHING else quotient
-    if outcome is Outcome.UNDECIDED or winner.low <= expansion.vanishing:
-        # What may have died out beats nothing, not even what is not there.
-        return OfStart(UNKNOWN, Outcome.UNDECIDED)
-    return OfStart(behaviour, outcome, shown(depth), depth)
-
-
-def _at_consensus(case: Case) -> OfStart:
+def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
     X0 = case.rational_X0
@@ -189,14 +156,15 @@ def _at_consensus(case: Case) -> OfStart:
         if content.vanishes:
             return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
         return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
-    if _lasts(case, all_modes=True):
+    if _lasts(case, cell, all_modes=True):
         return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def _lasts(case: Case, all_modes: bool = False) -> bool:
-    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 beyond its
-    error; in fractions none is unknown."""
-    value = value_projection_spectrum(case.H)
-    beyond = np.abs(1 + value.values) > value.errors
-    return bool(beyond.all() if all_modes else case.decidable or beyond.any())
+def _lasts(case: Case, cell: CellDiscs | None, all_modes: bool = False) -> bool:
+    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
+    its disc; in fractions none is unknown."""
+    if cell is None:
+        return True
+    beyond = cell.consensus.low[0] > 0
+    return bool(beyond.all() if all_modes else beyond.any())

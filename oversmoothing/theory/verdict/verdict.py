@@ -13,6 +13,7 @@ from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.case import Case, make_case
 from oversmoothing.theory.layer.input_checks import one_of
 from oversmoothing.theory.numbers.rational import rows_of
+from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
@@ -62,14 +63,14 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def case_verdict(case: Case, depths: list[int]) -> Verdict:
+def case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdict:
     """The verdict on a validated case, exactly where the input is exact and not too large.
 
     What binary64 leaves open is decided in fractions where the numbers are short ones that mean
-    what they say (`Case.as_fractions`).
+    what they say (`Case.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _case_verdict(case, depths)
+        found = _case_verdict(case, depths, relative)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -82,16 +83,17 @@ def case_verdict(case: Case, depths: list[int]) -> Verdict:
             has_x0=case.X0 is not None,
         )
     left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
-    if left_open or None in (found.tends_to, found.limit_rank):
+    if relative == UNIT and (left_open or None in (found.tends_to, found.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
             return _case_verdict(exact, depths)
     return found
 
 
-def _case_verdict(case: Case, depths: list[int]) -> Verdict:
-    found = compare_radii(case)
+def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdict:
+    found = compare_radii(case, relative)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
+    status = found.status
     if case.n == 1:
         outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
     elif len(case.classes) > 1:
@@ -103,9 +105,10 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
     elif case.starts_at_zero:
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
+        status = "certified" if status == "numerical" else status
         tokens = all_zero(case.n)
     else:
-        start = limits_of_start(case, outcome)
+        start = limits_of_start(case, found, outcome)
         behaviour, verdict_x0, shows_from = start.limits, start.outcome, start.shows_from
         tokens = start.tokens
         reason += start.words
@@ -117,7 +120,7 @@ def _case_verdict(case: Case, depths: list[int]) -> Verdict:
     reason += token_words(tokens)
     return Verdict(
         outcome,
-        found.status,
+        status,
         found.rho_consensus,
         None if case.n == 1 else rho_q,
         reason,

@@ -15,10 +15,10 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.certificates.rounding import UNIT, gamma, inflated
 from oversmoothing.theory.layer.entries import read_entries
 from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
 from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated
 from oversmoothing.theory.support.arrays import Array
 
 EXP_ERROR = 64 * UNIT

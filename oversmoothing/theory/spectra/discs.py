@@ -1,0 +1,262 @@
+"""Discs that contain the spectrum of a real matrix, proved from float64 products (T10).
+
+Approximate eigenvectors, real and imaginary parts side by side, are a real basis P in which M is
+nearly D: the real eigenvalues, and a block [[x, y], [-y, x]] for each pair x +- iy. With any
+Y ~ P^-1, F = I - Y P and R = M P - P D,
+
+    P^-1 M P = D + E,  |E| <= |Y| |R| + |F| |E|,
+
+so that the row sums of |E| are at most g_i + f_i max g / (1 - max f), g and f those of |Y| |R| and
+of |F|, if max f < 1 (which also proves P invertible). Gershgorin's theorem for the complex diagonal
+form of D + E gives a disc around each eigenvalue of D, and each connected component of discs
+contains exactly as many eigenvalues as it has discs. The roundings of the two products are bounded
+a priori, by products of moduli with vectors: docs/theory/t10.md derives every factor here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated, upper_product
+from oversmoothing.theory.spectra.disc_basis import Basis
+from oversmoothing.theory.support.arrays import Array, Complex
+
+# Entries of a stack that are worked on together: more than fits a cache is slower than one by one.
+_BLOCK = 2**14
+# Matrices are scaled by a power of two unless their largest entry lies within 2^-+ so much.
+_RANGE = 300
+
+
+@dataclass(frozen=True)
+class Discs:
+    """Spectrum enclosed: centres complex [k], radii float [k], component int [k] (0, 1, ...).
+
+    Every eigenvalue lies in the union; component c contains exactly as many eigenvalues (with
+    multiplicity) as it has discs. basis: what proved them, where it was kept.
+    """
+
+    centres: Complex
+    radii: Array
+    component: NDArray[np.intp]
+    basis: Basis | None = None
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """bool [k], which discs touch no other: each holds one eigenvalue, which is real where the
+        centre is, as that of a real matrix."""
+        result: NDArray[np.bool_] = np.bincount(self.component)[self.component] == 1
+        return result
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why no enclosure was found."""
+
+    reason: str
+
+
+def interval_discs(middle: Array, radii: Array) -> Discs:
+    """Real eigenvalues [k] known up to radii [k]."""
+    centres = middle.astype(np.complex128)
+    return Discs(centres, radii, components(centres, radii))
+
+
+def with_zeros(discs: Discs, count: int) -> Discs:
+    """The spectrum with `count` >= 1 exact zeros added; components are found for one of them."""
+    centres, radii = np.append(discs.centres, 0.0), np.append(discs.radii, 0.0)
+    component = components(centres, radii)
+    again = np.zeros(count - 1)
+    return Discs(
+        np.append(centres, again),
+        np.append(radii, again),
+        np.append(component, np.full(count - 1, component[-1])),
+        discs.basis,
+    )
+
+
+def enclose(M: Array, error: Array | None = None, keep: bool = False) -> Discs | Failure:
+    """Discs for every real matrix M' with |M' - M| <= error entrywise.
+
+    M [k, k] float64; error [k, k] >= 0, none by default. keep: with the basis, unless M is
+    triangular. Returns a `Failure` where M is too close to defective for this method.
+    """
+    return enclose_all(M[None], None if error is None else error[None], keep)[0]
+
+
+def enclose_all(M: Array, error: Array | None = None, keep: bool = False) -> list[Discs | Failure]:
+    """`enclose` for each of a stack, M [m, k, k] and error [m, k, k], in batched products."""
+    m, k = len(M), M.shape[-1]
+    if k == 0:
+        return [interval_discs(np.zeros(0), np.zeros(0)) for _ in M]
+    error = np.zeros_like(M) if error is None else error
+    size = max(1, _BLOCK // k**2)
+    if m > size:
+        starts = range(0, m, size)
+        return [x for i in starts for x in enclose_all(M[i : i + size], error[i : i + size], keep)]
+    largest = np.abs(M).max(axis=(1, 2))
+    with np.errstate(all="ignore"):
+        power = np.where(largest > 0, np.frexp(largest)[1], 0)
+    if np.isfinite(largest).all() and (np.abs(power) < _RANGE).all():
+        return list(_discs(M, error, keep))
+    found: list[Discs | Failure] = []
+    for each, slack, top, p in zip(M, error, largest.tolist(), power.tolist(), strict=True):
+        found.append(_scaled(each, slack, p) if np.isfinite(top) else Failure(_NOT_FINITE))
+    return found
+
+
+def by_vectors(M: Array, error: Array) -> Discs | Failure:
+    """`enclose` with the basis, of a triangular M too (of moderate size)."""
+    return _dense(M[None], error[None], True)[0]
+
+
+_NOT_FINITE = "the matrix has entries that are not finite"
+_OVERFLOW = "the error bounds overflow: scale the matrix"
+_SINGULAR = "the eigenvectors are not independent in float64"
+
+
+def _scaled(M: Array, error: Array, power: int) -> Discs | Failure:
+    """Of M 2^-power, whose entries lose what is below all numbers and nothing else."""
+    with np.errstate(all="ignore"):
+        small = np.ldexp(M, -power)
+        lost = np.where(np.ldexp(small, power) == M, 0.0, TINY)
+        (found,) = _discs(
+            small[None], (np.ldexp(error, -power) + lost + TINY * (error > 0))[None], False
+        )
+        if isinstance(found, Failure):
+            return found
+        centres = np.ldexp(found.centres.real, power) + 1j * np.ldexp(found.centres.imag, power)
+        # What a power of two pushes below all normal numbers is rounded.
+        radii = np.ldexp(found.radii, power)
+        radii = np.where((found.radii == 0) & (power >= 0), radii, radii + 2 * TINY)
+    if not (np.isfinite(centres).all() and np.isfinite(radii).all()):
+        return Failure(_OVERFLOW)
+    return Discs(centres, radii, components(centres, radii))
+
+
+def _discs(M: Array, error: Array, keep: bool) -> Iterator[Discs | Failure]:
+    """The discs of a stack, finite and of moderate size."""
+    off = (M != 0) | (error > 0)
+    triangular = ~np.tril(off, -1).any(axis=(1, 2)) | ~np.triu(off, 1).any(axis=(1, 2))
+    full = np.flatnonzero(~triangular)
+    dense = iter(_dense(M[full], error[full], keep))
+    for i, on_diagonal in enumerate(triangular.tolist()):
+        if on_diagonal:
+            yield interval_discs(np.diag(M[i]), np.diag(error[i]))
+        else:
+            yield next(dense)
+
+
+def _dense(M: Array, error: Array, keep: bool) -> list[Discs | Failure]:
+    if not len(M):
+        return []
+    try:
+        values, P, Y = eigenbasis(M)
+    except np.linalg.LinAlgError as problem:
+        if len(M) == 1:
+            return [Failure(f"{_SINGULAR} ({problem})")]
+        return [_dense(M[i : i + 1], error[i : i + 1], keep)[0] for i in range(len(M))]
+    # Bounds that overflow or become NaN fail the comparisons below, as they should.
+    with np.errstate(all="ignore"):
+        return list(_proved(M, error, values, P, Y, keep))
+
+
+def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
+    """(values [m, k], P, Y [m, k, k]) of a stack: columns of P are eigenvectors, or the real and
+    the imaginary part of one of a pair, and Y is nearly its inverse. Raises LinAlgError."""
+    symmetric = (M.swapaxes(1, 2) == M).all(axis=(1, 2))
+    if symmetric.all():
+        real, P = np.linalg.eigh(M)
+        return real.astype(np.complex128), P, P.swapaxes(1, 2)
+    if symmetric.any():
+        values, P, Y = (
+            np.empty(M.shape[:2], dtype=np.complex128),
+            np.empty_like(M),
+            np.empty_like(M),
+        )
+        for part in (symmetric, ~symmetric):
+            values[part], P[part], Y[part] = eigenbasis(M[part])
+        return values, P, Y
+    values, vectors = np.linalg.eig(M)
+    if np.iscomplexobj(values):
+        P = np.where(values.imag[:, None, :] < 0, -vectors.imag, vectors.real)
+    else:
+        P = vectors
+    return values.astype(np.complex128), P, np.linalg.inv(P)
+
+
+def _proved(
+    M: Array, error: Array, values: Complex, P: Array, Y: Array, keep: bool
+) -> Iterator[Discs | Failure]:
+    k = M.shape[-1]
+    re, im = values.real, values.imag
+    R = M @ P - P * re[:, None, :]
+    weight = np.ones_like(re)
+    partner = None
+    if im.any():
+        partner = np.arange(k) + np.sign(im).astype(np.intp)
+        R += np.take_along_axis(P, partner[:, None, :], axis=2) * im[:, None, :]
+        weight[im != 0] = 2.0
+    F = Y @ P
+    F[:, range(k), range(k)] -= 1.0
+    size_P, size_Y = np.abs(P), np.abs(Y)
+    sums = np.stack([weight, weight * (np.abs(re) + np.abs(im)), np.ones_like(re)], axis=-1)
+    sums = upper_product(size_P, inflated(sums, 1))
+    first = sums[..., :1]
+    through = np.abs(R) @ weight[..., None] + gamma(k + 2) * (np.abs(M) @ first) + error @ first
+    through += gamma(3) * sums[..., 1:2] + 2 * k * (k + 2) * TINY
+    both = size_Y @ np.concatenate([inflated(through, 2 * k + 8), sums[..., 2:]], axis=-1)
+    both = inflated(both, k)
+    g = both[..., 0]
+    f = inflated(np.abs(F).sum(axis=-1) + gamma(k + 1) * both[..., 1] + k * k * TINY, k + 4)
+    norm = f.max(axis=-1, keepdims=True)
+    radii = inflated(g + f * (g.max(axis=-1, keepdims=True) / (1 - norm)), 6)
+    if partner is not None:
+        radii = inflated((radii + np.take_along_axis(radii, partner, axis=1)) / 2, 2)
+    for i, (centre, radius, size) in enumerate(
+        zip(values, radii, norm[:, 0].tolist(), strict=True)
+    ):
+        if not size < 0.5:
+            yield Failure(
+                f"||I - V^-1 V|| <= {size:.1e} is not small: the eigenvectors are too "
+                "ill-conditioned to prove anything in float64"
+            )
+        elif not np.isfinite(radius).all():
+            yield Failure(_OVERFLOW)
+        else:
+            label = components(centre, radius)
+            basis = None
+            if keep:
+                kept = (x[i] for x in (M, error, P, Y, R, F, re, im, radii, f))
+                basis = Basis(label, *kept)
+            yield Discs(centre, radius, label, basis)
+
+
+def components(centres: Complex, radii: Array) -> NDArray[np.intp]:
+    """Connected components of the union of discs (touching within rounding counts as joined)."""
+    k = len(centres)
+    size = np.abs(centres)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = np.abs(centres[:, None] - centres[None, :])
+        reach = (radii[:, None] + radii[None, :]) * (1 + 8 * UNIT) + 8 * UNIT * size
+        # Not "at most": what is no number may touch.
+        touching = ~(distance > reach)
+    touching |= touching.T
+    label: NDArray[np.intp] = np.full(k, -1, dtype=np.intp)
+    alone = touching.sum(axis=1) == 1
+    count = int(np.count_nonzero(alone))
+    label[alone] = np.arange(count)
+    for start in np.flatnonzero(~alone).tolist():
+        if label[start] >= 0:
+            continue
+        front = np.array([start])
+        while len(front):
+            label[front] = count
+            front = np.flatnonzero(touching[front].any(axis=0) & (label < 0))
+        count += 1
+    return label

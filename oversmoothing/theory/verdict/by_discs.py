@@ -1,0 +1,194 @@
+"""rho_C against rho_Q for all layers that round to the given floats, by discs in float64 (T1, T10).
+
+The cell of a layer: every A (row-stochastic) and H whose entries round to those given, in their own
+precision; a 0 stands for 0 alone. Discs hold the spectra of the whole cell. What they leave open is
+UNDECIDED here; nothing is estimated.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.softmax_in_floats import softmax_in_floats
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import (
+    attention_discs,
+    core_within,
+    head_discs,
+    normalised,
+    within_norm,
+    within_unit,
+)
+from oversmoothing.theory.spectra.radii import (
+    Interval,
+    PairModuli,
+    consensus_radius,
+    pair_moduli,
+    quotient_radius,
+)
+from oversmoothing.theory.spectra.spectrum import Spectrum
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
+
+
+@dataclass(frozen=True)
+class CellDiscs:
+    """The cell of a case and discs of its two spectra.
+
+    relative: how well its entries are known. A, error [n, n]: every A of the cell is within `error`
+    of A. attention: spec(A) without one 1, of which `repeated` further ones are known by the zeros
+    of A; value: spec(H). Where no eigenvectors were proved independent the discs are those that
+    norms give.
+    """
+
+    case: Case
+    relative: float
+    A: Array
+    error: Array
+    attention: Discs
+    value: Discs
+    repeated: int
+
+    @cached_property
+    def others(self) -> Discs | None:
+        """The attention discs without the repeated eigenvalues 1, where these have their own."""
+        return without_ones(self.attention, self.repeated)
+
+    @cached_property
+    def consensus(self) -> PairModuli:
+        return pair_moduli(None, self.value)
+
+    @cached_property
+    def quotient(self) -> PairModuli:
+        return pair_moduli(self.attention, self.value)
+
+    @property
+    def spectra(self) -> tuple[Spectrum, Spectrum]:
+        """(spec(A) without one 1, spec(H)) at the centres."""
+        a, h = self.attention, self.value
+        return Spectrum(a.centres, a.radii == 0), Spectrum(h.centres, h.radii == 0)
+
+
+def cell_discs(case: Case, relative: float = UNIT) -> CellDiscs:
+    """The discs of everything within the rounding of a case (not decided in fractions).
+
+    relative: how well an entry of A and H is known, half a unit in its last place; the number of
+    bits of float64 unless another precision is named.
+    """
+    A, error = _attention(case, relative)
+    attention = attention_discs(A, error, keep=True)
+    if isinstance(attention, Failure):
+        attention = within_unit(A)
+    value = _value(case, relative)
+    if isinstance(value, Failure):
+        value = within_norm(case.H, relative)
+    repeated = len(case.classes) - 1
+    one = _at_one(attention)
+    if repeated and int(one.sum()) == repeated:
+        # Known exactly, they are 1 and nothing else.
+        centres = np.where(one, 1.0, attention.centres)
+        attention = replace(attention, centres=centres, radii=np.where(one, 0.0, attention.radii))
+    return CellDiscs(case, relative, A, error, attention, value, repeated)
+
+
+def _attention(case: Case, relative: float) -> tuple[Array, Array]:
+    if case.logits is None:
+        A, error = normalised(case.A, relative)
+        # Fractions may be so small that nothing of them is left in A.
+        return A, np.where(case.positive & (error == 0), 4 * TINY, error)
+    A, error = softmax_in_floats(case.logits)
+    finite = np.where(np.isneginf(case.logits), 0.0, np.abs(case.logits))
+    # Of the softmax: changes of a logit and of the row's others add; e^y - 1 <= y / (1 - y).
+    y = inflated(2 * relative * finite.max(axis=-1, keepdims=True), 4)
+    change = np.where(y < 0.5, y / (1 - np.minimum(y, 0.5)), np.inf)
+    with np.errstate(invalid="ignore"):
+        moved = np.where(case.positive, inflated((A + error) * change, 6), 0.0)
+    return A, inflated(error + moved, 2) * case.positive
+
+
+def _value(case: Case, relative: float) -> Discs | Failure:
+    if case.factors is not None:
+        return head_discs(*case.factors, relative, keep=True)
+    return enclose(*value_within(case, relative), keep=True)
+
+
+def value_within(case: Case, relative: float = UNIT) -> tuple[Array, Array]:
+    """(W, error): W = H^T [d, d] within its rounding, or the core of a head."""
+    if case.factors is not None:
+        return core_within(*case.factors, relative)
+    W = np.ascontiguousarray(case.H.T)
+    return W, np.where(W == 0, 0.0, inflated(relative * np.abs(W), 2))
+
+
+def without_ones(attention: Discs, repeated: int) -> Discs | None:
+    """The discs but for those of further eigenvalues 1; None where others may be among these."""
+    if repeated == 0:
+        return attention
+    keep = ~_at_one(attention)
+    if int(np.count_nonzero(~keep)) != repeated:
+        return None
+    labels = np.unique(attention.component[keep], return_inverse=True)[1]
+    return Discs(attention.centres[keep], attention.radii[keep], labels)
+
+
+def _at_one(attention: Discs) -> NDArray[np.bool_]:
+    """bool [n-1], the discs whose component holds 1."""
+    touches = np.abs(attention.centres - 1) <= attention.radii * (1 + 8 * UNIT) + 8 * UNIT
+    result: NDArray[np.bool_] = np.isin(attention.component, attention.component[touches])
+    return result
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The outcome that the whole cell shares, or UNDECIDED, and the two radii."""
+
+    outcome: Outcome
+    consensus: Interval
+    quotient: Interval
+
+
+def decide(attention: Discs, value: Discs, repeated: int) -> Decision:
+    """rho_C against rho_Q for all spectra in these discs (T2, T3).
+
+    attention: without one eigenvalue 1 of A, which occurs `repeated` times more.
+    """
+    consensus, quotient = consensus_radius(value), quotient_radius(attention, value)
+    if repeated == 0:
+        outcome = outcome_of(consensus.low - quotient.high, consensus.high - quotient.low)
+        if outcome is Outcome.UNDECIDED and len(attention) > 0:
+            outcome = _for_every_attention(value)
+        return Decision(outcome, consensus, quotient)
+    # 1 repeats, so that rho_Q >= rho_C exactly: only the other eigenvalues can make it more.
+    if quotient.low > consensus.high:
+        return Decision(Outcome.NON_SMOOTHING, consensus, quotient)
+    outcome, others = Outcome.UNDECIDED, without_ones(attention, repeated)
+    if others is not None:
+        rest = quotient_radius(others, value)
+        if rest.high <= consensus.low:
+            outcome = Outcome.TIE
+        elif rest.low > consensus.high:
+            outcome = Outcome.NON_SMOOTHING
+    return Decision(outcome, consensus, quotient)
+
+
+def _for_every_attention(value: Discs) -> Outcome:
+    """The outcome that spec(H) alone settles, for every A with a simple eigenvalue 1 (T2d, T3d).
+
+    |a| <= 1 and a != 1: a real h in [-1, 0) has |1 + h a| > |1 + h|, and a real h > 0 has
+    |1 + h a| < 1 + h, however close to 1 (or to -1) a may be.
+    """
+    h, radius = value.centres, value.radii
+    real = (h.imag == 0) & value.alone
+    low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
+    low, high = np.where(radius > 0, low, h.real), np.where(radius > 0, high, h.real)
+    if (real & (low >= -1) & (high < 0)).all():
+        return Outcome.NON_SMOOTHING
+    top = float(np.where(real, low, 0.0).max())
+    size = inflated(np.abs(h) + radius, 4)
+    if ((real & (low > 0)) | (size < top)).all():
+        return Outcome.SMOOTHING
+    return Outcome.UNDECIDED

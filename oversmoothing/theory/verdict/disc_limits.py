@@ -1,0 +1,251 @@
+"""What HFC/LFC tends to and the asymptotic rank, from the dominant pair of discs (T1f, T3f, T4).
+
+Everything here holds for generic X_0 and every layer of the cell, but for one thing: an A whose
+columns sum to 1 within rounding is taken for the doubly stochastic one that is meant, of which the
+mean over the tokens is consensus alone.
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.numbers.bounded import Bounded, times
+from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated
+from oversmoothing.theory.spectra.disc_vectors import Vectors
+from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors
+from oversmoothing.theory.spectra.layer_discs import quotient_within
+from oversmoothing.theory.spectra.radii import minimum_by, pair_moduli
+from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
+from oversmoothing.theory.verdict.disc_tokens import Tokens, from_quotient
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.outcome import Outcome
+
+_INFINITE = Limits("infinity", float("inf"), None)
+
+
+class DominantPair:
+    """Vectors of the discs of a cell, taken where they are asked for."""
+
+    def __init__(self, cell: CellDiscs) -> None:
+        self.cell = cell
+        self.n = len(cell.A)
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether tokens are counted from the first, y_i = x_i - x_1, and not through Q."""
+        return not np.triu(self.cell.A + self.cell.error, 1).any()
+
+    @cached_property
+    def attention(self) -> Vectors:
+        """Those of A: of B, or of A without its first token."""
+
+        def again() -> Discs | Failure:
+            A, error = self.cell.A, self.cell.error
+            if self.causal:
+                B, off = A[1:, 1:], error[1:, 1:]
+            else:
+                B, off = (x[0] for x in quotient_within(A[None], error[None]))
+            return by_vectors(np.ascontiguousarray(B), np.ascontiguousarray(off))
+
+        return Vectors(self.cell.attention, again)
+
+    @cached_property
+    def value(self) -> Vectors:
+        """Those of W = H^T, or of the core of a head."""
+        cell = self.cell
+        return Vectors(cell.value, lambda: by_vectors(*value_within(cell.case, cell.relative)))
+
+    @cached_property
+    def balanced(self) -> bool:
+        """Whether A is taken for a doubly stochastic one."""
+        case = self.cell.case
+        if not case.may_balance:
+            return False
+        off = np.abs(self.cell.A.sum(axis=0) - 1)
+        if (off > inflated(self.cell.error.sum(axis=0) + gamma(self.n + 2), self.n + 4)).any():
+            return False
+        return bool((stationary_distribution(case.A) == 1 / self.n).all())
+
+    def without_mean(self, outcome: Outcome) -> bool:
+        """Whether the mean over the tokens grows more slowly than X_L for the X_0 of the case.
+
+        That of a doubly stochastic A is consensus alone. In a tie it is 0 for ever where the
+        columns of X_0 that lead sum to 0 (taken as they are meant, like those of A).
+        """
+        X0, value = self.cell.case.X0, self.cell.value
+        if X0 is None or outcome is not Outcome.TIE:
+            return X0 is not None and outcome is Outcome.NON_SMOOTHING and self.balanced
+        centred = np.array([math.fsum(column) == 0 for column in X0.T])
+        still = (value.centres == 0) & (value.radii == 0)
+        if centred.all() and (self.balanced or still.all()):
+            return True
+        H, high = self.cell.case.H, self.cell.consensus.high[0].copy()
+        j = int(np.argmax(high))
+        if np.count_nonzero(H - np.diag(np.diag(H))) or not centred[j]:
+            return False
+        high[j] = np.delete(self.cell.quotient.high, j, axis=1).max(initial=0.0)
+        if not self.cell.consensus.low[0, j] > high.max():
+            return False
+        sums = [abs(math.fsum(X0[members, j])) for members in self.cell.case.classes]
+        apart = max(sums) > 4 * self.n * UNIT * np.abs(X0[:, j]).sum()
+        return bool(X0[:, j].any() and (still[j] or (self.balanced and apart)))
+
+    def tokens(self, i: int) -> Tokens | None:
+        """The tokens of the eigenvector of a_i, whose disc is alone."""
+        n, known = self.n, self.attention.find(i)
+        found = None if known is None else known[0].right(known[1])
+        if known is None or found is None:
+            return None
+        (basis, place), (y, off) = known, found
+        if self.causal:
+            value, error = np.concatenate([[0.0], y]), np.concatenate([[0.0], off])
+            mean = Bounded(value, error).dot(Bounded(np.full(n, 1 / n), np.full(n, UNIT / n)))
+            off = error + mean.error + 4 * UNIT * (np.abs(value) + np.abs(mean.value))
+            return Tokens(Bounded(value - mean.value, inflated(off, 4)), mean)
+        spread = from_quotient(Bounded(y, off))
+        # A v = a v + t 1 beside consensus: the mean of the eigenvector is t / (a - 1), and
+        # t = sum_j (s_j - 1) v_j / n with the sums s of the columns, as sum_j v_j = 0.
+        sums = self.cell.A.sum(axis=0)
+        wide = self.cell.error.sum(axis=0) + gamma(n + 2) * (sums + 1)
+        t = Bounded((sums - 1).astype(np.complex128), inflated(wide, n + 4)).dot(spread)
+        gap, radius = complex(basis.re[place] - 1, basis.im[place]), float(basis.radii[place])
+        least = abs(gap) * (1 - 8 * UNIT) - radius
+        if not least > 0:
+            return None
+        middle = t.value / gap
+        wrong = (t.error + np.abs(middle) * radius + 16 * UNIT * np.abs(t.value)) / least
+        return Tokens(spread, Bounded(middle / n, inflated(np.asarray(wrong / n), 16)))
+
+    def leads(self, i: int, j: int) -> bool:
+        """Whether the pair (a_i, h_j), both alone, and its conjugate outgrow all other modes."""
+        a, h = self.cell.attention, self.cell.value
+        if not (a.alone[i] and h.alone[j]):
+            return False
+        high = self.cell.quotient.high.copy()
+        turning = a.centres[i].imag != 0 or h.centres[j].imag != 0
+        low = self.cell.quotient.low[i, j]
+        high[i, j] = -np.inf
+        if turning:
+            high[_conjugate(a, i), _conjugate(h, j)] = -np.inf
+        return bool(low > high.max() and low > self.cell.consensus.high.max())
+
+    def limits(self, i: int, j: int) -> Limits:
+        """Limits where the pair (a_i, h_j) leads and X_0 contains it."""
+        a, h = self.cell.attention.centres[i], self.cell.value.centres[j]
+        both = a.imag != 0 and h.imag != 0
+        rank = 2 if both else 1
+        if self.balanced:
+            return Limits("infinity", float("inf"), rank)
+        tokens = self.tokens(i)
+        if tokens is None:
+            return Limits(None, None, rank)
+        if a.imag == 0:
+            return tokens.ratio(False)
+        return Limits("oscillates" if self._oscillates(tokens, i, j) else None, None, rank)
+
+    def _oscillates(self, tokens: Tokens, i: int, j: int) -> bool:
+        gap = tokens.turning()
+        a, h = self.cell.attention, self.cell.value
+        mu = 1 + a.centres[i] * h.centres[j]
+        size = np.abs(a.centres[i]) * h.radii[j] + np.abs(h.centres[j]) * a.radii[i]
+        reach = 2 * size + 2 * a.radii[i] * h.radii[j] + 32 * UNIT * (1 + abs(mu))
+        # A quarter turn makes e^(2 i L phase) real; with a real mu nothing turns.
+        if gap is None or min(abs(mu.real), abs(mu.imag)) <= reach:
+            return False
+        if not abs(complex(gap.value)) > float(gap.error) * (1 + 8 * UNIT):
+            return False
+        if h.centres[j].imag == 0:
+            return True
+        # u of H is the left eigenvector of the matrix whose discs these are, W or a core of it.
+        known = self.value.find(j)
+        found = None if known is None else known[0].left(known[1])
+        if found is None:
+            return False
+        u = Bounded(*found)
+        factors = self.cell.case.factors
+        if factors is not None and factors[0].shape[1] < self.cell.case.d:
+            u = times(factors[1].T, u, self.cell.relative)
+        u = u.dot(u)
+        return bool(abs(complex(u.value)) > float(u.error) * (1 + 8 * UNIT))
+
+    def generic(self, outcome: Outcome) -> Limits:
+        """For generic X_0, which contains everything."""
+        if outcome is Outcome.TIE:
+            found = self._of_classes()
+            return self.still() if found.tends_to is None else found
+        if outcome is not Outcome.NON_SMOOTHING:
+            return UNKNOWN
+        found = self._of_leading()
+        if min(self.n, self.cell.case.d) == 1:
+            # A state of one feature has no other rank.
+            found = Limits(found.tends_to, found.limit, 1)
+        return found
+
+    def _of_leading(self) -> Limits:
+        # LFC = c (I + W)^L of a doubly stochastic A, and HFC grows like rho_Q.
+        tends = _INFINITE if self.balanced else UNKNOWN
+        moduli = self.cell.quotient
+        i, j = divmod(int(np.argmax(moduli.centre)), moduli.centre.shape[1])
+        if self.leads(i, j):
+            return self.limits(i, j)
+        a, h = self.cell.attention, self.cell.value
+        if a.alone[i] and a.centres[i].imag == 0 and self._outgrows(i, axis=0):
+            # One direction of tokens, whatever H does beside it.
+            tokens = None if self.balanced else self.tokens(i)
+            known = Limits(tends.tends_to, tends.limit, 1)
+            return known if tokens is None else tokens.ratio(False)
+        if h.alone[j] and h.centres[j].imag == 0 and self._outgrows(j, axis=1):
+            return Limits(tends.tends_to, tends.limit, 1)
+        return tends
+
+    def _outgrows(self, index: int, axis: int) -> bool:
+        """Whether the modes of a_i (axis 0), or of h_j, outgrow all others, consensus too."""
+        moduli, value = self.cell.quotient, self.cell.value
+        low = moduli.low[index] if axis == 0 else moduli.low[:, index]
+        group = value.component if axis == 0 else self.cell.attention.component
+        others = np.delete(moduli.high, index, axis=axis).max(initial=-np.inf)
+        least = minimum_by(low, group).max()
+        return bool(least > others and least > self.cell.consensus.high.max())
+
+    def _of_classes(self) -> Limits:
+        """Where several classes of tokens lead alone, with one real h: what is left of X_0 is a
+        state of rank 1 that depends on X_0."""
+        cell, value = self.cell, self.cell.value
+        low, others = cell.consensus.low[0], cell.consensus.high[0].copy()
+        j = int(np.argmax(low))
+        real = value.alone[j] and value.centres[j].imag == 0
+        if not (cell.repeated and real) or cell.others is None:
+            return UNKNOWN
+        others[j] = 0.0
+        rest = pair_moduli(cell.others, value).high.max(initial=0.0)
+        return Limits("constant", None, 1) if low[j] > max(others.max(), rest) else UNKNOWN
+
+    def still(self) -> Limits:
+        """Where exact zeros of H lead alone: X_L tends to a part of X_0."""
+        cell, value = self.cell, self.cell.value
+        zero = (value.centres == 0) & (value.radii == 0)
+        if not zero.any() or not (zero.sum() == 1 or self._simple_zeros(zero)):
+            return UNKNOWN
+        highs = [cell.consensus.high[:, ~zero], cell.quotient.high[:, ~zero]]
+        if all(x.max(initial=0.0) < 1 for x in highs):
+            return Limits("constant", None, min(self.n, int(zero.sum())))
+        return UNKNOWN
+
+    def _simple_zeros(self, zero: NDArray[np.bool_]) -> bool:
+        """Whether the exact zeros of H have as many eigenvectors: of a diagonal H, or of a head
+        with a core that is not singular."""
+        if self.cell.case.factors is None:
+            H = self.cell.case.H
+            return bool(np.count_nonzero(H) == np.count_nonzero(np.diag(H)))
+        rest, radii = self.cell.value.centres[~zero], self.cell.value.radii[~zero]
+        return bool((np.abs(rest) > radii * (1 + 8 * UNIT)).all())
+
+
+def _conjugate(discs: Discs, i: int) -> int:
+    """The disc of the conjugate of one that is alone."""
+    if discs.centres[i].imag == 0:
+        return i
+    return int(np.argmin(np.abs(discs.centres - discs.centres[i].conjugate())))

@@ -1,0 +1,182 @@
+"""T10: discs hold the spectrum of everything that rounds to a matrix, and of the matrix itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import UNIT
+from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
+from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
+from tests.theory.chosen_spectra import chosen, held
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_T10_each_component_holds_as_many_chosen_eigenvalues_as_it_has_discs(seed):
+    """The exact matrix is within half a unit in the last place of the rounded one."""
+    case = chosen(seed, 1 + (7 * seed) % 24)
+    found = enclose(case.M, UNIT * np.abs(case.M))
+    assert isinstance(found, Failure) or held(found, case.spectrum)
+
+
+@pytest.mark.parametrize(("k", "seed"), [(64, 0), (128, 1), (200, 4), (512, 0)])
+def test_T10_large_matrices_are_held_too(k, seed):
+    case = chosen(seed, k)
+    found = enclose(case.M, UNIT * np.abs(case.M))
+    assert isinstance(found, Failure) or held(found, case.spectrum)
+
+
+def test_T10_most_matrices_with_separate_eigenvalues_are_enclosed():
+    for seed in range(0, 60, 5):
+        case = chosen(seed, 8)
+        found = enclose(case.M, UNIT * np.abs(case.M))
+        assert not isinstance(found, Failure) and found.radii.max() < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 3))
+def test_T10_without_an_error_the_discs_are_about_the_binary_numbers(seed):
+    """Against eigenvalues to 300 digits."""
+    M = chosen(seed, 2 + seed % 9).M
+    found = enclose(M, keep=True)
+    if isinstance(found, Failure):
+        return
+    with at_precision(1000):
+        exact = flint.acb_mat([[flint.acb(x) for x in row] for row in M.tolist()])
+        count = np.zeros(len(M), dtype=int)
+        for value in exact.eig(algorithm="approx"):
+            homes = {
+                int(found.component[i])
+                for i, (z, r) in enumerate(zip(found.centres, found.radii, strict=True))
+                if abs(value - flint.acb(complex(z))) <= flint.arb(float(r)) * (1 + 1e-12) + 1e-60
+            }
+            assert len(homes) == 1
+            count[homes.pop()] += 1
+        assert count[: found.component.max() + 1].tolist() == np.bincount(found.component).tolist()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_error(seed):
+    """P^-1 M' P = D + E in fractions: the row sums of |E| in complex form, and the column sums."""
+    rng = np.random.default_rng(seed)
+    M = chosen(seed, 2 + seed % 5).M
+    error = UNIT * np.abs(M)
+    found = enclose(M, error, keep=True)
+    if isinstance(found, Failure) or found.basis is None:
+        return
+    basis, k = found.basis, len(M)
+    ends = rng.integers(-1, 2, (k, k)).tolist()
+    moved = [
+        [Fraction(M[i, j]) + ends[i][j] * Fraction(error[i, j]) for j in range(k)] for i in range(k)
+    ]
+    P = flint.fmpq_mat([[to_fmpq(x) for x in row] for row in basis.P.tolist()])
+    E = P.inv() * flint.fmpq_mat([[to_fmpq(x) for x in row] for row in moved]) * P
+    D = np.diag(basis.re).astype(object)
+    for p, q in enumerate(basis.partner.tolist()):
+        if p != q:
+            D[p, q] = basis.im[p]
+    size = np.array([[abs(float(E[i, j] - to_fmpq(D[i, j]))) for j in range(k)] for i in range(k)])
+    pair = basis.im != 0
+    rows = size @ np.where(pair, 2.0, 1.0)
+    rows = np.where(pair, (rows + rows[basis.partner]) / 2, rows)
+    columns = size.sum(axis=0)
+    columns = np.where(pair, columns + columns[basis.partner], columns)
+    assert (rows <= found.radii).all()
+    assert (columns <= basis.columns).all()
+
+
+def to_fmpq(x) -> flint.fmpq:
+    exact = Fraction(x)
+    return flint.fmpq(exact.numerator, exact.denominator)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_T10_vectors_of_a_disc_that_is_alone_are_within_their_bounds(seed):
+    """M v - lambda v and w M - lambda w over all that the bounds allow hold 0, in balls."""
+    M = chosen(seed, 3 + seed % 7).M
+    error = UNIT * np.abs(M)
+    found = enclose(M, error, keep=True)
+    if isinstance(found, Failure) or found.basis is None:
+        return
+    seen = 0
+    with at_precision(300):
+        exact = flint.acb_mat([[flint.acb(x) for x in row] for row in M.tolist()])
+        values, left, right = exact.eig(algorithm="approx", left=True, right=True)
+        for i in np.flatnonzero(found.alone).tolist():
+            z = flint.acb(complex(found.centres[i]))
+            place = min(range(len(M)), key=lambda j: float(abs(values[j] - z).mid()))
+            for which, vector in (
+                (found.basis.right(i), [right[p, place] for p in range(len(M))]),
+                (found.basis.left(i), [left[place, p] for p in range(len(M))]),
+            ):
+                if which is None:
+                    continue
+                seen += 1
+                middle, off = which
+                # The same scale: fitted at the entry that is best known.
+                p = int(np.argmax(np.abs(middle) - off))
+                scale = flint.acb(complex(middle[p])) / vector[p]
+                slack = off[p] / abs(middle[p])
+                for x, m, e in zip(vector, middle, off, strict=True):
+                    gap = abs(scale * x - flint.acb(complex(m)))
+                    assert gap <= flint.arb(float(e + slack * (abs(m) + e)) * 1.001 + 1e-80)
+    assert seen or not found.alone.any()
+
+
+def test_T1c_the_quotient_within_its_bound_is_that_of_every_attention_of_the_cell():
+    """In fractions: Q^T A' Q through B' (the same entries up to the square root of n = 4)."""
+    rng = np.random.default_rng(3)
+    for n in (4, 9):
+        root = 2 if n == 4 else 3
+        for _ in range(6):
+            raw = rng.random((n, n)) ** 4
+            A, error = normalised(raw, UNIT)
+            moved = [
+                [Fraction(x) * (1 + Fraction(int(rng.integers(-1, 2)), 2**53)) for x in row]
+                for row in raw.tolist()
+            ]
+            exact = [[x / sum(row) for x in row] for row in moved]
+            means = [sum(row[j] for row in exact) / n for j in range(n)]
+            C = [[x - m for x, m in zip(row, means, strict=True)] for row in exact]
+            rho = Fraction(root + 1)
+            B, bound = (x[0] for x in quotient_within(A[None], error[None]))
+            for i in range(1, n):
+                for j in range(1, n):
+                    true = C[i][j] - C[i][0] / rho - C[0][j] / rho + C[0][0] / rho**2
+                    assert abs(true - Fraction(B[i - 1, j - 1])) <= Fraction(bound[i - 1, j - 1])
+            assert np.abs(B - quotient(A)).max() < 1e-14 and bound.max() < 1e-13
+
+
+def test_T10_symmetric_matrices_with_repeated_eigenvalues_are_enclosed():
+    J = np.full((6, 6), 1 / 6)
+    found = attention_discs(0.25 * np.eye(6) + 0.75 * J)
+    assert not isinstance(found, Failure)
+    assert np.abs(found.centres - 0.25).max() <= found.radii.min() and found.radii.max() < 1e-13
+
+
+def test_components_are_those_of_the_graph_of_touching_discs():
+    rng = np.random.default_rng(5)
+    for k in (1, 2, 7, 40):
+        centres = rng.standard_normal(k) + 1j * rng.standard_normal(k)
+        radii = rng.random(k) * 0.4
+        label = components(centres, radii)
+        touch = np.abs(centres[:, None] - centres) <= radii[:, None] + radii
+        reach = touch.copy()
+        for _ in range(k):
+            reach = (reach.astype(int) @ touch.astype(int)) > 0
+        assert ((label[:, None] == label) == reach).all()
+        assert sorted(set(label.tolist())) == list(range(label.max() + 1))
+
+
+def test_a_stack_gives_what_its_members_give_one_by_one():
+    M = np.stack([chosen(seed, 6).M for seed in range(10)])
+    M[3] = np.triu(M[3])
+    M[5] = M[5] + M[5].T
+    for one, alone in zip(enclose_all(M), (enclose(x) for x in M), strict=True):
+        assert isinstance(one, Failure) == isinstance(alone, Failure)
+        if not isinstance(one, Failure) and not isinstance(alone, Failure):
+            assert one.radii == pytest.approx(alone.radii, rel=1e-3, abs=1e-13)
