@@ -1,5 +1,6 @@
 """`oversmoothing verdict`: the theory's answer on one case, in words or as JSON."""
 
+import sys
 from typing import Annotated
 
 from typer import Option
@@ -15,9 +16,11 @@ def verdict(
         list[int] | None,
         Option(metavar="L", parser=opt.layers, help="HFC/LFC after L layers too (several)."),
     ] = None,
-    certified: Annotated[
-        bool, Option("--certified", help="Enclose both radii rigorously.")
+    exact_binary: Annotated[
+        bool,
+        Option("--exact-binary", help="Decide the binary numbers, not all that rounds to them."),
     ] = False,
+    certified: Annotated[bool, Option("--certified", hidden=True)] = False,
     as_json: opt.Json = False,
 ) -> None:
     """Does X' = X + A X H^T oversmooth, and why."""
@@ -30,5 +33,7 @@ def verdict(
     chosen = chosen_case(case, example)
     if depths and chosen.X0 is None:
         raise InputError('--depth needs a start: add "X0" to the case')
-    result = answer(chosen, depths, certified)
+    if certified:
+        print("--certified is now called --exact-binary", file=sys.stderr)
+    result = answer(chosen, depths, exact_binary or certified)
     print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")

@@ -183,7 +183,7 @@ def test_repeated_ones_never_certify_smoothing():
 
 def test_T10_a_certified_verdict_replaces_word_radii_and_reason():
     for h, word, rho_q in ((0.5, "SMOOTHING", 1.25), (-0.5, "NON_SMOOTHING", 0.75)):
-        found = verdict(A=FLOAT, H=[[h]], certified=True)
+        found = verdict(A=FLOAT, H=[[h]], exact_binary=True)
         assert (found.verdict, found.status) == (word, "certified")
         assert found.rho_consensus == pytest.approx(1 + h, rel=1e-12)
         assert found.rho_quotient == pytest.approx(rho_q, rel=1e-12)
@@ -195,7 +195,7 @@ def test_T10_a_certified_verdict_replaces_word_radii_and_reason():
 
 def test_T10_a_near_tie_in_floats_is_decided_by_a_later_stage():
     # fl(-4/3) > -4/3, where the quotient is larger.
-    found = verdict(A=FLOAT, H=[[-4 / 3]], certified=True)
+    found = verdict(A=FLOAT, H=[[-4 / 3]], exact_binary=True)
     assert verdict(A=FLOAT, H=[[-4 / 3]]).verdict == "UNDECIDED"
     assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
     assert found.rho_consensus == pytest.approx(1 / 3) and "(exact" in found.reason
@@ -204,20 +204,20 @@ def test_T10_a_near_tie_in_floats_is_decided_by_a_later_stage():
 def test_T10_what_no_stage_separates_is_not_certified():
     """a = -1/2 and h = -4 tie at 3; H = -4 11^T/32 is too large to be decided exactly."""
     A, H = [[0.25, 0.75], [0.75, 0.25]], np.full((32, 32), -4 / 32)
-    found = verdict(A=A, H=H, certified=True)
+    found = verdict(A=A, H=H, exact_binary=True)
     assert (found.verdict, found.status) == ("UNDECIDED", "numerical")
     assert found.reason.startswith("not certified: ") and "(balls" in found.reason
     assert found.rho_consensus == pytest.approx(3) == found.rho_quotient
-    assert verdict(A=A, H=[[-4.0]], certified=True).verdict == "TIE"
+    assert verdict(A=A, H=[[-4.0]], exact_binary=True).verdict == "TIE"
     # The word of a state that is 0 is kept even so.
-    zero = verdict(A=A, H=H, X0=np.zeros((2, 32)), certified=True)
+    zero = verdict(A=A, H=H, X0=np.zeros((2, 32)), exact_binary=True)
     assert zero.verdict == "UNDEFINED" and zero.reason.startswith("not certified: ")
 
 
 @pytest.mark.parametrize("X0", [None, [[0.0], [0.0]]])
 def test_T11_trivial_and_undefined_keep_their_word_in_a_certificate(X0):
     A = [[1.0]] if X0 is None else FLOAT
-    found = verdict(A=A, H=[[0.5]], X0=X0, certified=True)
+    found = verdict(A=A, H=[[0.5]], X0=X0, exact_binary=True)
     assert found.verdict == ("TRIVIAL" if X0 is None else "UNDEFINED")
     assert found.status == "certified" and found.rho_consensus == pytest.approx(1.5)
     assert (found.rho_quotient is None) == (X0 is None)
@@ -234,7 +234,7 @@ def test_T10_a_defective_H_too_large_to_be_exact_is_decided_where_it_is_triangul
     """One Jordan block of 26 has no eigenbasis, but shows its spectrum on its diagonal."""
     H = 0.5 * np.eye(26) + np.eye(26, k=1)
     for certified in (False, True):
-        found = verdict(A=FLOAT, H=H, certified=certified)
+        found = verdict(A=FLOAT, H=H, exact_binary=certified)
         assert (found.verdict, found.status) == ("SMOOTHING", "certified")
 
 

@@ -119,7 +119,7 @@ def test_an_underflowing_weight_is_no_mask():
 
 def test_the_verdict_takes_logits(tmp_path, capsys):
     numerical = verdict(logits=LOGITS, H=NEGATIVE)
-    certified = verdict(logits=LOGITS, H=NEGATIVE, certified=True)
+    certified = verdict(logits=LOGITS, H=NEGATIVE, exact_binary=True)
     by_hand = verdict(A=softmax_in_floats(LOGITS)[0], H=NEGATIVE)
     assert numerical.verdict == certified.verdict == by_hand.verdict == "NON_SMOOTHING"
     assert (numerical.status, certified.status) == ("certified", "certified")

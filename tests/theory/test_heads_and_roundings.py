@@ -34,7 +34,7 @@ def test_E3_heads_add_up_at_consensus_and_on_differences():
             assert found.verdict == outcome
         assert found.rho_consensus == pytest.approx(radii[0], rel=1e-14)
         assert found.rho_quotient == pytest.approx(radii[1], rel=1e-14)
-        assert found.status == "numerical"
+        assert found.status == "estimated"
     found = heads_verdict(A=heads, W=np.array([[[0.5]], [[0.25]]]))
     assert "the radius of I + sum_h H_h (2 heads) is 1.75" in found.reason
     assert "that of the quotient 1.125 (dense)" in found.reason
@@ -56,7 +56,7 @@ def test_E3_both_radii_0_are_a_tie_and_one_token_is_trivial():
     assert found.reason == "both radii are 0, exactly (1 head)."
     alone = heads_verdict(A=[[1.0]], W=[[0.5]])
     assert (alone.verdict, alone.rho_consensus, alone.rho_quotient) == ("TRIVIAL", 1.5, None)
-    assert alone.status == "numerical" and "one token only" in alone.reason
+    assert alone.status == "estimated" and "one token only" in alone.reason
 
 
 @pytest.mark.parametrize(
@@ -245,5 +245,5 @@ def test_rows_may_be_off_by_two_units_of_their_type(units, accepted):
 def test_every_row_has_to_sum_to_1_for_a_start():
     A = float32([[0.5, 0.5], [0.7, 0.3]])
     A[1, 0] += np.float32(2.0**-23)
-    with pytest.raises(InputError, match="X0, depth and certified need an A that is known"):
+    with pytest.raises(InputError, match="X0, depth and exact_binary need an A that is known"):
         verdict(A=A, H=[[0.5]], X0=[[1.0], [2.0]])

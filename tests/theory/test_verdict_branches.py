@@ -427,6 +427,7 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         "schema_version": 1,
         "verdict": "NON_SMOOTHING",
         "status": "exact",
+        "about": "point",
         "rho_consensus": 0.0,
         "rho_quotient": 0.5,
         "rate": "inf",
@@ -471,9 +472,22 @@ def test_a_verdict_prints_as_its_answer_without_the_spectra():
 def test_a_certificate_is_made_when_asked_for_and_only_then():
     for given in ({"H": [[0.5]]}, {"W": (np.array([[0.5]]), np.array([[1.0]]))}):
         assert "certified: " not in verdict(A=FLOAT, **given).reason
-        found = verdict(A=FLOAT, **given, certified=True, X0=[[1.0], [2.0]], depth=1)
+        found = verdict(A=FLOAT, **given, exact_binary=True, X0=[[1.0], [2.0]], depth=1)
         assert (found.status, found.verdict) == ("certified", "SMOOTHING")
         assert found.hfc_lfc[1].value == pytest.approx(5 / 18) and found.verdict_x0 == "SMOOTHING"
+
+
+def test_a_verdict_says_whether_it_is_about_the_numbers_or_all_that_rounds_to_them():
+    # The float nearest to -4/3 is on one side of the tie, the fraction on it.
+    A = [[0.75, 0.25], [0.25, 0.75]]
+    cell = verdict(A=A, H=[[-4 / 3]])
+    point = verdict(A=A, H=[[-4 / 3]], exact_binary=True)
+    assert (cell.verdict, cell.about, cell.status) == ("UNDECIDED", "cell", "numerical")
+    assert (point.verdict, point.about, point.status) == ("NON_SMOOTHING", "point", "certified")
+    exact = verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-4/3"]])
+    assert (exact.verdict, exact.about, exact.status) == ("TIE", "point", "exact")
+    with pytest.warns(DeprecationWarning, match="exact_binary"):
+        assert verdict(A=A, H=[[-4 / 3]], certified=True).to_json_object()["about"] == "point"
 
 
 def test_logits_stand_for_the_softmax_of_their_rows():

@@ -1,4 +1,4 @@
-"""A numerical verdict made rigorous: its word and its radii replaced by certified ones."""
+"""A verdict about the binary numbers themselves: its word and radii are those of certificates."""
 
 from dataclasses import replace
 
@@ -8,20 +8,26 @@ from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.outcome import Outcome
 
 
-def certify_case(case: Case, numerical: Verdict) -> Verdict:
-    """Certify the verdict by the first stage that reaches one (theory.certificates.stages)."""
+def certify_case(case: Case, of_cell: Verdict) -> Verdict:
+    """The verdict by the first stage that reaches one (theory.certificates.stages).
+
+    of_cell: that on all that rounds to the case; what it decides holds for the case too.
+    """
     found, _ = decide(case)
-    special = numerical.verdict in (Outcome.TRIVIAL, Outcome.UNDEFINED)
-    word = numerical.verdict if special else found.verdict
+    special = of_cell.verdict in (Outcome.TRIVIAL, Outcome.UNDEFINED)
+    word = of_cell.verdict if special else found.verdict
     if found.verdict is Outcome.UNDECIDED:
+        if not special and of_cell.verdict is not Outcome.UNDECIDED:
+            return replace(of_cell, point=True)
         reason = f"not certified: {found.reason} ({found.method})"
-        return replace(numerical, verdict=word, reason=reason)
+        return replace(of_cell, verdict=word, reason=reason, point=True)
     consensus, quotient = found.consensus, found.quotient
     return replace(
-        numerical,
+        of_cell,
         verdict=word,
         status="certified",
         rho_consensus=None if consensus is None else consensus.shown,
         rho_quotient=None if quotient is None else quotient.shown,
-        reason=f"certified: {found.reason} ({found.method}). {numerical.reason}",
+        reason=f"certified: {found.reason} ({found.method}). {of_cell.reason}",
+        point=True,
     )

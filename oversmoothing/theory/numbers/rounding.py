@@ -7,6 +7,8 @@ one by at most gamma_k |x|^T |y| + k 2^-1074 (Higham, Accuracy and Stability, se
 gradual underflow). Bounds computed in floats are inflated so that they stay bounds.
 """
 
+from functools import cache
+
 import numpy as np
 
 from oversmoothing.theory.support.arrays import Array
@@ -16,6 +18,7 @@ UNIT = 2.0**-53
 TINY = 2.0**-1074
 
 
+@cache
 def gamma(k: int) -> float:
     """k u / (1 - k u), rounded up. Raises `ValueError` for k u >= 1/2, where it means nothing."""
     if k * UNIT >= 0.5:

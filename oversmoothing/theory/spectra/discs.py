@@ -200,7 +200,7 @@ def _proved(
     partner = None
     if im.any():
         partner = np.arange(k) + np.sign(im).astype(np.intp)
-        R += np.take_along_axis(P, partner[:, None, :], axis=2) * im[:, None, :]
+        R += _swapped(P, partner) * im[:, None, :]
         weight[im != 0] = 2.0
     F = Y @ P
     F[:, range(k), range(k)] -= 1.0
@@ -217,7 +217,7 @@ def _proved(
     norm = f.max(axis=-1, keepdims=True)
     radii = inflated(g + f * (g.max(axis=-1, keepdims=True) / (1 - norm)), 6)
     if partner is not None:
-        radii = inflated((radii + np.take_along_axis(radii, partner, axis=1)) / 2, 2)
+        radii = inflated((radii + _swapped(radii, partner)) / 2, 2)
     for i, (centre, radius, size) in enumerate(
         zip(values, radii, norm[:, 0].tolist(), strict=True)
     ):
@@ -235,6 +235,15 @@ def _proved(
                 kept = (x[i] for x in (M, error, P, Y, R, F, re, im, radii, f))
                 basis = Basis(label, *kept)
             yield Discs(centre, radius, label, basis)
+
+
+def _swapped(x: Array, partner: NDArray[np.intp]) -> Array:
+    """The last axis of a stack with the two of each pair exchanged."""
+    if len(x) == 1:
+        return x[..., partner[0]]
+    if x.ndim == 3:
+        partner = partner[:, None, :]
+    return np.take_along_axis(x, partner, axis=-1)
 
 
 def components(centres: Complex, radii: Array) -> NDArray[np.intp]:

@@ -21,8 +21,11 @@ class Verdict:
 
     verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
     where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
-    status: "exact", "certified" or "numerical". rho_consensus, rho_quotient: the two radii; rate =
-    rho_Q / rho_C per layer; margin = rho_C - rho_Q. tends_to, limit, limit_rank: what HFC/LFC and
+    status: "exact" (fractions), "certified" (proved for every layer that rounds to these floats),
+    "estimated" (several heads) or "numerical" (rounding decides). about: "cell", all that rounds to
+    the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
+    within rounding is about the doubly stochastic ones of its cell.
+    rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C - rho_Q. tends_to, limit, limit_rank: what HFC/LFC and
     the rank of X_L do, for X_0 where given, else for generic X_0; None where unknown or where the
     value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
     shows_from: about the depth from which the mode that decides for X_0 outweighs the others.
@@ -56,6 +59,12 @@ class Verdict:
     cos_min: CosineLimit | None = None
     cos_mean: CosineLimit | None = None
     vague: bool = False
+    point: bool = False
+
+    @property
+    def about(self) -> str:
+        """Of what: the numbers themselves ("point"), or all that rounds to them ("cell")."""
+        return "point" if self.point or self.status == "exact" else "cell"
 
     @property
     def rate(self) -> float | None:
@@ -107,6 +116,7 @@ class Verdict:
             "schema_version": SCHEMA_VERSION,
             "verdict": self.verdict,
             "status": self.status,
+            "about": self.about,
             "rho_consensus": json_number(self.rho_consensus),
             "rho_quotient": json_number(self.rho_quotient),
             "rate": json_number(self.rate),

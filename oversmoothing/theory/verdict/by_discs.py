@@ -87,8 +87,8 @@ def cell_discs(case: Case, relative: float = UNIT) -> CellDiscs:
     if isinstance(value, Failure):
         value = within_norm(case.H, relative)
     repeated = len(case.classes) - 1
-    one = _at_one(attention)
-    if repeated and int(one.sum()) == repeated:
+    one = _at_one(attention) if repeated else None
+    if one is not None and int(one.sum()) == repeated:
         # Known exactly, they are 1 and nothing else.
         centres = np.where(one, 1.0, attention.centres)
         attention = replace(attention, centres=centres, radii=np.where(one, 0.0, attention.radii))
@@ -151,12 +151,24 @@ class Decision:
     quotient: Interval
 
 
+def decide_cell(cell: CellDiscs) -> Decision:
+    """rho_C against rho_Q over the cell."""
+    quotient = cell.quotient.radius() if len(cell.attention) else Interval(0.0, 0.0)
+    return _decided(cell.attention, cell.value, cell.repeated, cell.consensus.radius(), quotient)
+
+
 def decide(attention: Discs, value: Discs, repeated: int) -> Decision:
     """rho_C against rho_Q for all spectra in these discs (T2, T3).
 
     attention: without one eigenvalue 1 of A, which occurs `repeated` times more.
     """
-    consensus, quotient = consensus_radius(value), quotient_radius(attention, value)
+    radii = consensus_radius(value), quotient_radius(attention, value)
+    return _decided(attention, value, repeated, *radii)
+
+
+def _decided(
+    attention: Discs, value: Discs, repeated: int, consensus: Interval, quotient: Interval
+) -> Decision:
     if repeated == 0:
         outcome = outcome_of(consensus.low - quotient.high, consensus.high - quotient.low)
         if outcome is Outcome.UNDECIDED and len(attention) > 0:

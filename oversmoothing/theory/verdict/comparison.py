@@ -6,7 +6,7 @@ from oversmoothing.theory.layer.case import Case
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.radii import Interval
 from oversmoothing.theory.spectra.spectrum import Spectrum, spectra_of
-from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs, decide
+from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs, decide_cell
 from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell
 from oversmoothing.theory.verdict.exact_comparison import (
     ExactDominance,
@@ -89,7 +89,7 @@ def _mode_words(mode: Mode) -> str:
 
 def _numerically(case: Case, relative: float) -> Comparison:
     cell = cell_discs(case, relative)
-    found = decide(cell.attention, cell.value, cell.repeated)
+    found = decide_cell(cell)
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
         outcome = decided_in_cell(case, generic=True).outcome

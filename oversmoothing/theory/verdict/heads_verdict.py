@@ -21,7 +21,7 @@ def heads_verdict(
 
     A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
     (W_V [heads, d, r], W_O [heads, r, d]), which is quicker), by keyword only.
-    rho_C against rho_Q, each with its error; numerical: UNDECIDED where the errors meet or
+    rho_C against rho_Q, each with its error; estimated: UNDECIDED where the errors meet or
     Arnoldi's method does not converge, TIE only where both radii are exactly 0. Raises
     `InputError` on illegal input.
     """
@@ -30,12 +30,12 @@ def heads_verdict(
     rho_c = consensus.value
     _, n, _ = A.shape
     if n == 1:
-        return Verdict(Outcome.TRIVIAL, "numerical", rho_c, None, ONE_TOKEN)
+        return Verdict(Outcome.TRIVIAL, "estimated", rho_c, None, ONE_TOKEN)
     quotient = other_radius(A, W, residual, dense_size, beside=consensus)
     rho_q = quotient.value
     if rho_c is None or rho_q is None:
         reason = f"rho_Q is not known: {quotient.reason}. A larger dense_size settles it by LAPACK."
-        return Verdict(Outcome.UNDECIDED, "numerical", rho_c, None, reason)
+        return Verdict(Outcome.UNDECIDED, "estimated", rho_c, None, reason)
     error = consensus.error + quotient.error
     outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
     heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
@@ -49,4 +49,4 @@ def heads_verdict(
         Outcome.UNDECIDED: f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and "
         f"rho_Q = {rho_q:.12g} +- {quotient.error:.1e} overlap.",
     }
-    return Verdict(outcome, "numerical", rho_c, rho_q, reasons[outcome])
+    return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])

@@ -61,8 +61,8 @@ def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, fl
     elif exact:
         raise InputError(
             f"A is {kind}, and its rows sum to 1 only within the rounding of that: X0, depth and "
-            "certified need an A that is known; give the logits in float64, or A in float64 with "
-            "each row divided by its sum"
+            "exact_binary need an A that is known; give the logits in float64, or A in float64 "
+            "with each row divided by its sum"
         )
     attention = check_attention(table, tolerance=2 * EPS[kind] + len(table) * EPS["float32"])
     factors = W if isinstance(W, tuple) else (W,)
