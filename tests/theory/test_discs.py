@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.layer.softmax_in_floats import softmax_within
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
@@ -180,3 +181,27 @@ def test_a_stack_gives_what_its_members_give_one_by_one():
         assert isinstance(one, Failure) == isinstance(alone, Failure)
         if not isinstance(one, Failure) and not isinstance(alone, Failure):
             assert one.radii == pytest.approx(alone.radii, rel=1e-3, abs=1e-13)
+
+
+@pytest.mark.parametrize("size", [0.5, 5.0, 60.0, 900.0])
+def test_T10_a_softmax_within_holds_those_of_all_logits_that_round_to_the_same(size):
+    """In balls of 200 bits, the logits moved by half a unit in the last place and masks kept."""
+    rng = np.random.default_rng(int(size))
+    logits = np.round(rng.standard_normal((5, 5)) * size, 3)
+    logits[0, 3] = -np.inf
+    A, error = softmax_within(logits, UNIT)
+    assert error[0, 3] == 0 and (error <= 1e-9).all()
+    with at_precision(200):
+        for _ in range(20):
+            ends = rng.integers(-1, 2, logits.shape)
+            for i, row in enumerate(logits.tolist()):
+                weights = [
+                    flint.arb(0)
+                    if x == -np.inf
+                    else (flint.arb(x) * (1 + flint.arb(int(ends[i, j])) / 2**53)).exp()
+                    for j, x in enumerate(row)
+                ]
+                total = sum(weights, flint.arb(0))
+                for j, weight in enumerate(weights):
+                    gap = abs(weight / total - flint.arb(float(A[i, j])))
+                    assert not gap > flint.arb(float(error[i, j]))

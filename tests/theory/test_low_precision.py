@@ -78,7 +78,7 @@ def test_a_start_or_a_certificate_asks_for_float64():
     A = torch.softmax(logits.float(), -1)
     with pytest.raises(InputError, match="X0, depth and exact_binary need an A that is known"):
         verdict(A=A, W=W, X0=torch.ones(6, 4))
-    with pytest.raises(InputError, match="certified need an A that is known"):
+    with pytest.raises(InputError, match="exact_binary need an A that is known"):
         verdict(A=A, W=W, exact_binary=True)
     wide = A.double()
     wide = wide / wide.sum(-1, keepdim=True)

@@ -18,7 +18,7 @@ import numpy as np
 from oversmoothing.theory.layer.entries import read_entries
 from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated
+from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated, upper_sum
 from oversmoothing.theory.support.arrays import Array
 
 EXP_ERROR = 64 * UNIT
@@ -62,6 +62,43 @@ def softmax_in_floats(logits: Array) -> tuple[Array, Array]:
     # division and these products may underflow: `inflated` adds the smallest number for each.
     error = (relative + summed + UNIT) * (1 + 2 * summed) * A
     return A, np.where(masked, 0.0, inflated(error, 10))
+
+
+def softmax_within(logits: Array, relative: float) -> tuple[Array, Array]:
+    """(A, error) [n, n]: every softmax of logits within `relative` of these is within error of A.
+
+    A weight is off by its exponential, by the shift and by e^y - 1 <= y / (1 - y) for the y that
+    its logit and the largest one may move by; by e <= 1/8 in all its share then changes as in
+    `of_others`, with e (1 + 4 e) >= e / (1 - e)^2, and the division and the sum round. Infinite
+    where the logits are too large for that.
+    """
+    A, _ = softmax_in_floats(logits)
+    masked = np.isneginf(logits)
+    size = np.where(masked, 0.0, np.abs(logits)).max(axis=-1, keepdims=True)
+    y = inflated(2 * relative * size, 4)
+    e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
+    e = np.where(y < 0.0625, inflated(e * (1 + 4 * e), 12), np.inf)
+    rounding = gamma(logits.shape[-1] + 4)
+    with np.errstate(invalid="ignore"):
+        wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
+        error = np.where(masked, 0.0, inflated(wide * A, 12))
+    return A, np.where(np.isnan(error), np.inf, error)
+
+
+def of_others(A: Array) -> Array:
+    """An upper bound of 1 - A_ij [..., n, n] for rows that sum to 1: 1, and where an entry may be
+    above 1/2 (the largest of its row) the sum of the others.
+
+    Where weights change by factors 1 + d_ij, |d| <= e, the shares A_ij change by at most
+    A_ij |d_ij - sum_k A_ik d_ik| / (1 - e) <= 2 e (1 - A_ij) A_ij / (1 - e).
+    """
+    largest = A.argmax(axis=-1)[..., None]
+    others = A.copy()
+    np.put_along_axis(others, largest, 0.0, axis=-1)
+    total = np.minimum(1.0, upper_sum(others))[..., None]
+    result = np.ones_like(A)
+    np.put_along_axis(result, largest, total, axis=-1)
+    return result
 
 
 def softmax_enclosure(logits: Any) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.layer.softmax_in_floats import of_others
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -63,13 +64,15 @@ def attention_discs_all(
 def normalised(A: Array, relative: float = 0.0) -> tuple[Array, Array]:
     """(A / its row sums, error) for every A' >= 0 with |A' - A| <= relative A, over its row sums.
 
-    The sum of n terms and one division round n times on numbers >= 0, and the changes of an entry
-    and of the sum that it is divided by add up. A 0 stays one.
+    The sum of n terms and one division round n times on numbers >= 0; what a change of the entries
+    does to the shares is that of `of_others`. A 0 stays one.
     """
     zero = A == 0
     A = A / A.sum(axis=-1, keepdims=True)
-    spread = 2 * relative / (1 - relative)
-    wide = gamma(A.shape[-1] + 2) * (1 + spread) + spread
+    wide = np.asarray(gamma(A.shape[-1] + 2))
+    if relative:
+        spread = 2 * relative / (1 - relative) * of_others(inflated(A, A.shape[-1] + 4))
+        wide = inflated(wide * (1 + spread) + spread, 4)
     return A, np.where(zero, 0.0, inflated(wide * A, 6))
 
 

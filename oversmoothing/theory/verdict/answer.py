@@ -25,8 +25,9 @@ class Verdict:
     "estimated" (several heads) or "numerical" (rounding decides). about: "cell", all that rounds to
     the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
     within rounding is about the doubly stochastic ones of its cell.
-    rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C - rho_Q. tends_to, limit, limit_rank: what HFC/LFC and
-    the rank of X_L do, for X_0 where given, else for generic X_0; None where unknown or where the
+    rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
+    rho_Q. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do, for X_0 where given,
+    else for generic X_0; None where unknown or where the
     value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
     shows_from: about the depth from which the mode that decides for X_0 outweighs the others.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.layer.softmax_in_floats import softmax_in_floats
+from oversmoothing.theory.layer.softmax_in_floats import softmax_within
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import (
@@ -100,14 +100,7 @@ def _attention(case: Case, relative: float) -> tuple[Array, Array]:
         A, error = normalised(case.A, relative)
         # Fractions may be so small that nothing of them is left in A.
         return A, np.where(case.positive & (error == 0), 4 * TINY, error)
-    A, error = softmax_in_floats(case.logits)
-    finite = np.where(np.isneginf(case.logits), 0.0, np.abs(case.logits))
-    # Of the softmax: changes of a logit and of the row's others add; e^y - 1 <= y / (1 - y).
-    y = inflated(2 * relative * finite.max(axis=-1, keepdims=True), 4)
-    change = np.where(y < 0.5, y / (1 - np.minimum(y, 0.5)), np.inf)
-    with np.errstate(invalid="ignore"):
-        moved = np.where(case.positive, inflated((A + error) * change, 6), 0.0)
-    return A, inflated(error + moved, 2) * case.positive
+    return softmax_within(case.logits, relative)
 
 
 def _value(case: Case, relative: float) -> Discs | Failure:

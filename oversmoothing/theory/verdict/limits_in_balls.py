@@ -57,9 +57,12 @@ def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
         and len(sides[0].block) == len(modes.cell.case.classes) == 1
     ):
         return ZERO
+    one_value = len(values) == 1 and values[0].real and len(values[0]) == 1
     if len(sides) == 1 and not sides[0].consensus and not _still(top):
-        return _of_one_side(modes, top, sides[0])
-    if len(values) == 1 and values[0].real and len(values[0]) == 1:
+        found = _of_one_side(modes, top, sides[0])
+        if found.limit_rank is not None or not one_value:
+            return found
+    if one_value:
         return _of_one_value(modes, top)
     if len(values) == 1 and _one_feature(top, sides, values[0]):
         return Limits(None, None, 1)
