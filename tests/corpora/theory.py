@@ -36,7 +36,7 @@ def verdict_of(given: dict[str, Any], certified: bool = False) -> dict[str, Any]
         H=given["H"],
         X0=given.get("X0"),
         depth=DEPTHS if "X0" in given else [],
-        certified=certified,
+        exact_binary=certified,
     )
     return without_words(found.to_json_object())
 

@@ -7,8 +7,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
-from oversmoothing.theory.certificates.rounding import TINY, gamma
 from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.rounding import TINY, gamma
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, by, draw, verdict
 
 T10 = Chapter(__file__)
@@ -27,7 +27,7 @@ def isolated() -> sp.Expr:
 def rounded() -> None:
     assert verdict(A=AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
     assert Fraction(-4 / 3) > Fraction(-4, 3)
-    found = verdict(A=to_float(AA), H=[[-4 / 3]], certified=True)
+    found = verdict(A=to_float(AA), H=[[-4 / 3]], exact_binary=True)
     assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
 
 

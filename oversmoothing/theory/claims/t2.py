@@ -9,7 +9,6 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.certificates import certified_radii as certified
 from oversmoothing.theory.certificates.certified_radii import certified_dominance
-from oversmoothing.theory.certificates.enclosure import Discs, Failure
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.rational import to_float
@@ -24,6 +23,8 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
+from oversmoothing.theory.spectra import layer_discs
+from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.verdict.dominance import real_verdict, threshold
 
@@ -71,7 +72,7 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     """
     rng = np.random.default_rng([197, effort.seed])
     A = symmetric_attention(rng)
-    attention = certified.attention_discs(A)
+    attention = layer_discs.attention_discs(A)
     if isinstance(attention, Failure):
         yield False
         return
@@ -79,12 +80,12 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     t = threshold(a[0])
     spectra = [(t * (1 - 1e-6), -0.1), (t * (1 + 1e-6), -0.1), (-0.9, 0.4), (-3.0, 0.01)]
     values: list[Callable[[], Discs | Failure]] = [
-        lambda ends=ends: certified.value_discs(with_real_spectrum(rng, *ends))  # type: ignore[misc]
+        lambda ends=ends: layer_discs.value_discs(with_real_spectrum(rng, *ends))  # type: ignore[misc]
         for ends in spectra
     ]
     Q, _ = np.linalg.qr(rng.standard_normal((WIDTH, D)))
     weights = rng.uniform(-1.5, 0.5, D)
-    values.append(lambda: certified.head_discs(Q, weights[:, None] * Q.T))
+    values.append(lambda: layer_discs.head_discs(Q, weights[:, None] * Q.T))
     for k, make in enumerate(values):
         value = make()
         found = certified.certify_spectra(attention, value)

@@ -36,6 +36,7 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
+from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.spectrum import attention_spectrum
 from oversmoothing.theory.verdict.exact_comparison import exact_dominance
 
@@ -109,7 +110,9 @@ def rate_at_real_size(effort: by.Effort) -> by.Settled:
         weights = np.exp(logits)
         A = weights / weights.sum(axis=1, keepdims=True)
         H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
-        found = certified.certify_spectra(certified.attention_discs(A), certified.value_discs(H))
+        found = certified.certify_spectra(
+            layer_discs.attention_discs(A), layer_discs.value_discs(H)
+        )
         if found.verdict != "SMOOTHING" or not (found.consensus and found.quotient):
             yield False
             continue
