@@ -98,20 +98,3 @@ def test_every_module_and_package_says_what_it_is_for() -> None:
     for package in PACKAGES:
         for path in sources(package):
             assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
-
-
-SCREEN = 80
-
-
-def test_a_claim_reads_in_a_screen() -> None:
-    """Its statement, source, hypotheses and list of evidence, with the longer pieces by name."""
-    claims = [p for p in sources("theory") if "claims" in p.parts and p.name != "__init__.py"]
-    lengths = {
-        str(path.relative_to(ROOT)): (node.end_lineno or node.lineno) - node.lineno + 1
-        for path in claims
-        for node in ast.parse(path.read_text("utf-8")).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CLAIM"
-    }
-    assert len(lengths) > 100
-    long = {path: lines for path, lines in lengths.items() if lines > SCREEN}
-    assert not long, f"of more than {SCREEN} lines (name its queries or its proof above): {long}"

@@ -1,0 +1,126 @@
+"""What the claims of arxiv_2103_03404.md execute."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from math import comb, prod
+
+import sympy as sp
+from hypothesis import strategies as st
+
+from oversmoothing.theory.claims.binary_softmax import (
+    binary_softmax,
+    heads_on_a_state,
+    logits,
+    spread,
+    squared_frobenius,
+)
+from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
+from oversmoothing.theory.claims.t8 import attention
+from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given, vanishes
+
+PAPER = Chapter(__file__)
+
+# ------------------------------------------------------------------ N-2103.03404-any-weights
+
+_X, _W = exact.identity(2), exact.matrix("3/2 -1/2; -1/2 3/2")
+
+
+@PAPER.step
+def attention_any_weights() -> None:
+    found = attention(sp.eye(2), sp.log(3) * sp.eye(2), sp.zeros(2))
+    vanishes(found - symbolic(AA))
+
+
+@PAPER.step
+def fixed() -> None:
+    equal(exact.product(AA, _X, _W), _X)
+    equal(exact.determinant(_X), 1)
+    equal(exact.squared_norms(_X), (1, 1))
+
+
+PAPER.case("two_tokens_that_attention", AA, exact.transposed(_W), _X)
+
+# ----------------------------------------------------------- N-2103.03404-doubly-exponential
+
+
+@PAPER.step
+def attained() -> sp.Expr:
+    m, s, w = sp.symbols("m s w", positive=True)
+    X = sp.Matrix([s, -s])
+    weights = (m * X * X.T).applyfunc(sp.exp)
+    A = sp.Matrix(2, 2, lambda i, j: weights[i, j] / sum(weights.row(i)))
+    z = m * s**2
+    bound = (sp.exp(2 * z) - 1) / (sp.exp(2 * z) + 1)
+    return A * X * w - w * bound * X
+
+
+@PAPER.search(heads_on_a_state())
+def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
+    """tanh(s ln 2/4) = (r - 1)/(r + 1) with r = 2^(s/2): in fractions for even s."""
+    L, A = logits(X, M), binary_softmax(logits(X, M))
+    diameter, most = squared_diameter(X), Fraction(0)
+    for i in range(len(X)):
+        for k in range(i):
+            s = spread(L[i], L[k])
+            r = Fraction(2) ** int(s / 2)
+            apart = sum((abs(p - q) for p, q in zip(A[i], A[k], strict=True)), Fraction(0)) / 2
+            assert s**2 <= squared_frobenius(M) * diameter**2
+            assert apart * (r + 1) <= r - 1
+            most = max(most, apart)
+    assert squared_diameter(exact.product(A, X, W)) <= squared_frobenius(W) * most**2 * diameter
+
+
+# ------------------------------------------------------------------------ N-2103.03404-paths
+
+Heads = list[tuple[Matrix, Matrix]]
+
+
+def _forward(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> Matrix:
+    for heads, bias in zip(layers, biases, strict=True):
+        moved = X if skip else exact.zeros(len(X), len(X[0]))
+        for A, W in heads:
+            moved = exact.plus(moved, exact.product(A, X, W))
+        X = [[x + b for x, b in zip(row, bias, strict=True)] for row in moved]
+    return X
+
+
+def _paths(layers: list[Heads], skip: bool) -> Iterator[Heads]:
+    """The heads that each path takes, without its skips."""
+    for taken in product(*([*heads, *[None] * skip] for heads in layers)):
+        yield [head for head in taken if head is not None]
+
+
+def _along(X: Matrix, path: Heads) -> Matrix:
+    for A, W in path:
+        X = exact.product(A, X, W)
+    return X
+
+
+@st.composite
+def _networks(pick: st.DrawFn) -> tuple[Matrix, list[Heads], Matrix, bool]:
+    n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
+    layers = pick(draw.lists(draw.heads(draw.attention(n, n, zeros=True), d, 2), 1, 3))
+    biases = pick(draw.states(len(layers), d))
+    return pick(draw.states(n, d)), layers, biases, pick(st.booleans())
+
+
+@PAPER.search(_networks(), at=lambda X, layers, *_: given.of_attention(layers[0][0][0]))
+def law_paths(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> None:
+    paths = list(_paths(layers, skip))
+    total = exact.zeros(len(X), len(X[0]))
+    for path in paths:
+        moved = _along(X, path)
+        total = exact.plus(total, moved)
+        bound = prod((dobrushin(A) ** 2 * squared_frobenius(W) for A, W in path), start=Fraction(1))
+        assert squared_diameter(moved) <= bound * squared_diameter(X)
+    rest = exact.plus(_forward(X, layers, biases, skip), total, -1)
+    assert given.consensus(rest)
+    if skip and len({len(heads) for heads in layers}) == 1:
+        depth, many = len(layers), len(layers[0])
+        for k in range(depth + 1):
+            equal(sum(len(path) == k for path in paths), comb(depth, k) * many**k)
+
+
+A_OF_EACH_HEAD = given.ROW_STOCHASTIC.said("A of each head is row-stochastic: A >= 0, A 1 = 1")

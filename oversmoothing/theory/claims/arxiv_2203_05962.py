@@ -1,0 +1,90 @@
+"""What the claims of arxiv_2203_05962.md execute."""
+
+from fractions import Fraction
+
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.binary_softmax import binary_softmax, squared_frobenius
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, spectra
+
+PAPER = Chapter(__file__)
+
+# ------------------------------------------------------------------ N-2203.05962-every-start
+
+_A, _X = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("2 -1")
+
+
+@PAPER.step
+def eigenvector() -> None:
+    equal(exact.weighted_mean(spectra.stationary(_A), _X), [0])
+    equal(exact.product(_A, _X), exact.scaled("1/4", _X))
+
+
+@PAPER.step
+def ratio() -> None:
+    hfc, lfc = exact.squared_norms(_X)
+    equal(hfc, 9 * lfc)
+
+
+PAPER.case("an_x_with_mean", _A, exact.matrix("1"), _X)
+
+# --------------------------------------------------------------------- N-2203.05962-low-pass
+
+
+@PAPER.step
+def falls() -> None:
+    A, x = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("3 0")
+    for t in range(5):
+        q = Fraction(1, 4**t)
+        equal(x, [[1 + 2 * q], [1 - q]])
+        hfc, lfc = exact.squared_norms(x)
+        equal(hfc * (2 + q) ** 2, lfc * (3 * q) ** 2)
+        x = exact.product(A, x)
+
+
+@PAPER.law(draw.cases(draw.attention(2, 4)))
+def law_low_pass(A: Matrix, H: Matrix, X: Matrix) -> None:
+    """The pi-mean is kept; without it the floor of T1f holds as long as the state is not 0."""
+    pi = spectra.stationary(A)
+    mean = exact.weighted_mean(pi, X)
+    floor = len(A) * spectra.squared_deviation(pi)
+    without = [[x - c for x, c in zip(row, mean, strict=True)] for row in X]
+    assume(any(map(any, without)))
+    for _ in range(4):
+        X, without = exact.product(A, X), exact.product(A, without)
+        equal(exact.weighted_mean(pi, X), mean)
+        hfc, lfc = exact.squared_norms(without)
+        assert floor * hfc >= lfc
+        equal(exact.squared_norms(X)[0], hfc)
+
+
+# ------------------------------------------------------------------------- N-2203.05962-rate
+
+
+@PAPER.step
+def raised() -> None:
+    A = exact.matrix(f"{'17/20 1/20 1/20 1/20;' * 2} {'1/20 17/20 1/20 1/20;' * 2}"[:-1])
+    x = exact.column("1 -1 0 0")
+    moved = exact.product(A, x)
+    equal(moved, exact.scaled("4/5", exact.column("1 1 -1 -1")))
+    equal([exact.squared_norms(y)[0] for y in (x, moved)], [2, Fraction(64, 25)])
+
+
+@PAPER.law(draw.cases(draw.attention(1, 4, zeros=True)))
+def law_rate(A: Matrix, H: Matrix, X: Matrix) -> None:
+    """||A||_F^2 - ||J A||_F^2 = ||P A||_F^2 <= ||A||_F^2 - 1 <= n m - 1, and what it bounds."""
+    n, most = len(A), max(map(max, A))
+    high, low = exact.squared_norms(A)
+    assert low >= 1 and squared_frobenius(A) == high + low <= n * most
+    moved = exact.squared_norms(exact.product(A, X, exact.transposed(H)))[0]
+    assert moved <= high * squared_frobenius(H) * exact.squared_norms(X)[0]
+
+
+@PAPER.search(
+    st.integers(1, 4).flatmap(lambda n: draw.lists(draw.lists(st.integers(-4, 4), n), 1, 4))
+)
+def largest(L: list[list[int]]) -> None:
+    """Logits in [-a, a], in units of ln 2: no entry exceeds k/(k + n - 1), k = e^(2a)."""
+    n, a = len(L[0]), max(abs(entry) for row in L for entry in row)
+    k = Fraction(4) ** a
+    assert max(map(max, binary_softmax(exact.from_integers(L)))) * (k + n - 1) <= k

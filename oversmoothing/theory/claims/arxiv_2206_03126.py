@@ -1,0 +1,97 @@
+"""What the claims of arxiv_2206_03126.md execute."""
+
+from fractions import Fraction
+from itertools import product
+
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.t7 import squared_diameter
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
+
+PAPER = Chapter(__file__)
+
+# -------------------------------------------------------------------- N-2206.03126-gradients
+
+
+@PAPER.step
+def derivative() -> sp.Expr:
+    x, logit, c = (sp.symbols(f"{name}:3", real=True) for name in "xlc")
+    t = sp.Symbol("t")
+    weights = [sp.exp(p + t * q) for p, q in zip(logit, c, strict=True)]
+    mean = sum(w * z for w, z in zip(weights, x, strict=True)) / sum(weights)
+    a = [w.subs(t, 0) / sum(weights).subs(t, 0) for w in weights]
+    y = mean.subs(t, 0)
+    return mean.diff(t).subs(t, 0) - sum(p * (z - y) * q for p, z, q in zip(a, x, c, strict=True))
+
+
+def _covariance(a: list[Fraction], X: Matrix) -> Matrix:
+    y = exact.weighted_mean(a, X)
+    R = [[x - m for x, m in zip(row, y, strict=True)] for row in X]
+    return exact.product(exact.transposed(R), exact.diagonal(a), R)
+
+
+@st.composite
+def _states(pick: st.DrawFn) -> tuple[Matrix, Matrix, list[Fraction]]:
+    A = pick(draw.attention(1, 4, zeros=True))
+    return (
+        A,
+        pick(draw.states(len(A), pick(st.integers(1, 2)))),
+        pick(draw.lists(draw.fractions(-3, 3, 4), 2)),
+    )
+
+
+@PAPER.search(_states())
+def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
+    """v^T Cov v <= |v|^2 D^2/4 for each row of A; and equal tokens do not feel A."""
+    v = v[: len(X[0])]
+    for row in A:
+        moved = exact.dot(v, exact.applied(_covariance(row, X), v))
+        assert 4 * moved <= exact.dot(v, v) * squared_diameter(X)
+    same = [X[0]] * len(X)
+    equal(exact.product(A, same), same)
+
+
+# ------------------------------------------------------------------------ N-2206.03126-scale
+
+DOUBLY = given.Hypothesis(
+    "A of each layer is doubly stochastic",
+    lambda case: given.is_stochastic(case.A) and given.is_stochastic(exact.transposed(case.A)),
+    (given.case("1/2 1/2; 1/4 3/4"), given.case("1 1; 0 1")),
+)
+
+
+@st.composite
+def _pairs(pick: st.DrawFn) -> tuple[draw.Known, draw.Known]:
+    size = pick(st.sampled_from([2, 4]))
+    weights = draw.lists(st.integers(1, 9), size)
+    drawn = [pick(weights) for _ in range(2)]
+    first, second = (draw.walsh([Fraction(k, sum(row)) for k in row]) for row in drawn)
+    return first, second
+
+
+@PAPER.search(
+    _pairs(),
+    draw.fractions(-2, 2, 4),
+    draw.fractions(0, 2, 4),
+    draw.lists(st.integers(-9, 9), 4),
+    at=lambda pair, *_: given.of_attention(pair[0][0]),
+)
+def law_scale(
+    pair: tuple[draw.Known, draw.Known], w: Fraction, scale: Fraction, x: list[int]
+) -> None:
+    """W = w or -w with equal chances, all 2^L of them; A is chosen by the state."""
+    (A, values), (B, others) = pair
+    sigma = max(a * a for a in [*values, *others])
+    X, depth = exact.from_integers([[k] for k in x[: len(A)]]), 3
+    before = exact.squared_norms(X)
+    assume(min(before) > 0)
+    total = [Fraction(0), Fraction(0)]
+    for signs in product((1, -1), repeat=depth):
+        Z: Matrix = X
+        for sign in signs:
+            Z = exact.layer(A if Z[0][0] > 0 else B, [[sign * scale * w]], Z)
+        total = [t + part / 2**depth for t, part in zip(total, exact.squared_norms(Z), strict=True)]
+    grown = scale**2 * w**2
+    equal(total[1], (1 + grown) ** depth * before[1])
+    assert before[0] <= total[0] <= (1 + grown * sigma) ** depth * before[0]

@@ -1,0 +1,149 @@
+"""What the claims of arxiv_2206_10991.md execute."""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    is_zero,
+    spectra,
+    verdict,
+)
+
+PAPER = Chapter(__file__)
+
+# -------------------------------------------------------------------- N-2206.10991-attention
+
+_H = exact.matrix("-1 0; 0 -1/10")
+
+
+@PAPER.step
+def by_the_rule() -> None:
+    assert spectra.values(AA) == [Fraction(1, 2), 1]
+    assert Fraction(1, 2) - 1 < Fraction(-1, 10)
+
+
+@PAPER.step
+def in_truth() -> None:
+    assert spectra.by_moduli([Fraction(-1), Fraction(-1, 10)], [Fraction(1, 2)]) == "NON_SMOOTHING"
+    assert verdict(A=AA, H=_H).verdict == "NON_SMOOTHING"
+
+
+PAPER.case("h_diag_1_1", AA, _H)
+
+# ----------------------------------------------------------------------- N-2206.10991-graphs
+
+
+@st.composite
+def _graphs(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
+    """Edges of integer weight of a connected graph (a path and more, loops too), and states."""
+    n = pick(st.integers(2, 4))
+    E = exact.zeros(n, n)
+    for i in range(n):
+        for j in range(i + 1):
+            E[i][j] = E[j][i] = Fraction(pick(st.integers(int(j == i - 1), 3)))
+    return E, pick(draw.states(n, 2))
+
+
+@PAPER.step
+def unequal() -> None:
+    E = exact.matrix("1 1 0; 1 1 1; 0 1 1")
+    equal([sum(row) for row in E], [2, 3, 2])
+
+
+@PAPER.search(_graphs())
+def law_graphs(E: Matrix, Y: Matrix) -> None:
+    """With X = D^(1/2) Y, so that no root appears: both energies, and the operator."""
+    degrees = [sum(row, Fraction(0)) for row in E]
+    D, inverse = exact.diagonal(degrees), exact.diagonal([1 / x for x in degrees])
+    laplacian = exact.plus(D, E, -1)
+    energy = exact.product(exact.transposed(Y), laplacian, Y)
+    pairs = [
+        E[i][k] * sum((p - q) ** 2 for p, q in zip(Y[i], Y[k], strict=True))
+        for i in range(len(E))
+        for k in range(len(E))
+    ]
+    equal(2 * sum((energy[k][k] for k in range(2)), Fraction(0)), sum(pairs, Fraction(0)))
+    # D A = E is symmetric: A = D^-1 E is self-adjoint for the weights D, as D^-1/2 E D^-1/2 is.
+    A = exact.product(inverse, E)
+    assert all(sum(row) == 1 for row in A)
+    equal(exact.product(D, A), exact.transposed(exact.product(D, A)))
+    flat = is_zero(exact.differences(Y))
+    assert (sum(pairs) == 0) == flat
+
+
+# ------------------------------------------------------------------ N-2206.10991-no-residual
+
+
+def _energy(A: Matrix, X: Matrix) -> Fraction:
+    """tr(X^T (I - A) X)."""
+    rest = exact.product(exact.transposed(X), exact.plus_identity(exact.scaled(-1, A)), X)
+    return sum((rest[k][k] for k in range(len(rest))), Fraction(0))
+
+
+def _size(X: Matrix) -> Fraction:
+    return sum((x * x for row in X for x in row), Fraction(0))
+
+
+@PAPER.step
+def bipartite() -> None:
+    A = exact.matrix("0 1; 1 0")
+    for X in (exact.column("1 3"), exact.product(A, exact.column("1 3"))):
+        equal((_energy(A, X), _size(X)), (4, 10))
+
+
+SYMMETRIC = given.Hypothesis(
+    "A is symmetric",
+    lambda case: exact.transposed(case.A) == case.A,
+    (given.case("1/2 1/2; 1/4 3/4"),),
+)
+
+
+@PAPER.search(
+    draw.walsh_attention(),
+    draw.lists(st.integers(-9, 9), 16),
+    at=lambda walsh, _: given.of_attention(walsh[0]),
+)
+def law_no_residual(walsh: draw.Known, x: list[int]) -> None:
+    """W = I: the energy's share falls by max a_i^2 at least, exactly, while the mean stays."""
+    A, values = walsh
+    X = exact.from_integers([x[2 * i : 2 * i + 2] for i in range(len(A))])
+    bound = max(a * a for a in values)
+    moved = exact.product(A, X)
+    assert _energy(A, moved) <= bound * _energy(A, X)
+    equal(exact.squared_norms(moved)[1], exact.squared_norms(X)[1])
+
+
+# ------------------------------------------------------------------------- N-2206.10991-rule
+
+SYMMETRIC_RULE = given.Hypothesis(
+    "A and H are symmetric",
+    lambda case: all([list(row) for row in zip(*M, strict=True)] == M for M in (case.A, case.H)),
+    (given.case("1/2 1/2; 1/4 3/4"), given.case(H="0 1; 0 0")),
+)
+
+
+@PAPER.search(
+    draw.lists(draw.inside(-1, 1), 0, 3).flatmap(
+        lambda rest: draw.inside(-1, 0).map(lambda a: [a, *rest])
+    ),
+    draw.lists(draw.fractions(-4, 3), 0, 3).flatmap(
+        lambda rest: draw.inside(-5, 0).map(lambda h: [h, *rest])
+    ),
+    draw.inside(0, 3),
+)
+def law_rule(a_values: list[Fraction], h_values: list[Fraction], step: Fraction) -> None:
+    """Fractions: rho = 1 - a_1, the rule in GRAFF's letters against all moduli."""
+    rho, low, high = 1 - min(a_values), min(h_values), max(h_values)
+    found = spectra.by_moduli([step * h for h in h_values], a_values)
+    wanted = -low * (rho - 1) > high and step * -low * (2 - rho) < 2
+    assert (found == "NON_SMOOTHING") == wanted
+    other = -low * (rho - 1) < high or step * -low * (2 - rho) > 2
+    assert (found == "SMOOTHING") == other

@@ -1,0 +1,438 @@
+"""What the claims of arxiv_2312_06182.md execute; one room: the chapter."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product as pairs
+from typing import Any
+
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation
+from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth.rates_measured import layer_rows
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.kit import (
+    A3,
+    AA,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    equal,
+    exact,
+    given,
+    spectra,
+)
+
+PAPER = Chapter(__file__)
+
+# -------------------------------------------------------------------------------- escalating
+
+
+def t_falls(
+    A: Matrix,
+    X: Matrix,
+    move: Callable[[Matrix], Matrix],
+    by: Fraction,
+    over: Fraction,
+    layers: int,
+) -> None:
+    """One feature: every layer multiplies t by |by|/|over|, exactly (c = pi^T X)."""
+    pi = spectra.stationary(A)
+    for _ in range(layers):
+        moved = move(X)
+        (before,), (after,) = exact.weighted_mean(pi, X), exact.weighted_mean(pi, moved)
+        hfc, moved_hfc = exact.squared_norms(X)[0], exact.squared_norms(moved)[0]
+        equal(moved_hfc * before**2 * over**2, by**2 * hfc * after**2)
+        X = moved
+
+
+AFTER, BEFORE = "after", "before"
+
+
+def removal(n: int, tau: Fraction) -> Matrix:
+    """I - tau J [n, n]."""
+    return exact.plus(exact.identity(n), exact.uniform(n), -tau)
+
+
+def removed(X: Matrix, tau: Fraction) -> Matrix:
+    """(I - tau J) X: the mean of the tokens multiplied by 1 - tau."""
+    return exact.product(removal(len(X), tau), X)
+
+
+def step_escalating(A: Matrix, H: Matrix, X: Matrix, tau: Fraction, place: str) -> Matrix:
+    """One layer with the removal after the update or before it."""
+    return (
+        removed(exact.layer(A, H, X), tau) if place == AFTER else exact.layer(A, H, removed(X, tau))
+    )
+
+
+def operator(A: Matrix, H: Matrix, tau: Fraction, place: str) -> Matrix:
+    """The composed layer [n d, n d] on the rows of X one after the other."""
+    plain, remove = layer_rows(A, H), exact.kronecker(removal(len(A), tau), exact.identity(len(H)))
+    return exact.product(remove, plain) if place == AFTER else exact.product(plain, remove)
+
+
+# ------------------------------------------------------------------------ N-2312.06182-bound
+
+_NOT_DOUBLY = given.case("1/2 1/2; 1/4 3/4")
+SYMMETRIC = given.Hypothesis(
+    "A is symmetric and row-stochastic",
+    lambda case: given.is_stochastic(case.A) and exact.transposed(case.A) == case.A,
+    (_NOT_DOUBLY, given.case("1 1; 1 0")),
+)
+
+
+@PAPER.search(
+    draw.walsh_attention(),
+    draw.fractions(0, 3),
+    draw.lists(st.integers(-9, 9), 8),
+    at=lambda attention, *_: given.of_attention(attention[0]),
+)
+def law_bound(attention: draw.Known, w: Fraction, x: list[int]) -> None:
+    """W = w or -w with equal chances: E W = 0, E W^2 = s = w^2. Exactly, one feature."""
+    A, values = attention
+    X = exact.from_integers([[k] for k in x[: len(A)]])
+    hfc, lfc = exact.squared_norms(X)
+    assume(lfc != 0)
+    s, gap = w * w, 1 - max(a * a for a in values)
+    moved = [exact.squared_norms(exact.layer(A, [[h]], X)) for h in (w, -w)]
+    after_hfc, after_lfc = (sum(pair, Fraction(0)) / 2 for pair in zip(*moved, strict=True))
+    assert after_lfc == (1 + s) * lfc
+    before = lfc / (lfc + hfc)
+    rate = after_lfc / (after_lfc + after_hfc) / before
+    assert rate * (1 + s - s * gap * (1 - before)) >= 1 + s
+
+
+# ---------------------------------------------------------- N-2312.06182-bound-any-attention
+
+_A, _X0 = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("5 -3")
+
+
+@PAPER.step
+def gap() -> None:
+    equal(spectra.values(_A), [Fraction(1, 4), 1])
+
+
+@PAPER.step
+def on_average() -> None:
+    hfc, lfc = exact.squared_norms(_X0)
+    equal(lfc / (hfc + lfc), Fraction(1, 17))
+    pairs = [exact.squared_norms(exact.layer(_A, exact.matrix(w), _X0)) for w in ("1", "-1")]
+    equal([low for _, low in pairs], [2, 2])
+    total = sum(high + low for high, low in pairs)
+    equal(sum(low for _, low in pairs) / total, Fraction(1, 18))
+
+
+PAPER.case("an_a_that_takes_1", _A, exact.matrix("1"), _X0)
+PAPER.case("an_a_that_takes_2", _A, exact.matrix("-1"), _X0)
+
+# --------------------------------------------------------------------- N-2312.06182-changing
+
+GAP = given.Hypothesis(
+    "the second eigenvalue of the A of each layer is 0",
+    lambda case: spectra.values(case.A)[:-1] == [0] * (len(case.A) - 1),
+    (given.case(),),
+)
+# Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
+FIRST = exact.matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
+SECOND = exact.matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
+_H, _V = exact.matrix("1"), exact.column("-2 1 1")
+
+
+@PAPER.step
+def collapse_alone() -> None:
+    for A in (FIRST, SECOND):
+        assert given.consensus(exact.product(A, A)), "the tokens differ"
+
+
+@PAPER.step
+def survives() -> None:
+    equal(exact.product(SECOND, FIRST, _V), exact.scaled("1/16", _V))
+
+
+PAPER.case("two_matrices_in_turn_1", FIRST, _H)
+PAPER.case("two_matrices_in_turn_2", SECOND, _H)
+
+# --------------------------------------------------------------- N-2312.06182-changing-bound
+
+
+@st.composite
+def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
+    n = draw_(st.integers(1, 4))
+    layers = draw_(draw.lists(draw.attention(n, n, zeros=True), 1, 4))
+    return layers, draw_(draw.states(n, 1))
+
+
+@PAPER.search(_drawn(), at=lambda layers, X: (layers[0], [[Fraction(1)]], X))
+def law_changing_bound(layers: list[Matrix], X: Matrix) -> None:
+    bound = oscillation(exact.transposed(X)[0])
+    for A in layers:
+        X = exact.product(A, X)
+        bound *= dobrushin(A)
+        assert oscillation(exact.transposed(X)[0]) <= bound
+        assert exact.squared_norms(X)[0] <= len(X) * bound**2 / 4
+
+
+A_OF_EACH_LAYER = given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: A >= 0 and A 1 = 1")
+
+# ------------------------------------------------------------------- N-2312.06182-escalation
+
+
+@PAPER.step
+def similarity() -> sp.Expr:
+    hfc, lfc = sp.symbols("hfc lfc", positive=True)
+    r = hfc / lfc
+    return sp.simplify(1 - lfc**2 / (hfc**2 + lfc**2) - r**2 / (1 + r**2))
+
+
+# ------------------------------------------------------------------ N-2312.06182-every-layer
+
+_A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER = (
+    exact.matrix("1/2 1/2; 1/4 3/4"),
+    exact.matrix("1"),
+    exact.column("5 -3"),
+)
+
+
+@PAPER.step
+def once() -> None:
+    equal(exact.squared_norms(_X0_EVERY_LAYER), (32, 2))
+    once = exact.product(exact.product(_A_EVERY_LAYER, _X0_EVERY_LAYER), _H_EVERY_LAYER)
+    equal(once, exact.column("1 -1"))
+    equal(exact.squared_norms(once), (2, 0))
+
+
+PAPER.case("a_mean_that_attention", _A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER)
+
+# ----------------------------------------------------------------------- N-2312.06182-remedy
+
+
+@PAPER.step
+def growth() -> list[sp.Expr]:
+    L = sp.Symbol("L", integer=True, nonnegative=True)
+    block = sp.Matrix([[2, 1], [0, 2]])
+    power = sp.Matrix([[2**L, L * 2 ** (L - 1)], [0, 2**L]])
+    return [*(power.subs(L, 0) - sp.eye(2)), *(power.subs(L, L + 1) - power * block)]
+
+
+@PAPER.step
+def thresholds() -> None:
+    rate, taus = Fraction(5, 6), map(Fraction, ["0", "1/12", "1/6", "1/2", "11/6", "2", "3"])
+    for t, place in pairs(taus, (AFTER, BEFORE)):
+        X = exact.column("1 2")
+        for _ in range(4):
+            Z = step_escalating(AA, exact.matrix("1/2"), X, t, place)
+            (hfc, lfc), (moved, low) = exact.squared_norms(X), exact.squared_norms(Z)
+            equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
+            X = Z
+    X = step_escalating(AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
+    equal(exact.squared_norms(X)[1], 0)
+
+
+@PAPER.simulated
+def measured_remedy(effort: by.Effort) -> by.Measurements:
+    # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
+    start = exact.matrix("1 2; 2 -1; 4 1")
+    falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
+    for tau, place in [*falling, ("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)]:
+        t, falls = Fraction(tau), (tau, place) in falling
+        what = f"tau = {tau}, {place}" + ": constant" * (not falls)
+        predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
+        rows = operator(A3, exact.diagonal("1 -1/2"), t, place)
+        found = measured.log_slope(measured.hfc_lfc, measured.powers(rows, start, (200, 400)))
+        yield by.Measurement(what, predicted, found, 1e-8)
+
+
+@PAPER.search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at=lambda case, tau: case)
+def law_remedy(attention: Any, tau: Any) -> None:
+    """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
+    A, H, X0 = attention
+    expected = exact.characteristic(exact.scaled(1 - tau, exact.plus_identity(H)))
+    if len(A) > 1:
+        expected *= exact.characteristic(
+            exact.plus_identity(exact.kronecker(H, rational_quotient(A)))
+        )
+    for place in (AFTER, BEFORE):
+        equal(exact.characteristic(operator(A, H, tau, place)), expected)
+        X = X0
+        for depth in range(1, 4):
+            X = step_escalating(A, H, X, tau, place)
+            equal(exact.centred(X), exact.centred(exact.layer(A, H, X0, depth)))
+
+
+# --------------------------------------------------------------- N-2312.06182-remedy-content
+
+
+def _differences(X: Matrix, M: Matrix) -> Matrix:
+    """l_ij - l_in: what a softmax sees of logits x_i^T M x_j."""
+    logits = exact.product(X, M, exact.transposed(X))
+    return [[x - row[-1] for x in row] for row in logits]
+
+
+@PAPER.step
+def cubic() -> list[sp.Expr]:
+    e, w = sp.symbols("e w")
+    y = e * sp.Matrix([1, 2, -3])
+    weights = (y * y.T).applyfunc(sp.exp)
+    moved = [w * (weights[i, :] * y)[0] / sum(weights[i, :]) for i in range(3)]
+    return [sp.diff(x, e, k).subs(e, 0) for x in moved for k in (0, 1, 2)]
+
+
+@PAPER.search(
+    st.tuples(st.integers(2, 4), st.integers(1, 2)).flatmap(lambda size: draw.states(*size)),
+    draw.lists(draw.fractions(-2, 2, 4), 4),
+    draw.lists(draw.fractions(-3, 3, 4), 2),
+)
+def law_remedy_content(X: Matrix, entries: list[Fraction], mean: list[Fraction]) -> None:
+    """Logits with the mean and without differ by (M^T mean)^T (y_j - y_n) alone."""
+    d = len(X[0])
+    M = [entries[k * d : (k + 1) * d] for k in range(d)]
+    Y = exact.centred(X)
+    moved = [[y + m for y, m in zip(row, mean, strict=False)] for row in Y]
+    row = exact.product([mean[:d]], M)
+    column = [exact.dot(row[0], y) for y in Y]
+    wanted = [
+        [x + c - column[-1] for x, c in zip(part, column, strict=True)]
+        for part in _differences(Y, M)
+    ]
+    equal(_differences(moved, M), wanted)
+
+
+# ----------------------------------------------------------------- N-2312.06182-remedy-limit
+
+
+def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
+    value = abs(1 - tau * (1 + h) / (h * (1 - a)))
+    return value / abs(1 - tau) if place == AFTER else value
+
+
+@PAPER.step
+def below_the_floor() -> None:
+    A, h, tau = exact.matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
+    equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
+    for place, X in ((BEFORE, exact.column("4 6")), (AFTER, exact.column("2 4"))):
+        equal(step_escalating(A, [[h]], X, tau, place), exact.scaled(Fraction(5, 4), X))
+        hfc, lfc = exact.squared_norms(X)
+        equal(hfc / lfc, Fraction(1, 25) if place == BEFORE else Fraction(1, 9))
+
+
+@PAPER.simulated
+def measured_remedy_limit(effort: by.Effort) -> by.Measurements:
+    # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
+    start, h, a = exact.matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
+    cases = ("0", AFTER), ("1/2", AFTER), ("1/2", BEFORE), ("1", BEFORE), ("3/2", AFTER)
+    for tau, place in cases:
+        t = Fraction(tau)
+        predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
+        state = measured.powers(operator(A3, [[h]], t, place), start, [400])[400]
+        found = measured.log(measured.hfc_lfc(state))
+        yield by.Measurement(f"log of the limit, tau = {tau} {place}", predicted, found, 1e-9)
+
+
+@PAPER.search(
+    draw.two_token_attention(),
+    draw.fractions(-3, 3),
+    draw.fractions(-1, 3),
+    st.sampled_from([AFTER, BEFORE]),
+    at=lambda attention, h, *_: (attention[0], [[h]]),
+)
+def law_remedy_limit(attention: Any, h: Any, tau: Any, place: Any) -> None:
+    """Two tokens: the mode is an eigenvector of the composed layer, with the predicted ratio."""
+    A, a = attention
+    p, q = A[0][1], A[1][0]
+    assume(h != 0 and p != q and (place == BEFORE or tau != 1))
+    mu, weight = 1 + h * a, (1 - tau if place == AFTER else Fraction(1))
+    assume(mu != (1 - tau) * (1 + h))
+    kappa = weight * h * (q - p) / (mu - (1 - tau) * (1 + h))
+    X = [[kappa + 1], [kappa - 1]]
+    equal(step_escalating(A, [[h]], X, tau, place), exact.scaled(mu, X))
+    hfc, lfc = exact.squared_norms(X)
+    equal(hfc * (p - q) ** 2, lfc * _factor(h, a, tau, place) ** 2 * (p + q) ** 2)
+
+
+H_HAS_ONE_EIGENVALUE = given.Hypothesis(
+    "H has one eigenvalue h != 0 (d = 1; for several, the dominant one)",
+    lambda case: len(case.H) == 1 and case.H[0][0] != 0,
+    (given.case(H="0"), given.case(H="1 0; 0 1")),
+)
+
+# --------------------------------------------------------------- N-2312.06182-remedy-partial
+
+_H_REMEDY_PARTIAL, _X0_REMEDY_PARTIAL, _TAU = exact.matrix("2"), exact.column("0 2"), Fraction(1, 6)
+
+
+@PAPER.step
+def modes() -> None:
+    for place in (AFTER, BEFORE):
+        equal(
+            step_escalating(AA, _H_REMEDY_PARTIAL, exact.column("1 1"), _TAU, place),
+            exact.scaled(Fraction(5, 2), exact.column("1 1")),
+        )
+        equal(
+            step_escalating(AA, _H_REMEDY_PARTIAL, exact.column("-1 1"), _TAU, place),
+            exact.scaled(Fraction(2), exact.column("-1 1")),
+        )
+
+
+@PAPER.step
+def x_0_1_1() -> None:
+    equal(
+        _X0_REMEDY_PARTIAL,
+        [[x[0] + y[0]] for x, y in zip(exact.column("1 1"), exact.column("-1 1"), strict=True)],
+    )
+
+
+PAPER.case("tau_below_1_r", AA, _H_REMEDY_PARTIAL, _X0_REMEDY_PARTIAL)
+
+# --------------------------------------------------------------------- N-2312.06182-residual
+
+
+@PAPER.search(
+    draw.two_token_attention(),
+    draw.fractions(-4, 3),
+    st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
+    at=lambda attention, h, point: (attention[0], [[h]]),
+)
+def law_residual(attention: Any, h: Any, point: Any) -> None:
+    """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
+    (A, a), (x, y) = attention, point
+    assume(h != -1)
+    t_falls(
+        A, exact.from_integers([[x], [y]]), lambda X: exact.layer(A, [[h]], X), 1 + h * a, 1 + h, 5
+    )
+
+
+# ----------------------------------------------------------------- N-2312.06182-residual-gap
+
+_X0_RESIDUAL_GAP = exact.column("0 2")
+
+
+def _state(h: sp.Rational) -> sp.Matrix:
+    mean, half = (1 + h) ** L, (1 + h / 2) ** L
+    return sp.Matrix([mean - half, mean + half])
+
+
+@PAPER.step
+def slower() -> None:
+    state = _state(sp.Integer(1))
+    induction(AA, exact.matrix("1"), _X0_RESIDUAL_GAP, state)
+    ratio_is(state, sp.Rational(9, 16) ** L)
+
+
+@PAPER.step
+def reversed() -> None:
+    state = _state(sp.Rational(-1, 2))
+    induction(AA, exact.matrix("-1/2"), _X0_RESIDUAL_GAP, state)
+    ratio_is(state, sp.Rational(9, 4) ** L)
+
+
+@PAPER.step
+def lambda_2_1_2() -> None:
+    equal([str(a) for a in spectra.values(AA)], ["1/2", "1"])
+
+
+PAPER.case("one_a_two_signs", AA, exact.matrix("1"), _X0_RESIDUAL_GAP)

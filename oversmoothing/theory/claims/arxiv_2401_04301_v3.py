@@ -1,0 +1,411 @@
+"""What the claims of arxiv_2401_04301_v3.md execute; one room: the chapter."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    J2,
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    is_zero,
+    spectra,
+    verdict,
+)
+from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+
+PAPER = Chapter(__file__)
+
+# -------------------------------------------------------------- P-2401.04301v3-clip-gradient
+
+
+@PAPER.step
+def inside() -> sp.Matrix:
+    a, b, c, d, p, q = sp.symbols("a b c d p q")
+    V = sp.Matrix([[a, b], [c, d]])
+    H = V * sp.diag(p, q) * V.inv()
+    return H.diff(p) - V[:, 0] * V.inv()[0, :]
+
+
+# ------------------------------------------------------------- P-2401.04301v3-clip-smoothing
+
+CLIPPED = given.Hypothesis(
+    "every eigenvalue of H lies in [0, 1]",
+    lambda case: spectra.within(case.H, lambda h: h >= 0 and h <= 1),
+    (given.case(H="-1/9"), given.case(H="10/9")),
+)
+_H, _X0 = exact.matrix("0"), exact.column("1 3")
+
+
+@PAPER.step
+def constant() -> None:
+    state = sp.Matrix([1, 3])
+    induction(J2, _H, _X0, state)
+    ratio_is(state, sp.Rational(1, 4))
+
+
+PAPER.case("psi_0_everywhere", J2, _H, _X0)
+
+# ------------------------------------------------------------------ P-2401.04301v3-clip-tied
+
+
+def _norm(X: Matrix) -> float:
+    return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
+
+
+@PAPER.search(
+    draw.with_spectrum(draw.fractions(-1, 0), 0, 2, Fraction(0)),
+    draw.lists(st.integers(-9, 9), 9),
+    draw.attention(2, 3),
+    at=lambda value, numbers, A: (A, value[0]),
+)
+def law_clip_tied(value: draw.Known, numbers: list[int], A: Matrix) -> None:
+    H, kinds = value
+    n, d = len(A), len(H)
+    X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
+    Pi = exact.transposed(spectra.projector(H, Fraction(0)))
+    frozen = exact.product(exact.centred(X), Pi)
+    assume(not is_zero(frozen))
+    pi = spectra.stationary(A)
+    c = [exact.weighted_mean(pi, X)]
+    bound = sum(_norm(spectra.projector(H, h)) for h in {*kinds}) * _norm(c)
+    k = math.sqrt(n * float(spectra.squared_deviation(pi)))
+    inverse_t = math.sqrt(n) * bound * _norm(Pi) / _norm(frozen)
+    assume(k + inverse_t > 0)
+    for _ in range(12):
+        X = exact.layer(A, H, X)
+        equal(exact.product(exact.centred(X), Pi), frozen)
+        hfc, lfc = exact.squared_norms(X)
+        assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
+
+
+# ---------------------------------------------------------------- P-2401.04301v3-clip-untied
+
+HALF_OPEN_CLIP_UNTIED = given.HALF_OPEN.said(
+    "every eigenvalue of the H of each layer lies in [-1, 0)"
+)
+# The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
+_FIRST, _SECOND = exact.matrix("-1/2 0; 2 -1"), exact.matrix("-1 2; 0 -1/2")
+_X0_CLIP_UNTIED = exact.matrix("2 0; 0 0")
+
+
+@PAPER.step
+def two_layers() -> None:
+    for x, y in exact.identity(2):
+        state = [[x, y], [x, y]]
+        once = exact.layer(J2, _FIRST, state)
+        equal(once, [[x / 2, 2 * x]] * 2)
+        equal(exact.layer(J2, _SECOND, once), [[4 * x, x]] * 2)
+
+
+@PAPER.step
+def differences() -> None:
+    for H in (_FIRST, _SECOND):
+        for difference in exact.identity(2):
+            state = [difference, [-x for x in difference]]
+            equal(exact.layer(J2, H, state), state)
+
+
+@PAPER.step
+def ratios() -> None:
+    X = _X0_CLIP_UNTIED
+    for k in range(1, 13):
+        X = exact.layer(J2, _SECOND, exact.layer(J2, _FIRST, X))
+        power = 4 ** (k - 1)
+        equal(X, [[4 * power + 1, power], [4 * power - 1, power]])
+        equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
+
+
+@PAPER.step
+def both_h_have_the() -> None:
+    equal((spectra.values(_FIRST), spectra.values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2)
+
+
+PAPER.case("two_layers_in_turn_1", J2, _FIRST, _X0_CLIP_UNTIED)
+PAPER.case("two_layers_in_turn_2", J2, _SECOND, _X0_CLIP_UNTIED)
+
+# -------------------------------------------------------- P-2401.04301v3-control-every-state
+
+# d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
+_H_CONTROL_EVERY_STATE, _X0_CONTROL_EVERY_STATE = (
+    exact.matrix("-1/4 0; 0 -1"),
+    exact.matrix("1 1; 1 -1"),
+)
+_LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
+_STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
+
+
+@PAPER.step
+def smooths() -> None:
+    induction(AA, _H_CONTROL_EVERY_STATE, _X0_CONTROL_EVERY_STATE, _STATE)
+    ratio_is(_STATE, sp.Rational(4, 9) ** L)
+
+
+PAPER.case("one_feature_all_mean", AA, _H_CONTROL_EVERY_STATE, _X0_CONTROL_EVERY_STATE)
+
+# ----------------------------------------------------------- P-2401.04301v3-control-negative
+
+# Equal values are joined into one Jordan block.
+_JORDAN = (
+    draw.lists(draw.fractions(-1, 0).filter(bool), 1, 3)
+    .map(lambda values: sorted(Counter(values).items()))
+    .flatmap(draw.with_jordan_blocks)
+)
+
+
+@PAPER.search(draw.attention(2, 4), _JORDAN, at=lambda *case: case)
+def law_control_negative(A: Matrix, H: Matrix) -> None:
+    assert exact_dominance(A, H).comparison == -1
+
+
+# ----------------------------------------------------------- P-2401.04301v3-control-positive
+
+ALL_POSITIVE = given.Hypothesis(
+    "every eigenvalue of H is real and > 0",
+    lambda case: spectra.within(case.H, lambda h: h > 0),
+    (given.case(H="0"), given.case(H="1 0; 0 -1")),
+)
+
+
+@PAPER.search(
+    draw.attention(2, 4),
+    draw.with_spectrum(draw.fractions(0, 4).filter(bool), 1, 3),
+    at=lambda A, value: (A, value[0]),
+)
+def law_control_positive(A: Matrix, value: draw.Known) -> None:
+    assert exact_dominance(A, value[0]).comparison == 1
+
+
+# ------------------------------------------------------ P-2401.04301v3-control-some-positive
+
+SOME = given.Hypothesis(
+    "some eigenvalue of H is > 0",
+    lambda case: spectra.has_value(case.H, lambda h: h > 0),
+    (given.case(H="0"), given.case(H="-1")),
+)
+# The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
+_A, _H_CONTROL_SOME_POSITIVE = exact.matrix("1/4 3/4; 3/4 1/4"), exact.matrix("1 0; 0 -3")
+_X0_CONTROL_SOME_POSITIVE = exact.matrix("1 0; 1 2")
+_HIGH_CONTROL_SOME_POSITIVE = sp.Rational(5, 2) ** L
+_STATE_CONTROL_SOME_POSITIVE = sp.Matrix(
+    [
+        [2**L, (-2) ** L - _HIGH_CONTROL_SOME_POSITIVE],
+        [2**L, (-2) ** L + _HIGH_CONTROL_SOME_POSITIVE],
+    ]
+)
+
+
+@PAPER.step
+def multipliers() -> None:
+    equal(spectra.values(_A), [Fraction(-1, 2), Fraction(1)])
+    equal(spectra.values(_H_CONTROL_SOME_POSITIVE), [-3, 1])
+    equal(
+        [(1 + h, 1 + h * spectra.values(_A)[0]) for h in (1, -3)],
+        [(2, Fraction(1, 2)), (-2, Fraction(5, 2))],
+    )
+
+
+@PAPER.step
+def grows() -> None:
+    induction(_A, _H_CONTROL_SOME_POSITIVE, _X0_CONTROL_SOME_POSITIVE, _STATE_CONTROL_SOME_POSITIVE)
+    ratio_is(_STATE_CONTROL_SOME_POSITIVE, sp.Rational(25, 16) ** L / 2)
+
+
+PAPER.case("at_1_beside_3", _A, _H_CONTROL_SOME_POSITIVE, _X0_CONTROL_SOME_POSITIVE)
+
+# ------------------------------------------------------------ P-2401.04301v3-input-strictest
+
+VANISH = given.Hypothesis(
+    "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
+    lambda case: all(
+        abs(1 + h * a) < 1 for a in spectra.values(case.A)[:-1] for h in spectra.values(case.H)
+    ),
+    (given.case(),),
+)
+_H_INPUT_STRICTEST, _X0_INPUT_STRICTEST = exact.matrix("-1"), exact.column("1 -1")
+_STATE_INPUT_STRICTEST = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
+# Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
+_A3, _H2, _TRIANGLE = exact.flat("1/2", 3), exact.identity(2, -1), exact.matrix("1 0; 0 1; -1 -1")
+_STATE3 = sp.Rational(1, 2) ** L * symbolic(_TRIANGLE)
+
+
+@PAPER.step
+def angle() -> None:
+    induction(AA, _H_INPUT_STRICTEST, _X0_INPUT_STRICTEST, _STATE_INPUT_STRICTEST)
+    equal(sp.limit(_STATE_INPUT_STRICTEST[0] - _STATE_INPUT_STRICTEST[1], L, sp.oo), 0)
+    equal(
+        sp.simplify(_STATE_INPUT_STRICTEST[0] * _STATE_INPUT_STRICTEST[1] / sp.Rational(1, 4) ** L),
+        -1,
+    )
+
+
+@PAPER.step
+def rank() -> None:
+    induction(_A3, _H2, _TRIANGLE, _STATE3)
+    equal([sp.limit(x, L, sp.oo) for x in _STATE3], [0] * 6)
+    equal((_STATE3 * 2**L).applyfunc(sp.simplify).rank(), 2)
+
+
+PAPER.case("everything_shrinks_nothing_aligns_1", AA, _H_INPUT_STRICTEST, _X0_INPUT_STRICTEST)
+PAPER.case("everything_shrinks_nothing_aligns_2", _A3, _H2, _TRIANGLE)
+
+# ----------------------------------------------------------- P-2401.04301v3-layernorm-always
+
+_X0_LAYERNORM_ALWAYS = exact.column("1 2")
+
+
+def _smooths(h: int, squared: sp.Expr) -> None:
+    state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + sp.Rational(h, 2)) ** L / 2)
+    induction(AA, exact.matrix(str(h)), _X0_LAYERNORM_ALWAYS, state)
+    ratio_is(state, squared)
+
+
+@PAPER.step
+def as_it_was() -> None:
+    _smooths(3, sp.Rational(25, 64) ** L / 9)
+
+
+@PAPER.step
+def negated() -> None:
+    _smooths(-3, sp.Rational(1, 16) ** L / 9)
+
+
+PAPER.case("h_3_and_h_1", AA, exact.matrix("3"), _X0_LAYERNORM_ALWAYS)
+PAPER.case("h_3_and_h_2", AA, exact.matrix("-3"), _X0_LAYERNORM_ALWAYS)
+
+# ------------------------------------------------------------ P-2401.04301v3-layernorm-mixed
+
+
+def _negative(M: Matrix) -> int:
+    """How many eigenvalues are real and negative, with multiplicity."""
+    return sum(
+        value.factor.multiplicity
+        for value in spectra.spectrum(M)
+        if value.is_real and not value.is_zero and value.ball(256).real < 0
+    )
+
+
+@st.composite
+def _weights(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
+    """W = S S^T positive definite, gamma without zeros."""
+    d = pick(st.integers(1, 4))
+    S, _ = pick(draw.unimodular(d))
+    gamma = pick(draw.lists(st.integers(-5, 5).filter(bool), d))
+    return exact.product(S, exact.transposed(S)), gamma
+
+
+def _centred(W: Matrix, gamma: str) -> Matrix:
+    """W diag(gamma) C, C = I - 11^T/3."""
+    C = exact.plus(exact.identity(3), exact.uniform(3), -1)
+    return exact.product(W, exact.diagonal(gamma), C)
+
+
+@PAPER.step
+def not_real() -> None:
+    W = exact.matrix("4 2 2; 2 3 0; 2 0 2")
+    assert _positive_definite(W)
+    assert not spectra.is_real(_centred(W, "1 -1 1"))
+
+
+@PAPER.step
+def sign_lost() -> None:
+    W = exact.matrix("2 1 3; 1 6 4; 3 4 6")
+    assert _positive_definite(W)
+    assert _negative(_centred(W, "3 2 1")) == 1
+
+
+def _positive_definite(W: Matrix) -> bool:
+    return exact.transposed(W) == W and all(
+        exact.determinant([row[:k] for row in W[:k]]) > 0 for k in range(1, len(W) + 1)
+    )
+
+
+@PAPER.search(_weights())
+def law_layernorm_mixed(W: Matrix, gamma: list[int]) -> None:
+    weighted = exact.product(exact.diagonal(gamma), W)
+    assert spectra.is_real(weighted)
+    assert _negative(weighted) == sum(g < 0 for g in gamma)
+
+
+# ------------------------------------------------------------- P-2401.04301v3-layernorm-sign
+
+
+@PAPER.step
+def both_outcomes() -> None:
+    for h, negated in ((Fraction(1, 2), "TIE"), (Fraction(3), "SMOOTHING")):
+        H = [[h, -h], [Fraction(0), Fraction(0)]]
+        assert verdict(A=AA, H=H).verdict == "SMOOTHING"
+        assert verdict(A=AA, H=[[-x for x in row] for row in H]).verdict == negated
+
+
+# ------------------------------------------------------------- P-2401.04301v3-not-inevitable
+
+
+@PAPER.step
+def no_input_convergence() -> None:
+    difference = sp.Rational(3, 2) ** L
+    induction(
+        AA, exact.matrix("1"), exact.column("1 2"), around(3 * 2**L / sp.Integer(2), difference / 2)
+    )
+    equal(sp.limit(difference, L, sp.oo), sp.oo)
+    equal(sp.limit(difference / 2**L, L, sp.oo), 0)
+
+
+@PAPER.step
+def rank_kept() -> None:
+    A = exact.matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
+    X0 = exact.matrix("1 0; 0 1; -1 -1")
+    induction(A, exact.matrix("0 -1; 1 -1"), X0, sp.Rational(5, 4) ** L * symbolic(X0))
+    assert symbolic(X0).rank() == 2, "rank 1"
+
+
+# -------------------------------------------------------------------- P-2401.04301v3-notions
+
+
+@PAPER.step
+def angle_without_smoothing() -> None:
+    mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
+    state = around(mean, half)
+    induction(AA, exact.matrix("-4/3"), exact.column("1 2"), state)
+    ratio_is(state, sp.Rational(1, 9))
+    for depth in range(6):
+        assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
+
+
+@PAPER.step
+def rank_without_angle() -> None:
+    mean, half = 3 * sp.Rational(1, 2) ** L / 2, sp.Rational(3, 4) ** L / 2
+    state = around(mean, half)
+    induction(AA, exact.matrix("-1/2"), exact.column("1 2"), state)
+    equal(sp.limit(half / mean, L, sp.oo), sp.oo)
+    assert state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs"
+
+
+@PAPER.search(draw.token_states())
+def law_notions(X: Array) -> None:
+    scale = np.abs(X).max()
+    if scale == 0 or not np.isfinite(scale):
+        return
+    X = X / scale
+    mean = X.mean(axis=0)
+    lfc, hfc = math.sqrt(len(X)) * float(np.linalg.norm(mean)), float(np.linalg.norm(X - mean))
+    if lfc == 0:
+        return
+    ratio = hfc / lfc
+    sigma = np.linalg.svd(X, compute_uv=False)
+    if len(sigma) > 1:
+        assert sigma[1] <= ratio * sigma[0] * (1 + 1e-9) + 1e-14
+    if len(X) * ratio**2 <= 1:
+        unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+        assert (unit @ unit.T).min() >= 1 - 2 * len(X) * ratio**2 - 1e-12

@@ -1,0 +1,40 @@
+"""What the claims of arxiv_2407_11876.md execute."""
+
+from fractions import Fraction
+
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.kit import Chapter, draw, equal, exact, spectra
+
+PAPER = Chapter(__file__)
+
+# ------------------------------------------------------------------------ N-2407.11876-power
+
+
+def _top(values: list[Fraction]) -> Fraction:
+    """The eigenvalue of largest modulus; filtered where it is 0 or there are two."""
+    ordered = sorted(map(abs, values))
+    assume(ordered[-1] > (ordered[-2] if len(ordered) > 1 else 0))
+    return max(values, key=abs)
+
+
+@PAPER.search(
+    draw.value_projections(3), draw.value_projections(3), draw.lists(st.integers(-9, 9), 9)
+)
+def law_power(attention: draw.Known, weights: draw.Known, x: list[int]) -> None:
+    """X_L is made of blocks (a h)^L E_a X E_h^T, and the one of both tops has rank one at most."""
+    (A, left), (H, right) = attention, weights
+    a, h = _top(left), _top(right)
+    n, d = len(A), len(H)
+    X = exact.from_integers([x[i * d : (i + 1) * d] for i in range(n)])
+    top = spectra.block(A, a, X, H, h)
+    assert to_flint(top).rank() <= 1
+    pairs = [(b, k) for b in {*left} for k in {*right}]
+    assert all(abs(b * k) < abs(a * h) for b, k in pairs if (b, k) != (a, h))
+    for depth in (0, 1, 4):
+        moved = exact.product(exact.power(A, depth), X, exact.transposed(exact.power(H, depth)))
+        found = exact.zeros(n, d)
+        for b, k in pairs:
+            found = exact.plus(found, spectra.block(A, b, X, H, k), (b * k) ** depth)
+        equal(moved, found)

@@ -1,0 +1,96 @@
+"""What the claims of arxiv_2410_07799.md execute."""
+
+from fractions import Fraction
+
+import sympy as sp
+
+from oversmoothing.theory.claims.binary_softmax import squared_frobenius
+from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
+from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
+
+PAPER = Chapter(__file__)
+
+# ---------------------------------------------------------------------- N-2410.07799-outlier
+
+
+@PAPER.step
+def moment() -> sp.Expr:
+    n, a = sp.symbols("n a", positive=True)
+    return n**2 * (a + 1) / (n * (n * a + 1)) - 1 - (n - 1) / (n * a + 1)
+
+
+@PAPER.search(draw.attention(1, 5, zeros=True), at=given.of_attention)
+def law_outlier(A: Matrix) -> None:
+    """Spectrum and norm of A - J; ||A 1|| = ||1||."""
+    n = len(A)
+    rest = exact.plus(A, exact.uniform(n), -1)
+    equal(squared_frobenius(rest), squared_frobenius(A) - 1)
+    assert squared_frobenius(rest) <= n * max(map(max, A)) - 1
+    quotient = rational_quotient(A)
+    expected = exact.characteristic(quotient) if quotient else exact.characteristic([[Fraction(0)]])
+    found = exact.characteristic(rest)
+    zero = exact.characteristic([[Fraction(0)]])
+    equal(found, expected * zero if quotient else zero)
+
+
+# ---------------------------------------------------------------------- N-2410.07799-removal
+
+
+def removed(A: Matrix) -> Matrix:
+    """A - 11^T/n."""
+    return exact.plus(A, exact.uniform(len(A)), -1)
+
+
+@PAPER.law(draw.exact_cases(4, 2))
+def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
+    """HFC over three layers, and the spectrum of the whole layer."""
+    Y, Z = X, X
+    for _ in range(3):
+        Y, Z = exact.layer(A, H, Y), exact.layer(removed(A), H, Z)
+        equal(exact.centred(Y), exact.centred(Z))
+    whole = exact.characteristic(exact.plus_identity(exact.kronecker(H, removed(A))))
+    expected = exact.characteristic(exact.identity(len(H)))
+    B = rational_quotient(A)
+    if B:
+        expected *= exact.characteristic(exact.plus_identity(exact.kronecker(H, B)))
+    equal(whole, expected)
+
+
+# --------------------------------------------------------------- N-2410.07799-removal-always
+
+_H, _X0 = exact.matrix("-1"), exact.column("1 3")
+
+
+@PAPER.step
+def with_it() -> None:
+    X = _X0
+    for depth in range(1, 5):
+        X = exact.layer(AA, _H, X)
+        assert exact.scaled(2**depth, X) == exact.column("-1 1")
+
+
+@PAPER.step
+def without() -> None:
+    half = sp.Rational(1, 2) ** L
+    state = around(sp.Integer(2), half)
+    induction(removed(AA), _H, _X0, state)
+    ratio_is(state, half**2 / 4)
+
+
+PAPER.case("h_1_non_smoothing", AA, _H, _X0)
+
+# ------------------------------------------------------------------------- N-2410.07799-sink
+
+_A = exact.matrix("; ".join(["7/10 1/10 1/10 1/10"] * 4))
+_REST = exact.plus(_A, exact.uniform(4), -1)
+
+
+@PAPER.step
+def one() -> None:
+    equal(to_flint(_REST).rank(), 1)
+    equal(squared_frobenius(_REST), Fraction(27, 25))
+
+
+PAPER.case("all_tokens_look_at", _A, exact.matrix("1"))

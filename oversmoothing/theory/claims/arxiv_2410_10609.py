@@ -1,0 +1,84 @@
+"""What the claims of arxiv_2410_10609.md execute."""
+
+from fractions import Fraction
+
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.t7 import rotations
+from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
+
+PAPER = Chapter(__file__)
+
+# ------------------------------------------------------------------------ N-2410.10609-bound
+
+
+def _skipped(A: Matrix, W: Matrix, Y: Matrix, skip: Fraction) -> Matrix:
+    return exact.plus(exact.product(A, Y, W), Y, skip)
+
+
+@PAPER.step
+def attained() -> None:
+    Y = exact.column("1 -1")
+    for w in map(Fraction, (-1, -2)):
+        equal(_skipped(AA, [[w]], Y, Fraction(1)), exact.scaled(1 + w / 2, Y))
+
+
+@PAPER.search(
+    draw.walsh_attention().filter(lambda known: len(known[0]) < 8),
+    rotations(),
+    draw.fractions(-2, 2, 4),
+    draw.fractions(-4, 4, 4),
+    draw.lists(st.integers(-9, 9), 8),
+    at=lambda attention, *_: given.of_attention(attention[0]),
+)
+def law_bound(
+    attention: draw.Known, turn: Matrix, w: Fraction, skip: Fraction, x: list[int]
+) -> None:
+    """Symmetric A with rational eigenvalues and W = w times a rotation: k = max |a_i|, s = |w|."""
+    A, values = attention
+    Y = exact.from_integers([x[2 * i : 2 * i + 2] for i in range(len(A))])
+    factor = abs(skip) - max(map(abs, values)) * abs(w)
+    assume(factor > 0)
+    W = exact.scaled(w, turn)
+    for _ in range(3):
+        moved = _skipped(A, W, Y, skip)
+        assert exact.squared_norms(moved)[0] >= factor**2 * exact.squared_norms(Y)[0]
+        Y = moved
+
+
+# ---------------------------------------------------------------------- N-2410.10609-cancels
+
+_H = exact.diagonal("0 -2")
+_X0 = exact.matrix("3/5 4/5; 3/5 -4/5")
+
+
+def _least_input(lam: int, n: int, d: int, sc: sp.Expr, a: sp.Rational, depth: int) -> sp.Expr:
+    """b of Theorem 4.1 as public reviews quote it, sc = S C_M."""
+    return 2 * lam * n * d * sc / (a**depth * (lam**2 - a * (sc + abs(lam)) ** 2))
+
+
+@PAPER.step
+def condition_cancels() -> None:
+    equal(sum(x * x for row in _H for x in row), 4)
+    equal(sum(x * x for row in AA for x in row), Fraction(5, 4))
+    # S C_M = sqrt(5): (sqrt(5) + 1)^2 = 6 + 2 sqrt(5), and 2 sqrt(5) < 5.
+    assert 4 * 4 * Fraction(5, 4) < 5**2
+    assert 6 + 5 <= 11
+
+
+@PAPER.step
+def cancelled() -> None:
+    equal([sum(x * x for x in row) for row in _X0], [1, 1])
+    moved = exact.layer(AA, _H, _X0)
+    equal(moved, exact.matrix("3/5 0; 3/5 0"))
+    before, after = (exact.squared_norms(X)[0] for X in (_X0, exact.scaled("5/3", moved)))
+    equal((before, after), (Fraction(32, 25), 0))
+    assert after < before / 11
+
+
+@PAPER.step
+def input() -> sp.Matrix:
+    least = [_least_input(1, 2, 2, sc, sp.Rational(1, 11), 1) for sc in (sp.Integer(2), sp.sqrt(5))]
+    assert all(b > sp.Rational(32, 25) for b in least)
+    return sp.Matrix([least[0] - 968, sp.radsimp(least[1]) - 968 * (2 + sp.sqrt(5))])

@@ -1,0 +1,123 @@
+"""What the claims of arxiv_2604_07925.md execute."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from oversmoothing.theory.claims.clustering_2026 import DOUBLY
+from oversmoothing.theory.proofs.kit import (
+    AA,
+    Chapter,
+    Matrix,
+    by,
+    draw,
+    equal,
+    exact,
+    given,
+    is_zero,
+)
+from oversmoothing.theory.support.arrays import Array
+
+PAPER = Chapter(__file__)
+
+# ----------------------------------------------------------------------- N-2604.07925-always
+
+_H, _X0 = exact.diagonal("2 1"), exact.matrix("1 1; -1 1")
+
+
+@PAPER.step
+def attention() -> None:
+    m = sp.log(3) / 2
+    K = sp.Matrix(2, 2, lambda i, j: sp.exp(m * (1 if i == j else -1)))
+    found = K / (K[0, 0] + K[0, 1])
+    assert is_zero(
+        [
+            sp.nsimplify(sp.simplify(x)) - sp.Rational(str(y))
+            for x, y in zip(found, [entry for row in AA for entry in row], strict=True)
+        ]
+    )
+
+
+@PAPER.step
+def fixed() -> None:
+    equal(exact.product(AA, _X0, exact.transposed(_H)), _X0)
+    equal(exact.product(exact.transposed(_X0), _X0), exact.identity(2, 2))
+
+
+PAPER.case("a_fixed_point_of", AA, _H, _X0)
+
+# ------------------------------------------------------------------- N-2604.07925-keeps-mean
+
+
+@st.composite
+def _doubly(pick: st.DrawFn) -> Matrix:
+    """A mean of permutations: every doubly stochastic matrix is one (Birkhoff)."""
+    n = pick(st.integers(2, 4))
+    A, total = exact.zeros(n, n), 0
+    for order in pick(draw.lists(st.permutations(range(n)), 1, 4)):
+        weight = pick(st.integers(1, 5))
+        total += weight
+        P = [[Fraction(int(order[i] == j)) for j in range(n)] for i in range(n)]
+        A = exact.plus(A, P, weight)
+    return exact.scaled(Fraction(1, total), A)
+
+
+def _mean(X: Matrix) -> Matrix:
+    return exact.product([[Fraction(1, len(X))] * len(X)], X)
+
+
+@PAPER.search(
+    _doubly(),
+    draw.lists(st.integers(-5, 5), 4),
+    draw.lists(st.integers(-9, 9), 8),
+    at=lambda A, *_: given.of_attention(A),
+)
+def law_keeps_mean(A: Matrix, w: list[int], x: list[int]) -> None:
+    """Two features: the mean follows W alone, and A itself never raises HFC."""
+    X = exact.from_integers([x[2 * i : 2 * i + 2] for i in range(len(A))])
+    W = exact.from_integers([w[:2], w[2:]])
+    equal(_mean(exact.product(A, X, W)), exact.product(_mean(X), W))
+    moved = exact.plus(X, exact.product(A, X, W))
+    equal(_mean(moved), exact.product(_mean(X), exact.plus_identity(W)))
+    through = exact.product(A, exact.centred(X), W)
+    equal(exact.centred(moved), exact.plus(exact.centred(X), through))
+    assert exact.squared_norms(exact.product(A, X))[0] <= exact.squared_norms(X)[0]
+
+
+A_IS_DOUBLY_STOCHASTIC = DOUBLY
+
+# ------------------------------------------------------------------- N-2604.07925-two-tokens
+
+
+@PAPER.step
+def closed_form() -> list[sp.Expr]:
+    p, q, r, s = sp.symbols("l11 l12 l21 l22", real=True)
+    t = p + s - q - r
+    share = sp.exp(t / 2) / (1 + sp.exp(t / 2))
+    ratio = sp.exp(p + s) - sp.exp(q + r) * (share / (1 - share)) ** 2
+    return [ratio, (2 * share - 1 - sp.tanh(t / 4)).rewrite(sp.exp)]
+
+
+def _scaled(logits: Array, rounds: int = 400) -> Array:
+    """Sinkhorn's rounds: rows to sum 1, then columns."""
+    K: Array = np.exp(logits - logits.max())
+    for _ in range(rounds):
+        K /= K.sum(axis=1, keepdims=True)
+        K /= K.sum(axis=0, keepdims=True)
+    return K
+
+
+@PAPER.simulated
+def measured(effort: by.Effort) -> by.Measurements:
+    """w = 3/2 and m = 8/3: D* = 1.0987; two starts below it and one above."""
+    for d, mean in ((0.5, 0.3), (0.9, -1.0), (1.15, 0.2)):
+        w, m, x, predicted = 1.5, 8 / 3, np.array([mean + d / 2, mean - d / 2]), d
+        for layer in range(3):
+            x = _scaled(m * np.outer(x, x)) @ x * w
+            predicted *= w * math.tanh(m * predicted**2 / 4)
+            yield by.Measurement(
+                f"D_0 = {d}, layer {layer + 1}", predicted, float(x[0] - x[1]), 1e-12
+            )

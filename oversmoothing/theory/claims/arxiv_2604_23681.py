@@ -1,0 +1,89 @@
+"""What the claims of arxiv_2604_23681.md execute."""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
+
+PAPER = Chapter(__file__)
+
+# ------------------------------------------------------------------------------- normalising
+
+
+def rank(X: Matrix) -> int:
+    """The linear rank."""
+    return int(to_flint(X).rank()) if X else 0
+
+
+def affine_rank(X: Matrix) -> int:
+    """The dimension of the affine hull of the rows."""
+    return rank(exact.differences(X))
+
+
+def centred_rows(X: Matrix) -> Matrix:
+    """X C: every token without the mean of its features."""
+    return exact.transposed(exact.centred(exact.transposed(X)))
+
+
+# ------------------------------------------------------------------ N-2604.23681-affine-rank
+
+_X0 = exact.matrix("1 -1 0; 2 0 -2; 0 -2 2")
+_DIVISORS = exact.diagonal("1 1/2 1/2")
+NOT_CONSTANT = given.Hypothesis(
+    "no token has equal features: LayerNorm is defined without an epsilon",
+    lambda case: case.X0 is not None and all(len(set(row)) > 1 for row in case.X0),
+    (given.case(X0="1 1; 1 2"), given.case()),
+)
+
+
+@PAPER.step
+def line() -> None:
+    equal(centred_rows(_X0), _X0)
+    equal(affine_rank(_X0), 1)
+
+
+@PAPER.step
+def normalised() -> None:
+    normalised = exact.product(_DIVISORS, _X0)
+    equal(normalised, exact.matrix("1 -1 0; 1 0 -1; 0 -1 1"))
+    equal([sum(x * x for x in row) for row in normalised], [2, 2, 2])
+    equal(affine_rank(normalised), 2)
+
+
+PAPER.case("three_tokens_on_a", exact.uniform(3), exact.identity(3), _X0)
+
+# ------------------------------------------------------------------ N-2604.23681-linear-rank
+
+
+@st.composite
+def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Fraction], list[Fraction]]:
+    """X of low rank often, positive factors for its rows, gamma without zeros."""
+    n, k, d = (pick(st.integers(1, 4)) for _ in range(3))
+    X = exact.product(pick(draw.states(n, k)), pick(draw.states(k, d)))
+    factors = pick(draw.lists(draw.fractions(Fraction(1, 4), 4, 4), n))
+    gamma = pick(draw.lists(draw.fractions(-2, 2, 4).filter(bool), d))
+    return X, factors, gamma
+
+
+@PAPER.step
+def both() -> None:
+    X = exact.matrix("1 -1; 2 -2")
+    equal((rank(X), affine_rank(X)), (1, 1))
+    equal(affine_rank(exact.product(exact.diagonal("1 1/2"), X)), 0)
+    line = exact.matrix("1 -1 0; 2 0 -2; 0 -2 2")
+    equal((rank(line), affine_rank(line)), (2, 1))
+    equal(affine_rank(exact.product(exact.diagonal("1 1/2 1/2"), line)), 2)
+
+
+@PAPER.search(_drawn())
+def law_linear_rank(X: Matrix, factors: list[Fraction], gamma: list[Fraction]) -> None:
+    """Any positive factors of the rows, those of LayerNorm among them."""
+    centred = centred_rows(X)
+    normalised = exact.product(exact.diagonal(factors), centred, exact.diagonal(gamma))
+    found = rank(centred)
+    equal(rank(normalised), found)
+    for Y in (centred, normalised):
+        assert affine_rank(Y) in (found, found - 1)
+    assert abs(affine_rank(normalised) - affine_rank(centred)) <= 1

@@ -1,0 +1,192 @@
+"""What the claims of arxiv_2605_25619.md execute."""
+
+from fractions import Fraction
+
+import flint
+import sympy as sp
+from hypothesis import assume, strategies as st
+
+from oversmoothing.theory.claims.t8 import attention, derivative
+from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
+from oversmoothing.theory.proofs.kit import (
+    J2,
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    spectra,
+    vanishes,
+    verdict,
+)
+
+PAPER = Chapter(__file__)
+
+# -------------------------------------------------------------------- N-2605.25619-direction
+
+
+@PAPER.search(
+    draw.two_token_attention(),
+    draw.value_projections(3),
+    draw.lists(st.integers(-9, 9), 8),
+    at=lambda attention, value, x: (attention[0], value[0]),
+)
+def law_direction(attention: tuple[Matrix, Fraction], value: draw.Known, x: list[int]) -> None:
+    """X_L - mu^L 1 c_0 E^T is made of modes of smaller modulus, exactly."""
+    (A, a), (H, kinds) = attention, value
+    X = exact.from_integers(x[i * 4 : i * 4 + len(H)] for i in range(2))
+    top = max(kinds, key=lambda h: abs(1 + h))
+    others = [(b, h) for b in (Fraction(1), a) for h in {*kinds} if b != 1 or h != top]
+    assert all(abs(1 + b * h) < abs(1 + top) for b, h in others)
+    c = [exact.weighted_mean(spectra.stationary(A), X)]
+    row = exact.product(c, exact.transposed(spectra.projector(H, top)))
+    for depth in (0, 1, 4):
+        rest = exact.scaled((1 + top) ** depth, [row[0], row[0]])
+        for b, h in others:
+            part = spectra.block(A, b, X, H, h)
+            rest = exact.plus(rest, exact.scaled((1 + b * h) ** depth, part))
+        equal(exact.layer(A, H, X, depth), rest)
+
+
+# ---------------------------------------------------------------------- N-2605.25619-modulus
+
+_H, _X0 = exact.diagonal("1 -3/2"), exact.matrix("1 2; 3 5")
+_SIDE = sp.Matrix([-1, 1])
+
+
+@PAPER.step
+def state() -> None:
+    mean = sp.Matrix([[2 * 2**L, sp.Rational(7, 2) * sp.Rational(-1, 2) ** L]])
+    state = sp.ones(2, 1) * mean + _SIDE * sp.Matrix([[1, sp.Rational(3, 2)]])
+    induction(J2, _H, _X0, state)
+
+
+@PAPER.step
+def direction() -> None:
+    assert sp.limit(5 / (2 * 2**L - 1), L, sp.oo) == 0
+    assert abs(_H[1][1]) > abs(_H[0][0]) and abs(1 + _H[1][1]) < abs(1 + _H[0][0])
+
+
+PAPER.case("f_diag_1_3", J2, _H, _X0)
+
+# ------------------------------------------------------------------- N-2605.25619-normalised
+
+
+@PAPER.step
+def residual() -> sp.Matrix:
+    u, M, D = sp.Matrix([3, 4]) / 5, sp.Matrix([[1, 2], [0, 1]]), sp.Matrix([[1, 0], [2, -1]])
+    W = (u * u.T + sp.Rational(1, 5) * (sp.eye(2) - u * u.T)).T
+    bias = sp.Matrix([[0, sp.log(3)], [sp.log(2), 0]])
+    X = sp.ones(2, 1) * u.T
+
+    def layer(Z: sp.Matrix) -> sp.Matrix:
+        moved = Z + attention(Z, M, bias) * Z * W
+        rows = [moved.row(i) / sp.sqrt(moved.row(i).dot(moved.row(i))) for i in range(2)]
+        return sp.Matrix.vstack(*rows)
+
+    A = attention(X, sp.zeros(2), bias)
+    return derivative(layer, X, D) - (D + A * D * W) * (sp.eye(2) - u * u.T) / 2
+
+
+@st.composite
+def _eigenpairs(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix]:
+    """H with a first eigenvalue h and its eigenvector, in fractions."""
+    kinds = pick(draw.lists(draw.fractions(-4, 3), 1, 4))
+    S, inverse = pick(draw.unimodular(len(kinds)))
+    H = exact.product(S, exact.diagonal(kinds), inverse)
+    return H, kinds[0], [[row[0]] for row in S]
+
+
+@PAPER.search(st.tuples(_eigenpairs(), draw.fractions(-1, 1)))
+def law_normalised(pair: tuple[Matrix, Fraction, Matrix], a: Fraction) -> None:
+    """(I - u u^T/|u|^2)(I + a H) has 0 in the place of 1 + a h, and the rest of the spectrum."""
+    H, h, u = pair
+    assume(h != -1)
+    size = sum((x * x for (x,) in u), Fraction(0))
+    R = exact.plus(exact.identity(len(H)), exact.product(u, exact.transposed(u)), -1 / size)
+    G = exact.plus_identity(H, a)
+    x, gone = flint.fmpq_poly([0, 1]), 1 + a * h
+    gone_factor = x - flint.fmpq(gone.numerator, gone.denominator)
+    equal(exact.characteristic(exact.product(R, G)) * gone_factor, exact.characteristic(G) * x)
+
+
+# ----------------------------------------------------------- N-2605.25619-normalised-verdict
+
+_A, _H_NORMALISED_VERDICT = exact.matrix("19/20 1/20; 1/20 19/20"), exact.diagonal("-1/2 -3/4")
+
+
+@PAPER.step
+def linear() -> None:
+    equal(spectra.values(_A), [Fraction(9, 10), 1])
+    assert verdict(A=_A, H=_H_NORMALISED_VERDICT).verdict == "NON_SMOOTHING"
+
+
+@PAPER.step
+def normalised() -> None:
+    h, mu = _H_NORMALISED_VERDICT[1][1], 1 + _H_NORMALISED_VERDICT[0][0]
+    found = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
+    equal(found, [Fraction(1, 2), Fraction(13, 20)])
+    assert max(found) < 1
+
+
+PAPER.case("a_mode_that_normalisation", _A, _H_NORMALISED_VERDICT)
+
+# --------------------------------------------------------------------- N-2605.25619-steering
+
+
+def _linear(value: Fraction) -> flint.fmpq_poly:
+    """x - value."""
+    return flint.fmpq_poly([flint.fmpq(-value.numerator, value.denominator), 1])
+
+
+@st.composite
+def _steered(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix, Matrix, Fraction]:
+    """F with F u = f u, w with w^T u = 1, and alpha."""
+    kinds = pick(draw.lists(draw.fractions(-4, 3), 1, 4))
+    S, inverse = pick(draw.unimodular(len(kinds)))
+    F = exact.product(S, exact.diagonal(kinds), inverse)
+    u, w = [[row[0]] for row in S], pick(draw.lists(draw.fractions(-3, 3), len(kinds)))
+    at = sum(x * y for (x,), y in zip(u, w, strict=True))
+    assume(at != 0)
+    return F, kinds[0], u, [[y / at for y in w]], pick(draw.fractions(-5, 5))
+
+
+@PAPER.search(_steered())
+def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) -> None:
+    """(1) at the eigenvector u, and (2) at a vector that is none: u plus a unit vector."""
+    found = exact.characteristic(exact.plus(F, exact.product(u, w), alpha))
+    equal(found * _linear(f), exact.characteristic(F) * _linear(f + alpha))
+    v = [[x + (k == 0)] for k, (x,) in enumerate(u)]
+    at = exact.product(w, v)[0][0]
+    assume(at != 0)
+    row = exact.scaled(1 / at, w)
+    wanted = exact.plus(exact.scaled(alpha, v), exact.product(F, v), -1)
+    steered = exact.plus(F, exact.product(wanted, row))
+    equal(exact.product(steered, v), exact.scaled(alpha, v))
+    left = exact.plus(exact.identity(len(F)), exact.product(v, row), -1)
+    rest = exact.characteristic(exact.product(left, F))
+    equal(exact.characteristic(steered) * flint.fmpq_poly([0, 1]), rest * _linear(alpha))
+
+
+# ----------------------------------------------------------------- N-2605.25619-steering-any
+
+# F = [[0, 0], [1, 0]], u = w = (1, 0), alpha = 9.
+_H_STEERING_ANY = exact.matrix("9 0; 1 0")
+
+
+@PAPER.step
+def another() -> None:
+    alpha = sp.Symbol("alpha", nonzero=True)
+    steered = sp.Matrix([[0, 0], [1, 0]]) + alpha * sp.Matrix([[1, 0], [0, 0]])
+    equal(steered.subs(alpha, 9), symbolic(_H_STEERING_ANY))
+    principal = sp.Matrix([alpha, 1])
+    vanishes(steered * principal - alpha * principal)
+    assert (steered * sp.Matrix([1, 0]))[1] == 1
+
+
+@PAPER.step
+def tokens() -> None:
+    assert verdict(A=J2, H=_H_STEERING_ANY).verdict == "SMOOTHING"
+
+
+PAPER.case("u_that_is_no", J2, _H_STEERING_ANY)

@@ -1,0 +1,98 @@
+"""What the claims of clustering_2026.md execute."""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, spectra
+
+PAPER = Chapter(__file__)
+
+# --------------------------------------------------------------------------------- averaging
+
+_NOT_DOUBLY = given.case("1/2 1/2; 1/4 3/4")
+DOUBLY = given.Hypothesis(
+    "A is doubly stochastic: A >= 0, A 1 = 1, 1^T A = 1^T",
+    lambda case: given.is_stochastic(case.A) and given.is_stochastic(exact.transposed(case.A)),
+    (_NOT_DOUBLY,),
+)
+
+
+def averaged(A: Matrix, X: Matrix, eps: Fraction) -> Matrix:
+    """(1 - eps) X + eps A X."""
+    return exact.plus(exact.scaled(1 - eps, X), exact.product(A, X), eps)
+
+
+def gap(A: Matrix) -> Fraction:
+    """1 - max |a_i| over the eigenvalues but one copy of 1; they are rational here."""
+    return 1 - max(map(abs, spectra.values(A)[:-1]))
+
+
+# ----------------------------------------------------------------- N-clustering2026-diameter
+
+# 9/10 of the lazy walk on a cycle of six, 1/10 of 11^T/6: symmetric and positive.
+_CYCLE = exact.matrix(
+    "2 1 0 0 0 1; 1 2 1 0 0 0; 0 1 2 1 0 0; 0 0 1 2 1 0; 0 0 0 1 2 1; 1 0 0 0 1 2"
+)
+_A = exact.plus(exact.scaled("9/40", _CYCLE), exact.uniform(6), Fraction(1, 10))
+_X0 = exact.column("1 1 1 0 0 0")
+
+
+@PAPER.step
+def gap_diameter() -> None:
+    equal(gap(_A), Fraction(13, 40))
+
+
+@PAPER.step
+def moved() -> None:
+    moved = averaged(_A, _X0, Fraction(1))
+    equal(oscillation([row[0] for row in moved]), Fraction(9, 10))
+    assert Fraction(9, 10) > 1 - gap(_A)
+
+
+PAPER.case("a_cycle_of_six", _A, exact.matrix("1"), _X0)
+
+# -------------------------------------------------------------------- N-clustering2026-norms
+
+
+def _diameter(X: Matrix) -> Fraction:
+    """Its square."""
+    return max(
+        sum(((p - q) ** 2 for p, q in zip(x, y, strict=True)), Fraction(0)) for x in X for y in X
+    )
+
+
+@PAPER.search(
+    draw.attention(2, 4, zeros=True),
+    draw.fractions(0, 1),
+    draw.lists(st.integers(-9, 9), 4),
+    at=lambda A, *_: given.of_attention(A),
+)
+def law_norms(A: Matrix, eps: Fraction, x: list[int]) -> None:
+    """One layer, one feature."""
+    X = exact.from_integers([[k] for k in x[: len(A)]])
+    moved = averaged(A, X, eps)
+    before, after = (oscillation([row[0] for row in Y]) for Y in (X, moved))
+    assert after <= (1 - eps * (1 - dobrushin(A))) * before
+
+
+@PAPER.search(
+    draw.walsh_attention(),
+    draw.fractions(0, 1),
+    draw.lists(st.integers(-9, 9), 16),
+    st.integers(1, 2),
+    at=lambda walsh, *_: given.of_attention(walsh[0]),
+)
+def symmetric(walsh: draw.Known, eps: Fraction, x: list[int], d: int) -> None:
+    """Several features and up to five layers of a symmetric A with rational eigenvalues."""
+    A, _ = walsh
+    n = len(A)
+    X = exact.from_integers([x[i * d : (i + 1) * d] for i in range(n)])
+    factor, start, squared = 1 - eps * gap(A), X, Fraction(1)
+    for _ in range(5):
+        moved = averaged(A, X, eps)
+        squared *= factor**2
+        assert exact.squared_norms(moved)[0] <= factor**2 * exact.squared_norms(X)[0]
+        assert _diameter(moved) <= (n - 1) * squared * _diameter(start)
+        X = moved

@@ -1,1 +1,0 @@
-"""T12: loops, one block applied again and again."""
