@@ -82,7 +82,8 @@ def loop(
     if as_json:
         print(to_json(record), end="")
         return
-    print(f"{table_text(found.short_table(), '{:.3g}'.format)}\n")
+    print(f"{table_text(found.short_table(), '{:.3g}'.format)}")
+    print("start, law's end, end: HFC/LFC, medians over inputs (`inspect` has geometric means)\n")
     print(f"{table_text(found.score_table(), '{:.2f}'.format)}\n\n{found.words()}")
     print(f"wrote {written[-1]} (and {', '.join(path.name for path in written[:-1])} beside it)")
 

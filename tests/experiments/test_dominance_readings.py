@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,9 +11,16 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing.experiments.models.pictures import within
+from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_cases
 from oversmoothing.experiments.table1.table import nearest, readings_of, summarise
 from oversmoothing.experiments.table1.value_spectra import factors, own_values, whole_values
+from oversmoothing.experiments.table1.value_spectra_table import (
+    in_all,
+    recorded_deit,
+    value_spectra_table,
+)
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.quotient import quotient
@@ -217,5 +225,54 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
     assert main([*command, "--readings", "E1", "E3"]) == 0
     out = capsys.readouterr().out
     assert "E1" in out and "E3" in out and "a comparison, no reproduction" in out
-    assert (tmp_path / "readings.csv").exists()
     assert main([*command[:2], "--costly", "0"]) == 2
+    assert (tmp_path / "readings.csv").exists()
+    assert "Re h < 0, %" in out and "start unknown" in out
+    layers = pd.read_csv(tmp_path / "value_spectra.csv")
+    model = open_model(tmp_path / "vit")
+    for (folding, of), part in layers.groupby(["norm", "of"]):
+        for row, layer in zip(part.itertuples(), model.layers, strict=True):
+            W_V, W_O = factors(layer, folding)
+            each = [(a @ b).T for a, b in zip(W_V, W_O, strict=True)]
+            h = np.concatenate(
+                [np.linalg.eigvals(H) for H in (each if of == "heads" else [sum(each)])]
+            )
+            # Exact zeros come out of LAPACK as roundings, whatever their sign.
+            h = h[np.abs(h) > 1e-9 * np.abs(h).max()]
+            assert row.eigenvalues == len(h)
+            assert row.negative == pytest.approx((h.real < 0).mean())
+            assert row.universal_disc == pytest.approx((np.abs(h + 0.5) <= 0.5).mean())
+            if of == "whole":
+                H = sum(each)
+                ratio = np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T)
+                assert row.asymmetry == pytest.approx(ratio)
+                assert row.asymmetry_at_random == pytest.approx(
+                    ((len(H) - 1) / (len(H) + 1)) ** 0.5
+                )
+
+
+def test_the_recorded_spectra_of_deit_are_those_that_are_quoted() -> None:
+    """Of 12 layers of 192 features: shares in per cent, and asymmetry below the random value."""
+    table = in_all(recorded_deit()).set_index(["norm", "H of"])
+    for key, negative, disc in (
+        (("unfolded", "whole"), 77.0, 73.3),
+        (("unfolded", "heads"), 82.0, 79.7),
+        (("folded", "whole"), 77.1, 71.6),
+        (("folded", "heads"), 81.4, 79.0),
+    ):
+        row = table.loc[key]
+        assert row["Re h < 0, %"] == pytest.approx(negative, abs=0.05), key
+        assert row["in the disc, %"] == pytest.approx(disc, abs=0.05), key
+    whole = table.loc[("unfolded", "whole")]
+    assert whole["asymmetry"] == "0.684 (random 0.995)"
+    assert whole["below random"] == "12 of 12 layers"
+    assert whole["cos(H_start, H_end)"] == "start unknown"
+
+
+def test_the_spectra_of_deit_are_still_those_on_record() -> None:
+    folder = Path(within("deit-tiny-patch16-224", None))
+    if not folder.exists():
+        pytest.skip("OVERSMOOTHING_DATA holds no deit-tiny-patch16-224")
+    pd.testing.assert_frame_equal(
+        value_spectra_table(open_model(folder)), recorded_deit(), rtol=1e-6
+    )

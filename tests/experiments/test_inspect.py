@@ -12,9 +12,11 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from scipy.stats import gmean
 
 from oversmoothing import main
-from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.digits.store import save_run
+from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import CONVENTIONS, Report
@@ -50,11 +52,56 @@ def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> No
     states = [record[0].before, *(trace.after_ffn for trace in record)]
     for state, (_, row) in zip(states, frame.iterrows(), strict=True):
         for name in NAMES:
-            assert row[name] == pytest.approx(float(metrics(state)[name].mean()), rel=1e-5)
-            without = float(metrics(state[:, 1:])[name].mean())
+            # HFC/LFC has one kind of mean in every table, the geometric one.
+            mean = gmean if name == "hfc_lfc" else np.mean
+            assert row[name] == pytest.approx(mean(metrics(state)[name].numpy()), rel=1e-5)
+            without = mean(metrics(state[:, 1:])[name].numpy())
             assert row[f"{name}_without_cls"] == pytest.approx(without, rel=1e-5)
             assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
             assert row[f"{name}_p05"] <= row[f"{name}_p95"]
+
+
+def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report: Report) -> None:
+    frame = report.to_frame()
+    logs = report.logs.mean(axis=1)
+    np.testing.assert_allclose(frame["hfc_lfc"], np.exp(logs))
+    np.testing.assert_allclose(report.short_table()["HFC/LFC"], np.exp(logs))
+    np.testing.assert_allclose(report.answer.ratios, np.exp(logs[[0, -1]]))
+    first, *layers = report.to_json_object()["input"], *report.to_json_object()["layers"]
+    np.testing.assert_allclose([row["hfc_lfc"] for row in (first, *layers)], np.exp(logs))
+    # The arithmetic mean of these inputs is another number.
+    assert (np.abs(np.exp(report.logs).mean(axis=1) / np.exp(logs) - 1) > 1e-4).any()
+    assert "geometric" in CONVENTIONS["hfc_lfc"] and "HFC/LFC: geometric" in report.words()
+
+
+def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
+    report: Report, stored: Path, tmp_path: Path
+) -> None:
+    assert report.table["cos_start"].iloc[1:].isna().all()
+    assert "H of its layers: start unknown" in " ".join(report.words().split())
+    config = tiny_config("vit")
+    run = trained(config, tmp_path, progress=False).run
+    own = inspect(str(run.folder), random_pixels(IMAGES), closer=0)
+    start, end = new_model(config).value_projections(), load_model(run.folder).model
+    turned = [float((H0 * H).sum() / H0.norm() / H.norm())
+              for H0, H in zip(start, end.value_projections(), strict=True)]  # fmt: skip
+    np.testing.assert_allclose(own.table["cos_start"].iloc[1:], turned)
+    np.testing.assert_allclose(run.metrics["cos_start"], turned)
+    assert all(-1 <= each < 1 for each in turned)  # it moved
+    assert "H of its layers: cos(H_start, H_end)" in " ".join(own.words().split())
+    assert own.short_table(wide=True)["cos start"].iloc[1:].notna().all()
+    # A model that was not trained stands where it was drawn.
+    drawn = inspect(str(stored), random_pixels(IMAGES), closer=0).table["cos_start"].iloc[1:]
+    np.testing.assert_allclose(drawn, 1)
+
+
+def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path: Path) -> None:
+    run = trained(tiny_config("vit"), tmp_path, progress=False).run
+    old = {name: value for name, value in run.metrics.items() if name != "cos_start"}
+    kept = save_run(tmp_path / "old", config=run.config, weights=run.weights, log=run.log,
+                    metrics=old)  # fmt: skip
+    found = load_model(kept.folder).model.cos_start
+    np.testing.assert_allclose(found, run.metrics["cos_start"])
 
 
 def test_the_sublayers_add_up_to_the_whole_change(report: Report) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from oversmoothing import main
-from oversmoothing.experiments.study import study_runs
+from oversmoothing.experiments.study import start_spectra, study_runs
 from oversmoothing.experiments.study.adjudicate import (
     Difference,
     adjudicated,
@@ -242,6 +242,34 @@ def test_a_tiny_study_runs_resumes_and_is_judged(
     runs = pd.read_csv(tmp_path / "study" / "runs_depth.csv")
     again = by_choice(chosen, "depth", runs)
     np.testing.assert_allclose(again["test_error"], table["test_error"])
+
+
+def test_starts_of_finished_runs_stand_beside_their_spectra(
+    tiny_file: Path, tmp_path: Path
+) -> None:
+    chosen = protocol(tiny_file)
+    table = run_table(chosen, ["data-efficiency"], tmp_path, progress=False)
+    found = start_spectra.of_finished(chosen, tmp_path)
+    assert set(found["run"]) == set(table["run"])
+    for name, part in found.groupby("run"):
+        own = table[table["run"] == name].iloc[0]
+        for whole, column in (("cos_start", "cos_start"), ("h_universal_disc", "disc_at_end")):
+            assert part[column].mean() == pytest.approx(own[whole])
+        # A band is drawn within the disc.
+        assert own["variant"] == "vit" or (part["disc_at_start"] == 1).all()
+
+
+def test_a_withdrawn_hypothesis_has_its_interval_and_says_why(tiny_file: Path) -> None:
+    text = tiny_file.read_text().replace(
+        'measure = "inside_share"', 'withdrawn = "2026-11-24: no"\nmeasure = "inside_share"'
+    )
+    path = tiny_file.with_name("withdrawn.toml")
+    path.write_text(text)
+    chosen = protocol(path)
+    runs = [{"run": run.name, "inside_share": 1.0} for run in chosen.runs(["depth"])]
+    row = adjudicated(chosen, ["depth"], pd.DataFrame(runs)).iloc[0]
+    assert row["verdict"] == "withdrawn" and row["note"] == "Withdrawn 2026-11-24: no."
+    assert row["difference"] == pytest.approx(0.01) and row["seeds"] == 2
 
 
 def test_remedies_and_corruptions_are_measured(tiny_file: Path, tmp_path: Path) -> None:
