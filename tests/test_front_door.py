@@ -50,6 +50,7 @@ FIELDS = {
     "rho_quotient",
     "rate",
     "margin",
+    "about",
     "reason",
     "tends_to",
     "limit",
