@@ -20,7 +20,9 @@ def verdict(
         bool,
         Option("--exact-binary", help="Decide the binary numbers, not all that rounds to them."),
     ] = False,
-    certified: Annotated[bool, Option("--certified", hidden=True)] = False,
+    certified: Annotated[
+        bool, Option("--certified", hidden=True, help="The old name of --exact-binary.")
+    ] = False,
     as_json: opt.Json = False,
 ) -> None:
     """Does X' = X + A X H^T oversmooth, and why."""
