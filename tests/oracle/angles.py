@@ -48,13 +48,13 @@ class Tokens:
 
     def __init__(self, A: Rationals, H: Rationals, X0: Rationals) -> None:
         self._system, self._X0 = System(A, H), X0
-        self._start = Start(self._system, X0)
+        self.start = Start(self._system, X0)
         self._at = cache(self._residue_starts)
         self._part = cache(self._leading)
 
     @cached_property
     def growths(self) -> list[Growth | None]:
-        return [self._start.growth(token(k)) for k in range(self._system.n)]
+        return [self.start.growth(token(k)) for k in range(self._system.n)]
 
     def orders(self) -> list[tuple[Fraction, int]]:
         """(|mu|^2 nearly, power of L) of each token; (0, 0) for one that becomes 0."""
@@ -89,7 +89,7 @@ class Tokens:
         if period > _LONGEST_PERIOD:
             raise TooHard(f"a period of {period}")
         if period == 1:
-            return Angle("limit", (self._bounds(pair, self._start),))
+            return Angle("limit", (self._bounds(pair, self.start),))
         bounds: list[Bounds | None] = []
         for residue in range(period):
             start = self._at(period)[residue]
@@ -104,7 +104,7 @@ class Tokens:
         return Angle("limit", tuple(bounds)) if any(bounds) else Angle("a token is 0")
 
     def _residue_starts(self, period: int) -> list[Start]:
-        system, Z, found = SeveralLayers(self._system, period), self._start.powers[0], []
+        system, Z, found = SeveralLayers(self._system, period), self.start.powers[0], []
         for _ in range(period):
             found.append(Start(system, Z))  # type: ignore[arg-type]
             Z = self._system.step(Z)
@@ -156,7 +156,7 @@ class Tokens:
         return Angle("open")
 
     def _sum(self, k: int, L: int, values: dict[Root, Ball]) -> list[Ball]:
-        growth, entries = self._part(self._start, k)
+        growth, entries = self._part(self.start, k)
         total = [ball(0, _BITS)] * self._system.d
         for root in growth.roots:
             turn = _power(values[root], L - growth.multiplicity + 1)
@@ -168,7 +168,7 @@ class Tokens:
         """Multiples of each other at every depth, and led by one pair of conjugates no power of
         which is real: 0 at finitely many depths."""
         growth = self.growths[pair[0]]
-        rows = [[Z[k] for Z in self._start.powers] for k in pair]
+        rows = [[Z[k] for Z in self.start.powers] for k in pair]
         x, y = ([c for Z in row for c in Z] for row in rows)
         place = next((p for p, c in enumerate(x) if c), 0)
         return (
@@ -181,7 +181,7 @@ class Tokens:
     def _is_steady(self, pair: tuple[int, int]) -> bool:
         """|y_i|^2, |y_k|^2 and their inner product have proportional coefficients, frequency by
         frequency, and |y| stays away from 0."""
-        (first, one), (second, two) = (self._part(self._start, k) for k in pair)
+        (first, one), (second, two) = (self._part(self.start, k) for k in pair)
         if set(first.roots) != set(second.roots) or first.multiplicity != second.multiplicity:
             return False
         forms = [Form(x, y, first.roots) for x, y in ((one, one), (two, two), (one, two))]

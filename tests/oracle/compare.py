@@ -11,6 +11,7 @@ from typing import Any
 
 import oversmoothing
 
+from .angles import Tokens
 from .depths import cosines, log_ratio, norms, squared_ratio, states
 from .draw import Case, as_read, draw
 from .generic import drawn_start, generic_truth
@@ -31,7 +32,7 @@ from .moduli import TooHard
 from .rounding_cell import differ, members_answers, witness
 from .softmax import draw_logits, softmax
 from .system import System
-from .tokens import judged_tokens
+from .tokens import judged_onset, judged_tokens
 from .truth import Truth, truth
 from .worker import SECONDS, answers, patience
 
@@ -40,7 +41,7 @@ FIELDS = (
     *("verdict", "verdict_x0", "tends_to", "limit", "limit_rank"),
     *("generic tends_to", "generic limit", "generic limit_rank"),
     *("ratios", "cosines", "zero tokens", "evolve"),
-    *("token_growth", "cosine_limits", "cos_min", "cos_mean"),
+    *("shows_from", "token_growth", "cosine_limits", "cos_min", "cos_mean"),
 )
 DEPTHS = (0, 1, 2, 5, 20)
 # One case with logits to so many others, and the shares of drawn cases that are looked at in full.
@@ -234,12 +235,13 @@ def _entries(case: Case, M: Rationals) -> list[list[Any]]:
 def _of_tokens(
     answer: Any, case: tuple[Rationals, ...], of: Case, finding: Callable[..., Finding]
 ) -> Iterator[Finding]:
-    """Growth and cosines; nothing where the oracle gives up. What binary64 means is not asked."""
+    """Growth, cosines, `shows_from`; nothing where the oracle gives up, or of rounded numbers."""
     if of.numbers in ("rounded", "logits"):
         return
     try:
         with patience(_PATIENCE_WITH_TOKENS, TooHard("tokens")):
-            found = list(judged_tokens(answer, *case))
+            tokens = Tokens(*case)
+            found = [*judged_onset(answer, tokens), *judged_tokens(answer, tokens)]
     except TooHard:
         return
     for name, outcome, said, true in found:

@@ -39,12 +39,8 @@ class Leading:
 
 
 def leading(start: Start, growth: Growth) -> dict[Polynomial, Leading]:
-    """For the polynomials of the dominant roots, all over one common denominator."""
-    raw = {q: _leading(start, q, growth.multiplicity) for q in _polynomials(growth)}
-    common = lcm(*(r for _, r in raw.values()))
-    whole_numbers = {
-        q: [scaled_matrix(B, common // r) for B in matrices] for q, (matrices, r) in raw.items()
-    }
+    """For the polynomials of the dominant roots, up to one factor for all."""
+    whole_numbers, _ = leading_terms(start, growth)
     # Only the common direction matters: what all entries share would cost precision.
     content = gcd(
         *(x for matrices in whole_numbers.values() for B in matrices for row in B for x in row)
@@ -53,6 +49,16 @@ def leading(start: Start, growth: Growth) -> dict[Polynomial, Leading]:
         q: Leading(q, [[[x // content for x in row] for row in B] for B in matrices])
         for q, matrices in whole_numbers.items()
     }
+
+
+def leading_terms(start: Start, growth: Growth) -> tuple[dict[Polynomial, list[Integers]], int]:
+    """({q: the B_j}, r) for the polynomials of the dominant roots: r G_mu = sum_j mu^j B_j, of the
+    state that the integer layer begins with."""
+    raw = {q: _leading(start, q, growth.multiplicity) for q in _polynomials(growth)}
+    common = lcm(*(r for _, r in raw.values()))
+    return {
+        q: [scaled_matrix(B, common // r) for B in matrices] for q, (matrices, r) in raw.items()
+    }, common
 
 
 def _polynomials(growth: Growth) -> list[Polynomial]:

@@ -1,4 +1,5 @@
-"""What the project says of single tokens and of pairs of them, held against the oracle."""
+"""What the project says of single tokens, of pairs of them, and of when the start shows what
+decides, held against the oracle."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from .angles import Angle, Bounds, Tokens
-from .matrices import Rationals
+from .onset import window
 
 # Of a rate, and of a cosine.
 _NEAR = 1e-9
@@ -16,9 +17,16 @@ RIGHT, WRONG, UNDECIDED = "right", "wrong", "UNDECIDED"
 Judged = tuple[str, str, object, object]
 
 
-def judged_tokens(answer: Any, A: Rationals, H: Rationals, X0: Rationals) -> Iterator[Judged]:
+def judged_onset(answer: Any, tokens: Tokens) -> Iterator[Judged]:
+    """(field, outcome, said, true) of `shows_from`, where there is something to show."""
+    if answer.verdict_x0 in ("SMOOTHING", "NON_SMOOTHING", "TIE"):
+        seen = window(tokens.start)
+        outcome = seen.judged(answer.shows_from, answer.tends_to)
+        yield "shows_from", outcome, answer.shows_from, seen.shown()
+
+
+def judged_tokens(answer: Any, tokens: Tokens) -> Iterator[Judged]:
     """(field, outcome, said, true) of the growth of tokens and the limits of their cosines."""
-    tokens = Tokens(A, H, X0)
     orders, angles = tokens.orders(), tokens.angles()
     said = answer.token_growth
     found = [(None if said is None else said[k], order) for k, order in enumerate(orders)]

@@ -314,18 +314,3 @@ def test_T5a_one_real_simple_eigenvalue_of_all_pairs_is_shared():
 def test_T4e_every_further_try_has_more_bits():
     assert list(doublings(64, 256)) == [64, 128, 256] == list(doublings(64, 511))
     assert list(doublings(9, 8)) == []
-
-
-def test_T4e_a_next_modulus_of_1_is_a_modulus_as_any_other():
-    """A exchanges two tokens, h = 2: the mean grows by 3 and the difference by -1, integers."""
-    found = Leading([[0, 1], [1, 0]], [[2]], [[1], ["-1/2"]])
-    size = leading.leading_norm(found.whole, found.growth)
-    depth = growths_of.depth_of_dominance(found.whole, found.growth, size)
-    # ||X_0|| = sqrt(5)/2 and its mean in both tokens is sqrt(2)/4.
-    assert depth == pytest.approx(math.log(math.sqrt(10)) / math.log(3), rel=1e-14)
-
-
-def test_T4e_a_next_modulus_of_0_is_gone_at_once():
-    found = Leading([["3/4", "1/4"], ["1/4", "3/4"]], [[-2]], [[1], [2]])
-    size = leading.leading_norm(found.whole, found.growth)
-    assert growths_of.depth_of_dominance(found.whole, found.growth, size) == 0.0

@@ -12,7 +12,6 @@ from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.growth import (
     Multipliers,
     OutOfReachError,
-    depth_of_dominance,
     growth_of,
     squared_modulus,
 )
@@ -77,15 +76,6 @@ def test_T2_squared_moduli_that_differ_by_less_than_1_are_told_apart():
     (_, three), golden = roots(-3, 0, 1), roots(-1, -1, 1)
     larger = max(golden, key=lambda x: float(x.ball(64).real))
     assert compare(three, larger) == 1 and compare(larger, three) == -1
-
-
-@pytest.mark.parametrize(("size", "depth"), [(1, 0.5), (64, 0.0)])
-def test_T4e_the_depth_of_dominance_is_over_the_next_modulus(size, depth):
-    """4, 2 and 1 of a part that starts at 2: log(2 / (size sqrt 2)) / log(4 / 2), 0 at least."""
-    of = part([[1, 1, 2]], ([-4, 1], 1), ([-2, 1], 1), ([-1, 1], 1))
-    growth = growth_of(of, ByModulus())
-    found = depth_of_dominance(of, growth, flint.arb(size) * flint.arb(2).sqrt())
-    assert found == pytest.approx(depth)
 
 
 # --- every N-th depth alone ---

@@ -10,6 +10,7 @@ import pytest
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.verdict.cosine_limits import OSCILLATES, UNDEFINED, CosineLimit
 from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.onset import Onset
 from oversmoothing.theory.verdict.token_limits import TokenLimits, mean, smallest
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.words import limit_words, number, shown, token_words
@@ -50,8 +51,15 @@ def test_a_complex_number_is_shown_with_6_digits_and_real_where_it_is(z, text):
 
 
 def test_T4e_from_ten_layers_on_the_horizon_is_worth_a_sentence():
-    assert shown(None) == shown(9.99) == ""
-    assert "from about 10 layers on" in shown(10.0) and "about 1.23e+04" in shown(12345.6)
+    assert shown(None) == shown(Onset(9.0, "falls")) == ""
+    assert shown(Onset(10.0, "falls")) == (
+        " The dominant modes do not lead this X_0 from the start: HFC/LFC falls in every layer "
+        "only from about layer 10 on."
+    )
+    assert "HFC/LFC rises in every layer only from about layer 1.23e+04 on" in shown(
+        Onset(12345.0, "rises")
+    )
+    assert "they outweigh the others only from about layer 12 on" in shown(Onset(12.0, "outweighs"))
 
 
 def test_T5a_the_limit_in_words():

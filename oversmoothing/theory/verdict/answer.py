@@ -29,7 +29,11 @@ class Verdict:
     rho_Q. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do, for X_0 where given,
     else for generic X_0; None where unknown or where the
     value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
-    shows_from: about the depth from which the mode that decides for X_0 outweighs the others.
+    shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
+    least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
+    in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from
+    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`); None
+    where rounding leaves it open.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,
     near-ties and what is undecided, else None.
     token_growth: for each token i its (rate, power), x_i(L) growing like L^power rate^L (T14e).

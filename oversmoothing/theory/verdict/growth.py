@@ -105,27 +105,6 @@ def growth_of(part: Part, multipliers: Moduli) -> Growth:
     return Growth(tuple(root for root, m in top if m == largest), largest - 1)
 
 
-def depth_of_dominance(part: Part, growth: Growth, size: flint.arb) -> float | None:
-    """About the depth from which the leading terms outweigh the rest (T4e).
-
-    log(||Z_0|| / ||G||) / log(rho / rho'), G their coefficients at depth 0, of norm `size`, rho'
-    the next modulus; 0 where they lead at once. None where a power of L leads, whose share grows
-    more slowly.
-    """
-    if growth.power:
-        return None
-    with at_precision(_FINE):
-        top = squared_modulus(growth.roots[0], _FINE)
-        below = [squared_modulus(root, _FINE) for root, _ in part.roots()]
-        rest = max((x for x in below if x < top), default=None)
-        if rest is None or rest == 0:
-            return 0.0
-        degree = part.denominator.degree()
-        start = sum((flint.arb(p[degree - 1]) ** 2 for p in part.numerators), flint.arb(0)).sqrt()
-        depth = 2 * (start / size).log() / (top / rest).log()
-        return max(0.0, float(depth.mid()))
-
-
 def compare_growth(first: Growth, second: Growth, multipliers: Multipliers) -> int:
     """The sign of first - second, by modulus and then by the power of L. Raises OutOfReachError."""
     sign = multipliers.compare(first.roots[0], second.roots[0])

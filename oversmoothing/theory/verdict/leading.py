@@ -13,7 +13,7 @@ from math import ceil, prod
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision, largest, norm
+from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.growth import Growth, Multipliers
 from oversmoothing.theory.verdict.resolvent import Part
@@ -48,13 +48,6 @@ def coefficients(part: Part, growth: Growth, root: Eigenvalue, bits: int) -> lis
         x = root.ball(bits)
         q = part.cofactor(growth.power + 1)(x)
         return [numerator(x) / q for numerator in part.numerators]
-
-
-def leading_norm(part: Part, growth: Growth) -> flint.arb:
-    """A bound of the Frobenius norm of the leading terms at depth 0: the sum of theirs."""
-    bits = working_bits(part)
-    with at_precision(bits):
-        return sum((norm(coefficients(part, growth, x, bits)) for x in growth.roots), flint.arb(0))
 
 
 def ratio_limit(

@@ -21,12 +21,13 @@ from oversmoothing.theory.verdict.growth import (
     Multipliers,
     OutOfReachError,
     compare_growth,
-    depth_of_dominance,
     growth_of,
     squared_modulus,
 )
-from oversmoothing.theory.verdict.leading import leading_norm, ratio_limit
+from oversmoothing.theory.verdict.leading import ratio_limit
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.onset import Onset
+from oversmoothing.theory.verdict.onset_exact import onset_of_start
 from oversmoothing.theory.verdict.resolvent import Part, Resolvent, resolvent
 from oversmoothing.theory.verdict.tokens import SHOWN_BITS
 
@@ -38,8 +39,8 @@ class Content:
     consensus, quotient: |mu| of the largest mode that X_0 contains on each side, None where it
     contains none. comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where
     neither is there or the two agree further than is compared. vanishes: X_L = 0 from some depth
-    on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. shows_from: about the depth from
-    which the largest mode outweighs the others, None where it is not known. tokens: token by token.
+    on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. onset: from which layer on X_0
+    shows what decides, None where it is not known. tokens: token by token.
     """
 
     consensus: float | None
@@ -48,16 +49,21 @@ class Content:
     vanishes: bool
     at_consensus: bool
     limits: Limits
-    shows_from: float | None
+    onset: Onset | None
     tokens: TokensOfStart
 
 
 def start_content(
-    A: Matrix, H: Matrix, X0: Matrix, classes: Sequence[Sequence[int]] | None = None
+    A: Matrix,
+    H: Matrix,
+    X0: Matrix,
+    classes: Sequence[Sequence[int]] | None = None,
+    begins: bool = True,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
-    classes: the closed classes of A, found where they are not given.
+    classes: the closed classes of A, found where they are not given. begins: whether `onset` is
+    wanted, which takes longest.
     """
     found = resolvent(A, H, X0)
     if found is None:
@@ -72,13 +78,13 @@ def start_content(
     hfc = found.part([[n * x - 1 for x in row] for row in identity])
     mean = found.part([[Fraction(1)] * n])
     consensus = found.part([exact_stationary(A, [members]) for members in classes])
-    comparison = shows_from = None
+    comparison = first = None
     behaviour = UNKNOWN
     try:
         comparison = _compare(consensus, hfc, multipliers)
         behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
-        growth = growth_of(whole, multipliers)
-        shows_from = depth_of_dominance(whole, growth, leading_norm(whole, growth))
+        if begins and not whole.dies:
+            first = onset_of_start(whole, hfc, mean, multipliers, behaviour.tends_to)
     except OutOfReachError:
         pass
     return Content(
@@ -88,7 +94,7 @@ def start_content(
         whole.dies,
         hfc.is_zero,
         behaviour,
-        None if whole.dies else shows_from,
+        first,
         TokensOfStart(found, multipliers, n),
     )
 

@@ -15,9 +15,10 @@ from oversmoothing.theory.verdict.decided_in_cell import decided_in_cell, merged
 from oversmoothing.theory.verdict.disc_limits import DominantPair
 from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, agreed
+from oversmoothing.theory.verdict.onset import Onset
+from oversmoothing.theory.verdict.onset_floats import onset_of_cell
 from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.resolvent import has_every_mode
-from oversmoothing.theory.verdict.shows_from import shows_from
 from oversmoothing.theory.verdict.start_content import start_content
 from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.words import (
@@ -31,6 +32,8 @@ from oversmoothing.theory.verdict.words import (
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
 _ZERO = Limits("zero", 0.0, 1)
+# Outcomes for one X_0 that compare its modes.
+_COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
 
 
 def generic_limits(case: Case, found: Comparison) -> Limits:
@@ -64,19 +67,19 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
 def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
     draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
     start = [[Fraction(int(x)) for x in row] for row in draw]
-    content = start_content(case.rational_A, case.rational_H, start, case.classes)
+    content = start_content(case.rational_A, case.rational_H, start, case.classes, begins=False)
     return UNKNOWN if content is None else content.limits
 
 
 @dataclass(frozen=True)
 class OfStart:
     """What one X_0 leads to: limits, the verdict over the modes it contains, a sentence about it,
-    about the depth from which the largest of them outweighs the others, and what its tokens do."""
+    from which layer on it shows what decides, and what its tokens do."""
 
     limits: Limits
     outcome: Outcome
     words: str = ""
-    shows_from: float | None = None
+    onset: Onset | None = None
     tokens: TokenLimits = UNKNOWN_TOKENS
 
 
@@ -86,8 +89,7 @@ def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
     generic: the verdict for generic X_0, and found what it rests on.
     """
     if found.cell is not None:
-        start = _start_in_floats(case, found.cell, generic)
-        return replace(start, tokens=_tokens_of_short_numbers(case))
+        return _with_short_numbers(_start_in_floats(case, found.cell, generic), case)
     X0 = case.rational_X0
     assert X0 is not None
     content = start_content(case.rational_A, case.rational_H, X0, case.classes)
@@ -99,21 +101,26 @@ def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
     if content.at_consensus:
         return OfStart(content.limits, Outcome.TRIVIAL, AT_CONSENSUS, tokens=tokens)
     outcome = outcome_of_sign(content.comparison)
-    words = shown(content.shows_from)
-    return OfStart(content.limits, outcome, words, content.shows_from, tokens)
+    return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
 
 
-def _tokens_of_short_numbers(case: Case) -> TokenLimits:
-    """What tokens do from binary64 numbers that mean what they say: as from fractions. Rounding can
-    turn a power of L, a phase or a cosine, so that nothing is said of others."""
+def _with_short_numbers(found: OfStart, case: Case) -> OfStart:
+    """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
+    shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
+    so that nothing is said of the tokens of others."""
     exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
     if exact is None or exact.rational_X0 is None:
-        return UNKNOWN_TOKENS
+        return found
     try:
         content = start_content(exact.rational_A, exact.rational_H, exact.rational_X0)
     except CloseRootsError:
-        return UNKNOWN_TOKENS
-    return UNKNOWN_TOKENS if content is None else token_limits(content.tokens, case.d)
+        return found
+    if content is None:
+        return found
+    found = replace(found, tokens=token_limits(content.tokens, case.d))
+    if found.outcome not in _COMPARED or outcome_of_sign(content.comparison) is not found.outcome:
+        return found
+    return replace(found, words=shown(content.onset), onset=content.onset)
 
 
 def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
@@ -142,8 +149,9 @@ def _start_in_floats(case: Case, cell: CellDiscs, generic: Outcome) -> OfStart:
             known = Limits("infinity", float("inf"), known.limit_rank)
     if outcome is Outcome.UNDECIDED:
         return OfStart(known, outcome, ILL_CONDITIONED)
-    depth = shows_from(cell)
-    return OfStart(known, outcome, shown(depth), depth)
+    tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
+    begins = onset_of_cell(cell, tends_to)
+    return OfStart(known, outcome, shown(begins), begins)
 
 
 def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:

@@ -109,8 +109,8 @@ def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verd
         tokens = all_zero(case.n)
     else:
         start = limits_of_start(case, found, outcome)
-        behaviour, verdict_x0, shows_from = start.limits, start.outcome, start.shows_from
-        tokens = start.tokens
+        behaviour, verdict_x0, tokens = start.limits, start.outcome, start.tokens
+        shows_from = None if start.onset is None else start.onset.layer
         reason += start.words
     distance = _distance(case, outcome, found)
     if distance:

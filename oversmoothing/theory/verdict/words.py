@@ -2,6 +2,7 @@
 
 from oversmoothing.theory.verdict.cosine_limits import CosineLimit
 from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.onset import FALLS, OUTWEIGHS, RISES, Onset
 from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.token_limits import TokenLimits
 from oversmoothing.theory.verdict.tokens import TokenGrowth
@@ -17,17 +18,22 @@ ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes 
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
-# Fewer layers than this before the leading mode shows are not worth a sentence.
+# Fewer layers than this before the verdict shows are not worth a sentence.
 _SOON = 10
+_BEGINS = {
+    FALLS: "HFC/LFC falls in every layer only from about layer",
+    RISES: "HFC/LFC rises in every layer only from about layer",
+    OUTWEIGHS: "they outweigh the others only from about layer",
+}
 
 
-def shown(depth: float | None) -> str:
-    """The sentence on the finite horizon: how long this X_0 hides the mode that decides (T4e)."""
-    if depth is None or depth < _SOON:
+def shown(begins: Onset | None) -> str:
+    """The sentence on the finite horizon: how long this X_0 hides what decides (T4e)."""
+    if begins is None or begins.layer < _SOON:
         return ""
     return (
-        f" The mode that decides is a small part of this X_0: it outweighs the others from about "
-        f"{depth:.3g} layers on, and before that the state behaves otherwise."
+        " The dominant modes do not lead this X_0 from the start: "
+        f"{_BEGINS[begins.how]} {begins.layer:.3g} on."
     )
 
 

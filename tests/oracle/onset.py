@@ -1,0 +1,147 @@
+"""From which layer on an X_0 shows what decides (`shows_from`), layer by layer in integers.
+
+0 where the leading terms of X_L are at least as large as the rest at every layer (of terms that
+turn: the root of their mean square); else, where HFC/LFC tends to 0 (infinity), the first layer
+from which it falls (rises) in every layer, if there is one; else the first layer from which the
+leading terms are at least as large as the rest. A window of layers shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import comb
+
+from .balls import Ball, ball
+from .depths import norms
+from .leading import evaluated, leading_terms
+from .matrices import Integers, product, transpose
+from .start import Start, whole
+
+# So many layers are looked at, and at so many bits.
+WINDOW, _BITS = 160, 768
+# Far layers: so many bits, of which so many may be lost to the larger of HFC and LFC (squared), and
+# so many layers in a row.
+_FAR_BITS, _LOST, _AFTER = 4096, 4096, 12
+RIGHT, WRONG, UNDECIDED = "right", "wrong", "UNDECIDED"
+
+
+@dataclass(frozen=True)
+class Window:
+    """outweighs, moves: for each layer whether the leading terms are as large as the rest (None: as
+    far as can be seen they are equally large), and whether HFC/LFC rises (1) or falls (-1); what is
+    infinite rises, what is 0 falls."""
+
+    outweighs: list[bool | None]
+    moves: list[int]
+    start: Start
+
+    def judged(self, said: float | None, tends_to: str | None) -> str:
+        """What is said against what the layers show; UNDECIDED where they show too little."""
+        if said is None:
+            return UNDECIDED
+        outweighs = {_first(self.outweighs, unclear) for unclear in (True, False)}
+        if said == 0 and 0 in outweighs:
+            return RIGHT
+        # What begins near the end of the window may end after it.
+        end = len(self.moves) // 2
+        if tends_to in ("zero", "infinity"):
+            sign = 1 if tends_to == "infinity" else -1
+            first = _first([move == sign for move in self.moves], True)
+            if said >= len(self.moves) and first != len(self.moves):
+                return self._judged_far(round(said), sign, first)
+            if first < end:
+                return RIGHT if said == first and (outweighs != {0} or not said) else WRONG
+        # It moves the other way again and again, or the window is too short to say.
+        if max(outweighs) >= end:
+            return RIGHT if said >= end else WRONG
+        return RIGHT if said in outweighs or said >= len(self.moves) else WRONG
+
+    def shown(self) -> str:
+        """The last layers at which the leading terms are smaller, and HFC/LFC falls, or rises."""
+        listed = [L for L, x in enumerate(self.outweighs) if not x]
+        ways = [[L for L, x in enumerate(self.moves) if x == way] for way in (-1, 1)]
+        last = [str(found[-1]) if found else "none" for found in (listed, *ways)]
+        return "smaller until {}, falls until {}, rises until {}".format(*last)
+
+    def _judged_far(self, said: int, sign: int, first: int) -> str:
+        """Whether the way changes at the layer that is said, in numbers of `_FAR_BITS` bits."""
+        Z = _far(self.start, said - 1)
+        squares = []
+        for _ in range(_AFTER):
+            squares.append(norms(Z))
+            Z = self.start.system.step(Z)
+        if any(min(pair) * 2**_LOST < max(pair) for pair in squares):
+            return UNDECIDED
+        before, *after = [_move(a, b) == sign for a, b in pairwise(squares)]
+        turning = first >= len(self.moves) // 2 and not all(after)
+        return RIGHT if turning or (not before and all(after)) else WRONG
+
+
+def _first(right: list[bool | None], unclear: bool) -> int:
+    wrong = [L for L, x in enumerate(right) if not (unclear if x is None else x)]
+    return wrong[-1] + 1 if wrong else 0
+
+
+def window(start: Start, layers: int = WINDOW) -> Window:
+    """What the layers of an X_0 that does not become 0 show."""
+    growth = start.state
+    assert growth is not None
+    k = growth.multiplicity - 1
+    terms, r = leading_terms(start, growth)
+    at = {root: root.ball(_BITS) for root in growth.roots}
+    G = {
+        root: [evaluated(x, mu) for x in zip(*map(whole, terms[root.polynomial]), strict=True)]
+        for root, mu in at.items()
+    }
+    turns = {root: ball(1, _BITS) for root in at}
+    outweighs, squares, Z = [], [], start.powers[0]
+    for L in range(layers + 1):
+        leading = [ball(0, _BITS)] * len(whole(Z))
+        size = [0, 0]
+        if k <= L:
+            for root, mu in at.items():
+                entries = [turns[root] * x * comb(L, k) for x in G[root]]
+                leading = [x + y for x, y in zip(leading, entries, strict=True)]
+                size = [x + y for x, y in zip(size, _square(entries), strict=True)]
+                turns[root] = turns[root] * mu
+        rest = _square([ball(r * z, _BITS) - x for z, x in zip(whole(Z), leading, strict=True)])
+        outweighs.append(True if rest[1] <= size[0] else False if rest[0] > size[1] else None)
+        squares.append(norms(Z))
+        Z = start.system.step(Z)
+    return Window(outweighs[:-1], [_move(a, b) for a, b in pairwise(squares)], start)
+
+
+def _far(start: Start, layers: int) -> Integers:
+    """A positive multiple of Z_L, to `_FAR_BITS` bits of its largest entry, by squaring."""
+    first = start.powers[0]
+    n, d = len(first), len(first[0])
+    units = [[[int(i * d + j == k) for j in range(d)] for i in range(n)] for k in range(n * d)]
+    M = transpose([whole(start.system.step(unit)) for unit in units])
+    v = [[x] for x in whole(first)]
+    while layers:
+        if layers & 1:
+            v = _cut(product(M, v))
+        layers >>= 1
+        M = _cut(product(M, M))
+    v = [[x << _FAR_BITS] for (x,) in v]
+    return [[v[i * d + j][0] for j in range(d)] for i in range(n)]
+
+
+def _cut(M: Integers) -> Integers:
+    excess = max(abs(x).bit_length() for row in M for x in row) - _FAR_BITS
+    return [[x >> excess for x in row] for row in M] if excess > 0 else M
+
+
+def _move(before: tuple[int, int], after: tuple[int, int]) -> int:
+    (hfc, lfc), (then, below) = before, after
+    gap = then * lfc - hfc * below
+    if not gap and 0 in (hfc + then, lfc + below):
+        return 1 if lfc + below == 0 else -1
+    return (gap > 0) - (gap < 0)
+
+
+def _square(entries: Sequence[Ball]) -> list[int]:
+    """A lower and an upper bound of the sum of squares."""
+    return [sum(x.lower**2 for x in entries), sum(x.upper**2 for x in entries)]
