@@ -149,7 +149,8 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             "of independent entries; its start is unknown"
         )
         away = mean_interval(below.to_numpy(dtype=np.float64))
-        found.insert(0, sign(f"asymmetry falls while training, {DEIT}", "falls", away, False, why))
+        what = f"asymmetry falls while training, {DEIT} less independent entries"
+        found.insert(0, sign(what, "falls", away, False, why))
     values = f"from {PAPER[0]:.2f} to {PAPER[1]:.2f}"
     if not len(deit):
         return [*found, unchecked("asymmetry, values", values, "no trained model is here")]
@@ -164,7 +165,8 @@ def _while_trained(name: str, part: pd.DataFrame) -> Comparison:
     layers = part.sort_values("epoch").groupby("layer")
     ends, cosines = layers["asymmetry"].agg(["first", "last"]), layers["cos_start"].last()
     change = mean_interval((ends["last"] - ends["first"]).to_numpy(dtype=np.float64))
-    why = f"{len(ends)} layers of one run; {start_in_words(cosines.tolist())}"
+    known = start_in_words(cosines.tolist()) if cosines.notna().any() else "its end is not recorded"
+    why = f"{len(ends)} layers of one run; {known}"
     if (cosines > LEFT).any():
         why += ": H has not left its start"
         return unchecked(what, "falls", why, f"{change[0]:+.3f}")

@@ -122,7 +122,7 @@ def _bars(axis: Axes, part: pd.DataFrame, label: dict[str, str]) -> None:
                 # Too thin a slice for its number, which goes above the bar in the same colour.
                 axis.text(x, 101.5, number, ha="center", va="bottom", color=COLOUR[name])
             base += value
-    axis.set_xticks(range(len(label)), list(label.values()))
+    axis.set_xticks(range(len(label)), list(label.values()), fontsize="small")
     axis.set_ylim(0, 112)
     axis.set_yticks(range(0, 101, 20))
     axis.tick_params(axis="x", length=0)

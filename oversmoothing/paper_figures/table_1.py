@@ -129,7 +129,7 @@ def draw(table: pd.DataFrame) -> Figure:
             place += 1
         beside = [name for name in dict.fromkeys(group["model"]) if name != column]
         centres.append((first + place - 1) / 2)
-        names.append("\n".join([column, *(f"({name})" for name in beside)]))
+        names.append("\n".join([column, *(f"({name})".replace(", ", ",\n") for name in beside)]))
         place += 0.9
     axis.set_xticks(centres, names, fontsize=7)
     axis.tick_params(axis="x", length=0)
