@@ -72,7 +72,7 @@ def study(
     if len(judged):
         print(f"\n{table_text(judged[columns], '{:.3g}'.format)}\n")
         for row in judged.itertuples():
-            print(f"{row.name}, {row.verdict}: {row.says}{f' {row.note}' if row.note else ''}")
+            print(f"{row.name}, {row.verdict}: {' '.join([str(row.says), str(row.note)]).strip()}")
     print(
         f"intervals: {100 * chosen.confidence:.0f} %, Student's t over seeds, not corrected for "
         "the number of hypotheses"

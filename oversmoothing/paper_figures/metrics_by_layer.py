@@ -6,6 +6,7 @@ in for CIFAR-100 where no run of it is there (`paper_models`).
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,7 +72,11 @@ def data(context: Context) -> pd.DataFrame:
     for each in [*models, *([shown] if shown else [])]:
         head = {"model": each.label, "variant": each.variant, "data": each.data}
         frame = layer_metrics(each.model, each.inputs)
-        known = {"images": each.images, "trained": each.trained, "test_error": each.test_error}
+        known: dict[str, Any] = {
+            "images": each.images,
+            "trained": each.trained,
+            "test_error": each.test_error,
+        }
         frames.append(_headed(frame.assign(**known), head))
     rows, trained = recorded_cifar("streams", context.results)
     for variant, own in rows.groupby("variant", sort=False) if len(rows) else ():

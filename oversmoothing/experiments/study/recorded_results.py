@@ -72,7 +72,7 @@ def recorded_study(data: str) -> RecordedStudy:
             tables.append(pd.read_csv(stream))
     runs, streams, watched, starts = tables
     # Known of runs that were trained once more: the recorded ones kept no weights.
-    known = starts.groupby("run")["cos_start"].mean() if len(starts) else {}
+    known: Any = starts.groupby("run")["cos_start"].mean() if len(starts) else {}
     runs["cos_start"] = runs["run"].map(known)
     made = parse_json((folder / "provenance.json").read_text("utf-8"), f"{data}, provenance.json")
     return RecordedStudy(protocol(data), runs, made, streams, watched, starts)

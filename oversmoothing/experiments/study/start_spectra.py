@@ -8,6 +8,7 @@ A share of eigenvalues in a region says what training did only beside the share 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,11 @@ def of_finished(chosen: Protocol, results: Path) -> pd.DataFrame:
     frames = []
     for run in chosen.runs(chosen.studies):
         if run.remedy is None and (results / run.name / "manifest.json").exists():
-            head = {"run": run.name, "variant": run.config.variant, "seed": run.seed}
+            head: dict[str, Any] = {
+                "run": run.name,
+                "variant": run.config.variant,
+                "seed": run.seed,
+            }
             frame = start_spectra(load_model(results / run.name))
             frames.append(frame.assign(**head)[[*head, *frame.columns]])
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
