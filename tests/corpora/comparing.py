@@ -70,10 +70,15 @@ SPREAD = Tolerance(
     "relative to HFC",
     1e-11, 1e-11, claimed=("error", "hfc_error", "cosine_error"), times=4.0,
 )  # fmt: skip
-NETWORK = Tolerance("binary64 through 2 to 4 layers, then conditions to 1e5", 1e-8, 1e-9)
+NETWORK = Tolerance(
+    "binary64, but ranks by a Gram matrix (sqrt(eps) = 1.5e-8) and the library's rotations in "
+    "binary32 (6e-8), times 13 in intervals of two inputs",
+    2e-6, 2e-6,
+)  # fmt: skip
 SINGLE = Tolerance("binary32 through 2 layers, then conditions to 1e4: 1e4 eps", 1e-3, 1e-3)
 RESIDUE = Tolerance("what rounding leaves of 0, in binary32 at most", 0.0, 1e-4)
-ENDS = Tolerance("ends of intervals of widths from 1e-20 to 1e-10 of their values", 1e-9, 1e-9)
+ENDS = Tolerance("ends of intervals in outward rounding: of widths to 1e-3 over a box", 1e-7, 1e-7)
+DEFECTIVE = Tolerance("a Jordan block of three in binary64: cbrt(eps) = 6e-6", 1e-4, 1e-4)
 SEARCHED = Tolerance("the end of a bisection", 1e-2)
 TRAINED = Tolerance(
     "binary32 through an epoch of training: 1e5 eps, and an image or two", 2e-2, 2e-2
@@ -93,7 +98,7 @@ _RUN = {
     "log_sigma2_sigma1": SPREAD, "error": SIZE, "hfc_error": SIZE, "cosine_error": SIZE,
 }  # fmt: skip
 _INSPECT = {"": NETWORK, "av_error": RESIDUE, "account_error": RESIDUE}
-_ON_SINGLE = {"": SINGLE, "av_error": RESIDUE, "account_error": RESIDUE}
+_ON_SINGLE = _INSPECT | {"": SINGLE}
 _COMMANDS = {"": LAYERS, "cost": TIMED, "error": RESIDUE, "largest_error_of_log_hfc_lfc": SIZE,
              "largest_radius": SIZE}  # fmt: skip
 _TRAIN = {"": TRAINED, "test_correct": COUNT}
@@ -114,6 +119,7 @@ BY_FIELD: dict[str, dict[str, Tolerance]] = {
     "commands": _COMMANDS,
     "commands, a model in binary32": _ON_SINGLE,
     "commands, train": _TRAIN,
+    "commands, simulate defective": {"": DEFECTIVE},
 }
 _OF_A_MODEL = ("inspect", "stability", "loop", "flips", "tilt", "readings", "certify-model",
                "exponents of a model")  # fmt: skip
@@ -128,8 +134,8 @@ def tolerances_of(corpus: str, case: str, answer: Any) -> dict[str, Tolerance]:
         name += ", binary32"
     elif corpus == "commands" and case in _OF_A_MODEL:
         name += ", a model in binary32"
-    elif corpus == "commands" and case == "train":
-        name += ", train"
+    elif corpus == "commands" and f"commands, {case}" in BY_FIELD:
+        name += f", {case}"
     return BY_FIELD[name]
 
 

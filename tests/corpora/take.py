@@ -101,7 +101,7 @@ def summary(name: str, found: Iterable[comparing.Move], cases: int) -> Iterator[
         fields[move.field, move.mended].append(move)
     for (field, mended), these in fields.items():
         number, first = len({move.case for move in these}), these[0]
-        verb = "is mended" if mended else "moved"
+        verb = "moved, known to be wrong before," if mended else "moved"
         yield (
             f"{name}: {field or 'whole cases'} {verb} in {number} of {cases}; first in "
             f"'{first.case}', {first.where}: {first.old!r} -> {first.new!r}"
