@@ -112,8 +112,8 @@ class Comparison:
             f"HFC/LFC goes from {ratios}, ln HFC/LFC changes by {_signed(own[0])} and "
             f"{_signed(own[1])}, the difference is {_signed(mean)}"
         )
-        ends = in_words(low, high, len(self.change), _signed)
-        said = f"{ends} ({said})" if np.isnan(low) else f"{said}, {ends}"
+        span = in_words(low, high, len(self.change), _signed)
+        said = f"{span} ({said})" if np.isnan(low) else f"{said}, {span}"
         if self.outcome == "cannot tell":
             return (
                 f"Whether {second} smooths more or less than {first} cannot be told {on}: {said}."

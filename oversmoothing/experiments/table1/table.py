@@ -155,9 +155,10 @@ def wide(table: pd.DataFrame) -> pd.DataFrame:
     """Percent and 95 % interval over inputs (from five on), a row a reading, a column a class."""
     words = table.assign(
         cell=[
-            f"{row.percent:.2f}"
-            + f" [{row.percent_low:.2f}, {row.percent_high:.2f}]" * (row.images >= FEWEST)
-            for row in table.itertuples()
+            f"{percent:.2f}" + (f" [{low:.2f}, {high:.2f}]" if images >= FEWEST else "")
+            for percent, low, high, images in table[
+                ["percent", "percent_low", "percent_high", "images"]
+            ].to_numpy()
         ]
     )
     keys = ["model", "norm", "reading", "cases", "images"]

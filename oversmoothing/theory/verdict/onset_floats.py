@@ -56,8 +56,9 @@ def _expanded(cell: CellDiscs) -> Expansion | None:
         try:
             V, a, classes = _tokens(cell.case.A)
             h, U = np.linalg.eigh(H) if _symmetric(H) else np.linalg.eig(H)
+            U = U.astype(np.complex128)
             left = np.linalg.solve(V, X0.astype(np.complex128))
-            C = np.linalg.solve(U.astype(np.complex128), left.T).T
+            C = np.asarray(np.linalg.solve(U, left.T).T, dtype=np.complex128)
         except np.linalg.LinAlgError:
             return None
         if not np.isfinite(C).all() or not np.linalg.cond(V) * np.linalg.cond(U) < TRUSTED:
@@ -66,7 +67,7 @@ def _expanded(cell: CellDiscs) -> Expansion | None:
     values = h.astype(np.complex128)
     sums = cell.case.A.sum(axis=0)
     balanced = cell.case.may_balance and bool((np.abs(sums - 1) <= len(X0) * EPS).all())
-    return Expansion(a, values, V, U.astype(np.complex128), C, there, classes, balanced)
+    return Expansion(a, values, V, U, C, there, classes, balanced)
 
 
 def _symmetric(M: Array) -> bool:
