@@ -9,131 +9,35 @@
     from oversmoothing import Claim, by, draw, exact, given    # a claim of one's own, see `prove`
 
 This module is the public interface; `oversmoothing.theory`, `.simulations`, `.experiments` and
-`.paper_figures` are how it is made. Names load on first use, so that a verdict does not wait for
-torch.
+`.paper_figures` are how it is made. The stub beside it, `__init__.pyi`, is the list of the names;
+they load on first use, so that a verdict does not wait for torch.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
-
-if TYPE_CHECKING:
-    from oversmoothing.experiments import remedies
-    from oversmoothing.experiments.inspection.compare import Comparison, compare
-    from oversmoothing.experiments.inspection.inspect import inspect
-    from oversmoothing.experiments.inspection.report import Report
-    from oversmoothing.experiments.inspection.stages import Stages, inspect_stages
-    from oversmoothing.experiments.ladder.climb import ladder
-    from oversmoothing.experiments.models.describe import describe
-    from oversmoothing.experiments.models.sources import open_model
-    from oversmoothing.experiments.parameterisations.choose import (
-        parameterisation,
-        value_projection,
-    )
-    from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
-    from oversmoothing.experiments.reparameterised.reparameterise import (
-        Reparameterised,
-        reparameterise,
-    )
-    from oversmoothing.experiments.table1.table import readings_of
-    from oversmoothing.experiments.watching.watcher import Watcher
-    from oversmoothing.simulations.engine.evolve import evolve
-    from oversmoothing.simulations.engine.trajectory import Trajectory
-    from oversmoothing.simulations.heads.evolve_heads import (
-        Drawn,
-        Fixed,
-        FromState,
-        PerLayer,
-        evolve_heads,
-    )
-    from oversmoothing.simulations.metrics.metrics import metrics
-    from oversmoothing.theory.ask import verdict
-    from oversmoothing.theory.layer.golden import golden_case
-    from oversmoothing.theory.numbers import exact_matrix as exact
-    from oversmoothing.theory.proofs import by, hypotheses as given, strategies as draw
-    from oversmoothing.theory.proofs.claim import Claim
-    from oversmoothing.theory.verdict.answer import Verdict
-    from oversmoothing.theory.verdict.heads_verdict import heads_verdict
+from functools import cache
+from typing import Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Drawn": "oversmoothing.simulations.heads.evolve_heads",
-    "Fixed": "oversmoothing.simulations.heads.evolve_heads",
-    "FromState": "oversmoothing.simulations.heads.evolve_heads",
-    "PerLayer": "oversmoothing.simulations.heads.evolve_heads",
-    "Report": "oversmoothing.experiments.inspection.report",
-    "Comparison": "oversmoothing.experiments.inspection.compare",
-    "compare": "oversmoothing.experiments.inspection.compare",
-    "describe": "oversmoothing.experiments.models.describe",
-    "inspect": "oversmoothing.experiments.inspection.inspect",
-    "Stages": "oversmoothing.experiments.inspection.stages",
-    "inspect_stages": "oversmoothing.experiments.inspection.stages",
-    "Watcher": "oversmoothing.experiments.watching.watcher",
-    "Trajectory": "oversmoothing.simulations.engine.trajectory",
-    "evolve": "oversmoothing.simulations.engine.evolve",
-    "evolve_heads": "oversmoothing.simulations.heads.evolve_heads",
-    "heads_verdict": "oversmoothing.theory.verdict.heads_verdict",
-    "ladder": "oversmoothing.experiments.ladder.climb",
-    "lasting_bound": "oversmoothing.experiments.parameterisations.lasting_bound",
-    "parameterisation": "oversmoothing.experiments.parameterisations.choose",
-    "Reparameterised": "oversmoothing.experiments.reparameterised.reparameterise",
-    "reparameterise": "oversmoothing.experiments.reparameterised.reparameterise",
-    "value_projection": "oversmoothing.experiments.parameterisations.choose",
-    "metrics": "oversmoothing.simulations.metrics.metrics",
-    "readings_of": "oversmoothing.experiments.table1.table",
-    "open_model": "oversmoothing.experiments.models.sources",
-    "golden_case": "oversmoothing.theory.layer.golden",
-    "Verdict": "oversmoothing.theory.verdict.answer",
-    "verdict": "oversmoothing.theory.ask",
-    # What a claim is written with.
-    **dict.fromkeys(("Claim", "by", "draw", "exact", "given"), "oversmoothing.theory.proofs.kit"),
-}
-# Public names that are a package of several.
-_PACKAGES = {"remedies": "oversmoothing.experiments.remedies"}
 
-__all__ = [
-    "Claim",
-    "Comparison",
-    "Drawn",
-    "Fixed",
-    "FromState",
-    "InputError",
-    "PerLayer",
-    "Reparameterised",
-    "Report",
-    "Stages",
-    "Trajectory",
-    "Verdict",
-    "Watcher",
-    "by",
-    "compare",
-    "describe",
-    "draw",
-    "evolve",
-    "evolve_heads",
-    "exact",
-    "given",
-    "golden_case",
-    "heads_verdict",
-    "inspect",
-    "inspect_stages",
-    "ladder",
-    "lasting_bound",
-    "metrics",
-    "open_model",
-    "parameterisation",
-    "readings_of",
-    "remedies",
-    "reparameterise",
-    "value_projection",
-    "verdict",
-]
+@cache
+def _homes() -> dict[str, str]:
+    """The module of each public name: what the stub imports as itself."""
+    import ast
+
+    with open(os.path.splitext(__file__)[0] + ".pyi", encoding="utf-8") as stub:
+        lines = ast.parse(stub.read()).body
+    return {
+        name.asname: str(line.module)
+        for line in lines
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
+        if name.asname
+    }
 
 
 def __getattr__(name: str) -> Any:
@@ -142,10 +46,14 @@ def __getattr__(name: str) -> Any:
             "oversmoothing.Update is gone: oversmoothing.verdict gives both spectra of a layer, "
             "oversmoothing.evolve its steps, and oversmoothing.theory.layer pi and the quotient B"
         )
-    if name in _PACKAGES:
-        value: Any = required(_PACKAGES[name])
-    elif name in _HOME:
-        value = getattr(required(_HOME[name]), name)
+    homes = _homes()
+    if name == "__all__":
+        value: Any = sorted(homes)
+    elif name in homes:
+        from oversmoothing.theory.support.extras import required
+
+        home = required(homes[name])
+        value = getattr(home, name, None) or required(f"{homes[name]}.{name}")
     else:
         raise AttributeError(f"module 'oversmoothing' has no attribute {name!r}")
     globals()[name] = value
@@ -153,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return ["__version__", "main", *_homes()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -162,6 +162,30 @@ def test_every_public_name_exists_and_is_documented():
         oversmoothing.nothing_of_the_kind  # noqa: B018
 
 
+def test_the_names_of_the_package_are_those_of_its_stub_and_no_others():
+    lines = ast.parse((ROOT / "oversmoothing" / "__init__.pyi").read_text("utf-8")).body
+    listed = {
+        alias.asname
+        for line in lines
+        if isinstance(line, ast.ImportFrom) and line.module.startswith("oversmoothing.")
+        for alias in line.names
+    }
+    assert None not in listed and listed == set(oversmoothing.__all__)
+    assert set(dir(oversmoothing)) == listed | {"main", "__version__"}
+    for line in lines:
+        if isinstance(line, ast.ImportFrom) and line.module.startswith("oversmoothing."):
+            for alias in line.names:
+                assert alias.asname == alias.name, f"{alias.name} is listed by another name"
+
+
+def test_the_package_is_imported_before_anything_that_it_names():
+    code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
 def test_a_verdict_waits_for_no_library_that_it_does_not_need():
     code = (
         "import oversmoothing, sys; oversmoothing.main(['verdict', '--example', 'GT1']); "
@@ -430,6 +454,8 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
     assert all(name.startswith("oversmoothing") for name in inside)
     assert {
         "oversmoothing/__init__.py",
+        "oversmoothing/__init__.pyi",
+        "oversmoothing/py.typed",
         "oversmoothing/commands/verdict.py",
         "oversmoothing/theory/layer/golden.json",
         "oversmoothing/paper_figures/page.html",
