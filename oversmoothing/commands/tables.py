@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oversmoothing.theory.support.wording import formatters, in_column
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
     """The table without its index; `number` words a float, '-' stands for one that is missing."""
     if not sys.stdout.isatty():
-        return str(frame.to_string(index=False, float_format=number, na_rep="-"))
+        words = formatters(frame, number) if number else None
+        return str(frame.to_string(index=False, formatters=words, na_rep="-"))
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
@@ -25,7 +28,8 @@ def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None
         numeric = pd.api.types.is_numeric_dtype(frame[name])
         drawn.add_column(str(name), justify="right" if numeric else "left")
     for row in frame.itertuples(index=False):
-        drawn.add_row(*(_cell(value, number) for value in row))
+        cells = zip(frame.columns, row, strict=True)
+        drawn.add_row(*(_cell(value, number and in_column(name, number)) for name, value in cells))
     console = Console()
     with console.capture() as capture:
         console.print(drawn)

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
+from oversmoothing.theory.support.wording import signed
+
 REPRODUCED, DIFFERS, UNCHECKED = "reproduced", "differs", "cannot be checked"
 SAME_SIGN = "same sign, far from the paper's accuracy"
 VERDICTS = (REPRODUCED, SAME_SIGN, DIFFERS, UNCHECKED)
@@ -57,9 +59,9 @@ def sign(
     interval with zero in it, or none, decides nothing.
     """
     mean, low, high = found
-    ours = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+    ours = f"{signed(mean)} [{signed(low)}, {signed(high)}]"
     if not (math.isfinite(low) and math.isfinite(high)):
-        ours, verdict, why = f"{mean:+.2f}", UNCHECKED, f"{why}; there is no interval"
+        ours, verdict, why = signed(mean), UNCHECKED, f"{why}; there is no interval"
     elif low <= 0 <= high:
         verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
     else:

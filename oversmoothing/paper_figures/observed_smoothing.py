@@ -18,6 +18,7 @@ from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import Context, label_panels, new_figure
 from oversmoothing.simulations.drawing.decades import decade_axis
+from oversmoothing.theory.support.wording import signed
 
 NAME = "observed_smoothing"
 TITLE = "Smoothing observed along the layers of trained models"
@@ -133,7 +134,7 @@ def _sentence(name: str, part: pd.DataFrame) -> str:
             does = f"cannot be told to smooth or sharpen ({NAMED[least]} to {NAMED[most]})"
     attention, ffn = part["log_change_attention"].sum(), part["log_change_ffn"].sum()
     return (
-        f"{LABEL[name]} {does} (ln HFC/LFC {change[0]:+.2f}, 95 % interval {change[1]:+.2f} to "
-        f"{change[2]:+.2f}; attention sublayers {attention:+.2f}, FFN {ffn:+.2f}; mean cosine "
-        f"{float(first['cos_mean']):.2f} to {cosine[0]:.2f})"
+        f"{LABEL[name]} {does} (ln HFC/LFC {signed(change[0])}, 95 % interval {signed(change[1])} "
+        f"to {signed(change[2])}; attention sublayers {signed(attention)}, FFN {signed(ffn)}; mean "
+        f"cosine {float(first['cos_mean']):.2f} to {cosine[0]:.2f})"
     )

@@ -31,6 +31,7 @@ from oversmoothing.paper_figures.comparison import (
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL
 from oversmoothing.paper_figures.figure_base import label_panels, new_figure
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.wording import signed
 
 # The models that the paper has: one H in each layer.
 VARIANTS = ("vit", "vit+", "vit-")
@@ -204,7 +205,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
     seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']:.0f} seeds"
     models = f"{seeds} of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
-    interval = f"[{row['low']:+.2f}, {row['high']:+.2f}]"
+    interval = f"[{signed(row['low'])}, {signed(row['high'])}]"
     if np.isnan(row["low"]):
         why, interval = f"{models}: no interval without spread", ""
     elif row["verdict"] == "open":
@@ -212,7 +213,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
     return Comparison(
         what,
         paper,
-        f"{row['difference']:+.2f} {interval}".strip() + " points",
+        f"{signed(row['difference'])} {interval}".strip() + " points",
         "the whole interval over seeds on one side",
         _VERDICT.get(row["verdict"], UNCHECKED),
         why,

@@ -20,6 +20,7 @@ from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.wording import signed
 
 Setting = Literal["smoothing", "sharpening"]
 FORM: dict[Setting, str] = {"smoothing": "plus", "sharpening": "minus"}
@@ -162,13 +163,11 @@ class Score:
                 own = mean_interval(self.accuracy[which])
                 count = int(which.sum())
                 parts.append(f"{name} {own[0]:.3f} ({own[1]:.3f} to {own[2]:.3f}, n = {count})")
-        gain = self.gain()
+        mid, least, most = (signed(x, 3) for x in self.gain())
         return (
             f"{self.setting} H, {len(self.accuracy)} held-out graphs: accuracy {mean:.3f} (95 % "
             f"interval {low:.3f} to {high:.3f}), majority {base:.3f} ({base_low:.3f} to "
-            f"{base_high:.3f}), difference {gain[0]:+.3f} ({gain[1]:+.3f} to {gain[2]:+.3f}); "
-            + "; ".join(parts)
-            + "."
+            f"{base_high:.3f}), difference {mid} ({least} to {most}); " + "; ".join(parts) + "."
         )
 
 

@@ -24,6 +24,7 @@ from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.support.wording import signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +44,7 @@ CONVENTIONS = {
 TITLES = {
     "layer": "layer",
     "first_hfc_lfc": "HFC/LFC, first",
-    "second_hfc_lfc": "second",
+    "second_hfc_lfc": "HFC/LFC, second",
     "since_input": "change",
     "since_input_low": "low",
     "since_input_high": "high",
@@ -109,10 +110,10 @@ class Comparison:
         ends = self.table[["first_hfc_lfc", "second_hfc_lfc"]].iloc[[0, -1]].to_numpy().T
         ratios = " and from ".join(f"{start:.3g} to {end:.3g}" for start, end in ends)
         said = (
-            f"HFC/LFC goes from {ratios}, ln HFC/LFC changes by {_signed(own[0])} and "
-            f"{_signed(own[1])}, the difference is {_signed(mean)}"
+            f"HFC/LFC goes from {ratios}, ln HFC/LFC changes by {signed(own[0])} and "
+            f"{signed(own[1])}, the difference is {signed(mean)}"
         )
-        span = in_words(low, high, len(self.change), _signed)
+        span = in_words(low, high, len(self.change), signed)
         said = f"{span} ({said})" if np.isnan(low) else f"{said}, {span}"
         if self.outcome == "cannot tell":
             return (
@@ -141,7 +142,7 @@ class Comparison:
         row = inner.iloc[best]
         parts = {"attention": row["log_change_attention"], "FFN": row["log_change_ffn"]}
         mover = max(parts, key=lambda name: sign * parts[name])
-        part = f"{mover} {_signed(parts[mover])}"
+        part = f"{mover} {signed(parts[mover])}"
         return f", the largest part of it in layer {int(row['layer'])} ({part})"
 
     def words(self, width: int = 100) -> str:
@@ -243,8 +244,3 @@ def _changes(report: Report, place: int) -> dict[str, Array]:
 def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
     ends = (name, f"{name}_low", f"{name}_high")
     return dict(zip(ends, mean_interval(second - first), strict=True))
-
-
-def _signed(value: float) -> str:
-    """Two digits and a sign; no minus in front of 0.00."""
-    return f"{round(value, 2) + 0.0:+.2f}"

@@ -23,6 +23,7 @@ from oversmoothing.experiments.inspection.head_table import worst_heads
 from oversmoothing.experiments.inspection.sinks import CONVERGED
 from oversmoothing.experiments.inspection.token_clusters import TOGETHER, shortened
 from oversmoothing.experiments.intervals import FEWEST, in_words
+from oversmoothing.theory.support.wording import ratio_text, signed
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
@@ -91,9 +92,8 @@ def of_grade(found: Answer, model: str, inputs: str) -> str:
 def _movement(found: Answer) -> str:
     start, end = found.ratios
     first, last = found.cosines
-    factor = f"a factor of {math.exp(min(found.change, 700.0)):.3g}"
-    low, high = (math.exp(min(x, 700.0)) for x in (found.low, found.high))
-    factor += f", {in_words(low, high, found.inputs, '{:.3g}'.format)}"
+    factor = f"a factor of {_factor(found.change)}"
+    factor += f", {in_words(found.low, found.high, found.inputs, _factor)}"
     layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
     words = (
         f"over {layers} HFC/LFC goes from {start:.3g} to {end:.3g} ({factor}) and the mean cosine "
@@ -105,8 +105,12 @@ def _movement(found: Answer) -> str:
     elif found.grade > 0 and last >= first:
         words += ": the ratio rises while the angles do not open"
     if found.grade is not Grade.NONE and found.depth > 1 and math.isfinite(found.layer_change):
-        words += f"; the largest step is in layer {found.layer} ({found.layer_change:+.2f})"
+        words += f"; the largest step is in layer {found.layer} ({signed(found.layer_change)})"
     return words
+
+
+def _factor(log: float) -> str:
+    return ratio_text(math.exp(log) if abs(log) < 700 else None, log)
 
 
 def of_cause(found: Answer, attention: float, ffn: float, noun: str) -> str:
@@ -114,10 +118,10 @@ def of_cause(found: Answer, attention: float, ffn: float, noun: str) -> str:
     cause = found.cause
     if cause is None:
         return (
-            f"By which part was not measured; attention sublayers {attention:+.2f}, FFN sublayers "
-            f"{ffn:+.2f} in ln HFC/LFC."
+            f"By which part was not measured; attention sublayers {signed(attention)}, FFN "
+            f"sublayers {signed(ffn)} in ln HFC/LFC."
         )
-    listed = ", ".join(f"{_PARTS[name][2]} {value:+.2f}" for name, value in cause.sums.items())
+    listed = ", ".join(f"{_PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
     over = f"the {noun}" if cause.inputs == 1 else f"{cause.inputs} {noun}s"
     return f"{_cause_words(found, cause)} (change of ln HFC/LFC over {over}: {listed})."
 
@@ -153,7 +157,7 @@ def part_words(cause: Cause, name: str, which: str = ", which") -> str:
     whole, ending, _ = (_POST if cause.placement == "post" else _PARTS)[name]
     value = cause.sums[name]
     verb = "sharpen" if value > 0 else "smooth"
-    return f"{whole}{which} {verb}{ending} ({value:+.2f})"
+    return f"{whole}{which} {verb}{ending} ({signed(value)})"
 
 
 def of_spectra(found: Answer, spectra: Spectra | None) -> str:
@@ -169,20 +173,20 @@ def of_spectra(found: Answer, spectra: Spectra | None) -> str:
         return f"{head}; whether the mixing follows them was not measured."
     mixing = cause.sums["mixing"]
     if abs(mixing) < MILD:
-        return f"{head}; within this depth the mixing by itself hardly acts ({mixing:+.2f})."
+        return f"{head}; within this depth the mixing by itself hardly acts ({signed(mixing)})."
     verb = "smooths" if mixing < 0 else "sharpens"
     if spectra.consensus != (mixing < 0):
         return (
-            f"{head}; within this depth the mixing by itself {verb} ({mixing:+.2f}): the limit "
+            f"{head}; within this depth the mixing by itself {verb} ({signed(mixing)}): the limit "
             "that they name is not what these layers do."
         )
     rest = cause.change - mixing
-    words = f"{head}, and the mixing by itself {verb} as they say ({mixing:+.2f})"
+    words = f"{head}, and the mixing by itself {verb} as they say ({signed(mixing)})"
     if rest * mixing >= 0 or abs(rest) < MILD:
         return f"{words}."
     share = abs(rest / mixing)
     undone = "undoes it" if share >= 1 else f"takes back {100 * share:.0f} % of it"
-    return f"{words}; what they do not see {undone} ({rest:+.2f})."
+    return f"{words}; what they do not see {undone} ({signed(rest)})."
 
 
 def of_depth(found: Answer) -> str:
@@ -259,7 +263,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     if worst.empty:
         return "Left out one at a time, no head is told to smooth."
     named = ", ".join(
-        f"layer {row.layer} head {row.head} ({row.log_change:+.2f})" for row in worst.itertuples()
+        f"layer {row.layer} head {row.head} ({signed(float(row.log_change))})"
+        for row in worst.itertuples()
     )
     return f"Left out one at a time, the heads that smooth most are {named}."
 

@@ -24,6 +24,7 @@ from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
+from oversmoothing.theory.support.wording import signed
 
 SCHEMA_VERSION = 1
 
@@ -83,12 +84,12 @@ class Stages:
         steps = []
         for number, report in enumerate(self.reports, 1):
             layers = f"{len(report.by_attention)} layers on {report.tokens} tokens"
-            steps.append(f"stage {number} ({layers}) {report.change.mean():+.2f}")
+            steps.append(f"stage {number} ({layers}) {signed(report.change.mean())}")
             if number < len(self.reports):
                 mean, low, high = mean_interval(self.merging[number - 1])
-                ends = in_words(low, high, len(self.merging[number - 1]), "{:+.2f}".format)
+                ends = in_words(low, high, len(self.merging[number - 1]), signed)
                 steps.append(f"merging {report.tokens} tokens into "
-                             f"{self.reports[number].tokens} {mean:+.2f} ({ends})")  # fmt: skip
+                             f"{self.reports[number].tokens} {signed(mean)} ({ends})")  # fmt: skip
         start, end = (np.exp(report.logs[k].mean()) for report, k in ((first, 0), (last, -1)))
         whole = (
             f"Over the {len(self.reports)} stages of {self.model} HFC/LFC goes from {start:.3g} to "

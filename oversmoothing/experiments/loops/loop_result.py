@@ -17,6 +17,7 @@ from oversmoothing.experiments.loops.predictors import LOCAL
 from oversmoothing.experiments.loops.scoring import LINE, Chosen, LoopScore, choose, score_loops
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_row
+from oversmoothing.theory.support.wording import signed
 
 # HFC/LFC that the loops to it are counted for.
 SMOOTHER = (0.5, COLLAPSED, 0.1)
@@ -172,7 +173,7 @@ class LoopResult:
         )
         return (
             f"{self.label(group)} and is wrong on {len(wrong)} of {self.inputs} inputs: {listed}; "
-            f"median slope {slope:+.2f}, clusters {clusters:.0f}, HFC/LFC {end:.2g}."
+            f"median slope {signed(slope)}, clusters {clusters:.0f}, HFC/LFC {end:.2g}."
         )
 
     def to_json_object(self) -> dict[str, Any]:

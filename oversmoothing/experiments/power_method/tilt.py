@@ -31,6 +31,7 @@ from oversmoothing.experiments.power_method.directions import (
 )
 from oversmoothing.experiments.table1.value_spectra import factors
 from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.wording import signed
 
 RANDOM = 200
 
@@ -99,16 +100,20 @@ class Tilts:
         if inputs < FEWEST:
             parts = [f"Towards or away is not told: {in_words(NAN, NAN, inputs, str)}."]
         mean, low, high = self.difference()
+
+        def three(x: float) -> str:
+            return signed(x, 3, "g")
+
         number = int(self.apart.sum())
         if not number:
             parts.append("The two rules name the same direction in every layer: no test between.")
         else:
             side = "|1 + lambda|" if low > 0 else "|lambda|" if high < 0 else "neither"
-            ends = in_words(low, high, inputs, "{:+.3g}".format)
+            ends = in_words(low, high, inputs, three)
             where = "the one layer" if number == 1 else f"the {number} layers"
             parts.append(
                 f"In {where} where the rules differ, tilt by |1 + lambda| less "
-                f"tilt by |lambda| is {mean:+.3g} ({ends}): for "
+                f"tilt by |lambda| is {three(mean)} ({ends}): for "
                 f"{side}."
             )
         return "\n".join(fill(each, width) for each in parts)

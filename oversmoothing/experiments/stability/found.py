@@ -14,6 +14,7 @@ from oversmoothing.experiments.stability.growth import DISTANCES, DRAWS, GAUSSIA
 from oversmoothing.theory.consensus.loops import LoopLaw
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number, json_row
+from oversmoothing.theory.support.wording import signed
 
 # HFC/LFC that the finite-depth sentence asks for.
 SMOOTH = 0.1
@@ -148,7 +149,7 @@ class Stability:
         grow = int((frame["observed"] > 0).sum())
         outrun = int((frame["observed"] > frame["mean"]).sum())
         top, low, high = self.leading()
-        ends = in_words(low, high, self.inputs, "{:+.2f}".format)
+        ends = in_words(low, high, self.inputs, signed)
         held = self.holds_to()
         reach = (
             "fits nowhere (R^2 < .9)" if math.isnan(held) else
@@ -157,8 +158,8 @@ class Stability:
         return (
             f"Over {self.inputs} input{'s' * (self.inputs > 1)} small differences between tokens "
             f"({DRAWS} random directions each) grow in {grow} of {self.depth} layers, in {outrun} "
-            f"by more than consensus itself does, and by {top:+.2f} a layer in the direction that "
-            f"grows most ({ends}); the closed form of consensus (T8c) {reach}."
+            f"by more than consensus itself does, and by {signed(top)} a layer in the direction "
+            f"that grows most ({ends}); the closed form of consensus (T8c) {reach}."
         )
 
     def depth_words(self) -> str:
@@ -174,7 +175,8 @@ class Stability:
         if not law.attracts:
             return (
                 "Looped, the stack would not bring nearly equal tokens together (HFC/LFC changes "
-                f"by {law.rate:+.2g} in its logarithm a round near consensus), and {moved}."
+                f"by {signed(law.rate, 2, 'g')} in its logarithm a round near consensus), and "
+                f"{moved}."
             )
         how = (
             f"as the power {law.exponent:.2f} of the number of rounds"

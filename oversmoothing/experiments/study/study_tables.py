@@ -13,6 +13,7 @@ from oversmoothing.experiments.study.adjudicate import difference
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
 from oversmoothing.experiments.study.protocol import Choice, Protocol
 from oversmoothing.experiments.study.run_measures import MEASURES
+from oversmoothing.theory.support.wording import signed
 
 # What is compared with the run of the same seed whose H is free and that has no remedy.
 COMPARED = ("test_error", "corrupted_error", "log_hfc_lfc")
@@ -149,7 +150,7 @@ def _within(mean: float, low: float, high: float) -> str:
     """A difference and its interval, which one seed does not have."""
     if math.isnan(mean):
         return ""
-    return f"{mean:+.2f}" + ("" if math.isnan(low) else f" [{low:+.2f}, {high:+.2f}]")
+    return f"{signed(mean)}" + ("" if math.isnan(low) else f" [{signed(low)}, {signed(high)}]")
 
 
 def picture(chosen: Protocol, study: str, table: pd.DataFrame, path: Path) -> list[Path]:

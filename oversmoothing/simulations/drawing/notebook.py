@@ -5,6 +5,8 @@ from html import escape
 
 import pandas as pd
 
+from oversmoothing.theory.support.wording import formatters
+
 # Rows of a table that is shown.
 ROWS = 9
 
@@ -14,8 +16,8 @@ def as_html(words: str, table: pd.DataFrame | None = None, *, digits: int = 3) -
     paragraph = f"<p>{escape(words)}</p>"
     if table is None:
         return paragraph
-    number = f"{{:.{digits}f}}".format
-    return paragraph + str(table.to_html(index=False, float_format=number, na_rep="-"))
+    words = formatters(table, f"{{:.{digits}f}}".format)
+    return paragraph + str(table.to_html(index=False, formatters=words, na_rep="-"))
 
 
 def few(count: int) -> list[int]:

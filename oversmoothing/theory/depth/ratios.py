@@ -27,6 +27,7 @@ from oversmoothing.theory.numbers.exact_matrix import (
 )
 from oversmoothing.theory.numbers.rational import Matrix, fraction_text, to_flint
 from oversmoothing.theory.numbers.scaled import add, normalise
+from oversmoothing.theory.support.wording import ratio_text
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -54,7 +55,7 @@ class Ratio:
     def __str__(self) -> str:
         if self.value is None:
             return "no value (the state is 0, or too cancelled to measure)"
-        said = f"HFC/LFC = {self.value:.10g}, log {self.log:.12g}"
+        said = f"HFC/LFC = {ratio_text(self.value, self.log, 10)}, log {self.log:.12g}"
         if self.squared is None:
             return said
         text = fraction_text(self.squared)

@@ -1,0 +1,54 @@
+"""Numbers in words and tables: no positive ratio is written as 0, no 0 with a sign."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+
+def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:
+    """A ratio to so many digits, '-' for none; from its natural logarithm where binary64 cannot
+    hold it, as 3.4e-301031."""
+    if log is None or not math.isfinite(log):
+        return "-" if value is None or math.isnan(value) else f"{value:.{digits}g}"
+    if value is not None and 1e-300 < value < math.inf:
+        return f"{value:.{digits}g}"
+    # The logarithm has 15 digits: those in front of its point are none of the mantissa.
+    digits = min(digits, max(1, 14 - len(str(int(abs(log))))))
+    power = log / math.log(10)
+    exponent = math.floor(power)
+    mantissa = f"{10 ** (power - exponent):.{digits}g}"
+    if float(mantissa) >= 10:
+        mantissa, exponent = "1", exponent + 1
+    return f"{mantissa}e{exponent:+03d}"
+
+
+def signed(value: float, digits: int = 2, kind: str = "f") -> str:
+    """A change with its sign, which what is written as 0 has not: '+0.31', '-0.02', '0.00'."""
+    text = f"{value:+.{digits}{kind}}"
+    return text[1:] if float(text) == 0 else text
+
+
+def in_column(name: str, number: Callable[[float], str]) -> Callable[[float], str]:
+    """`number` for the cells of a column: '-' for none, no sign in front of zeros, and where the
+    column is HFC/LFC itself no zeros for what is positive."""
+
+    def word(value: float) -> str:
+        if math.isnan(value):
+            return "-"
+        text = number(value)
+        if not math.isfinite(value) or float(text) != 0:
+            return text
+        if value > 0 and name.startswith("HFC/LFC"):
+            return f"{value:.2g}"
+        return text.lstrip("+-")
+
+    return word
+
+
+def formatters(frame: Any, number: Callable[[float], str]) -> dict[str, Any]:
+    """`in_column` for each column of floats of a pandas table."""
+    return {
+        name: in_column(str(name), number)
+        for name in frame.columns
+        if frame[name].dtype.kind == "f"
+    }
