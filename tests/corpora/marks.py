@@ -19,9 +19,6 @@ from tests.corpora.theory import near_tie
 # Of eigenvalues that differ by 1e-40, and of Jordan blocks of side 4, 20 digits are left.
 WORKED_IN = 250
 BESIDE_EXACT = "a float beside 'exact': not the exact value rounded once"
-SHOWS_FROM = (
-    "the whole of X_0 is divided by its leading part where the rest over the leading part is meant"
-)
 GROUPED = (
     "heads in groups share their values, so that H of these 32 features has rank 16: its 16 "
     "eigenvalues 0 are counted where rounding puts them"
@@ -38,8 +35,6 @@ def marks(corpus: str, name: str, answer: Any) -> dict[str, Mark]:
     if corpus not in ("verdicts", "near_ties") or answer["status"] != "exact":
         return {}
     found = {}
-    if answer.get("shows_from") is not None:
-        found["shows_from"] = {"known_wrong": SHOWS_FROM}
     given = case(int(name)) if corpus == "verdicts" else near_tie(int(name))
     table = tolerances_of(corpus, name, answer)
     for field, right in right_radii(given["A"], given["H"]).items():
