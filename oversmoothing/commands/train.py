@@ -1,4 +1,4 @@
-"""`oversmoothing train`: a shared-value ViT, H free, smoothing, sharpening, or in a region."""
+"""`oversmoothing train`: a shared-value ViT, H free, of one sign or in a region."""
 
 from typing import Annotated, Literal
 
@@ -55,7 +55,7 @@ def train(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """Train a shared-value ViT on digits or CIFAR: ordinary, smoothing, sharpening, H in a region.
+    """Train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region.
 
     Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
 
