@@ -18,7 +18,8 @@ from tests.support.tiny_models import random_pixels, tiny_model
 
 
 def signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-0.00", "+0.00")
+    text = f"{value:+.2f}"
+    return "0.00" if text[1:] == "0.00" else text
 
 
 OUTCOMES = {"smooths more", "smooths less", "the same", "cannot tell"}
@@ -60,7 +61,7 @@ def test_the_sentence_never_contradicts_the_table(seed):
         assert more is not None
         assert (more[1] == "sharpens") == (min(first.change.mean(), second.change.mean()) > 0)
         assert ((more[1], more[2]) in {("smooths", "more"), ("sharpens", "less")}) == (sign < 0)
-        named = re.search(r"in layer (\d+) \((attention|FFN) ([+-][\d.]+)\)", said)
+        named = re.search(r"in layer (\d+) \((attention|FFN) ([+-]?[\d.]+)\)", said)
         if named:
             row = found.table.set_index("layer").loc[int(named[1])]
             assert sign * row["log_change_low"] > 0 and sign * row["log_change_high"] > 0

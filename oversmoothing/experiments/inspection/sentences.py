@@ -23,7 +23,7 @@ from oversmoothing.experiments.inspection.head_table import worst_heads
 from oversmoothing.experiments.inspection.sinks import CONVERGED
 from oversmoothing.experiments.inspection.token_clusters import TOGETHER, shortened
 from oversmoothing.experiments.intervals import FEWEST, in_words
-from oversmoothing.theory.support.wording import ratio_text, signed
+from oversmoothing.theory.support.wording import factor_text, signed
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
@@ -92,8 +92,8 @@ def of_grade(found: Answer, model: str, inputs: str) -> str:
 def _movement(found: Answer) -> str:
     start, end = found.ratios
     first, last = found.cosines
-    factor = f"a factor of {_factor(found.change)}"
-    factor += f", {in_words(found.low, found.high, found.inputs, _factor)}"
+    factor = f"a factor of {factor_text(found.change)}"
+    factor += f", {in_words(found.low, found.high, found.inputs, factor_text)}"
     layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
     words = (
         f"over {layers} HFC/LFC goes from {start:.3g} to {end:.3g} ({factor}) and the mean cosine "
@@ -107,10 +107,6 @@ def _movement(found: Answer) -> str:
     if found.grade is not Grade.NONE and found.depth > 1 and math.isfinite(found.layer_change):
         words += f"; the largest step is in layer {found.layer} ({signed(found.layer_change)})"
     return words
-
-
-def _factor(log: float) -> str:
-    return ratio_text(math.exp(log) if abs(log) < 700 else None, log)
 
 
 def of_cause(found: Answer, attention: float, ffn: float, noun: str) -> str:

@@ -22,6 +22,11 @@ def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -
     return f"{mantissa}e{exponent:+03d}"
 
 
+def factor_text(log: float, digits: int = 3) -> str:
+    """The factor with this natural logarithm."""
+    return ratio_text(math.exp(log) if abs(log) < 700 else None, log, digits)
+
+
 def signed(value: float, digits: int = 2, kind: str = "f") -> str:
     """A change with its sign, which what is written as 0 has not: '+0.31', '-0.02', '0.00'."""
     text = f"{value:+.{digits}{kind}}"
