@@ -33,7 +33,12 @@ def readings(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.models.named import named_inputs, named_model
-    from oversmoothing.experiments.table1.table import nearest_words, readings_of, wide
+    from oversmoothing.experiments.table1.table import (
+        interval_words,
+        nearest_words,
+        readings_of,
+        wide,
+    )
     from oversmoothing.experiments.table1.value_spectra_table import in_all, value_spectra_table
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
@@ -50,7 +55,7 @@ def readings(
         "folded" if folded else "unfolded",
         costly,
     )
-    print(f"{table_text(wide(table))}\n{nearest_words(table)}")
+    print(f"{table_text(wide(table))}\n{interval_words(table)}\n{nearest_words(table)}")
     spectra = value_spectra_table(found)
     print(f"\nEigenvalues of H:\n{table_text(in_all(spectra), '{:.1f}'.format)}")
     for name, each in (("readings", table), ("value_spectra", spectra)):

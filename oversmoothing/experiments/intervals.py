@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.stats import norm, t as student
 
 from oversmoothing.theory.support.arrays import Array
 
 # Independent inputs below which no interval is given.
 FEWEST = 5
-RESAMPLES = 500
+RESAMPLES = 2000
 NAN = float("nan")
 # The 97.5 % point of the standard normal distribution.
 Z95 = 1.959963984540054
@@ -64,19 +64,37 @@ def resampled_interval(
     statistic: Callable[[NDArray[np.int_]], float], inputs: int, seed: int = 0
 ) -> tuple[float, float]:
     """Of statistic(k), k [inputs] the numbers of inputs drawn with repetition, whole inputs each:
-    a bootstrap's percentiles, of the draws for which the statistic is defined."""
+    `percentiles` of its values."""
     if inputs < FEWEST:
         return NAN, NAN
     draws = np.random.default_rng(seed).integers(inputs, size=(RESAMPLES, inputs))
-    return percentiles(np.array([statistic(k) for k in draws]))
+    return percentiles(np.array([statistic(k) for k in draws]), inputs)
 
 
-def percentiles(values: Array) -> tuple[float, float]:
-    """The middle 95 % of resampled values; NaN where none is defined."""
-    if np.isnan(values).all():
+def percentiles(values: Array, inputs: int) -> tuple[float, float]:
+    """The ends of an interval from a statistic's values on resamples of so many inputs.
+
+    The middle 95 % of them are too short for few inputs (of 5 normal values they cover the mean in
+    84 of 100 draws): the ends lie as much farther out as Student's t lies beyond the normal
+    ("expanded percentile", Hesterberg, Am. Stat. 69, 2015). NaN below FEWEST, where the statistic
+    is undefined on one resample in forty or more, and where it is the same on all but for rounding:
+    inputs that agree say nothing of others by being drawn again.
+    """
+    known = values[np.isfinite(values)]
+    if inputs < FEWEST or len(known) <= 0.975 * len(values):
         return NAN, NAN
-    low, high = np.nanquantile(values, [0.025, 0.975])
+    if np.ptp(known) <= 1e-12 * np.abs(known).max():
+        return NAN, NAN
+    reach = student.ppf(0.975, inputs - 1) * (inputs / (inputs - 1)) ** 0.5
+    low, high = np.quantile(known, [norm.cdf(-reach), norm.cdf(reach)])
     return float(low), float(high)
+
+
+def resampled_share(share: float, values: Array, inputs: int) -> tuple[float, float]:
+    """`percentiles` of a share; at 0 and 1 Wilson's, since no resample leaves it there."""
+    if share in (0.0, 1.0):
+        return share_interval(share, inputs)
+    return percentiles(values, inputs)
 
 
 def in_words(
@@ -88,4 +106,4 @@ def in_words(
         return f"95 % interval {form(low)} to {form(high)}, {counted}"
     if number < FEWEST:
         return f"no interval: {counted}, at least {FEWEST} are needed"
-    return f"no interval: it is undefined for some of {counted}"
+    return f"no interval: it is undefined for some of {counted}, or they all agree"

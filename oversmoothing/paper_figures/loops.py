@@ -86,6 +86,7 @@ def caption(table: pd.DataFrame) -> str:
         f"of collapse, HFC/LFC = {first['collapsed_at']:g}. {int(falls.sum())} of {len(blocks)} "
         f"blocks end below it; the 8 tokens miss the median end by a factor of {off:.2f} in the "
         f"median block. (b) Share of {best['pairs']:.0f} runs in which collapse was told, 95 % "
-        f"intervals; best on all runs: {best['predictor']}, {100 * best['agree']:.0f} %. Recorded: "
+        f"intervals over {best['blocks']:.0f} blocks and {best['inputs']:.0f} photographs; "
+        f"best on all runs: {best['predictor']}, {100 * best['agree']:.0f} %. Recorded: "
         f"{RECORDED}."
     )

@@ -26,8 +26,22 @@ def test_loops_of_two_runs_have_no_interval(
     words = ("loop", "vit-random", "--loops", "20", "--out", str(tmp_path))
     few = said(capsys, *words, "--count", "2")
     assert f"no interval: 1 input, {NONE}" in few and "95 %" not in few
-    many = said(capsys, *words, "--count", "10")
-    assert "95 % interval" in many and ", 5 inputs" in many
+    # Five of ten inputs are scored, and 4 of 8 blocks: both are drawn again.
+    assert f"4 by 5 (no interval: 4 groups, {NONE}" in said(capsys, *words, "--count", "10")
+
+
+def test_runs_that_all_agree_have_an_interval_with_a_width(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the default count it was '100 % of 40 runs (95 % interval 100% to 100%, 10 inputs)'."""
+    words = ("loop", "vit-random", "--loops", "20", "--out", str(tmp_path), "--json")
+    found = json.loads(said(capsys, *words, "--count", "5"))["scores"]
+    for score in found.values():
+        assert (score["blocks"], score["inputs"]) == (8, 5)
+        assert 0 <= score["agree_low"] < score["agree_high"] <= 1
+    whole = [score for score in found.values() if score["agree"] == 1]
+    # Wilson's for 5 of 5, 5 / (5 + 1.96^2).
+    assert whole and all(abs(score["agree_low"] - 0.5655) < 1e-4 for score in whole)
 
 
 def test_flips_scored_on_two_inputs_have_no_interval(
@@ -48,8 +62,23 @@ def test_readings_of_two_images_have_no_interval(
 ) -> None:
     """It was '61.11 [61.11, 61.11]'."""
     words = ("readings", "vit-random", "--out", str(tmp_path))
-    assert "[" not in said(capsys, *words, "--count", "2").split("wrote")[0]
-    assert "[" in said(capsys, *words, "--count", "5").split("wrote")[0]
+    few = said(capsys, *words, "--count", "2").split("wrote")[0]
+    assert "[" not in few and f"no interval: 2 inputs, {NONE}" in few
+    many = said(capsys, *words, "--count", "5").split("wrote")[0]
+    assert "[" in many and "over 5 inputs" in many
+
+
+def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of three images it was said that no head is told to smooth."""
+    words = ("inspect", "vit-random", "--spectra", "0", "--count", "3", "--out", str(tmp_path))
+    record = json.loads(said(capsys, *words, "--json"))
+    assert "no head" not in record["summary"]
+    assert all(row["cos_mean_p05"] is None for row in record["layers"])
+    words = ("tilt", "vit-random", "--count", "1", "--out", str(tmp_path))
+    few = " ".join(said(capsys, *words).split())
+    assert f"no interval: 1 input, {NONE}" in few and "for which is not told" in few
 
 
 def test_stability_shows_the_spread_of_its_random_directions(

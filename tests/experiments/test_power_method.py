@@ -99,8 +99,8 @@ def test_the_words_say_which_rule_the_tilt_is_for() -> None:
 
 def test_bad_input_is_a_sentence() -> None:
     model = oversmoothing.open_model(tiny_model())
-    with pytest.raises(InputError, match="needs two of them"):
-        tilt.tilts(model, random_pixels(1))
+    with pytest.raises(InputError, match="there are no inputs"):
+        tilt.tilts(model, random_pixels(1)[:0])
     with pytest.raises(InputError, match="drawn cases is 0"):
         steering.drawn_cases(0, 0)
     layers = tuple(replace(each, placement="parallel") for each in model.layers)
@@ -179,9 +179,8 @@ def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
     model = oversmoothing.open_model(tiny_model())
     table = steered_model.steered_tilts(model, random_pixels(3), multiples=(0.0, 8.0), directions=2)
     assert table["along_u"].iloc[1] > 2 * table["along_u"].iloc[0]
-    assert "tiny" in steered_model.words(table, "tiny", 3)
-    with pytest.raises(InputError, match="needs two of them"):
-        steered_model.steered_tilts(model, random_pixels(1))
+    said = steered_model.words(table, "tiny", 3)
+    assert "3 inputs, at least 5 are needed" in said and "interval is not told" in said
 
 
 def test_images_are_steered_in_batches_as_one_by_one(monkeypatch) -> None:

@@ -107,8 +107,8 @@ class Comparison:
         mean, low, high = self.interval
         first, second, on = self.first.model, self.second.model, f"on the same {self.first.inputs}"
         own = [float(np.mean(report.change)) for report in (self.first, self.second)]
-        ends = self.table[["first_hfc_lfc", "second_hfc_lfc"]].iloc[[0, -1]].to_numpy().T
-        ratios = " and from ".join(f"{start:.3g} to {end:.3g}" for start, end in ends)
+        both = self.table[["first_hfc_lfc", "second_hfc_lfc"]].iloc[[0, -1]].to_numpy().T
+        ratios = " and from ".join(f"{start:.3g} to {end:.3g}" for start, end in both)
         said = (
             f"HFC/LFC goes from {ratios}, ln HFC/LFC changes by {signed(own[0])} and "
             f"{signed(own[1])}, the difference is {signed(mean)}"

@@ -23,7 +23,7 @@ from oversmoothing.experiments.inspection.observe import Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.shown import shown_pixels, shown_words
 from oversmoothing.experiments.inspection.why import weights_why
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.intervals import FEWEST, NAN, mean_interval
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model
@@ -155,7 +155,9 @@ def _report(
         rows.append({"layer": number})
         for name, values in metrics.items():
             rows[-1] |= _interval(name, values[number])
-            low, high = np.quantile(values[number], [0.05, 0.95])
+            # Of two or three inputs they would be the inputs themselves.
+            some = values.shape[1] >= FEWEST
+            low, high = np.quantile(values[number], [0.05, 0.95]) if some else (NAN, NAN)
             rows[-1] |= {f"{name}_p05": low, f"{name}_p95": high}
         for name, values in sunk.items():
             rows[-1] |= _interval(name, values[number])

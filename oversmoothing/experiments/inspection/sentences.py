@@ -253,7 +253,7 @@ def of_rank(table: pd.DataFrame) -> str:
 
 def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     """Which heads smooth, by leaving each of them out."""
-    if heads.empty or inputs < 2:
+    if heads.empty or inputs < FEWEST:
         return ""
     worst = worst_heads(heads)
     if worst.empty:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from oversmoothing.experiments.intervals import FEWEST, NAN, in_words
 from oversmoothing.experiments.ladder.scores import Score
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number, json_row
@@ -98,9 +99,11 @@ class LadderResult:
         """What the columns mean, what was skipped, and the verdict."""
         skipped = "".join(f"{name} is left out: {why}.\n" for name, why in self.skipped.items())
         inputs, layers = self.measured.shape
+        few = in_words(NAN, NAN, inputs, str)
+        ends = "with its 95 % interval over these inputs" if inputs >= FEWEST else few
         return (
             f"The change of log HFC/LFC over {layers} layers and {inputs} held-out inputs of "
-            f"{self.tokens} tokens.\nR^2 pooled with its 95 % interval over inputs; within: "
+            f"{self.tokens} tokens.\nR^2 pooled, {ends}; within: "
             "against each layer's calibration mean (P0').\ncost: multiply-adds for one input, of "
             f"the model's {self.model_cost:.3g}; -: the model's own run is needed.\n{skipped}"
             f"{self.verdict()}"
@@ -112,6 +115,8 @@ class LadderResult:
         if not free:
             return "No rung could be scored."
         r2, cost, best = max(free, key=itemgetter(0))
+        if best.name != "P0'" and len(self.measured) < FEWEST:
+            return f"Whether {best.name} is better than the layers' means is not told."
         if best.name == "P0'" or not best.score.r2_within_low > 0:
             return f"No cheap rung is better than the layers' means (best: {best.name})."
         return (

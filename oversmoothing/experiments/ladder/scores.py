@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from oversmoothing.experiments.intervals import FEWEST, NAN, RESAMPLES, percentiles
+from oversmoothing.experiments.intervals import NAN, RESAMPLES, percentiles, resampled_share
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
 
@@ -19,7 +19,7 @@ from oversmoothing.theory.support.errors import InputError
 @dataclass(frozen=True)
 class Score:
     """One predictor on held-out images; each interval is the 95 % one of a bootstrap over
-    `images` images (NaN below FEWEST).
+    `images` images (of `sign` at 0 and 1 Wilson's; NaN below FEWEST).
 
     r2: 1 - SSE / sum (y - mean y)^2 over all images and layers. r2_within: 1 - SSE / sum (y -
     calibration mean of the layer)^2. sign: share of equal signs. spearman: rank correlation over
@@ -81,14 +81,14 @@ def score(
     images = len(measured)
     r2, skill, sign = pooled(np.arange(images)).tolist()
     drawn = np.random.default_rng(seed).integers(images, size=(resamples, images))
-    found = [percentiles(v) if images >= FEWEST else (NAN, NAN) for v in pooled(drawn)]
+    values = pooled(drawn)
     return Score(
         r2,
-        *found[0],
+        *percentiles(values[0], images),
         skill,
-        *found[1],
+        *percentiles(values[1], images),
         sign,
-        *found[2],
+        *resampled_share(sign, values[2], images),
         _spearman(measured.ravel(), predicted.ravel()),
         float(np.mean([_spearman(y, p) for y, p in zip(measured.T, predicted.T, strict=True)])),
         skill,

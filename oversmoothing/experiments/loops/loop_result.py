@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.intervals import in_words
 from oversmoothing.experiments.loops.outcomes import COLLAPSED
 from oversmoothing.experiments.loops.predictors import LOCAL
 from oversmoothing.experiments.loops.scoring import LINE, Chosen, LoopScore, choose, score_loops
@@ -125,7 +124,7 @@ class LoopResult:
             if self.chosen is not None:
                 row["agree on the choosing half"] = self.chosen.on_choice[name].agree
             rows.append(row)
-        return pd.DataFrame(rows).drop(columns=["pairs", "inputs"])
+        return pd.DataFrame(rows).drop(columns=["pairs"])
 
     def words(self) -> str:
         """What collapsed, the score of the chosen predictor, and what its failures do instead."""
@@ -138,13 +137,13 @@ class LoopResult:
         ]
         if self.chosen is not None:
             score, name = self.chosen.score, self.chosen.name
-            agree = in_words(score.agree_low, score.agree_high, score.inputs, "{:.0%}".format)
-            rank = in_words(score.rank_low, score.rank_high, score.inputs, "{:.2f}".format)
+            agree = score.ends(score.agree_low, score.agree_high, "{:.0%}".format)
+            rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
             lines.append(
                 f"Chosen on half of the blocks and inputs: {name}. On the others, once: agrees on "
-                f"collapse in {100 * score.agree:.0f} % of {score.pairs} runs ({agree}; always "
-                f"guessing the more common outcome: {100 * score.base:.0f} %), rank correlation "
-                f"{score.rank:.2f} ({rank})."
+                f"collapse in {100 * score.agree:.0f} % of {score.pairs} runs, groups by inputs "
+                f"{score.blocks} by {score.inputs} ({agree}; always guessing the more common "
+                f"outcome: {100 * score.base:.0f} %), rank correlation {score.rank:.2f} ({rank})."
             )
         lines += self.failures(LOCAL)
         return "\n".join(lines)

@@ -7,13 +7,20 @@ and over inputs, which are crossed; NaN below FEWEST inputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from oversmoothing.experiments.intervals import FEWEST, NAN, RESAMPLES, percentiles
+from oversmoothing.experiments.intervals import (
+    FEWEST,
+    RESAMPLES,
+    in_words,
+    percentiles,
+    resampled_share,
+)
 from oversmoothing.experiments.loops.outcomes import COLLAPSED
 from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
@@ -25,7 +32,8 @@ LINE = float(np.log(COLLAPSED))
 class LoopScore:
     """agree: sign agreement; rank: Spearman's correlation over all pairs (NaN for a constant);
     error: median |log HFC/LFC predicted - measured|; base: the agreement of the more common outcome
-    said of every pair; pairs, inputs: how many."""
+    said of every pair; pairs, blocks, inputs: how many. Blocks and inputs are both drawn again, so
+    that an interval takes FEWEST of either."""
 
     agree: float
     agree_low: float
@@ -36,7 +44,13 @@ class LoopScore:
     error: float
     base: float
     pairs: int
+    blocks: int
     inputs: int
+
+    def ends(self, low: float, high: float, form: Callable[[float], str]) -> str:
+        """An interval in words, with the number of groups of blocks or inputs, the smaller."""
+        number, of = min((self.blocks, "group"), (self.inputs, "input"))
+        return in_words(low, high, number, form, of)
 
 
 def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
@@ -48,21 +62,20 @@ def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
         )
     random = np.random.default_rng(seed)
     blocks, inputs = measured.shape
+    fewer = min(blocks, inputs)
     drawn = [
         np.ix_(random.integers(blocks, size=blocks), random.integers(inputs, size=inputs))
-        for _ in range(RESAMPLES)
+        for _ in range(RESAMPLES if fewer >= FEWEST else 0)
     ]
-    agrees = [_agree(measured[k], predicted[k]) for k in drawn]
-    ranks = [_rank(measured[k], predicted[k]) for k in drawn]
+    agrees = np.array([_agree(measured[k], predicted[k]) for k in drawn])
+    ranks = np.array([_rank(measured[k], predicted[k]) for k in drawn])
+    agree = _agree(measured, predicted)
     below = float((measured <= LINE).mean())
-
-    def ends(values: list[float]) -> tuple[float, float]:
-        return percentiles(np.array(values)) if inputs >= FEWEST else (NAN, NAN)
-
     return LoopScore(
-        _agree(measured, predicted), *ends(agrees), _rank(measured, predicted), *ends(ranks),
+        agree, *resampled_share(agree, agrees, fewer),
+        _rank(measured, predicted), *percentiles(ranks, fewer),
         float(np.median(np.abs(measured - predicted))), max(below, 1 - below),
-        measured.size, inputs,
+        measured.size, blocks, inputs,
     )  # fmt: skip
 
 

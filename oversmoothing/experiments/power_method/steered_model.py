@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import BATCH, batches, extract
-from oversmoothing.experiments.intervals import in_words, mean_interval
+from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.directions import Matrix, shares
 from oversmoothing.experiments.power_method.steering import Case, predicted_threshold
@@ -99,10 +99,8 @@ def steered_tilts(
     cosine (1 is a random direction's mean), over inputs and drawn directions u, with its 95 %
     interval over the inputs; the same along directions that were not steered to.
 
-    Raises `InputError` for fewer than two inputs, or a model that cannot be steered so.
+    Raises `InputError` for a model that cannot be steered so.
     """
-    if len(inputs) < 2:
-        raise InputError("an interval over inputs needs two of them at least: give more inputs")
     rng = np.random.default_rng(seed)
     drawn = rng.standard_normal((2, directions, model.width))
     own, others = drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
@@ -128,6 +126,7 @@ def steered_tilts(
                 "median_alpha": float(multiple * np.median(np.stack(alphas))),
                 **dict(zip(("along_u", "low", "high"), ends[0], strict=True)),
                 **dict(zip(("elsewhere", "else_low", "else_high"), ends[1], strict=True)),
+                "inputs": len(inputs),
             }
         )
     return pd.DataFrame(rows)
@@ -139,13 +138,15 @@ def words(table: pd.DataFrame, model: str, inputs: int) -> str:
     first = table[(table["low"] > start["high"])]
     ends = in_words(end["low"], end["high"], inputs, "{:.2f}".format)
     when = (
-        "for no multiple that was run"
+        "is not told"
+        if inputs < FEWEST
+        else "is so for no multiple that was run"
         if first.empty
-        else f"from {first.iloc[0]['multiple']:g} times the linear thresholds on"
+        else f"is so from {first.iloc[0]['multiple']:g} times the linear thresholds on"
     )
     return (
         f"{model}, {inputs} inputs: the last stream's share along u goes from "
         f"{start['along_u']:.2f} to {end['along_u']:.2f} ({ends}) of what a random direction has; "
-        f"it is above the unsteered one's interval {when}; elsewhere {start['elsewhere']:.2f} to "
-        f"{end['elsewhere']:.2f}."
+        f"that it is above the unsteered one's interval {when}; elsewhere "
+        f"{start['elsewhere']:.2f} to {end['elsewhere']:.2f}."
     )

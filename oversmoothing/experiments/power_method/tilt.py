@@ -70,6 +70,7 @@ class Tilts:
                         "tilt": mean,
                         "low": low,
                         "high": high,
+                        "inputs": self.tilt.shape[2],
                         "above_random": self.rank_random[layer, k],
                         "above_other": self.rank_other[layer, k],
                     }
@@ -108,13 +109,13 @@ class Tilts:
         if not number:
             parts.append("The two rules name the same direction in every layer: no test between.")
         else:
-            side = "|1 + lambda|" if low > 0 else "|lambda|" if high < 0 else "neither"
+            side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither"
+            side = side if inputs >= FEWEST else "for which is not told"
             ends = in_words(low, high, inputs, three)
             where = "the one layer" if number == 1 else f"the {number} layers"
             parts.append(
                 f"In {where} where the rules differ, tilt by |1 + lambda| less "
-                f"tilt by |lambda| is {three(mean)} ({ends}): for "
-                f"{side}."
+                f"tilt by |lambda| is {three(mean)} ({ends}): {side}."
             )
         return "\n".join(fill(each, width) for each in parts)
 
@@ -122,8 +123,8 @@ class Tilts:
 def tilts(model: Model, inputs: Iterable[Any], *, seed: int = 0, random: int = RANDOM) -> Tilts:
     """The tilt over every attention sublayer of a model on its inputs (each one observation).
 
-    seed: of the random directions. Raises `InputError` for fewer than two inputs, and for layers
-    whose attention and FFN see the same stream (the stream between them is not there).
+    seed: of the random directions. Raises `InputError` for no inputs, and for layers whose
+    attention and FFN see the same stream (the stream between them is not there).
     """
     whole_number("the number of random directions", random, 1)
     if any(layer.placement == "parallel" for layer in model.layers):
@@ -133,8 +134,8 @@ def tilts(model: Model, inputs: Iterable[Any], *, seed: int = 0, random: int = R
         )
     # Twice: once for the scale that the norms give, which H needs, once for the tilts.
     given: Any = inputs if hasattr(inputs, "shape") else list(inputs)
-    if len(given) < 2:
-        raise InputError("an interval over inputs needs two of them at least: give more inputs")
+    if len(given) == 0:
+        raise InputError("there are no inputs: give at least one image or text")
     by_norm = scales(model, given)
     directions = [
         eigendirections(product(layer, scale))

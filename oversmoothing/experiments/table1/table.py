@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.intervals import FEWEST, share_interval
+from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, share_interval
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.table1.cases import CLASSES, READINGS, Attention, dominance_cases
@@ -153,13 +153,23 @@ def nearest_words(table: pd.DataFrame) -> str:
 
 def wide(table: pd.DataFrame) -> pd.DataFrame:
     """Percent and 95 % interval over inputs (from five on), a row a reading, a column a class."""
+    ends = zip(table["percent"], table["percent_low"], table["percent_high"], strict=True)
     words = table.assign(
         cell=[
-            f"{percent:.2f}" + (f" [{low:.2f}, {high:.2f}]" if images >= FEWEST else "")
-            for percent, low, high, images in table[
-                ["percent", "percent_low", "percent_high", "images"]
-            ].to_numpy()
+            f"{percent:.2f}" + ("" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]")
+            for percent, low, high in ends
         ]
     )
     keys = ["model", "norm", "reading", "cases", "images"]
     return words.pivot(index=keys, columns="class", values="cell").reset_index().fillna("-")
+
+
+def interval_words(table: pd.DataFrame) -> str:
+    """Over how many inputs the intervals of `wide` are, or how many they take."""
+    lines = []
+    for images in dict.fromkeys(table["images"].tolist()):
+        part = table[table["images"] == images]
+        said = f"95 % intervals (Wilson's) over {images} inputs"
+        said = said if images >= FEWEST else in_words(NAN, NAN, images, str)
+        lines.append(f"{', '.join(dict.fromkeys(part['reading']))}: {said}.")
+    return "\n".join(lines)
