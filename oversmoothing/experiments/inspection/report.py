@@ -172,10 +172,11 @@ class Report:
             if self.spectra
             else ""
         )
+        starts = self.table["cos_start"].tolist() if "cos_start" in self.table else None
         counted = (
             f"Means over {self.inputs}, {self.counted} (HFC/LFC: geometric); attention, FFN: "
             "change of ln HFC/LFC; cosines signed, over pairs of distinct tokens. H of its layers: "
-            f"{in_words(self.table['cos_start'].tolist())}.{spectra}"
+            f"{in_words(starts)}.{spectra}"
         )
         notes = [f"Note: {note}." for note in self.notes]
         return "\n".join(

@@ -259,8 +259,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     if worst.empty:
         return "Left out one at a time, no head is told to smooth."
     named = ", ".join(
-        f"layer {row.layer} head {row.head} ({signed(float(row.log_change))})"
-        for row in worst.itertuples()
+        f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
+        for row in worst.to_dict("records")
     )
     return f"Left out one at a time, the heads that smooth most are {named}."
 

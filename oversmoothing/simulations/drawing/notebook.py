@@ -2,6 +2,7 @@
 
 import math
 from html import escape
+from typing import Any
 
 import pandas as pd
 
@@ -16,8 +17,8 @@ def as_html(words: str, table: pd.DataFrame | None = None, *, digits: int = 3) -
     paragraph = f"<p>{escape(words)}</p>"
     if table is None:
         return paragraph
-    words = formatters(table, f"{{:.{digits}f}}".format)
-    return paragraph + str(table.to_html(index=False, formatters=words, na_rep="-"))
+    cells: Any = formatters(table, f"{{:.{digits}f}}".format)
+    return paragraph + str(table.to_html(index=False, formatters=cells, na_rep="-"))
 
 
 def few(count: int) -> list[int]:
