@@ -107,11 +107,11 @@ def test_E3_is_the_radius_of_the_whole_operator(seed: int, n: int, heads: int) -
 @settings(max_examples=30, deadline=None)
 def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed: int, n: int) -> None:
     one, A = layer(seed, 2, 5, 1), attention(seed, 1, 2, n)
-    h = whole_values(one, "unfolded").spectrum  # type: ignore[arg-type]
+    h = whole_values(one, "unfolded").discs  # type: ignore[arg-type]
     classes = READINGS["E4"](one, A, "unfolded")[0]  # type: ignore[arg-type]
     a = np.linalg.eigvals(quotient(A[0].mean(0)))
-    loses = (disc_form(h.values[None], a[:, None]) < 0).any(0)
-    zero = h.exact & (h.values == 0)
+    loses = (disc_form(h.centres[None], a[:, None]) < 0).any(0)
+    zero = (h.radii == 0) & (h.centres == 0)
     assert zero.sum() == 3
     assert set(classes[zero]) == {"tie"}
     for name, lost in zip(classes[~zero], loses[~zero], strict=True):
@@ -152,11 +152,11 @@ def test_folding_a_norm_is_its_gain_and_its_centring(seed: int, r: int, norm: st
     for found, W in zip(both, dense, strict=True):
         expected = np.linalg.eigvals(W)
         for power in (1, 2, 3):
-            assert (found.spectrum.values**power).sum() == pytest.approx(
+            assert (found.discs.centres**power).sum() == pytest.approx(
                 (expected**power).sum(), abs=1e-9 * (1 + np.abs(expected).max()) ** 3
             )
         if norm == "layer":
-            assert (found.spectrum.exact & (found.spectrum.values == 0)).any()
+            assert ((found.discs.radii == 0) & (found.discs.centres == 0)).any()
 
 
 # --- the table ---
