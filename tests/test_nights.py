@@ -74,7 +74,7 @@ def test_other_code_or_another_seed_begins_anew(
     nights.main([*words, "7"])
     nights.main([*words, "8"])
     assert len(told.asked) == 2
-    (tmp_path / "theory").mkdir()
-    (tmp_path / "theory" / "new.py").write_text("")
+    (tmp_path / "oversmoothing").mkdir()
+    (tmp_path / "oversmoothing" / "new.py").write_text("")
     nights.main([*words, "8"])
     assert len(told.asked) == 3

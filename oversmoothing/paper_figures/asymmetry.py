@@ -164,7 +164,7 @@ def _while_trained(name: str, part: pd.DataFrame) -> Comparison:
     what = f"asymmetry falls while training, {name}"
     layers = part.sort_values("epoch").groupby("layer")
     ends, cosines = layers["asymmetry"].agg(["first", "last"]), layers["cos_start"].last()
-    change = mean_interval((ends["last"] - ends["first"]).to_numpy(dtype=np.float64))
+    change = mean_interval((ends["last"] - ends["first"]).to_numpy(dtype=np.float64), fewest=2)
     known = start_in_words(cosines.tolist()) if cosines.notna().any() else "its end is not recorded"
     why = f"{len(ends)} layers of one run; {known}"
     if (cosines > LEFT).any():

@@ -185,6 +185,8 @@ def test_the_legend_names_what_is_drawn_and_nothing_else() -> None:
         "h_real_min": -1.0,
         "h_real_max": 1.0,
         "outside_percent": 5.0,
+        "cos_start_low": 0.1,
+        "cos_start_high": 0.2,
     }
     table = pd.DataFrame([row | extra for row in rows])
 

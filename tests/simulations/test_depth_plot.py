@@ -177,7 +177,7 @@ def test_the_command_draws_on_demand_beside_its_table(words, tmp_path, capsys):
     table = tmp_path / "plain" / f"{stem}.csv"
     assert table.read_bytes() == written[f"{stem}.csv"]
     said = written[f"{stem}.txt"].decode()
-    verdict = next(line for line in printed.splitlines() if " (numerical): " in line)
+    verdict = next(line for line in printed.splitlines() if " (certified): " in line)
     assert verdict in said and "5 tokens, 2 features" in said
     assert pd.read_csv(table)["depth"].iloc[-1] == 200
 

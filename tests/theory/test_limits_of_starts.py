@@ -45,7 +45,7 @@ def test_T14_tokens_of_short_floats_are_looked_at_up_to_24_entries(n, d, looked)
 
 
 def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(monkeypatch):
-    monkeypatch.setattr(start_limits, "start_content", lambda *_: None)
+    monkeypatch.setattr(start_limits, "start_content", lambda *_, **__: None)
     generic = make_case(EXACT, [["1/2"]], [[1], [2]])
     found = of_start(generic)
     assert (found.limits, found.outcome) == (ZERO, Outcome.SMOOTHING)
@@ -99,7 +99,7 @@ def test_T11_1_consensus_lasts_where_1_plus_h_is_not_0(H, some, each):
 
 
 def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeypatch):
-    monkeypatch.setattr(start_limits, "start_content", lambda *_: None)
+    monkeypatch.setattr(start_limits, "start_content", lambda *_, **__: None)
     for H, outcome, limits, words in (
         ([[0.5]], Outcome.TRIVIAL, ZERO, AT_CONSENSUS),
         ([[-1.0]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
