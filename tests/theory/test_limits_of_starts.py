@@ -17,7 +17,6 @@ from oversmoothing.theory.verdict.comparison import compare_radii
 from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.outcome import Outcome
 from oversmoothing.theory.verdict.start_limits import limits_of_start
-from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS
 from oversmoothing.theory.verdict.verdict import check_depths
 from oversmoothing.theory.verdict.words import AT_CONSENSUS, CLOSE_EIGENVALUES, TOO_MANY_MODES
 
@@ -59,7 +58,7 @@ def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(
     assert open_ == start_limits.OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
     assert start_limits._drawn_limits(generic, start_limits.np.random.default_rng(1)) is UNKNOWN
     short = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]], [[1.0], [2.0]])
-    assert start_limits._tokens_of_short_numbers(short) is UNKNOWN_TOKENS
+    assert start_limits._with_short_numbers(open_, short) == open_
 
 
 # --- floats ---
