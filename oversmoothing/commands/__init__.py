@@ -46,7 +46,7 @@ EXAMPLES = {
     "streams": "oversmoothing streams --mixing orthogonal --streams 4 --depth 1e4 --out runs",
     "prove": "oversmoothing prove --init mine.py",
     "sweep": "oversmoothing sweep --example heads --out runs",
-    "train": "train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region",
+    "train": "oversmoothing train --variant vit- --out runs",
     "study": "oversmoothing study depth --estimate",
     "inspect": "oversmoothing inspect FOLDER --images PICTURES --count 100",
     "stability": "oversmoothing stability FOLDER --images PICTURES --count 8",

@@ -1,5 +1,6 @@
 """What a ladder found: every rung's predictions, score and cost, as tables, as JSON, in words."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -115,9 +116,11 @@ class LadderResult:
         if not free:
             return "No rung could be scored."
         r2, cost, best = max(free, key=itemgetter(0))
-        if best.name != "P0'" and len(self.measured) < FEWEST:
+        # Without an error on any image there is nothing to resample, and nothing left open.
+        low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
+        if best.name != "P0'" and (len(self.measured) < FEWEST or math.isnan(low)):
             return f"Whether {best.name} is better than the layers' means is not told."
-        if best.name == "P0'" or not best.score.r2_within_low > 0:
+        if best.name == "P0'" or not low > 0:
             return f"No cheap rung is better than the layers' means (best: {best.name})."
         return (
             f"The best rung without a full run of the model is {best.name}: R^2 {r2:.3f}, "
