@@ -66,7 +66,7 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set_yticks(range(len(scores)), [str(each) for each in scores["predictor"]])
     right.invert_yaxis()
     right.set(
-        xlabel="right about collapse (%)\ndashed: always guessing the more common outcome",
+        xlabel="right about collapse (%)\ndashed: always guessing\nthe more common outcome",
         xlim=(0, 100),
     )
     right.grid(False, axis="y")

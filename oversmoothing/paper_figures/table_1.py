@@ -122,7 +122,9 @@ def draw(table: pd.DataFrame) -> Figure:
             used.add(name)
             colour = PALETTE["light" if paper else COLOUR[name]]
             axis.bar(place, percent, color=colour, width=0.85)
-            axis.text(place, percent + 1.5, f"{percent:.3g}", ha="center", fontsize=6.5)
+            # Above the interval, where there is one.
+            top = percent if paper or np.isnan(row["percent_high"]) else row["percent_high"]
+            axis.text(place, top + 1.5, f"{percent:.3g}", ha="center", fontsize=6.5)
             if not paper:
                 ends = [[max(0, percent - row["percent_low"])], [row["percent_high"] - percent]]
                 axis.errorbar(place, percent, ends, color=PALETTE["black"], linewidth=0.8)
