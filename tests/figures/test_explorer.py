@@ -342,7 +342,7 @@ def test_dragging_an_eigenvalue_across_the_edge_of_a_disc_flips_the_verdict(
         assert "does not smooth" in page.locator("#verdict-word").inner_text()
         assert not page.locator("#exact").is_visible()
         # The address keeps the state.
-        page.wait_for_function("() => !location.hash.includes('h=-1.5&')")
+        page.wait_for_function("() => location.hash === Explorer.toLink(Explorer.state())")
         kept = page.evaluate("() => Explorer.state()")
         page.reload()
         assert page.evaluate("() => Explorer.state()") == kept
