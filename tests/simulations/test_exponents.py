@@ -74,10 +74,12 @@ def test_the_command_writes_a_table_and_says_what_differs(
         ensemble("other", 4, 3, 2, 0.5, 0)
 
 
-def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product() -> None:
+def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product(
+    tmp_path: Path,
+) -> None:
     """The digits model before training: gamma_C is log rho of the product over its layers, a layer,
     and the run through 600 layers has the slopes."""
-    model = named_model("vit-random", Path("none"))
+    model = named_model("vit-random", tmp_path)
     inputs = named_inputs(model, images=None, text=None, count=1, data_dir=None, quiet=True)
     attention, weights, start = cycled_layers(model, inputs)
     period, d = model.depth, start.shape[1]
