@@ -59,8 +59,10 @@ def streams(found: TrainedModel, images: int | None) -> tuple[list[np.ndarray], 
 
 
 def interval(values: np.ndarray) -> np.ndarray:
-    """Mean and the ends of its 95 % interval, by Student's t."""
+    """Mean and the ends of its 95 % interval, by Student's t; below five values there is none."""
     m = len(values)
+    if m < 5:
+        return np.array([values.mean(), np.nan, np.nan])
     reach = student.ppf(0.975, m - 1) * values.std(ddof=1) / m**0.5
     return values.mean() + np.array([0.0, -reach, reach])
 
@@ -78,7 +80,7 @@ def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray], change: str) -> 
             near([row[f"{name}{end}"] for end in ("", "_low", "_high")], interval(values),
                  rel=1e-3, abs=1e-4)  # fmt: skip
             if f"{name}_p05" in row:
-                ends = np.percentile(values, [5, 95])
+                ends = np.percentile(values, [5, 95]) if len(values) >= 5 else [np.nan] * 2
                 near([row[f"{name}_p05"], row[f"{name}_p95"]], ends, rel=1e-3, abs=1e-4)
     moved = interval(found[-1]["log_hfc_lfc"] - found[0]["log_hfc_lfc"])
     for end, value in zip(("", "_low", "_high"), moved, strict=True):
