@@ -11,10 +11,10 @@ import numpy as np
 
 from benchmarks.benchmark import Measurement, Row, measurement
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
-from oversmoothing.theory.certificates.ball_spectra import BITS, enclose_in_balls
-from oversmoothing.theory.certificates.certified_radii import certified_dominance
-from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.layer.softmax_in_floats import softmax_enclosure, softmax_in_floats
+from oversmoothing.theory.certificates.boxes import BITS, enclose_in_balls
+from oversmoothing.theory.certificates.stages import certified_dominance
+from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.layer.cell import softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
@@ -22,7 +22,7 @@ from oversmoothing.theory.spectra.layer_discs import (
     head_discs,
     value_discs,
 )
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 Pair = tuple[Callable[[], object], Callable[[], object]]
 

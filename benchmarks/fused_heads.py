@@ -13,7 +13,7 @@ from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
 from oversmoothing.simulations.heads.head_map import HeadMap, mix
 from oversmoothing.simulations.heads.layers import FromState
-from oversmoothing.theory.spectra.head_weights import HeadWeights
+from oversmoothing.theory.spectra.heads import HeadWeights
 
 N, D, HEADS, R = 197, 768, 12, 64
 SHAPE = f"n = {N}, d = {D}, {HEADS} heads of r = {R}, float32"

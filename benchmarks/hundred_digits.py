@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import RequirementError
+from oversmoothing.theory.support.sizes import Array
 
 BITS = 420  # 100 digits, and what the conditioning of small random matrices takes
 

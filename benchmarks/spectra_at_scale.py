@@ -23,8 +23,7 @@ from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
-from oversmoothing.theory.verdict.dominance import dominance
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
+from oversmoothing.theory.verdict.formulas import Outcome, dominance, outcome_of
 
 LAYERS, HEADS, IMAGES = 12, 12, 100
 TOKENS, WIDTH, RANK = 197, 768, 64

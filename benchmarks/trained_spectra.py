@@ -20,7 +20,7 @@ from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 MODEL = "deit-tiny-patch16-224"
 

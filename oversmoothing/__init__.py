@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         value: Any = sorted(homes)
     elif name in homes:
-        from oversmoothing.theory.support.extras import required
+        from oversmoothing.theory.support.errors import required
 
         home = required(homes[name])
         value = getattr(home, name, None) or required(f"{homes[name]}.{name}")

@@ -46,7 +46,7 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.support.errors import InputError as InputError
 from oversmoothing.theory.verdict.answer import Verdict as Verdict
-from oversmoothing.theory.verdict.heads_verdict import heads_verdict as heads_verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict as heads_verdict
 
 __version__: str
 

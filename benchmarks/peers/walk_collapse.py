@@ -17,7 +17,7 @@ import numpy as np
 
 from oversmoothing.experiments.graphs.drawn import Matrix, walk
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import required
 
 # Points of the grid in each direction: off by less than 1e-3, for the kinks between communities.
 GRID = 100

@@ -21,7 +21,7 @@ def certify(
     """
     from oversmoothing.theory.certificates.certificate import make_certificate
     from oversmoothing.theory.layer.golden import chosen_case
-    from oversmoothing.theory.numbers.rational import to_fraction
+    from oversmoothing.theory.numbers.exact import to_fraction
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     chosen = chosen_case(case, example)

@@ -15,8 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from oversmoothing.commands import EXAMPLES, GONE, SUMMARIES
 from oversmoothing.commands.ending import interrupted, say
-from oversmoothing.theory.support.errors import InputError, RequirementError
-from oversmoothing.theory.support.extras import explained
+from oversmoothing.theory.support.errors import InputError, RequirementError, explained
 
 _NAME = "oversmoothing"
 

@@ -231,7 +231,7 @@ def _thorough(
     from oversmoothing.theory.proofs.running import run_chunks
     from oversmoothing.theory.proofs.thorough import Coverage, pending
     from oversmoothing.theory.support.files import output_folder, to_json
-    from oversmoothing.theory.support.provenance import provenance
+    from oversmoothing.theory.support.runs import provenance
 
     record = "thorough.json" if own is None else f"thorough-{own.stem}.json"
     coverage = Coverage(output_folder(out) / record, own)

@@ -62,7 +62,7 @@ def write_run(
     """
     from oversmoothing.simulations.drawing.notebook import columns_of_run, few
     from oversmoothing.theory.support.files import to_json, write_together
-    from oversmoothing.theory.support.provenance import provenance
+    from oversmoothing.theory.support.runs import provenance
 
     record = {"schema_version": 1, "configuration": configuration, "device": device}
     contents: dict[str | os.PathLike[str], str | bytes] = {

@@ -7,7 +7,7 @@ from safetensors.torch import load as load_bytes
 from torch import Tensor
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.files import parse_json
 
 # Counters and masks, which older libraries stored beside the weights.
 BUFFERS = re.compile(

@@ -26,11 +26,10 @@ from oversmoothing.paper_figures.figure_base import (
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
 from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
-from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.dominance import disc, dominance
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
+from oversmoothing.theory.layer.attention import perron_deviation, stationary_distribution
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome, disc, dominance, outcome_of
 
 NAME = "lambda_plane"
 TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"

@@ -28,8 +28,8 @@ from oversmoothing.simulations.states.split_state import join
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import rank_rate
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.verdict.formulas import Outcome
 
 NAME = "metrics_against_depth"
 TITLE = "Smoothing metrics against depth: theory over simulation"

@@ -17,7 +17,7 @@ from oversmoothing.paper_figures.comparison import DIFFERS, REPRODUCED, Comparis
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 from oversmoothing.paper_figures.recorded import recorded_run
 from oversmoothing.simulations.generators.attention import SymmetricPsd
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 NAME = "norm_signs"
 TITLE = "The sign of LayerNorm's gains"

@@ -23,7 +23,7 @@ from oversmoothing.simulations.drawing.web.typeset import typeset
 from oversmoothing.simulations.drawing.web.web_page import as_link, web_page
 from oversmoothing.theory.proofs.claim import tally
 from oversmoothing.theory.support.files import write_atomically
-from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.support.runs import provenance
 
 
 @dataclass(frozen=True)

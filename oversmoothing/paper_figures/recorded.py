@@ -7,7 +7,7 @@ files that the command wrote, with their provenance.
 from importlib import resources
 from typing import Any
 
-from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.files import parse_json
 
 
 def recorded_run(experiment: str, name: str) -> dict[str, Any]:

@@ -6,11 +6,9 @@ import numpy as np
 
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricIndefinite, sinkhorn
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
-from oversmoothing.theory.spectra.radii import largest_modulus
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.dominance import dominance, threshold
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, largest_modulus
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome, dominance, threshold
 
 TOKENS = 8
 

@@ -23,7 +23,7 @@ from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
-from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.support.runs import provenance
 
 # Of the page, by whether the studies are run.
 PRESETS = {

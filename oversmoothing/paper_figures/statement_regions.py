@@ -14,11 +14,11 @@ import flint
 import numpy as np
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers import exact_matrix as exact
+from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.formulas import Outcome
 
 CELLS = 48
 EXACT, CERTIFIED, NUMERICAL = "exact", "certified", "numerical"

@@ -31,13 +31,13 @@ from oversmoothing.simulations.heads.layers import Drawn, Fixed
 from oversmoothing.simulations.streams.evolve_streams import evolve_streams
 from oversmoothing.simulations.streams.mixings import draw_mixing
 from oversmoothing.simulations.streams.stream_iteration import MIXING_STREAM
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.streams.agreement import contractions
 from oversmoothing.theory.streams.mixing import make_mixing
 from oversmoothing.theory.streams.stream_band import safe_band
 from oversmoothing.theory.streams.stream_enclosure import enclosed_radii
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome
 
 NAME = "stream_mixing"
 TITLE = "Several residual streams: which mixing smooths, and when streams agree"

@@ -4,15 +4,17 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.low_precision import (
+from oversmoothing.theory.verdict.verdict import (
+    case_verdict,
+    check_depths,
+    given_case,
     precision,
     refuse_batches,
     rounded_case,
     within,
 )
-from oversmoothing.theory.verdict.verdict import case_verdict, check_depths, given_case
 
 
 def verdict(
@@ -63,6 +65,6 @@ def answer(case: Case, depths: list[int], exact_binary: bool = False) -> Verdict
     if not exact_binary or case.decidable:
         return found
     # Loaded for who asks for it: a verdict is quick to start.
-    from oversmoothing.theory.certificates.certified_verdict import certify_case
+    from oversmoothing.theory.certificates.stages import certify_case
 
     return certify_case(case, found)

@@ -10,7 +10,7 @@ import torch
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
-from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.support.errors import InputError
 from tests.evolve_errors.draws import Drawn, draw
 from tests.evolve_errors.oracle import Truth, truth

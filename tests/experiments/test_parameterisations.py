@@ -20,9 +20,9 @@ from oversmoothing.experiments.parameterisations.choose import (
 from oversmoothing.experiments.parameterisations.form import ValueProjection, orthogonal_factor
 from oversmoothing.experiments.parameterisations.interval import MeasuredInterval
 from oversmoothing.experiments.parameterisations.lasting_bound import dobrushin, lasting_bound
-from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.dominance import dominance, safe_interval
+from oversmoothing.theory.verdict.formulas import dominance, safe_interval
 from tests.support.tiny_models import softmax_attention
 
 seeds = st.integers(0, 2**32 - 1)

@@ -71,7 +71,7 @@ def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
     """T8e on the definition: W^T diag(gamma) C / s, the mean attention, both signs."""
     model = shifted("pre")
     from oversmoothing.experiments.inspection.extract import extract
-    from oversmoothing.theory.spectra.radii import radii
+    from oversmoothing.theory.spectra.layer_discs import radii
 
     trace = extract(model, random_pixels(6).double(), dtype=torch.float64).traces[0]
     X, layer = trace.before[0].numpy(), model.layers[0]

@@ -20,7 +20,7 @@ import numpy as np
 
 from oversmoothing.theory.certificates.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.support.errors import RequirementError
 from tests.corpora.cases import ATTENTION, VALUE, Rows, attention, case, value
 

@@ -79,7 +79,7 @@ def certificates() -> tuple[dict[str, Any], ...]:
     """Honest ones, to be bent."""
     from oversmoothing.theory.certificates.certificate import make_certificate
     from oversmoothing.theory.layer.golden import chosen_case
-    from oversmoothing.theory.numbers.rational import to_fraction
+    from oversmoothing.theory.numbers.exact import to_fraction
 
     eps = to_fraction("1/100", "eps")
     return tuple(

@@ -269,7 +269,7 @@ def test_a_module_of_other_functions_is_not_installed(installed):
 
 
 def test_tests_that_are_collected_once_kill_mutants_one_after_the_other():
-    file, tests = "theory/verdict/outcome.py", ["tests/theory/test_outcome.py"]
+    file, tests = "theory/verdict/formulas.py", ["tests/theory/test_outcome.py"]
 
     def collected(tell):
         return trial.run_pytest(tests, trial.Plugin(tell, 2, None))

@@ -31,8 +31,8 @@ from oversmoothing.simulations.generators.value_projection import (
     random_orthogonal,
     real_form,
 )
-from oversmoothing.theory.layer.input_checks import check_attention
-from oversmoothing.theory.layer.perron import stationary_distribution
+from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 from tests.support.shapes import only_where_checked

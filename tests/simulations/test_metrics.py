@@ -19,7 +19,7 @@ from oversmoothing.simulations.states.split_state import (
     split,
     to_differences,
 )
-from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.proofs.strategies import SEEDS, token_states
 from oversmoothing.theory.support.errors import InputError
 from tests.support.high_precision import DIGITS, metrics_at_high_precision

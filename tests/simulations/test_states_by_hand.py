@@ -18,17 +18,19 @@ from oversmoothing.theory.depth.ratios import (
     squared_norms,
 )
 from oversmoothing.theory.depth.ratios_at_depths import ratios_at
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.layer.perron import (
+from oversmoothing.theory.layer.attention import (
     closed_classes,
+    complement_basis,
     perron_deviation,
+    quotient,
+    rational_quotient,
     stationary_distribution,
 )
-from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.numbers.exact import exact_stationary
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
-from oversmoothing.theory.verdict.exact_comparison import (
+from oversmoothing.theory.verdict.by_fractions import (
     Mode,
     compare,
     exact_dominance,

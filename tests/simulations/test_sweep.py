@@ -30,7 +30,7 @@ from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, out
 from oversmoothing.simulations.sweep.points import DrawnPoint, Points, draw, seed_of
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
 
 ALL = ("ratio", "cosine", "rank", "limits")

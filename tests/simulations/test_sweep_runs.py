@@ -219,7 +219,7 @@ def test_a_numeric_file_that_changed_refuses_the_resume(
     append("theory/claims/__init__.py")
     append("theory/proofs/claim.py")
     stopped_after(small, tmp_path / "out", 1, chunk=10)
-    for place in ("simulations/generators/attention.py", "theory/spectra/spectrum.py"):
+    for place in ("simulations/generators/attention.py", "theory/spectra/layer_discs.py"):
         append(place)
         with pytest.raises(InputError, match=r"source.*--restart"):
             run_sweep(small, tmp_path / "out")

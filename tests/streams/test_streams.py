@@ -18,7 +18,7 @@ import pytest
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.theory.numbers.rational import to_fractions
+from oversmoothing.theory.numbers.exact import to_fractions
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions, spread_after
 from oversmoothing.theory.streams.mixing import make_mixing, roots_of
 from oversmoothing.theory.streams.root_moduli import compare_moduli

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.proofs.strategies import SEEDS
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:

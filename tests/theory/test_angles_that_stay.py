@@ -8,11 +8,9 @@ import flint
 import pytest
 
 from oversmoothing.theory.spectra.algebraic import Factor
-from oversmoothing.theory.verdict import collinear
-from oversmoothing.theory.verdict.collinear import keep_their_angle
-from oversmoothing.theory.verdict.cosine_limits import TokensOfStart
-from oversmoothing.theory.verdict.growth import Multipliers, growth_of
-from oversmoothing.theory.verdict.resolvent import Part, resolvent
+from oversmoothing.theory.verdict import cosines
+from oversmoothing.theory.verdict.cosines import TokensOfStart, keep_their_angle
+from oversmoothing.theory.verdict.resolvent import Multipliers, Part, growth_of, resolvent
 from oversmoothing.theory.verdict.tokens import Token
 from tests.theory.test_tokens_as_sequences import ByModulus
 
@@ -49,13 +47,13 @@ def test_a_leading_sum_stays_away_from_0_where_its_directions_are_independent():
         ([[1]], [TURNING], False),
         ([[1], [3]], [TURNING], False),
     ):
-        assert collinear._is_never_small(token(numerators, *factors)) == expected
+        assert cosines._is_never_small(token(numerators, *factors)) == expected
 
 
 def test_a_pair_of_conjugates_is_two_roots_that_mirror_each_other():
-    assert collinear._is_one_pair(token(ROTATED, TURNING))
-    assert not collinear._is_one_pair(token([[1]], TWO))
-    assert not collinear._is_one_pair(token([[0, 2], [4]], TWO, LESS))
+    assert cosines._is_one_pair(token(ROTATED, TURNING))
+    assert not cosines._is_one_pair(token([[1]], TWO))
+    assert not cosines._is_one_pair(token([[0, 2], [4]], TWO, LESS))
 
 
 # --- multiples of each other ---
@@ -75,11 +73,11 @@ def test_a_pair_of_conjugates_is_two_roots_that_mirror_each_other():
 )
 def test_tokens_are_parallel_where_all_their_numerators_are(first, second, expected):
     tokens = token(first, TURNING), token(second, TURNING)
-    assert collinear._are_parallel(tokens) == expected
+    assert cosines._are_parallel(tokens) == expected
 
 
 def test_tokens_of_other_roots_are_not_parallel():
-    assert not collinear._are_parallel((token([[1]], TURNING), token([[1]], OTHER)))
+    assert not cosines._are_parallel((token([[1]], TURNING), token([[1]], OTHER)))
 
 
 def test_tokens_that_may_be_small_keep_their_angle_where_one_pair_leads_and_they_are_parallel():
@@ -115,7 +113,7 @@ def test_tokens_that_may_be_small_keep_their_angle_where_one_pair_leads_and_they
     ],
 )
 def test_the_cosine_tends_to_0_where_nothing_is_in_common(first, second, expected):
-    assert collinear._are_apart((first, second)) == expected
+    assert cosines._are_apart((first, second)) == expected
 
 
 # --- one pair, without what turns in sizes and products ---
@@ -137,13 +135,13 @@ def test_the_cosine_tends_to_0_where_nothing_is_in_common(first, second, expecte
 )
 def test_a_pair_keeps_sizes_and_products_where_its_squares_vanish(first, second, expected):
     tokens = token(first, TURNING), token(second, TURNING)
-    assert collinear._keep_their_sizes(tokens) == expected
+    assert cosines._keep_their_sizes(tokens) == expected
 
 
 def test_sizes_are_compared_of_one_pair_alone():
     turning, other = token(ROTATED, TURNING), token(ROTATED, OTHER)
-    assert not collinear._keep_their_sizes((turning, other))
-    assert not collinear._keep_their_sizes((token([[1]], TWO), token([[1]], TWO)))
+    assert not cosines._keep_their_sizes((turning, other))
+    assert not cosines._keep_their_sizes((token([[1]], TWO), token([[1]], TWO)))
 
 
 # --- one eigenvalue of A, and rational factors ---
@@ -162,10 +160,10 @@ class Start:
         return self.tokens[i], self.tokens[j]
 
     def by_one(self, i, j):
-        return collinear._by_one_eigenvalue(self.pair(i, j), self.multipliers)
+        return cosines._by_one_eigenvalue(self.pair(i, j), self.multipliers)
 
     def by_a_rational(self, i, j):
-        return collinear._by_a_rational((i, j), self.pair(i, j), self.found, self.multipliers)
+        return cosines._by_a_rational((i, j), self.pair(i, j), self.found, self.multipliers)
 
     def kept(self, i, j):
         return keep_their_angle((i, j), self.pair(i, j), self.found, self.multipliers)

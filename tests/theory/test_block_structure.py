@@ -10,23 +10,25 @@ import sympy as sp
 from hypothesis import assume, given, settings, strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from oversmoothing.theory.layer import perron, symbolic
-from oversmoothing.theory.layer.perron import (
+from oversmoothing.theory.layer import attention, symbolic
+from oversmoothing.theory.layer.attention import (
     closed_classes,
+    complement_basis,
     perron_deviation,
+    quotient,
+    rational_quotient,
     stationary_distribution,
 )
-from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
-from oversmoothing.theory.numbers.rational import exact_stationary, to_flint, to_float
+from oversmoothing.theory.numbers.exact import exact_stationary, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.spectra.discs import Discs, enclose
-from oversmoothing.theory.spectra.layer_discs import attention_discs
-from oversmoothing.theory.spectra.radii import multipliers
-from oversmoothing.theory.spectra.spectrum import (
+from oversmoothing.theory.spectra.layer_discs import (
+    attention_discs,
     attention_spectrum,
     eigenvalues,
     head_spectrum,
+    multipliers,
     value_projection_spectrum,
 )
 from oversmoothing.theory.support.errors import InputError
@@ -168,7 +170,7 @@ def test_T1d_stationary_distribution_of_a_nearly_reducible_A_keeps_relative_accu
 def test_T1d_stationary_distribution_by_iteration_agrees_with_the_elimination(n, spread, seed):
     A = np.exp(spread * np.random.default_rng(seed).standard_normal((n, n)))
     A /= A.sum(axis=1, keepdims=True)
-    found, pi = perron._mixing_stationary(A), perron._irreducible_stationary(A)
+    found, pi = attention._mixing_stationary(A), attention._irreducible_stationary(A)
     if found is not None:
         assert np.allclose(found, pi, rtol=64 * n * EPS, atol=0)
     assert np.allclose(stationary_distribution(A), pi, rtol=64 * n * EPS, atol=0)
@@ -179,8 +181,8 @@ def test_T1d_groups_that_hardly_meet_are_not_iterated():
     """A step moves nothing here, though pi is three times as large on the first group."""
     A = np.full((80, 80), 1 / 40)
     A[:40, 40:], A[40:, :40] = 2.0**-60 / 40, 3 * 2.0**-60 / 40
-    assert perron._mixing_stationary(A) is None
-    pi = perron._irreducible_stationary(A)
+    assert attention._mixing_stationary(A) is None
+    pi = attention._irreducible_stationary(A)
     assert np.allclose(pi[:40], 3 * pi[40:], rtol=1e-12)
 
 

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from oversmoothing.theory.verdict.dominance import (
+from oversmoothing.theory.verdict.formulas import (
     disc,
     disc_form,
     dominance,

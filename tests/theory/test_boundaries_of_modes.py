@@ -11,12 +11,11 @@ import pytest
 
 from oversmoothing.theory.depth import ratios as trajectory
 from oversmoothing.theory.depth.closed_form import ClosedForm
+from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import Ratio, _modulo_prime, death, numerical_ratios
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.numbers.rational import to_flint
-from oversmoothing.theory.spectra.eigenbasis import EPS
-from oversmoothing.theory.spectra.multipliers import Multipliers
-from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
+from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.verdict.verdict import case_verdict
 
 BIT = flint.arb(2) ** -10

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.case import _is_short, make_case, read_case, softmax
+from oversmoothing.theory.layer.layer import _is_short, make_case, read_case, softmax
 from oversmoothing.theory.support.errors import InputError
 
 A2 = [["1/2", "1/2"], ["1/4", "3/4"]]

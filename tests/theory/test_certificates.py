@@ -21,24 +21,23 @@ import oversmoothing
 from oversmoothing.theory import checker
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import certify, digest
-from oversmoothing.theory.certificates.certified_radii import (
+from oversmoothing.theory.certificates.stages import (
     certified_dominance,
     consensus_radius,
     quotient_radius,
 )
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
-from oversmoothing.theory.layer.softmax_in_floats import softmax_enclosure
-from oversmoothing.theory.numbers.exact_matrix import product
-from oversmoothing.theory.numbers.rational import to_float
-from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.numbers.exact import product, to_float
+from oversmoothing.theory.numbers.floats import gamma, upper_modulus, upper_product
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
-from oversmoothing.theory.verdict.dominance import real_verdict, threshold
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 from tests.forgeries.forging import refused
 from tests.support.float_cases import floating_attention
 

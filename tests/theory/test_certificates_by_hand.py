@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls
-from oversmoothing.theory.certificates.certificate import certify
-from oversmoothing.theory.certificates.certified_radii import certified_dominance, certify_spectra
-from oversmoothing.theory.certificates.genericity import stationary_balls
+from oversmoothing.theory.certificates.boxes import enclose_in_balls
+from oversmoothing.theory.certificates.certificate import certify, stationary_balls
 from oversmoothing.theory.certificates.stages import (
     ball_side,
     ball_stage,
+    certified_dominance,
+    certify_spectra,
     decide,
     exact_stage,
     float_stage,
     outward,
     value_core,
 )
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.balls import at_precision, largest, norm
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs

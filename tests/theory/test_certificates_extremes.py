@@ -16,9 +16,9 @@ from oversmoothing.theory.certificates.certificate import make_certificate
 from oversmoothing.theory.checker import discs
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.support.errors import InputError, RequirementError
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 AA = [["3/4", "1/4"], ["1/4", "3/4"]]
 

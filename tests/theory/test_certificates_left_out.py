@@ -9,7 +9,7 @@ import pytest
 from oversmoothing.theory.certificates import certificate
 from oversmoothing.theory.certificates.certificate import interval_texts, make_certificate
 from oversmoothing.theory.checker.reading import Check
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.layer import make_case
 
 AVERAGE = [["3/4", "1/4"], ["1/4", "3/4"]]
 

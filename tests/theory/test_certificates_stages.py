@@ -14,24 +14,27 @@ import oversmoothing
 from benchmarks import certificates as bench
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates import stages
-from oversmoothing.theory.certificates.ball_spectra import enclose_in_balls
-from oversmoothing.theory.certificates.certificate import certify, digest, make_certificate
-from oversmoothing.theory.certificates.certified_radii import (
+from oversmoothing.theory.certificates.boxes import enclose_in_balls
+from oversmoothing.theory.certificates.certificate import (
+    certify,
+    digest,
+    genericity,
+    make_certificate,
+)
+from oversmoothing.theory.certificates.stages import (
+    ball_stage,
     certified_dominance,
     certified_dominances,
+    decide,
+    exact_stage,
+    float_stage,
 )
-from oversmoothing.theory.certificates.genericity import genericity
-from oversmoothing.theory.certificates.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.layer.case import EXACT_SIZE, make_case, read_case
-from oversmoothing.theory.layer.softmax_in_floats import (
-    nearest,
-    softmax_enclosure,
-    softmax_in_floats,
-)
+from oversmoothing.theory.layer.cell import nearest, softmax_enclosure, softmax_in_floats
+from oversmoothing.theory.layer.layer import EXACT_SIZE, make_case, read_case
 from oversmoothing.theory.numbers.balls import at_precision, largest
-from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import (

@@ -22,8 +22,8 @@ from oversmoothing.theory.checker.reading import Given, NotACertificate, read_in
 from oversmoothing.theory.checker.spectra import maximum
 from oversmoothing.theory.checker.ties import check_tie
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.numbers.rational import from_flint, to_flint
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from tests.forgeries.forging import refused
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]

@@ -30,7 +30,7 @@ from oversmoothing.theory.checker.operators import closed_classes, systems
 from oversmoothing.theory.checker.reading import DEPTH, Given, NotACertificate, parse, read_input
 from oversmoothing.theory.checker.schema import Claim, read_claim
 from oversmoothing.theory.checker.ties import check_tie
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.layer import make_case
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 

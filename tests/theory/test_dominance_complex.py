@@ -11,20 +11,13 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.rational import from_flint, to_flint, to_float
+from oversmoothing.theory.numbers.exact import from_flint, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
-from oversmoothing.theory.verdict import exact_comparison
-from oversmoothing.theory.verdict.dominance import (
-    disc,
-    disc_form,
-    dominance,
-    in_universal_disc,
-    safe_interval,
-)
-from oversmoothing.theory.verdict.exact_comparison import (
+from oversmoothing.theory.verdict import by_fractions
+from oversmoothing.theory.verdict.by_fractions import (
     EXACT_BITS,
     ExactDominance,
     Mode,
@@ -33,6 +26,13 @@ from oversmoothing.theory.verdict.exact_comparison import (
     exact_dominance,
     gap_bits,
     generic_rank,
+)
+from oversmoothing.theory.verdict.formulas import (
+    disc,
+    disc_form,
+    dominance,
+    in_universal_disc,
+    safe_interval,
 )
 from tests.support.float_cases import disc_points
 
@@ -178,7 +178,7 @@ def test_a_comparison_out_of_reach_keeps_every_mode_and_proves_no_equality(monke
     mixing = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
     apart = [[Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]
     assert [exact_dominance(A, H).comparison for A in (mixing, apart)] == [1, 0]
-    monkeypatch.setattr(exact_comparison, "gap_bits", lambda *modes: 2.0 * EXACT_BITS)
+    monkeypatch.setattr(by_fractions, "gap_bits", lambda *modes: 2.0 * EXACT_BITS)
     found = exact_dominance(mixing, H)
     assert len(found.consensus) == 2 and found.comparison == 1
     assert found.bits_needed == 2 * EXACT_BITS
@@ -270,14 +270,14 @@ def test_T2_modes_that_tie_with_the_largest_bring_their_conjugates():
 
 def test_a_tie_is_proved_where_both_sides_know_their_largest(monkeypatch):
     """h = 1 and -3: |1 + h| = 2 twice, which is left open here."""
-    of_all = exact_comparison.compare
+    of_all = by_fractions.compare
 
     def open_in_consensus(first, second):
         if first.attention is second.attention is None and first is not second:
             return None, 5
         return (0, 3) if first.attention is not second.attention else of_all(first, second)
 
-    monkeypatch.setattr(exact_comparison, "compare", open_in_consensus)
+    monkeypatch.setattr(by_fractions, "compare", open_in_consensus)
     found = exact_dominance(HALF, table([1, 0], [0, -3]))
     assert found.comparison is None and len(found.consensus) == 2
 

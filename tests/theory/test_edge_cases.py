@@ -12,11 +12,9 @@ from hypothesis import given, strategies as st
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.layer.case import make_case, read_case
-from oversmoothing.theory.layer.entries import read_entries
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.layer.input_checks import check_attention
-from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.layer.layer import check_attention, make_case, read_case, read_entries
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
 from tests.support.float_cases import floating_attention

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.certificates import certified_verdict as verdicts, stages
-from oversmoothing.theory.certificates.ball_spectra import _discs as ball_discs, _refined
-from oversmoothing.theory.certificates.certified_radii import CertifiedDominance
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
-from oversmoothing.theory.layer.softmax_in_floats import (
+from oversmoothing.theory.certificates import stages, stages as verdicts
+from oversmoothing.theory.certificates.boxes import _discs as ball_discs, _refined
+from oversmoothing.theory.certificates.stages import CertifiedDominance
+from oversmoothing.theory.layer.cell import (
     EXP_ERROR,
+    softmax_balls,
     softmax_enclosure,
     softmax_in_floats,
 )
-from oversmoothing.theory.numbers.rounding import (
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.numbers.floats import (
     TINY,
     UNIT,
     gamma,
@@ -32,7 +32,7 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, enclose, interval_discs
-from oversmoothing.theory.spectra.radii import Interval
+from oversmoothing.theory.spectra.layer_discs import Interval
 
 U = Fraction(1, 2**53)
 SMALL = Fraction(1, 2**1074)

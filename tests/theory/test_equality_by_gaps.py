@@ -11,15 +11,14 @@ import flint
 
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict import asymptotic_rank, exact_comparison, leading
-from oversmoothing.theory.verdict.exact_comparison import (
+from oversmoothing.theory.verdict import by_fractions, leading
+from oversmoothing.theory.verdict.by_fractions import (
     EXACT_BITS,
     ExactDominance,
     compare,
     exact_dominance,
 )
-from oversmoothing.theory.verdict.growth import Growth
-from oversmoothing.theory.verdict.resolvent import Part
+from oversmoothing.theory.verdict.resolvent import Growth, Part
 from tests.theory.test_leading_by_hand import bound
 from tests.theory.test_tokens_as_sequences import part
 
@@ -49,7 +48,7 @@ def doubled(last):
 def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(monkeypatch):
     # 2 (448 + 64) = 1024: one bit less asks for 512 at most.
     for needed, last in ((448, 1024), (447, 512), (449, 1024), (1, 128)):
-        monkeypatch.setattr(exact_comparison, "gap_bits", lambda *_, needed=needed: needed)
+        monkeypatch.setattr(by_fractions, "gap_bits", lambda *_, needed=needed: needed)
         open_ = Recorded(1, radius=lambda bits: 1)
         assert compare(open_, ONE) == (None, needed) and open_.asked == doubled(last)
 
@@ -57,14 +56,14 @@ def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(monkeyp
 def test_T2_beyond_the_most_bits_equality_is_not_tried(monkeypatch):
     assert EXACT_BITS == 2**20
     for needed, last in ((EXACT_BITS, 2**21), (EXACT_BITS + 1, 2**15), (EXACT_BITS * 2, 2**15)):
-        monkeypatch.setattr(exact_comparison, "gap_bits", lambda *_, needed=needed: needed)
+        monkeypatch.setattr(by_fractions, "gap_bits", lambda *_, needed=needed: needed)
         open_ = Recorded(1, radius=lambda bits: 1)
         assert compare(open_, ONE) == (None, needed) and open_.asked == doubled(last)
 
 
 def test_T2_a_difference_below_the_gap_is_none_and_at_the_gap_one(monkeypatch):
     """The bound is 2^-10: what may be as large as that may be a difference."""
-    monkeypatch.setattr(exact_comparison, "gap_bits", lambda *_: 9.5)
+    monkeypatch.setattr(by_fractions, "gap_bits", lambda *_: 9.5)
     for size, answer in ((2.0**-10, (None, 10)), (2.0**-10.5, (0, 10)), (2.0**-11, (0, 10))):
         assert compare(Recorded(1, radius=lambda bits, size=size: size), ONE) == answer
     assert compare(Recorded(1 + 2.0**-10), ONE) == (1, 64)
@@ -213,9 +212,9 @@ def looked_at(monkeypatch, *mu):
         depths.append(depth)
         return [flint.acb(x) for x in (1, 0, 0, 0)]
 
-    monkeypatch.setattr(asymptotic_rank, "_sum_at", sum_at)
-    monkeypatch.setattr(asymptotic_rank, "_rank_bound", lambda *_: 1)
-    assert asymptotic_rank.leading_rank(one, Growth(tuple(roots), 0), (2, 2), None) == 1
+    monkeypatch.setattr(leading, "_sum_at", sum_at)
+    monkeypatch.setattr(leading, "_rank_bound", lambda *_: 1)
+    assert leading.leading_rank(one, Growth(tuple(roots), 0), (2, 2), None) == 1
     return depths
 
 
@@ -250,8 +249,8 @@ def taken(monkeypatch, degree, shape, rank):
 
         return term
 
-    monkeypatch.setattr(asymptotic_rank, "_series", terms)
-    found = asymptotic_rank._rational_rank(one, Growth(tuple(roots), 0), shape)
+    monkeypatch.setattr(leading, "_series", terms)
+    found = leading._rational_rank(one, Growth(tuple(roots), 0), shape)
     assert len(set(asked)) == 1
     return found, asked[0]
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.spectra.heads_operator import Radius
+from oversmoothing.theory.spectra.heads import Radius
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict import heads_verdict as of_heads, low_precision, nearest
-from oversmoothing.theory.verdict.heads_verdict import heads_verdict
-from oversmoothing.theory.verdict.nearest import distance_to_tie
+from oversmoothing.theory.verdict import verdict as room
+from oversmoothing.theory.verdict.verdict import distance_to_tie, heads_verdict
 
 MIXING = np.array([[0.75, 0.25], [0.25, 0.75]])
 TURNED = np.array([[0.25, 0.75], [0.75, 0.25]])
@@ -73,14 +72,14 @@ def test_E3_both_radii_0_are_a_tie_and_one_token_is_trivial():
 def test_E3_radii_are_told_apart_where_both_errors_leave_room(
     monkeypatch, consensus, quotient, outcome
 ):
-    monkeypatch.setattr(of_heads, "dense_radius", lambda *_: Radius(*consensus, "dense"))
+    monkeypatch.setattr(room, "dense_radius", lambda *_: Radius(*consensus, "dense"))
     asked = []
 
     def other(A, W, residual, dense_size, beside):
         asked.append((residual, dense_size, beside.value))
         return Radius(*quotient, "arnoldi")
 
-    monkeypatch.setattr(of_heads, "other_radius", other)
+    monkeypatch.setattr(room, "other_radius", other)
     found = heads_verdict(A=MIXING, W=[[1.0]], dense_size=7)
     assert asked == [(True, 7, consensus[0])]
     assert (found.verdict, found.rho_consensus, found.rho_quotient) == (
@@ -93,7 +92,7 @@ def test_E3_radii_are_told_apart_where_both_errors_leave_room(
 
 def test_E3_a_radius_that_is_not_known_leaves_the_verdict_open(monkeypatch):
     unknown = Radius(None, math.inf, "arnoldi", "it did not converge")
-    monkeypatch.setattr(of_heads, "other_radius", lambda *_, **__: unknown)
+    monkeypatch.setattr(room, "other_radius", lambda *_, **__: unknown)
     found = heads_verdict(A=MIXING, W=[[1.0]])
     assert (found.verdict, found.rho_consensus, found.rho_quotient) == ("UNDECIDED", 2.0, None)
     assert "rho_Q is not known: it did not converge. A larger dense_size" in found.reason
@@ -173,8 +172,8 @@ def test_T2b_a_left_eigenvector_beyond_binary64_warns_of_nothing():
 def test_T2b_an_eigenvalue_of_condition_1e12_counts_as_defective():
     """The right eigenvector has length 1, the left one 1e12 and a unit of rounding less."""
     right = np.array([[1.0 + 0j]])
-    assert nearest._gradient(np.array([[1e12 + 0j]]), right, 0) is None
-    found = nearest._gradient(np.array([[1e12 * (1 - 2.0**-52) + 0j]]), right, 0)
+    assert room._gradient(np.array([[1e12 + 0j]]), right, 0) is None
+    found = room._gradient(np.array([[1e12 * (1 - 2.0**-52) + 0j]]), right, 0)
     assert found is not None and found.shape == (1, 1)
 
 
@@ -184,7 +183,7 @@ def test_T2b_an_eigenvalue_of_condition_1e12_counts_as_defective():
 def test_the_rounding_of_a_type_is_the_distance_to_the_next_number():
     import torch
 
-    for name, eps in low_precision.EPS.items():
+    for name, eps in room.EPS.items():
         assert eps == torch.finfo(getattr(torch, name)).eps
 
 
@@ -193,7 +192,7 @@ def test_numbers_of_half_the_digits_of_their_type_are_short(name, digits):
     import torch
 
     def short(x):
-        return low_precision._is_short(torch.tensor([[x]], dtype=getattr(torch, name)))
+        return room._is_short(torch.tensor([[x]], dtype=getattr(torch, name)))
 
     # An odd number of so many binary digits.
     assert short(2.0**digits - 1) and short((2.0**digits - 1) * 2.0**-9)
@@ -219,7 +218,7 @@ def test_weights_stay_what_they_are_beside_an_attention_of_less_precision():
     mixed = float32([[0.7, 0.3], [0.4, 0.6]])
     for A, W in ((HALVES, float32([[0.25, 0.5], [0.0, 1.0]])), (mixed, THIRD)):
         for given in ((None, W), (W.T, None)):
-            case, _ = low_precision.rounded_case(A, *given, None, False)
+            case, _ = room.rounded_case(A, *given, None, False)
             assert np.array_equal(case.H, W.T)
 
 

@@ -13,7 +13,7 @@ from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLa
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs.strategies import SEEDS
-from oversmoothing.theory.spectra.heads_operator import (
+from oversmoothing.theory.spectra.heads import (
     Radius,
     consensus_block,
     quotient_operator,
@@ -21,7 +21,7 @@ from oversmoothing.theory.spectra.heads_operator import (
     token_blocks,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.heads_verdict import heads_verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict
 
 EPS = 2.0**-52
 

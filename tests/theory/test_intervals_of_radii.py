@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.spectra.discs import Discs, components
-from oversmoothing.theory.spectra.radii import consensus_radius, quotient_radius
-from oversmoothing.theory.spectra.spectrum import attention_spectrum, eigenvalues, head_spectrum
+from oversmoothing.theory.spectra.layer_discs import (
+    attention_spectrum,
+    consensus_radius,
+    eigenvalues,
+    head_spectrum,
+    quotient_radius,
+)
 from oversmoothing.theory.verdict.by_discs import decide
 
 

@@ -8,8 +8,8 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.spectra import invariant_blocks as module
-from oversmoothing.theory.spectra.invariant_blocks import Block, invariant_blocks
+from oversmoothing.theory.spectra import blocks as module
+from oversmoothing.theory.spectra.blocks import Block, invariant_blocks
 
 
 def balls(rows, error=0.0):

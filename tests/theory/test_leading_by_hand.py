@@ -11,16 +11,15 @@ import pytest
 
 from oversmoothing.theory.numbers.balls import doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict import asymptotic_rank, growth as growths_of, leading
-from oversmoothing.theory.verdict.asymptotic_rank import leading_rank
-from oversmoothing.theory.verdict.growth import Growth, Multipliers, growth_of
+from oversmoothing.theory.verdict import growth as growths_of, leading
 from oversmoothing.theory.verdict.leading import (
     embeddings,
+    leading_rank,
     proportionality_bits,
     ratio_limit,
     working_bits,
 )
-from oversmoothing.theory.verdict.resolvent import Part, resolvent
+from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part, growth_of, resolvent
 from tests.theory.test_tokens_as_sequences import ByModulus, part
 
 FLAT = [["1/2", "1/2"], ["1/2", "1/2"]]
@@ -149,13 +148,13 @@ def test_T4c_a_leading_sum_is_taken_at_its_depth_up_to_scale():
     (two,), (less,) = eigenvalues(-2, 1), eigenvalues(2, 1)
     table = {two: [flint.acb(1), flint.acb(0)], less: [flint.acb(0), flint.acb(1)]}
     for depth in range(6):
-        found = asymptotic_rank._sum_at(table, depth, 64)
+        found = leading._sum_at(table, depth, 64)
         assert [complex(x.mid()) for x in found] == [1, (-1) ** depth]
 
 
 def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero():
     def rank(*rows):
-        return asymptotic_rank._ball_rank([[flint.acb(x) for x in row] for row in rows])
+        return leading._ball_rank([[flint.acb(x) for x in row] for row in rows])
 
     assert rank([1, 2], [2, 4]) == 1 and rank([1, 2], [2, 5]) == 2 and rank([0, 0], [0, 0]) == 0
     assert rank([1, 2, 3]) == 1 and rank([1], [2], [3]) == 1 and rank() == 0
@@ -167,8 +166,8 @@ def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero():
 def test_T4c_a_few_depths_in_balls_show_the_largest_rank(monkeypatch):
     """mu = +-1 beside each other: rank 1 at even depths, 2 at odd ones, and 2 is all there is."""
     found = Leading(FLAT, [[0, 0], [0, -2]], [[2, 2], [0, 0]])
-    monkeypatch.setattr(asymptotic_rank, "_rational_rank", lambda *_: None)
-    monkeypatch.setattr(asymptotic_rank, "_rank_in_field", lambda *_: None)
+    monkeypatch.setattr(leading, "_rational_rank", lambda *_: None)
+    monkeypatch.setattr(leading, "_rank_in_field", lambda *_: None)
     assert found.rank() == 2
 
 
@@ -188,7 +187,7 @@ def test_T4c_a_few_depths_in_balls_show_the_largest_rank(monkeypatch):
 def test_T4c_where_all_conjugates_lead_the_rank_is_that_of_rational_numbers(A, H, X0, rank):
     found = Leading(A, H, X0)
     assert len(found.growth.roots) == sum(f.degree for f, _ in found.whole.factors)
-    assert asymptotic_rank._rational_rank(found.whole, found.growth, found.shape) == rank
+    assert leading._rational_rank(found.whole, found.growth, found.shape) == rank
     assert found.rank() == rank
 
 
@@ -197,24 +196,24 @@ def test_T4c_the_rank_at_one_root_is_found_in_its_field():
     for last, rank in (([1], 2), ([2], 1)):
         found = part([[0], [1], [0, 1], [0], [0, 1], last], ([-2, 0, 1], 1))
         field = found.factors[0][0].polynomial
-        assert asymptotic_rank._rank_in_field(found, field, (2, 3)) == rank
+        assert leading._rank_in_field(found, field, (2, 3)) == rank
     three = part([[1], [0], [0], [0], [0, 1], [0], [0], [0], [3]], ([-2, 0, 1], 1))
-    assert asymptotic_rank._rank_in_field(three, three.factors[0][0].polynomial, (3, 3)) == 3
+    assert leading._rank_in_field(three, three.factors[0][0].polynomial, (3, 3)) == 3
 
 
 def test_T4c_a_fraction_of_polynomials_is_a_series_in_one_over_z():
     """1/(z^2 - z - 1) is the generating function of Fibonacci's numbers, z/(z^2 - z - 1) too."""
     fibonacci = flint.fmpq_poly([-1, -1, 1])
     for numerator, terms in (([1], [0, 1, 1, 2, 3, 5, 8]), ([0, 1], [1, 1, 2, 3, 5, 8, 13])):
-        term = asymptotic_rank._series(flint.fmpq_poly(numerator), fibonacci)
+        term = leading._series(flint.fmpq_poly(numerator), fibonacci)
         assert [int(term(k)) for k in range(7)] == terms
-    assert int(asymptotic_rank._series(flint.fmpq_poly([1]), fibonacci)(6)) == 8
+    assert int(leading._series(flint.fmpq_poly([1]), fibonacci)(6)) == 8
 
 
 def bound(A, H, roots, power):
     leading_roots = tuple(eigenvalues(-mu, 1)[0] for mu in roots)
     multipliers = Multipliers(matrix(A), matrix(H), 1)
-    return asymptotic_rank._rank_bound(Growth(leading_roots, power), multipliers)
+    return leading._rank_bound(Growth(leading_roots, power), multipliers)
 
 
 def test_T4c_a_block_that_grows_leaves_the_image_of_the_power_of_its_nilpotent_part():

@@ -8,16 +8,15 @@ from types import SimpleNamespace as Some
 import flint
 import pytest
 
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.layer.rounding_cell import RoundingCell
+from oversmoothing.theory.layer.cell import RoundingCell
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.spectra.invariant_blocks import Block
-from oversmoothing.theory.verdict import limits_in_balls as leading, modes_in_balls as modes
-from oversmoothing.theory.verdict.decided_in_cell import merged
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
-from oversmoothing.theory.verdict.limits_in_balls import limits_in_balls
-from oversmoothing.theory.verdict.modes_in_balls import Mode, Side, modes_of
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.spectra.blocks import Block
+from oversmoothing.theory.verdict import by_cells as modes, cell_limits as leading
+from oversmoothing.theory.verdict.by_cells import Mode, Side, modes_of
+from oversmoothing.theory.verdict.cell_limits import limits_in_balls, merged
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.formulas import Outcome
 
 
 def acb(x, radius=0.0):

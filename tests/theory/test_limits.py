@@ -13,9 +13,9 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.rational import exact_stationary, to_float
+from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 FAR = 10**6
 
@@ -263,8 +263,8 @@ def test_ratios_in_balls_come_in_the_order_of_depth():
 @settings(max_examples=60)
 def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projection):
     """The generic rank is decided from the dominant pairs; drawn states must reach it."""
-    from oversmoothing.theory.verdict.exact_comparison import generic_rank
-    from oversmoothing.theory.verdict.start_content import start_content
+    from oversmoothing.theory.verdict.by_fractions import generic_rank
+    from oversmoothing.theory.verdict.start import start_content
 
     found = exact_dominance(A, projection[0])
     rank = generic_rank(found)

@@ -10,10 +10,10 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.verdict import cosine_limits, growth, start_limits
-from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
-from oversmoothing.theory.verdict.limits import Limits, agreed
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.verdict import cosines, decide, resolvent
+from oversmoothing.theory.verdict.disc_limits import Limits, agreed
+from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError
 
 
 def test_T4_limits_are_whole_where_nothing_is_left_open():
@@ -52,7 +52,7 @@ def test_T4_draws_are_whole_numbers_of_up_to_six_digits(monkeypatch):
         return np.array([[3], [-4]])
 
     exact = make_case([["1/2", "1/2"], ["1/4", "3/4"]], [["-1/2"]])
-    found = start_limits._drawn_limits(exact, SimpleNamespace(integers=integers))
+    found = decide._drawn_limits(exact, SimpleNamespace(integers=integers))
     assert asked == [(-(10**6), 10**6, (2, 1))] and found.tends_to == "constant"
 
 
@@ -84,7 +84,7 @@ def test_T4e_roots_are_compared_in_balls_up_to_1024_bits_and_as_pairs_up_to_2_to
 
     multipliers = Multipliers([], [], 1)
     multipliers.pairs = pairs
-    monkeypatch.setattr(growth, "compare", compare)
+    monkeypatch.setattr(resolvent, "compare", compare)
     first, second = Root(), Root()
     if sign is None:
         with pytest.raises(OutOfReachError):
@@ -104,8 +104,8 @@ def test_T14g_a_cosine_is_known_to_60_bits(monkeypatch):
         asked.append(directions[0])
         return flint.arb(0.5, flint.arb(2) ** radii[directions[0]])
 
-    monkeypatch.setattr(cosine_limits, "_cosine", cosine)
-    tokens = object.__new__(cosine_limits.TokensOfStart)
+    monkeypatch.setattr(cosines, "_cosine", cosine)
+    tokens = object.__new__(cosines.TokensOfStart)
     tokens._at_residue = lambda *_: lambda bits: bits
     both = SimpleNamespace(bits=64), SimpleNamespace(bits=64)
     assert tokens._residue((0, 1), both, 1, 0) == 0.5 and asked == [64, 128]

@@ -7,18 +7,17 @@ from fractions import Fraction
 import pytest
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.layer.case import make_case
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
-from oversmoothing.theory.verdict import start_limits, verdict as verdicts
+from oversmoothing.theory.verdict import decide, verdict as verdicts
+from oversmoothing.theory.verdict.answer import AT_CONSENSUS, CLOSE_EIGENVALUES, TOO_MANY_MODES
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.comparison import compare_radii
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
-from oversmoothing.theory.verdict.outcome import Outcome
-from oversmoothing.theory.verdict.start_limits import limits_of_start
+from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import check_depths
-from oversmoothing.theory.verdict.words import AT_CONSENSUS, CLOSE_EIGENVALUES, TOO_MANY_MODES
 
 FLOATS = [[0.7, 0.3], [0.4, 0.6]]
 EXACT = [["7/10", "3/10"], ["2/5", "3/5"]]
@@ -44,7 +43,7 @@ def test_T14_tokens_of_short_floats_are_looked_at_up_to_24_entries(n, d, looked)
 
 
 def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(monkeypatch):
-    monkeypatch.setattr(start_limits, "start_content", lambda *_, **__: None)
+    monkeypatch.setattr(decide, "start_content", lambda *_, **__: None)
     generic = make_case(EXACT, [["1/2"]], [[1], [2]])
     found = of_start(generic)
     assert (found.limits, found.outcome) == (ZERO, Outcome.SMOOTHING)
@@ -55,10 +54,10 @@ def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(
     # The difference alone: consensus is missing.
     special = make_case(EXACT, [["1/2"]], [[3], [-4]])
     open_ = of_start(special)
-    assert open_ == start_limits.OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
-    assert start_limits._drawn_limits(generic, start_limits.np.random.default_rng(1)) is UNKNOWN
+    assert open_ == decide.OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+    assert decide._drawn_limits(generic, decide.np.random.default_rng(1)) is UNKNOWN
     short = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]], [[1.0], [2.0]])
-    assert start_limits._with_short_numbers(open_, short) == open_
+    assert decide._with_short_numbers(open_, short) == open_
 
 
 # --- floats ---
@@ -91,14 +90,14 @@ def test_what_eigenvectors_leave_open_is_what_the_cell_says():
 def test_T11_1_consensus_lasts_where_1_plus_h_is_not_0(H, some, each):
     case = make_case(FLOATS, H)
     cell = cell_discs(case)
-    assert start_limits._lasts(case, cell) == some
-    assert start_limits._lasts(case, cell, all_modes=True) == each
+    assert decide._lasts(case, cell) == some
+    assert decide._lasts(case, cell, all_modes=True) == each
     exact = [[Fraction(x) for x in row] for row in H]
-    assert start_limits._lasts(make_case(EXACT, exact), None)
+    assert decide._lasts(make_case(EXACT, exact), None)
 
 
 def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeypatch):
-    monkeypatch.setattr(start_limits, "start_content", lambda *_, **__: None)
+    monkeypatch.setattr(decide, "start_content", lambda *_, **__: None)
     for H, outcome, limits, words in (
         ([[0.5]], Outcome.TRIVIAL, ZERO, AT_CONSENSUS),
         ([[-1.0]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from oversmoothing import InputError, verdict
-from oversmoothing.theory.verdict.low_precision import EPS
+from oversmoothing.theory.verdict.verdict import EPS
 
 KINDS = (torch.float32, torch.float16, torch.bfloat16)
 

@@ -10,7 +10,7 @@ import flint
 import pytest
 
 import oversmoothing
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 
 
 @pytest.mark.parametrize(

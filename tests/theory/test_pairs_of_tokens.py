@@ -10,15 +10,9 @@ import flint
 import pytest
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.verdict import cosine_limits
-from oversmoothing.theory.verdict.cosine_limits import (
-    OSCILLATES,
-    UNDEFINED,
-    CosineLimit,
-    TokensOfStart,
-)
-from oversmoothing.theory.verdict.growth import Multipliers, OutOfReachError
-from oversmoothing.theory.verdict.resolvent import resolvent
+from oversmoothing.theory.verdict import cosines
+from oversmoothing.theory.verdict.cosines import OSCILLATES, UNDEFINED, CosineLimit, TokensOfStart
+from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError, resolvent
 from oversmoothing.theory.verdict.tokens import token_of
 from tests.theory.test_tokens_as_sequences import ByModulus, part, sequence
 
@@ -63,9 +57,9 @@ def test_T14g_a_dominant_part_however_small_decides_on_the_side(k):
 def test_T14g_a_cosine_that_takes_more_bits_than_are_spent_is_left_open(monkeypatch):
     p, q = pell(700)
     case = {"A": EYE, "H": [["0", "2"], ["1", "0"]], "X0": [[p, -q], [1, 0]]}
-    monkeypatch.setattr(cosine_limits, "_MOST_BITS", 2000)
+    monkeypatch.setattr(cosines, "_MOST_BITS", 2000)
     assert verdict(**case).cosine_limits == {(0, 1): None}
-    monkeypatch.setattr(cosine_limits, "_MOST_BITS", 4096)
+    monkeypatch.setattr(cosines, "_MOST_BITS", 4096)
     assert verdict(**case).cosine_limits == {(0, 1): constant(1.0)}
 
 
@@ -102,16 +96,16 @@ def test_T14g_a_vector_that_may_be_0_has_no_cosine():
         [flint.arb(x), flint.arb(y)] for x, y in ((0, 0), (1, 0), (0, flint.arb(0, 1)))
     )
     for first, second in ((zero, one), (one, zero), (wide, one), (zero, zero)):
-        assert cosine_limits._cosine([first, second]) is None
-    half = cosine_limits._cosine([[flint.arb(1), flint.arb(1)], one])
+        assert cosines._cosine([first, second]) is None
+    half = cosines._cosine([[flint.arb(1), flint.arb(1)], one])
     assert half.overlaps(flint.arb(2).rsqrt())
 
 
 def test_T14g_no_cosine_leaves_its_interval_by_rounding():
     for value in (1, -1, 0.25):
-        assert cosine_limits._rounded(flint.arb(value, 2.0**-40)) == value
-    assert cosine_limits._rounded(flint.arb(1 + 2.0**-40)) == 1.0
-    assert cosine_limits._rounded(flint.arb(-1 - 2.0**-40)) == -1.0
+        assert cosines._rounded(flint.arb(value, 2.0**-40)) == value
+    assert cosines._rounded(flint.arb(1 + 2.0**-40)) == 1.0
+    assert cosines._rounded(flint.arb(-1 - 2.0**-40)) == -1.0
 
 
 def known(*sequences):
@@ -149,7 +143,7 @@ def test_T14h_what_is_left_by_two_multipliers_is_not_one_direction():
     summed = ([-4, 1], 1), ([4, 1], 1), ([-2, 1], 1), ([4, 0, 1], 1)
     tokens, (token,) = known((list(numerator), *summed))
     assert [x[0] for x in sequence(token.part, 6)] == both
-    with pytest.raises(cosine_limits._UnsettledError):
+    with pytest.raises(cosines._UnsettledError):
         tokens._every(0, token, 2, 1)
     assert tokens._every(0, token, 2, 0)(128)[0] > 0
 
@@ -162,7 +156,7 @@ def test_T14h_what_is_left_by_a_pair_that_turns_slowly_is_not_one_direction():
     numerator += flint.fmpz_poly(slower) * flint.fmpz_poly([-16, 0, 1])
     tokens, (token,) = known((list(numerator), *summed))
     assert [x[0] for x in sequence(token.part, 4)] == [2 + 1, 0 + 2, 32 + 3, 0 + 2]
-    with pytest.raises(cosine_limits._UnsettledError):
+    with pytest.raises(cosines._UnsettledError):
         tokens._every(0, token, 2, 1)
 
 
@@ -205,7 +199,7 @@ def test_T14e_a_token_whose_growth_is_not_decided_takes_only_its_own_pairs_along
     X0 = matrix([[0, 1], [0, 2], [1, 1]])
     found = resolvent(A, H, X0)
     assert found is not None and found.scale == 4
-    tokens = cosine_limits.TokensOfStart(found, Refusing(A, H, 4), 3)
+    tokens = cosines.TokensOfStart(found, Refusing(A, H, 4), 3)
     assert [g and g.rate for g in tokens.growth] == [1.5, 1.5, None]
     assert tokens.cosines == {(0, 1): constant(1.0), (0, 2): None, (1, 2): None}
 

@@ -34,7 +34,7 @@ from oversmoothing.theory.depth.rates import (
 )
 from oversmoothing.theory.depth.rates_table import rate_rows
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
-from oversmoothing.theory.numbers.rational import exact_stationary, to_float
+from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError

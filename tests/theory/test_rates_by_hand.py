@@ -33,7 +33,7 @@ from oversmoothing.theory.depth.rates import (
     ratio_rate,
 )
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
-from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.support.errors import InputError
 
 A2 = [[0.75, 0.25], [0.25, 0.75]]

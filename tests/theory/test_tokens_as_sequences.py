@@ -9,15 +9,21 @@ import flint
 import pytest
 
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.growth import (
+from oversmoothing.theory.verdict.resolvent import (
     Multipliers,
     OutOfReachError,
+    Part,
     growth_of,
     squared_modulus,
 )
-from oversmoothing.theory.verdict.phases import UnknownPhaseError, period_of, real_power
-from oversmoothing.theory.verdict.resolvent import Part
-from oversmoothing.theory.verdict.tokens import TokenGrowth, every, token_of
+from oversmoothing.theory.verdict.tokens import (
+    TokenGrowth,
+    UnknownPhaseError,
+    every,
+    period_of,
+    real_power,
+    token_of,
+)
 
 
 class ByModulus:

@@ -7,9 +7,8 @@ import pytest
 
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, factors
-from oversmoothing.theory.verdict.cosine_limits import CosineLimit
-from oversmoothing.theory.verdict.phases import real_power
-from oversmoothing.theory.verdict.token_limits import mean, smallest
+from oversmoothing.theory.verdict.cosines import CosineLimit, mean, smallest
+from oversmoothing.theory.verdict.tokens import real_power
 
 EYE = [["1", "0"], ["0", "1"]]
 FLAT = [["1/2", "1/2"], ["1/2", "1/2"]]

@@ -15,16 +15,14 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.depth import closed_form as closed_forms, ratios_at_depths
 from oversmoothing.theory.depth.ratios import EXACT_DEPTH, Ratio, ball_ratios
 from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios, ratios_at
-from oversmoothing.theory.layer.case import make_case
-from oversmoothing.theory.numbers.rational import exact_stationary
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.numbers.exact import exact_stationary
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict import resolvent as resolvents, start_limits
+from oversmoothing.theory.verdict import decide, resolvent as resolvents
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.comparison import compare_radii
-from oversmoothing.theory.verdict.limits import Limits
-from oversmoothing.theory.verdict.nearest import NEAR
-from oversmoothing.theory.verdict.start_limits import limits_of_start
-from oversmoothing.theory.verdict.verdict import check_depths
+from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
+from oversmoothing.theory.verdict.disc_limits import Limits
+from oversmoothing.theory.verdict.verdict import NEAR, check_depths
 
 EXACT = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]
@@ -546,9 +544,7 @@ def test_T4e_of_a_start_with_too_many_modes_and_not_all_of_them_nothing_is_said(
 
 def test_T4c_the_generic_rank_is_that_of_the_matching_whatever_a_draw_proves(monkeypatch):
     """rho_C = 0, the quotient keeps its one mode: rank 1 without a look at any X_0."""
-    monkeypatch.setattr(
-        start_limits, "_drawn_limits", lambda *_: Limits("infinity", math.inf, None)
-    )
+    monkeypatch.setattr(decide, "_drawn_limits", lambda *_: Limits("infinity", math.inf, None))
     for h in (-1, "-1/2"):
         assert verdict(A=EXACT, H=[[h]]).limit_rank == 1
 

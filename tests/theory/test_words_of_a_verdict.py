@@ -8,12 +8,18 @@ import re
 import pytest
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.verdict.cosine_limits import OSCILLATES, UNDEFINED, CosineLimit
-from oversmoothing.theory.verdict.limits import Limits
+from oversmoothing.theory.verdict.answer import limit_words, number, shown, token_words
+from oversmoothing.theory.verdict.cosines import (
+    OSCILLATES,
+    UNDEFINED,
+    CosineLimit,
+    TokenLimits,
+    mean,
+    smallest,
+)
+from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.onset import Onset
-from oversmoothing.theory.verdict.token_limits import TokenLimits, mean, smallest
 from oversmoothing.theory.verdict.tokens import TokenGrowth
-from oversmoothing.theory.verdict.words import limit_words, number, shown, token_words
 
 
 def constant(value):

@@ -14,7 +14,7 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.table1.value_spectra import Folding, factors
 from oversmoothing.simulations.heads.layers import PerLayer
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 def cycled_layers(

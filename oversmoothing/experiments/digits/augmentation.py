@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.images import Images, augmented
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import required
 
 # Of the recipe, and of the images of one pair of operations.
 MAGNITUDE, ERASING, MIXUP, MARGIN, GROUP = 27, 0.25, 0.8, 4, 64

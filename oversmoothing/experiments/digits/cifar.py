@@ -20,8 +20,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.images import SIZES, SPLIT_SEED, Images, Parts
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
 
 HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}

@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from oversmoothing.experiments.digits.images import SIZES, Sizes
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.files import read_json, read_text
 from oversmoothing.theory.support.sizes import POINTS, SIZE
-from oversmoothing.theory.support.strict_json import read_json
 
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
 VARIANTS = {"vit": "free", "vit+": "plus", "vit-": "minus", "vit-random": "free"}

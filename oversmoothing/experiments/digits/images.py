@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import required
 
 
 @dataclass(frozen=True)

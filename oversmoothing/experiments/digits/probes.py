@@ -11,7 +11,7 @@ from oversmoothing.simulations.spectra.layer_dominance import (
     layer_dominance,
     mean_attention,
 )
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 # How often a tied H whose attention moves with it is measured before s = 1 is taken.
 MEASURED_AGAIN = 8

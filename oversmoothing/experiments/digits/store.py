@@ -24,9 +24,14 @@ from torch import Tensor
 
 from oversmoothing.experiments.stored_weights import weights_of
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import output_folder, read_bytes, to_json, write_atomically
-from oversmoothing.theory.support.provenance import provenance
-from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.files import (
+    output_folder,
+    parse_json,
+    read_bytes,
+    to_json,
+    write_atomically,
+)
+from oversmoothing.theory.support.runs import provenance
 
 FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
 WATCHED = "watched.csv"

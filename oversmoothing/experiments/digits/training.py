@@ -31,8 +31,7 @@ from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accele
 from oversmoothing.experiments.digits.training_state import remove, unfinished
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.support.errors import InputError, RequirementError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, RequirementError, required
 
 SCORED = 1000  # images of one pass where a model is scored
 REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images

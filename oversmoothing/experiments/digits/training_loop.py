@@ -28,8 +28,7 @@ from oversmoothing.experiments.digits.probes import refresh_intervals
 from oversmoothing.experiments.digits.stopping import interruptible
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
 from oversmoothing.experiments.digits.vit import ViT
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, required
 
 # Seconds between two checkpoints, at most that much work is lost in a kill.
 CHECKPOINT_SECONDS = 30.0

@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_bytes, write_together
-from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.files import parse_json, read_bytes, write_together
 
 LAST, PREVIOUS = (f"checkpoint{part}.safetensors" for part in ("", ".previous"))
 # The largest checkpoint that is read: 500 million weights, the best ones and AdamW's two moments.

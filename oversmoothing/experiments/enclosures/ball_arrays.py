@@ -6,7 +6,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 Ball = Any  # flint.arb, which carries no types
 Balls = Any  # flint.arb_mat

@@ -20,7 +20,7 @@ from oversmoothing.experiments.enclosures.ball_arrays import (
 )
 from oversmoothing.experiments.enclosures.ffn_form import CUBIC, QUICK, FeedForward
 from oversmoothing.experiments.enclosures.network import Block, HeadWeights, Network, NormWeights
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 class TooWideError(ArithmeticError):

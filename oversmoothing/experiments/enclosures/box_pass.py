@@ -37,9 +37,9 @@ from oversmoothing.experiments.enclosures.network import (
 )
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rounding import UNIT, inflated
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.numbers.floats import UNIT, inflated
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 MOST_BYTES = 2**33
 

@@ -15,8 +15,8 @@ from oversmoothing.experiments.enclosures.curves import LeftDomainError
 from oversmoothing.experiments.enclosures.network import Network
 from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
 from oversmoothing.experiments.enclosures.zonotope import Zonotope
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 Ratios = Callable[[Network, Array, float], Iterator[Zonotope]]
 Ends = tuple[float, float]

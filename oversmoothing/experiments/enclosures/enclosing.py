@@ -12,8 +12,8 @@ from oversmoothing.experiments.enclosures.ball_metrics import ball_metrics
 from oversmoothing.experiments.enclosures.ball_pass import TooWideError, streams
 from oversmoothing.experiments.enclosures.network import SUPPORTED, Network
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.sizes import Array
 
 WITHOUT = "_without_cls"
 # Bits to start from: those that remain, and those that the radii of a trained ViT's block cost.

@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from oversmoothing.experiments.models.model import Layer
 from oversmoothing.experiments.models.weights import columns
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # The constants of torch and of the Hugging Face library, as binary64.
 CUBIC = 0.044715

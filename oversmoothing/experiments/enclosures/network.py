@@ -18,8 +18,8 @@ from torch import nn
 
 from oversmoothing.experiments.enclosures.ffn_form import FeedForward, feed_forward
 from oversmoothing.experiments.models.model import Layer, Model, Norm
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 _FIRST = ("cls_token", "class_embedding", "cls", "distillation_token")
 _POSITIONS = (

@@ -21,7 +21,7 @@ from oversmoothing.experiments.enclosures.network import (
     alike,
 )
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 def other_box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[Zonotope]:

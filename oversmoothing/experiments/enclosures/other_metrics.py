@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from oversmoothing.experiments.enclosures.ball_arrays import Ball, Balls
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 def other_metrics(Z: Balls) -> dict[str, Ball]:

@@ -13,7 +13,7 @@ import flint
 from oversmoothing.experiments.enclosures.ball_arrays import Ball, Balls
 from oversmoothing.experiments.enclosures.ffn_form import CUBIC, QUICK, FeedForward
 from oversmoothing.experiments.enclosures.network import Block, HeadWeights, Network, NormWeights
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 def columns(values: Array) -> Balls:

@@ -21,9 +21,9 @@ from oversmoothing.experiments.enclosures.statement import box_statement, read_s
 from oversmoothing.experiments.enclosures.statement_check import Checked, check_statement
 from oversmoothing.experiments.inspection.extract import batches, extract, prepared
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import read_text, to_json, write_atomically
+from oversmoothing.theory.support.sizes import Array
 
 # Columns of the table that is printed.
 SHOWN = ("hfc_lfc", "cos_mean", "cos_min", "effective_rank")

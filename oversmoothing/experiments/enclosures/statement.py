@@ -22,9 +22,9 @@ import numpy as np
 from oversmoothing.experiments.enclosures.ball_arrays import Ball
 from oversmoothing.experiments.enclosures.enclosing import Enclosed
 from oversmoothing.experiments.enclosures.network import Network
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.files import parse_json
+from oversmoothing.theory.support.sizes import Array
 
 SCHEMA_VERSION = 1
 KIND = "oversmoothing enclosure"

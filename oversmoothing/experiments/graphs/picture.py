@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.graphs.drawn import class_eigenvalue
 from oversmoothing.experiments.graphs.phase import CLASSES, DEGREE, HOMOPHILY, H
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 TITLES = {"walk": "a graph's random walk", "gat": "GAT attention on a graph"}
 

@@ -16,7 +16,7 @@ from enum import IntEnum
 import numpy as np
 
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 # |change of ln HFC/LFC|: below, the ratio is within a quarter of where it began; and a factor of 2.
 MILD, STRONG = math.log(1.25), math.log(2.0)

@@ -16,7 +16,7 @@ from oversmoothing.experiments.inspection.why import (
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.simulations.spectra.steps import CLASSES
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 # Work of the spectra that are taken unless asked otherwise: ten images of a ViT on 224 x 224.
 BUDGET = 10 * 12 * 197**3

@@ -16,7 +16,7 @@ from oversmoothing.experiments.inspection.token_clusters import (
     token_table,
 )
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 class Closer:

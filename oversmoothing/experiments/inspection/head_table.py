@@ -17,9 +17,9 @@ from oversmoothing.experiments.inspection.why import dobrushin
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.support.arrays import Array, Complex
-from oversmoothing.theory.verdict.dominance import dominance
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.verdict.formulas import dominance
 
 # Consensus dominates where its radius is larger by more than the rounding of both.
 _ROUNDING = 1e-9

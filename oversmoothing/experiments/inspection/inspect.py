@@ -28,8 +28,8 @@ from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.sizes import Array
 
 BATCH = 32
 # Inputs on which the norms' shares are measured unless asked otherwise: they cost two more passes

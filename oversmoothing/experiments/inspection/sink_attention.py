@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oversmoothing.experiments.inspection.attention_spectra import matrices
 from oversmoothing.experiments.inspection.why import value_projection
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 # Of one layer and input: the mean sum of A's rows, and the eigenvalues of A.
 Seen = tuple[float, NDArray[np.complex128]]

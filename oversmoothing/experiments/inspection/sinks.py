@@ -13,7 +13,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from oversmoothing.experiments.models.model import Extraction
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 # Tokens of more than this many times the median norm count as sinks, registers among them.
 LARGE = 4.0

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.spectra.asymmetry import asymmetry
-from oversmoothing.theory.spectra.radii import largest_modulus
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.dominance import in_universal_disc
+from oversmoothing.theory.spectra.layer_discs import largest_modulus
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import in_universal_disc
 
 REGIONS = ("zero", "universal_disc", "positive", "other")
 ORDERS = ("modulus", "residual")

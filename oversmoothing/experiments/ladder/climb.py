@@ -45,8 +45,8 @@ from oversmoothing.experiments.ladder.split import altered
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 STANDARD = 100  # calibration inputs of P0 to P5
 

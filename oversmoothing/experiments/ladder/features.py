@@ -9,7 +9,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.ladder.regression import Block
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 DIRECTIONS = 20
 VALUES = 40  # singular values

@@ -23,7 +23,7 @@ from torch import Tensor
 from oversmoothing.experiments.ladder.linear_state import PARTS, PropagatedState
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import Predictor, ridge
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 FUNCTIONS = 1024  # random functions of a token
 DIRECTIONS = 64  # principal directions of the contents that they see

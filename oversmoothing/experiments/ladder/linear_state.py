@@ -20,7 +20,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import Predictor, ridge
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 PENALTY = 1e-2  # of the mean diagonal of the Gram matrix
 PARTS = 50  # images at a time

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 
 @dataclass(frozen=True)

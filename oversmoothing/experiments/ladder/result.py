@@ -10,8 +10,8 @@ import pandas as pd
 
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words
 from oversmoothing.experiments.ladder.scores import Score
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number, json_row
+from oversmoothing.theory.support.sizes import Array
 
 
 @dataclass(frozen=True)

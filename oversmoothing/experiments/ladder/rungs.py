@@ -20,8 +20,8 @@ from oversmoothing.experiments.ladder.regression import Block, kernel_cost, kern
 from oversmoothing.experiments.ladder.result import Rung
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
 

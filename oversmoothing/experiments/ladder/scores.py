@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from oversmoothing.experiments.intervals import NAN, RESAMPLES, percentiles, resampled_share
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 
 @dataclass(frozen=True)

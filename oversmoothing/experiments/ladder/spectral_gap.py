@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.ladder.operators import token_scales
 from oversmoothing.experiments.models.model import Layer, Trace
-from oversmoothing.theory.spectra.radii import radii
+from oversmoothing.theory.spectra.layer_discs import radii
 
 NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
 

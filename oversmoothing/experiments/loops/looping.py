@@ -14,8 +14,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.ladder.recording import log_energies
 from oversmoothing.experiments.stability.block_maps import BlockMap
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # Loops at the end whose streams are kept, for cycles.
 TAIL = 7

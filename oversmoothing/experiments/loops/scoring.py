@@ -22,8 +22,8 @@ from oversmoothing.experiments.intervals import (
     resampled_share,
 )
 from oversmoothing.experiments.loops.outcomes import COLLAPSED
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 LINE = float(np.log(COLLAPSED))
 

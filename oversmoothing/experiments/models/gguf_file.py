@@ -19,8 +19,7 @@ from oversmoothing.experiments.models.model_folder import (
     check_size,
     shell_of,
 )
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, required
 
 GGUF = ".gguf"
 

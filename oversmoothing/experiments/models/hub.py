@@ -8,8 +8,7 @@ from typing import Any
 
 from oversmoothing.experiments.models.library import first_line, quiet
 from oversmoothing.experiments.models.model_folder import check_configs, weight_files
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, required
 
 # Seconds that the hub has to answer.
 PATIENCE = 5.0

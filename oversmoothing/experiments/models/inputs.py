@@ -17,8 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from oversmoothing.experiments.digits.images import scaled
 from oversmoothing.experiments.models.pictures import upright_rgb
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
-from oversmoothing.theory.support.strict_json import read_json
+from oversmoothing.theory.support.files import read_json, read_text
 
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)

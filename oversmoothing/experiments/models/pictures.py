@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, overload
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
 
 CIFAR100 = "cifar100"  # what --images calls it

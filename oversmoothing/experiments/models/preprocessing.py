@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.models.inputs import CHANNELS, Images, read_object
 from oversmoothing.experiments.models.library import first_line, quiet
 from oversmoothing.experiments.models.pictures import PIXELS, upright_rgb
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import InputError, required
 
 # Of a mean or std of pixels: beyond it float32 would not hold what comes out.
 LARGEST = 1e6

@@ -21,9 +21,9 @@ from oversmoothing.experiments.parameterisations.form import (
     spectrum_within,
     symmetric,
 )
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.dominance import safe_interval
+from oversmoothing.theory.verdict.formulas import safe_interval
 
 
 class MeasuredInterval(Form):

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from oversmoothing.theory.layer.input_checks import check_attention
+from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.support.errors import InputError
 
 Matrix = NDArray[np.float64]

@@ -11,8 +11,8 @@ import pandas as pd
 
 from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
 from oversmoothing.experiments.ladder.scores import Score, score
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_row
+from oversmoothing.theory.support.sizes import Array
 
 NONE, GAP, FROZEN = "no effect", "spectral gap (T8e)", "frozen attention"
 MEANS, CALIBRATED = "the layer's mean effect", "spectral gap (T8e), calibrated"

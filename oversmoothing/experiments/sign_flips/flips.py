@@ -33,7 +33,7 @@ from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace
 from oversmoothing.experiments.sign_flips.flip_result import FROZEN, GAP, NONE, FlipResult
 from oversmoothing.experiments.stability.block_maps import BlockMap, recorded
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.spectra.radii import radii
+from oversmoothing.theory.spectra.layer_discs import radii
 from oversmoothing.theory.support.errors import InputError
 
 Flip = Literal["gain", "gain and shift"]

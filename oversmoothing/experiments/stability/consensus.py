@@ -20,7 +20,7 @@ from oversmoothing.theory.consensus.jacobians import (
     TokenNorm,
     layer_at_consensus,
 )
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 @torch.no_grad()

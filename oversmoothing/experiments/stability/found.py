@@ -12,8 +12,8 @@ import pandas as pd
 from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
 from oversmoothing.experiments.stability.growth import DISTANCES, DRAWS, GAUSSIAN, KINDS
 from oversmoothing.theory.consensus.loops import LoopLaw
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import json_number, json_row
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.support.wording import signed
 
 # HFC/LFC that the finite-depth sentence asks for.

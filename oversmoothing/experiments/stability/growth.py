@@ -23,8 +23,8 @@ from oversmoothing.experiments.stability.block_maps import (
 )
 from oversmoothing.experiments.stability.consensus import linearised
 from oversmoothing.experiments.stability.exponents import exponents
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # How far from consensus, as a share of the stream's own differences.
 DISTANCES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)

@@ -16,7 +16,7 @@ from oversmoothing.experiments.study.adjudicate import adjudicated
 from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
 from oversmoothing.experiments.study.study_tables import by_choice
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.strict_json import parse_json
+from oversmoothing.theory.support.files import parse_json
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,14 @@ from oversmoothing.experiments.study.run_measures import MEASURES, VERSION, meas
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.experiments.watching.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, read_text, to_json, write_atomically
-from oversmoothing.theory.support.strict_json import parse_json
-from oversmoothing.theory.support.workers import end_with
+from oversmoothing.theory.support.files import (
+    json_number,
+    parse_json,
+    read_text,
+    to_json,
+    write_atomically,
+)
+from oversmoothing.theory.support.runs import end_with
 
 # Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
 # of digits, alone on a core (x86, 2.x GHz, AVX-512).

@@ -23,14 +23,10 @@ from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.simulations.spectra.steps import CLASSES as LAYER_CLASSES
-from oversmoothing.theory.spectra.heads_operator import (
-    consensus_block,
-    dense_radius,
-    quotient_radius,
-)
-from oversmoothing.theory.spectra.radii import multipliers
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.spectra.heads import consensus_block, dense_radius, quotient_radius
+from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 Attention = NDArray[np.floating]
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.models.model import Layer
 from oversmoothing.simulations.spectra.head_values import HeadValues, dense_values, head_values
-from oversmoothing.theory.layer.quotient import complement_basis
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.attention import complement_basis
+from oversmoothing.theory.support.sizes import Array
 
 Folding = Literal["unfolded", "folded"]
 

@@ -19,7 +19,7 @@ from oversmoothing.experiments.table1.value_spectra import (
     whole_values,
 )
 from oversmoothing.simulations.spectra.asymmetry import asymmetry, asymmetry_at_random
-from oversmoothing.theory.verdict.dominance import in_universal_disc
+from oversmoothing.theory.verdict.formulas import in_universal_disc
 
 OF = ("whole", "heads")
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import required
 
 
 def callback(watcher: Any, trainer: Any) -> Any:

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from oversmoothing.theory.support.extras import required
+from oversmoothing.theory.support.errors import required
 
 # Two packages with one content: a callback belongs to that whose Trainer it is given to.
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")

@@ -30,8 +30,8 @@ from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
 from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.files import to_json
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.verdict import given_case
 
 # What is varied, the other size at FIXED.

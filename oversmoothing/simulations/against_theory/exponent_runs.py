@@ -26,8 +26,8 @@ from oversmoothing.simulations.heads.layers import (
     weights_at,
 )
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 ENSEMBLES = ("iid", "switching", "causal", "following")
 # What counts as agreement, per layer.

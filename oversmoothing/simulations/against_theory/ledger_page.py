@@ -12,7 +12,7 @@ from oversmoothing.theory.proofs.ledger import Entry
 from oversmoothing.theory.proofs.mathml import mathml
 from oversmoothing.theory.proofs.report import to_json_object, totals
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.provenance import provenance
+from oversmoothing.theory.support.runs import provenance
 
 # Claims up to this number stand open; of more a reader opens what is wanted.
 FEW = 3

@@ -16,7 +16,7 @@ from oversmoothing.simulations.heads.layers import ATTENTION_STREAM, WEIGHT_STRE
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number
-from oversmoothing.theory.verdict.heads_verdict import heads_verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict
 
 _EXPONENT_LAYERS = 2000
 

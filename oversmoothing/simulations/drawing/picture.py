@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import write_together
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 PNG_DPI = 150
 FULL_WIDTH = 7.0  # inches: the text width of a two-column page

@@ -10,8 +10,8 @@ from jaxtyping import Float64
 from oversmoothing.simulations.engine.kept_states import Errors, States
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.theory.depth.closed_form import ClosedForm
-from oversmoothing.theory.spectra.residuals import FeatureModes, TokenModes
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
+from oversmoothing.theory.support.sizes import Array
 
 
 class Bases:

@@ -13,9 +13,9 @@ from oversmoothing.simulations.engine.kept_states import Errors, Rows, States
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.theory.depth.recurrence import Recurrence
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import normalised_rows, to_flint, to_fractions
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # n d up to which 'auto' may take balls, and up to which they can be asked for.
 BALL_SIZE = 64

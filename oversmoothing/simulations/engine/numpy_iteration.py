@@ -15,11 +15,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from oversmoothing.theory.depth.closed_form import ScaledState
-from oversmoothing.theory.layer.perron import stationary_distribution
-from oversmoothing.theory.layer.quotient import complement_basis, quotient
-from oversmoothing.theory.numbers.scaled import add, normalise
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.attention import complement_basis, quotient, stationary_distribution
+from oversmoothing.theory.numbers.floats import add, normalise
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 
 def iterate(

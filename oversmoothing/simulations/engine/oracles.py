@@ -14,9 +14,9 @@ from torch import Tensor
 from oversmoothing.simulations.engine.kept_states import start_of
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.simulations.states.split_state import apart, to_differences
-from oversmoothing.theory.numbers.scaled import normalise
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.numbers.floats import normalise
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 KRONECKER_SIZE = 1024
 SQUARING_SIZE = 400

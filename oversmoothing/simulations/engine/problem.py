@@ -19,15 +19,10 @@ from torch import Tensor
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
 from oversmoothing.simulations.states.scaled import normalise
 from oversmoothing.simulations.states.split_state import centred
-from oversmoothing.theory.layer.input_checks import (
-    check_attention,
-    check_square,
-    check_states,
-    one_of,
-)
-from oversmoothing.theory.layer.perron import stationary_distribution
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 Exponents = NDArray[np.int64]
 

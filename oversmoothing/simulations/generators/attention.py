@@ -14,9 +14,9 @@ from jaxtyping import Float64
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
-from oversmoothing.theory.layer.input_checks import row_sum_tolerance
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # Sinkhorn converges like the square of the second singular value of the limit per round.
 _SINKHORN_ROUNDS = 100_000

@@ -12,8 +12,8 @@ from jaxtyping import Float64
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 BasisName = Literal["orthogonal", "general"]
 BASES: tuple[str, ...] = get_args(BasisName)

@@ -48,7 +48,7 @@ from oversmoothing.simulations.heads.layers import (
 from oversmoothing.simulations.heads.stack import Stack
 from oversmoothing.simulations.heads.stack_iteration import StackIteration
 from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
-from oversmoothing.theory.layer.input_checks import check_states
+from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.support.errors import InputError
 
 __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]

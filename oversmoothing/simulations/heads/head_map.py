@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from oversmoothing.simulations.states.scaled import normalise
-from oversmoothing.theory.spectra.head_weights import HeadWeights, side_by_side
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.spectra.heads import HeadWeights, side_by_side
+from oversmoothing.theory.support.sizes import Array
 
 
 class HeadMap:

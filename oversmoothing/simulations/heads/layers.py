@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.theory.layer.input_checks import check_attention
-from oversmoothing.theory.spectra.head_weights import HeadWeights, head_weights
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import check_attention
+from oversmoothing.theory.spectra.heads import HeadWeights, head_weights
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # The two streams of one seed: the same seed for A and W must not give the same numbers.
 ATTENTION_STREAM, WEIGHT_STREAM = 0, 1

@@ -22,9 +22,9 @@ from oversmoothing.simulations.heads.layers import (
     head_attention,
     weights_at,
 )
-from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 _BLOCKS = 20
 

@@ -24,10 +24,10 @@ from oversmoothing.simulations.heads.layers import (
     weights_at,
 )
 from oversmoothing.simulations.heads.state_attention import SoftmaxHeads
-from oversmoothing.theory.layer.input_checks import row_sum_tolerance
-from oversmoothing.theory.spectra.head_weights import HeadWeights
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import row_sum_tolerance
+from oversmoothing.theory.spectra.heads import HeadWeights
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # Bits of range that the layers between two rescalings may use, up or down.
 RANGE_BITS = {torch.float64: 900, torch.float32: 96}

@@ -33,8 +33,8 @@ from torch import Tensor
 from oversmoothing.simulations.engine.inputs import as_numpy
 from oversmoothing.simulations.heads.layers import FromState
 from oversmoothing.simulations.states.scaled import normalise, normalised_sum, scale
-from oversmoothing.theory.layer.input_checks import _real_array
-from oversmoothing.theory.spectra.head_weights import side_by_side, stacked
+from oversmoothing.theory.layer.layer import _real_array
+from oversmoothing.theory.spectra.heads import side_by_side, stacked
 from oversmoothing.theory.support.errors import InputError
 
 # exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.

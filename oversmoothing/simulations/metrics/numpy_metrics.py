@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from oversmoothing.theory.depth.closed_form import ScaledState
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 
 def dense(state: ScaledState) -> Array:

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from oversmoothing.simulations.spectra.head_values import HeadValues
 from oversmoothing.simulations.spectra.steps import ANSWER, CHUNK, CLASSES, METHODS, decide_share
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome
 
 # By the codes of `lapack.decide`: -1 is the last.
 VERDICTS = (

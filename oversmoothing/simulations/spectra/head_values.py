@@ -12,10 +12,15 @@ import numpy as np
 from jaxtyping import Complex128, Inexact
 
 from oversmoothing.theory.spectra.discs import Discs, Failure
-from oversmoothing.theory.spectra.layer_discs import head_discs, value_discs, within_norm
-from oversmoothing.theory.spectra.radii import Interval, consensus_radius
-from oversmoothing.theory.support.arrays import Array, Complex
+from oversmoothing.theory.spectra.layer_discs import (
+    Interval,
+    consensus_radius,
+    head_discs,
+    value_discs,
+    within_norm,
+)
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array, Complex
 
 # A margin counts where it exceeds this many error estimates.
 SAFETY = 10.0

@@ -9,15 +9,17 @@ from jaxtyping import Complex128, Float, Float64
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
-from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.layer.quotient import quotient
+from oversmoothing.theory.layer.attention import closed_classes, quotient
 from oversmoothing.theory.spectra.discs import Failure
-from oversmoothing.theory.spectra.layer_discs import attention_discs, within_unit
-from oversmoothing.theory.spectra.radii import largest_modulus
-from oversmoothing.theory.spectra.spectrum import EPS
-from oversmoothing.theory.support.arrays import Array, Complex
+from oversmoothing.theory.spectra.layer_discs import (
+    EPS,
+    attention_discs,
+    largest_modulus,
+    within_unit,
+)
+from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict import by_discs
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 Values = Array | float
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.input_checks import check_attention
+from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
@@ -24,9 +24,15 @@ from oversmoothing.theory.spectra.layer_discs import (
     within_norm,
     within_unit,
 )
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.dominance import Dominance, disc_form, dominance, safe_interval
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import (
+    Dominance,
+    Outcome,
+    disc_form,
+    dominance,
+    outcome_of,
+    safe_interval,
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 Floating = NDArray[np.floating]
 Batch = Float[Floating, "b n n"]

@@ -21,8 +21,8 @@ from jaxtyping import Complex128, Float64
 
 from oversmoothing.simulations.spectra.head_values import SAFETY
 from oversmoothing.simulations.spectra.powers import Powers, norms
-from oversmoothing.theory.spectra.radii import multipliers
-from oversmoothing.theory.support.arrays import Array, Complex
+from oversmoothing.theory.spectra.layer_discs import multipliers
+from oversmoothing.theory.support.sizes import Array, Complex
 
 Pairs = Float64[Array, "b p"]
 

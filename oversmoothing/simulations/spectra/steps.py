@@ -25,8 +25,8 @@ from oversmoothing.simulations.spectra.lapack import (
 )
 from oversmoothing.simulations.spectra.powers import centred, first_power, squared
 from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
-from oversmoothing.theory.layer.input_checks import check_attention
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import check_attention
+from oversmoothing.theory.support.sizes import Array
 
 Mask = NDArray[np.bool_]
 

@@ -24,9 +24,9 @@ from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.engine.twins import unknown
 from oversmoothing.simulations.heads.layers import as_rule
 from oversmoothing.simulations.streams.stream_iteration import StreamIteration
-from oversmoothing.theory.layer.input_checks import check_states
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 
 @dataclass(frozen=True)

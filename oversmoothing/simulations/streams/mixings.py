@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from oversmoothing.simulations.generators.attention import DoublyStochastic, Softmax
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
 Kind = Literal[

@@ -23,9 +23,9 @@ from oversmoothing.simulations.heads.layers import (
     weights_at,
 )
 from oversmoothing.simulations.states.split_state import from_differences
-from oversmoothing.theory.layer.input_checks import check_square, row_sum_tolerance
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import check_square, row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # The stream of draws that mixings come from, beside those of attention and weights.
 MIXING_STREAM = 3

@@ -26,7 +26,7 @@ from oversmoothing.simulations.drawing.picture import (
 )
 from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 MAX_PANELS = 6
 # Where |log r| times the depth is below this, the depth cannot tell smoothing from bounded.

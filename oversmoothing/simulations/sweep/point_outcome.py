@@ -13,13 +13,12 @@ from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
 from oversmoothing.simulations.sweep.points import DrawnPoint, Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
-from oversmoothing.theory.layer.case import Case, make_case
-from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.spectra.heads_operator import dense_quotient_radius, dense_radius
+from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.layer.layer import Case, make_case
+from oversmoothing.theory.spectra.heads import dense_quotient_radius, dense_radius
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.comparison import compare_radii
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
-from oversmoothing.theory.verdict.start_limits import limits_of_start
+from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 # Rows of the dense quotient operator of several heads: 1024 take seconds, and the time is cubic.
 OPERATOR_LIMIT = 1024

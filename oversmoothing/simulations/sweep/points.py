@@ -18,7 +18,7 @@ from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import SCHEMA_VERSION, Config
 from oversmoothing.simulations.sweep.parameters import PARAMETERS, Value
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 Point = dict[str, Value]
 

@@ -30,9 +30,8 @@ from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.simulations.sweep.point_outcome import columns
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.support.errors import InputError, RequirementError
-from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
-from oversmoothing.theory.support.provenance import provenance
-from oversmoothing.theory.support.strict_json import read_json
+from oversmoothing.theory.support.files import output_folder, read_json, to_json, write_atomically
+from oversmoothing.theory.support.runs import provenance
 
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 
 def summary(table: pd.DataFrame) -> str:

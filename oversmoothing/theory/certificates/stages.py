@@ -4,34 +4,135 @@ Input in fractions of moderate size is decided exactly at once. Otherwise the fl
 asked first; where they overlap, exact arithmetic on what is rational and small, and discs of a
 refined similarity in balls on what is larger or a softmax. The method of what comes back names the
 stage.
+
+The discs compare moduli with outward rounding: nothing here can be wrong by rounding.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import flint
 import numpy as np
 
-from oversmoothing.theory.certificates.ball_spectra import BITS, BallSpectrum, enclose_in_balls
-from oversmoothing.theory.certificates.certified_radii import (
-    CertifiedDominance,
-    certify_spectra,
-    given_discs,
-)
-from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.layer.softmax_in_balls import softmax_balls
-from oversmoothing.theory.layer.softmax_in_floats import nearest, softmax_in_floats
+from oversmoothing.theory.certificates.boxes import BITS, BallSpectrum, enclose_in_balls
+from oversmoothing.theory.layer.attention import closed_classes
+from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_floats
+from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
-from oversmoothing.theory.spectra.layer_discs import attention_discs
-from oversmoothing.theory.spectra.radii import Interval, radius_in_balls
-from oversmoothing.theory.verdict.exact_comparison import (
-    EXACT_BITS,
-    ExactDominance,
-    exact_dominance,
+from oversmoothing.theory.spectra.layer_discs import (
+    Interval,
+    attention_discs,
+    attention_discs_all,
+    consensus_radius,
+    head_discs,
+    quotient_radius,
+    radius_in_balls,
+    value_discs,
 )
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of, outcome_of_sign
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.by_fractions import EXACT_BITS, ExactDominance, exact_dominance
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
+
+
+@dataclass(frozen=True)
+class CertifiedDominance:
+    """A certified comparison of rho_C and rho_Q.
+
+    verdict: SMOOTHING, NON_SMOOTHING, TIE (outside exact arithmetic by structure only: an exact 0
+    in spec(H), or 1 repeated in spec(A)), TRIVIAL or UNDECIDED. gap: bounds of rho_C - rho_Q where
+    they are known better than from the two radii.
+    """
+
+    verdict: Outcome
+    consensus: Interval | None
+    quotient: Interval | None
+    reason: str
+    method: str
+    gap: tuple[float, float] | None = None
+
+    @property
+    def margin(self) -> tuple[float, float] | None:
+        """(low, high) of rho_C - rho_Q, rounded outward."""
+        if self.gap is not None or self.consensus is None or self.quotient is None:
+            return self.gap
+        low = np.nextafter(self.consensus.low - self.quotient.high, -np.inf)
+        high = np.nextafter(self.consensus.high - self.quotient.low, np.inf)
+        return float(low), float(high)
+
+
+def certify_spectra(
+    attention: Discs | Failure, value: Discs | Failure, repeated: int = 0
+) -> CertifiedDominance:
+    """Compare the radii. repeated: further copies of the eigenvalue 1 that A is known to have."""
+    method = "float64 with a-priori rounding bounds"
+    consensus = None if isinstance(value, Failure) else consensus_radius(value)
+    if isinstance(attention, Discs) and len(attention) == 0:
+        return CertifiedDominance(
+            Outcome.TRIVIAL, consensus, None, "one token only (n = 1): there is no quotient", method
+        )
+    for name, found in (("A", attention), ("H", value)):
+        if isinstance(found, Failure):
+            return CertifiedDominance(
+                Outcome.UNDECIDED,
+                None,
+                None,
+                f"spec({name}) was not enclosed: {found.reason}",
+                method,
+            )
+    assert isinstance(attention, Discs) and isinstance(value, Discs) and consensus is not None
+    quotient = quotient_radius(attention, value)
+    if repeated:
+        # rho_Q >= rho_C exactly: smoothing is excluded, and a tie cannot be told from enclosures.
+        quotient = Interval(max(quotient.low, consensus.low), quotient.high)
+    return _decide(consensus, quotient, repeated, method)
+
+
+def _decide(
+    consensus: Interval, quotient: Interval, repeated: int, method: str
+) -> CertifiedDominance:
+    c, q = consensus, quotient
+    also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
+    reasons = {
+        Outcome.SMOOTHING: f"rho_C >= {c.low:.12g} > {q.high:.12g} >= rho_Q",
+        Outcome.NON_SMOOTHING: f"rho_Q >= {q.low:.12g} > {c.high:.12g} >= rho_C",
+        Outcome.TIE: f"rho_C = rho_Q = {c.low:.12g} by structure",
+        Outcome.UNDECIDED: f"rho_C in [{c.low:.12g}, {c.high:.12g}] and rho_Q in "
+        f"[{q.low:.12g}, {q.high:.12g}] overlap{also}",
+    }
+    outcome = outcome_of(c.low - q.high, c.high - q.low)
+    return CertifiedDominance(outcome, consensus, quotient, reasons[outcome], method)
+
+
+def certified_dominance(
+    A: Array, H: Array | None = None, factors: tuple[Array, Array] | None = None
+) -> CertifiedDominance:
+    """The fast path: A [n, n] float64 >= 0 (meaning A_ij / sum), H [d, d] or the head's factors.
+
+    Success and UNDECIDED are the outcomes; a wrong verdict is not one of them.
+    """
+    return certified_dominances(A[None], given_discs(H, factors))[0]
+
+
+def given_discs(H: Array | None, factors: tuple[Array, Array] | None) -> Discs | Failure:
+    """spec(H) from whichever was given."""
+    if factors is not None:
+        return head_discs(*factors)
+    if H is None:
+        raise ValueError("give H or the factors of the head")
+    return value_discs(H)
+
+
+def certified_dominances(A: Array, value: Discs | Failure) -> list[CertifiedDominance]:
+    """One value projection against each attention of a stack [m, n, n], in batched products."""
+    return [
+        certify_spectra(found, value, len(closed_classes(each)) - 1)
+        for found, each in zip(attention_discs_all(A), A, strict=True)
+    ]
+
 
 # Up to this n and d the exact values of binary64 numbers that float64 does not separate.
 EXACT_FALLBACK_SIZE = 24
@@ -191,3 +292,28 @@ def ball_stage(case: Case) -> CertifiedDominance:
         if outcome is not Outcome.UNDECIDED:
             break
     return CertifiedDominance(outcome, consensus, quotient, reason, method, gap)
+
+
+def certify_case(case: Case, of_cell: Verdict) -> Verdict:
+    """The verdict by the first stage that reaches one (theory.certificates.stages).
+
+    of_cell: that on all that rounds to the case; what it decides holds for the case too.
+    """
+    found, _ = decide(case)
+    special = of_cell.verdict in (Outcome.TRIVIAL, Outcome.UNDEFINED)
+    word = of_cell.verdict if special else found.verdict
+    if found.verdict is Outcome.UNDECIDED:
+        if not special and of_cell.verdict is not Outcome.UNDECIDED:
+            return replace(of_cell, point=True)
+        reason = f"not certified: {found.reason} ({found.method})"
+        return replace(of_cell, verdict=word, reason=reason, point=True)
+    consensus, quotient = found.consensus, found.quotient
+    return replace(
+        of_cell,
+        verdict=word,
+        status="certified",
+        rho_consensus=None if consensus is None else consensus.shown,
+        rho_quotient=None if quotient is None else quotient.shown,
+        reason=f"certified: {found.reason} ({found.method}). {of_cell.reason}",
+        point=True,
+    )

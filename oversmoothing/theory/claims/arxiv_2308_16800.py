@@ -5,7 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.all_depths import L, induction
 from oversmoothing.theory.proofs.kit import (
     AA,

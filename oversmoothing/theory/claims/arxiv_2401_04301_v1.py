@@ -10,9 +10,9 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
 from oversmoothing.theory.depth.ratios import squared_ratio
-from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import matrix, plus, plus_identity, product, scaled
+from oversmoothing.theory.numbers.exact import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
@@ -28,7 +28,7 @@ from oversmoothing.theory.proofs.kit import (
     vanishes,
     verdict,
 )
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 PAPER = Chapter(__file__)
 

@@ -22,8 +22,8 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 PAPER = Chapter(__file__)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.binary_softmax import binary_softmax, logits
 from oversmoothing.theory.claims.t7 import rotations, squared_diameter
-from oversmoothing.theory.numbers.rational import from_flint, to_flint
+from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
 
 PAPER = Chapter(__file__)

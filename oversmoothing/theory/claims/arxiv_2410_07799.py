@@ -5,8 +5,8 @@ from fractions import Fraction
 import sympy as sp
 
 from oversmoothing.theory.claims.binary_softmax import squared_frobenius
-from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.layer.attention import rational_quotient
+from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
 

@@ -19,7 +19,7 @@ from oversmoothing.theory.proofs.kit import (
     given,
     is_zero,
 )
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 PAPER = Chapter(__file__)
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
 
 PAPER = Chapter(__file__)

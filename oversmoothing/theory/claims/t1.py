@@ -10,14 +10,15 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import matrix, weighted_mean
-from oversmoothing.theory.numbers.rational import (
+from oversmoothing.theory.numbers.exact import (
     from_flint,
+    matrix,
     normalised_rows,
     to_flint,
     to_fractions,
+    weighted_mean,
 )
 from oversmoothing.theory.proofs.kit import (
     A3,
@@ -33,7 +34,7 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 
 T1 = Chapter(__file__)
 

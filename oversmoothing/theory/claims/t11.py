@@ -10,11 +10,10 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t7 import dobrushin
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
-from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.layer.quotient import complement_basis
+from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.rational import to_flint, to_float
+from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.proofs.kit import (
     AA,
     CAUSAL,
@@ -29,10 +28,10 @@ from oversmoothing.theory.proofs.kit import (
     verdict,
 )
 from oversmoothing.theory.spectra.algebraic import factors
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.dominance import real_verdict
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.formulas import real_verdict
 
 T11 = Chapter(__file__)
 

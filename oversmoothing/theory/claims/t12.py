@@ -16,7 +16,7 @@ from oversmoothing.theory.consensus.jacobians import (
     layer_at_consensus,
 )
 from oversmoothing.theory.proofs.kit import A3, AA, Chapter, Matrix, by, draw, exact
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 T12 = Chapter(__file__)
 

@@ -7,7 +7,7 @@ import flint
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
-from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, exact, given
 
 T13 = Chapter(__file__)

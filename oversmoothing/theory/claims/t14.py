@@ -8,9 +8,8 @@ import flint
 import numpy as np
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.layer.periods import cyclic_groups
-from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.numbers.rational import exact_stationary, to_flint, to_float
+from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
+from oversmoothing.theory.numbers.exact import exact_stationary, to_flint, to_float
 from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import (
     Chapter,

@@ -7,11 +7,11 @@ from itertools import count, product
 import numpy as np
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.certificates import certified_radii as certified
-from oversmoothing.theory.certificates.certified_radii import certified_dominance
+from oversmoothing.theory.certificates import stages as certified
+from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs.kit import (
     A3,
     Chapter,
@@ -25,8 +25,8 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, Failure
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.dominance import real_verdict, threshold
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 
 T2 = Chapter(__file__)
 

@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import exact_state
-from oversmoothing.theory.numbers.rational import to_flint
+from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.all_depths import symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
@@ -21,8 +21,8 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
-from oversmoothing.theory.verdict.dominance import in_universal_disc, real_verdict
-from oversmoothing.theory.verdict.exact_comparison import Mode, compare, exact_dominance
+from oversmoothing.theory.verdict.by_fractions import Mode, compare, exact_dominance
+from oversmoothing.theory.verdict.formulas import in_universal_disc, real_verdict
 
 T3 = Chapter(__file__)
 

@@ -16,7 +16,7 @@ from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import to_flint, to_float
+from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.kit import (
     A3,
@@ -36,8 +36,8 @@ from oversmoothing.theory.proofs.kit import (
     is_zero,
     spectra,
 )
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.verdict.exact_comparison import ExactDominance, exact_dominance
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
 
 T4 = Chapter(__file__)
 

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.certificates import certified_radii as certified
+from oversmoothing.theory.certificates import stages as certified
 from oversmoothing.theory.claims.lemmas import angle
 from oversmoothing.theory.claims.t4 import log_growth, radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
@@ -20,8 +20,7 @@ from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_ov
 from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.exact_matrix import matrix
-from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.exact import matrix, to_float
 from oversmoothing.theory.proofs.kit import (
     A3,
     ROTATING,
@@ -37,8 +36,8 @@ from oversmoothing.theory.proofs.kit import (
     verdict,
 )
 from oversmoothing.theory.spectra import layer_discs
-from oversmoothing.theory.spectra.spectrum import attention_spectrum
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 T5 = Chapter(__file__)
 

@@ -24,7 +24,7 @@ from oversmoothing.theory.proofs.kit import (
     verdict,
 )
 from oversmoothing.theory.spectra.algebraic import factors
-from oversmoothing.theory.verdict.exact_comparison import exact_dominance, jordan_size
+from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_size
 
 T6 = Chapter(__file__)
 

@@ -21,8 +21,8 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.dominance import real_verdict
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import real_verdict
 
 T8 = Chapter(__file__)
 

@@ -13,7 +13,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import angle
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
@@ -27,7 +27,7 @@ from oversmoothing.theory.proofs.kit import (
     given,
     spectra,
 )
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array
 
 T9 = Chapter(__file__)
 

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigs
 
-from oversmoothing.theory.layer.quotient import complement_basis
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 Map = Callable[[Array], Array]
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
-from oversmoothing.theory.spectra.radii import largest_modulus
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
+from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # log|c_2T/c_T| in units of log 2 between which |c_t| is said to grow like a power of t.
 POWER = (0.5, 1.5)

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
-from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
-from oversmoothing.theory.layer.perron import perron_deviation, stationary_distribution
-from oversmoothing.theory.layer.quotient import complement_basis, quotient
-from oversmoothing.theory.spectra.radii import largest_modulus, multipliers, radii
-from oversmoothing.theory.support.arrays import Array, Complex
+from oversmoothing.theory.layer.attention import (
+    complement_basis,
+    perron_deviation,
+    quotient,
+    stationary_distribution,
+)
+from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
+from oversmoothing.theory.spectra.layer_discs import largest_modulus, multipliers, radii
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array, Complex
 
 # Share of ||X_0|| below which a mode counts as absent.
 _PRESENT = 1e-10

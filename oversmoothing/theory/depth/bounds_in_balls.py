@@ -7,9 +7,8 @@ import flint
 from oversmoothing.theory.depth.bounds import CertifiedDepth
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.numbers.balls import at_precision, norm, to_ball
-from oversmoothing.theory.numbers.exact_matrix import weighted_mean
-from oversmoothing.theory.numbers.rational import Matrix, exact_stationary, to_flint
-from oversmoothing.theory.spectra.radii import radius_in_balls
+from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, to_flint, weighted_mean
+from oversmoothing.theory.spectra.layer_discs import radius_in_balls
 
 
 def certified_depth_in_balls(

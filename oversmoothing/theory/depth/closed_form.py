@@ -12,18 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.input_checks import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.scaled import add
-from oversmoothing.theory.spectra.eigenbasis import EPS
-from oversmoothing.theory.spectra.multipliers import DEEP, Multipliers, log_multiplier, within_reach
-from oversmoothing.theory.spectra.residuals import (
+from oversmoothing.theory.depth.eigenbasis import (
+    DEEP,
+    EPS,
+    Multipliers,
+    log_multiplier,
+    within_reach,
+)
+from oversmoothing.theory.depth.residuals import (
     FeatureModes,
     TokenModes,
     from_quotient,
     to_quotient,
 )
-from oversmoothing.theory.support.arrays import Array, Complex
+from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
+from oversmoothing.theory.numbers.floats import add
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array, Complex
 
 __all__ = ["CONDITION_LIMIT", "ClosedForm", "ScaledState", "closed_form", "log_multiplier"]
 

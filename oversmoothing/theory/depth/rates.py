@@ -11,11 +11,11 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.spectra.algebraic import Factor, eigenvalues, factors
-from oversmoothing.theory.spectra.radii import multipliers
-from oversmoothing.theory.support.arrays import Complex
+from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Complex
 
 # -------------------------------------------------------------------------------------- rates
 

@@ -14,8 +14,13 @@ import mpmath as mp
 import numpy as np
 
 from oversmoothing.theory.numbers.balls import at_precision, doublings
-from oversmoothing.theory.numbers.exact_matrix import kronecker, plus_identity
-from oversmoothing.theory.numbers.rational import Matrix, normalised_rows, to_flint
+from oversmoothing.theory.numbers.exact import (
+    Matrix,
+    kronecker,
+    normalised_rows,
+    plus_identity,
+    to_flint,
+)
 from oversmoothing.theory.support.errors import InputError
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.

@@ -21,13 +21,8 @@ from oversmoothing.theory.depth.rates import (
 )
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.rational import (
-    Matrix,
-    exact_stationary,
-    normalised_rows,
-    to_float,
-)
-from oversmoothing.theory.spectra.spectrum import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.support.files import json_number
 
 _EPS = Fraction(1, 1000)

@@ -14,19 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.recurrence import squared_norms_at
-from oversmoothing.theory.layer.perron import stationary_distribution
-from oversmoothing.theory.layer.quotient import complement_basis, quotient, rational_quotient
+from oversmoothing.theory.layer.attention import (
+    complement_basis,
+    quotient,
+    rational_quotient,
+    stationary_distribution,
+)
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.exact_matrix import (
+from oversmoothing.theory.numbers.exact import (
+    Matrix,
+    fraction_text,
     kronecker,
     layer,
     plus_identity,
     squared_norms as squared_norms,
     squared_ratio as squared_ratio,
+    to_flint,
     weighted_mean,
 )
-from oversmoothing.theory.numbers.rational import Matrix, fraction_text, to_flint
-from oversmoothing.theory.numbers.scaled import add, normalise
+from oversmoothing.theory.numbers.floats import add, normalise
 from oversmoothing.theory.support.wording import ratio_text
 
 # Depth up to which X_L is also carried in fractions.

@@ -14,7 +14,7 @@ from oversmoothing.theory.depth.ratios import (
     squared_norms,
 )
 from oversmoothing.theory.depth.ratios_from_logits import softmax_ratios
-from oversmoothing.theory.layer.case import Case
+from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.support.errors import InputError
 
 # Depth beyond which a state too large for balls is evaluated in its eigenbases, not iterated.

@@ -18,11 +18,10 @@ from oversmoothing.theory.depth.ratios import (
     ratio_of_squares,
     squared_norms,
 )
-from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.layer.softmax_in_balls import softmax_balls, stationary_balls
+from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
+from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.exact_matrix import plus_identity
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint
 
 
 def softmax_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:

@@ -18,8 +18,7 @@ from functools import cached_property
 import flint
 
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import plus_identity, uniform
-from oversmoothing.theory.numbers.rational import Matrix, to_flint
+from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint, uniform
 
 # The first primes after pi 2^59 and e 2^59, far from every power of two: rows of binary64 attention
 # sum to fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.

@@ -11,8 +11,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from oversmoothing.theory.layer.case import Case, make_case, read_case
-from oversmoothing.theory.numbers.rational import Matrix, to_fractions
+from oversmoothing.theory.layer.layer import Case, make_case, read_case
+from oversmoothing.theory.numbers.exact import Matrix, to_fractions
 from oversmoothing.theory.support.errors import InputError
 
 

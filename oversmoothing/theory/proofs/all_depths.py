@@ -4,7 +4,7 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs.checks import vanishes
 
 L = sp.Symbol("L", integer=True, nonnegative=True)

@@ -52,7 +52,7 @@ from typing import Any, TypeVar
 
 from hypothesis.strategies import SearchStrategy
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs.claim import Claim, Effort, Instance
 from oversmoothing.theory.proofs.evidence import Certified, Measurements, Settled, Simulated
 from oversmoothing.theory.proofs.items import sections

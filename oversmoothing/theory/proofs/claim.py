@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 
 
 class Status(StrEnum):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
     REFERENCE,

@@ -6,19 +6,22 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.layer.perron import closed_classes
-from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.attention import closed_classes, rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.exact_matrix import dot, identity, product, scaled, transposed
-from oversmoothing.theory.numbers.rational import (
+from oversmoothing.theory.numbers.exact import (
     Matrix,
+    dot,
     exact_stationary,
     from_flint,
+    identity,
+    product,
+    scaled,
     to_flint,
     to_float,
+    transposed,
 )
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
-from oversmoothing.theory.verdict.exact_comparison import Mode, compare
+from oversmoothing.theory.verdict.by_fractions import Mode, compare
 
 # A complex number in fractions, (Re, Im); and one that may be real.
 Gaussian = tuple[Fraction, Fraction]

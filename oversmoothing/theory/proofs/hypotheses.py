@@ -6,15 +6,15 @@ A claim that has one of its own makes it as given.Hypothesis, or of a predicate 
 from collections.abc import Callable
 from fractions import Fraction
 
-from oversmoothing.theory.layer.quotient import rational_quotient
-from oversmoothing.theory.numbers.exact_matrix import (
+from oversmoothing.theory.layer.attention import rational_quotient
+from oversmoothing.theory.numbers.exact import (
+    Matrix,
     determinant,
     identity,
     matrix,
     plus_identity,
     power,
 )
-from oversmoothing.theory.numbers.rational import Matrix
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 from oversmoothing.theory.proofs.exact_spectrum import (
@@ -24,12 +24,8 @@ from oversmoothing.theory.proofs.exact_spectrum import (
     stationary,
     within,
 )
-from oversmoothing.theory.verdict.exact_comparison import (
-    ExactDominance,
-    exact_dominance,
-    jordan_size,
-)
-from oversmoothing.theory.verdict.start_content import Content, start_content
+from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance, jordan_size
+from oversmoothing.theory.verdict.start import Content, start_content
 
 
 def case(A: str = "3/4 1/4; 1/4 3/4", H: str = "1/2", X0: str | None = None) -> Instance:

@@ -1,6 +1,6 @@
 """The matrices on which proofs are executed, each known by what it shows."""
 
-from oversmoothing.theory.numbers.exact_matrix import matrix
+from oversmoothing.theory.numbers.exact import matrix
 
 # Symmetric attention of two tokens with the second eigenvalue 1/2, 0, -1/2 and -3/4.
 AA = matrix("3/4 1/4; 1/4 3/4")

@@ -1,8 +1,8 @@
 """What a claim is written with, in one import; `theory.proofs` tells what it is."""
 
 from oversmoothing.theory.ask import verdict
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers import exact as exact
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs import (
     by,
     exact_spectrum as spectra,

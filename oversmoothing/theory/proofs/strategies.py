@@ -13,9 +13,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from oversmoothing.theory.numbers.exact_matrix import from_integers, identity, product
-from oversmoothing.theory.numbers.rational import Matrix
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.numbers.exact import Matrix, from_integers, identity, product
+from oversmoothing.theory.support.sizes import Array
 
 # A matrix, and its eigenvalues or those that count.
 Known = tuple[Matrix, list[Fraction]]

@@ -20,8 +20,7 @@ from typing import Any
 from oversmoothing.theory.proofs.claim import Claim, Kind
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import to_json, write_atomically
-from oversmoothing.theory.support.strict_json import read_json
+from oversmoothing.theory.support.files import read_json, to_json, write_atomically
 
 # Examples in one chunk: some seconds of work.
 CHUNK = 2000

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs.checks import meets
 from oversmoothing.theory.proofs.claim import (
     THE_PAPERS,

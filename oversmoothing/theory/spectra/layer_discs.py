@@ -1,4 +1,10 @@
-"""Discs of the spectra of a layer: of A without one eigenvalue 1, of H and of a head (T1, T10).
+"""The two spectra of a layer, their discs, and max |1 + h_j a_i| over them (T1a, T10).
+
+Structure is used before numerics: the Perron eigenvalue 1 is split off through the quotient B
+(T1c), a triangular matrix shows its spectrum on the diagonal (T1h), and a head of rank r has its
+d - r zero eigenvalues exactly, the rest in the r x r core W_proj W_V.
+
+A consensus radius is the maximum with a = 1 alone; radii are taken over discs, and in balls.
 
 A acts on differences between tokens through B = Q^T A Q (T1c), formed as in `spectra.residuals`:
 with m the means of the columns, C = A - 1 m^T and rho = sqrt(n) + 1,
@@ -10,14 +16,19 @@ change of A, and what rounding does to m, go through the same four terms. A caus
 spectrum on the diagonal.
 """
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.quotient import quotient
-from oversmoothing.theory.layer.softmax_in_floats import of_others
-from oversmoothing.theory.numbers.rounding import (
+from oversmoothing.theory.layer.attention import closed_classes, quotient
+from oversmoothing.theory.layer.cell import of_others
+from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.numbers.balls import largest
+from oversmoothing.theory.numbers.floats import (
     TINY,
     UNIT,
     gamma,
@@ -33,8 +44,221 @@ from oversmoothing.theory.spectra.discs import (
     interval_discs,
     with_zeros,
 )
-from oversmoothing.theory.spectra.spectrum import eigenvalues
-from oversmoothing.theory.support.arrays import Array
+from oversmoothing.theory.support.sizes import Array, Complex
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues as float64 has them: how far they are off is for discs to say.
+
+    values: complex [k]. exact: bool [k], True where structure gives the eigenvalue exactly.
+    """
+
+    values: Complex
+    exact: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def _concatenate(first: Spectrum, second: Spectrum) -> Spectrum:
+    return Spectrum(
+        np.concatenate([first.values, second.values]), np.concatenate([first.exact, second.exact])
+    )
+
+
+def exact_spectrum(values: Complex | Array) -> Spectrum:
+    """A spectrum known without error."""
+    values = np.asarray(values, dtype=np.complex128)
+    return Spectrum(values, np.ones(len(values), dtype=bool))
+
+
+def _is_triangular(M: Array) -> bool:
+    return not np.tril(M, -1).any() or not np.triu(M, 1).any()
+
+
+def eigenvalues(M: Array, rounded: bool = False) -> Spectrum:
+    """Spectrum of a real square M [k, k] by LAPACK.
+
+    A triangular M that is not `rounded` from another matrix is taken at its word.
+    """
+    k = len(M)
+    if k == 0:
+        return exact_spectrum(np.zeros(0))
+    if not rounded and _is_triangular(M):
+        return exact_spectrum(np.diag(M))
+    size = float(np.abs(M).max())
+    exponent = 0 if not size or 1e-140 < size < 1e140 else int(np.frexp(size)[1])
+    # Squares would leave the range: a power of two changes no digit.
+    small = np.ldexp(M, -exponent)
+    found = np.linalg.eigvalsh(small) if np.array_equal(M, M.T) else np.linalg.eigvals(small)
+    values: Complex = found.astype(np.complex128)
+    with np.errstate(over="ignore"):
+        values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
+    return Spectrum(values, np.zeros(k, dtype=bool))
+
+
+def attention_spectrum(A: Array) -> Spectrum:
+    """spec(A) minus one copy of the eigenvalue 1, for a row-stochastic A [n, n]: n - 1 values.
+
+    Where the eigenvalue 1 repeats (A reducible with several closed classes) the further copies are
+    entered as exact ones. Triangular A (a causal mask, T1h): the diagonal.
+    """
+    n = len(A)
+    if _is_triangular(A):
+        # A row that attends to itself alone gives a 1, a diagonal that rounds to 1 does not.
+        alone = np.count_nonzero(A, axis=1) == np.count_nonzero(np.diag(A)[:, None], axis=1)
+        order = np.lexsort((alone, np.diag(A)))[: n - 1]
+        diagonal = np.diag(A)[order]
+        # Dividing a row by its sum rounds its diagonal entry; 0 stays what it is.
+        return Spectrum(diagonal.astype(np.complex128), (diagonal == 0) | alone[order])
+    repeated = len(closed_classes(A)) - 1
+    spectrum = eigenvalues(quotient(A), rounded=True)
+    if repeated == 0:
+        return spectrum
+    keep = np.sort(np.argsort(np.abs(spectrum.values - 1))[repeated:])
+    rest = Spectrum(spectrum.values[keep], spectrum.exact[keep])
+    return _concatenate(exact_spectrum(np.ones(repeated)), rest)
+
+
+def value_projection_spectrum(H: Array) -> Spectrum:
+    """spec(H) for a dense H [d, d] (or W: a transpose has the same eigenvalues): d values."""
+    return eigenvalues(H)
+
+
+def spectra_of(case: Case) -> tuple[Spectrum, Spectrum]:
+    """(spec(A) without one copy of 1, spec(H)) of a case, of a head through its factors."""
+    value = (
+        value_projection_spectrum(case.H) if case.factors is None else head_spectrum(*case.factors)
+    )
+    return attention_spectrum(case.A), value
+
+
+def head_spectrum(W_V: Array, W_proj: Array) -> Spectrum:
+    """spec of H = (W_V W_proj)^T for one head, W_V [d, r], W_proj [r, d], r <= d: d values.
+
+    The spectrum of the r x r core W_proj W_V, and d - r exact zeros: their modes have multiplier
+    1 + 0 a = 1 for every a, which only structure can know.
+    """
+    d, r = W_V.shape
+    if r >= d:
+        return eigenvalues(W_V @ W_proj)
+    return _concatenate(exact_spectrum(np.zeros(d - r)), eigenvalues(W_proj @ W_V))
+
+
+def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:
+    """mu_ij = 1 + h_j a_i, [..., m, k], for a [..., m] and h [..., k]."""
+    return np.asarray(1 + np.asarray(a)[..., :, None] * np.asarray(h)[..., None, :])
+
+
+def largest_modulus(a: Complex | Array, h: Complex | Array) -> tuple[float, int, int]:
+    """(max |1 + h_j a_i|, i, j), the first place of it; (0.0, -1, -1) where there is no pair."""
+    moduli = np.abs(multipliers(a, h))
+    if moduli.size == 0:
+        return 0.0, -1, -1
+    i, j = divmod(int(np.argmax(moduli)), moduli.shape[1])
+    return float(moduli[i, j]), i, j
+
+
+def radii(a: Complex | Array, h: Complex | Array) -> tuple[float, float]:
+    """(rho_C, rho_Q) for a [n-1], spec(A) without one copy of 1, and h [d]."""
+    return largest_modulus(np.ones(1), h)[0], largest_modulus(a, h)[0]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """low <= rho <= high. index: the pair (i, j) of the largest modulus at the centres, i = -1 for
+    a = 1, and centre that modulus, None where there is no pair."""
+
+    low: float
+    high: float
+    index: tuple[int, int] | None = None
+    centre: float | None = None
+
+    @property
+    def middle(self) -> float:
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def shown(self) -> float:
+        """The value to say: that at the centres of the discs, which no radius of theirs blurs."""
+        return self.middle if self.centre is None else self.centre
+
+
+def consensus_radius(value: Discs) -> Interval:
+    """rho_C = max |1 + h_j|."""
+    return pair_moduli(None, value).radius()
+
+
+def quotient_radius(attention: Discs, value: Discs) -> Interval:
+    """rho_Q = max over pairs |1 + h_j a_i|; (0, 0) where there is no quotient (n = 1)."""
+    if len(attention) == 0:
+        return Interval(0.0, 0.0)
+    return pair_moduli(attention, value).radius()
+
+
+@dataclass(frozen=True)
+class PairModuli:
+    """|1 + h_j a_i| at the centres and bounds of it over the discs, each [m, d].
+
+    rows [m], columns [d]: the components of the discs.
+    """
+
+    centre: Array
+    low: Array
+    high: Array
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    consensus: bool = False
+
+    def radius(self) -> Interval:
+        """Upper: over all discs. Lower: each component holds an eigenvalue in some of its discs."""
+        i, j = divmod(int(np.argmax(self.centre)), self.centre.shape[1])
+        smallest = minimum_by(minimum_by(self.low, self.rows).T, self.columns)
+        return Interval(
+            max(0.0, float(smallest.max())),
+            float(self.high.max()),
+            (-1 if self.consensus else i, j),
+            float(self.centre[i, j]),
+        )
+
+
+def pair_moduli(attention: Discs | None, value: Discs) -> PairModuli:
+    """The moduli of all pairs; those of a = 1 alone for None."""
+    one = attention is None
+    a = np.ones(1) if attention is None else attention.centres
+    r_a = np.zeros((1, 1)) if attention is None else attention.radii[:, None]
+    rows = np.zeros(1, dtype=np.intp) if attention is None else attention.component
+    h, r_h = value.centres[None, :], value.radii[None, :]
+    moduli = np.abs(multipliers(a, value.centres))
+    size_a, size_h = np.abs(a)[:, None], np.abs(h)
+    slack = size_h * r_a + size_a * r_h + r_a * r_h
+    # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
+    # h = 0 gives 1 + 0 a = 1 without any.
+    rounding = np.where((h == 0) & (r_h == 0), 0.0, 16 * UNIT * (1 + size_a * size_h))
+    some = slack + rounding > 0
+    slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
+    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    return PairModuli(moduli, low, high, rows, value.component, one)
+
+
+def minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
+    """Minimum over the rows of each group 0, 1, ..., [groups, ...]."""
+    count = int(group.max()) + 1
+    if count == len(group):
+        return values
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(count))
+    result: Array = np.minimum.reduceat(values[order], starts, axis=0)
+    return result
+
+
+def radius_in_balls(a: Sequence[flint.acb], h: Iterable[flint.acb]) -> flint.arb:
+    """A ball around max |1 + h_j a_i|, 0 where there is no pair."""
+    return largest(abs(1 + y * x) for y in h for x in a)
 
 
 def attention_discs(A: Array, error: Array | None = None, keep: bool = False) -> Discs | Failure:

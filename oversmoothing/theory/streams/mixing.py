@@ -17,10 +17,9 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.entries import read_entries
-from oversmoothing.theory.layer.input_checks import row_sum_tolerance
-from oversmoothing.theory.numbers import exact_matrix as exact
-from oversmoothing.theory.numbers.rational import Matrix, from_flint, normalised_rows, to_flint
+from oversmoothing.theory.layer.layer import read_entries, row_sum_tolerance
+from oversmoothing.theory.numbers import exact as exact
+from oversmoothing.theory.numbers.exact import Matrix, from_flint, normalised_rows, to_flint
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
 from oversmoothing.theory.support.errors import InputError
 

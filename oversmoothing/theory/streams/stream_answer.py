@@ -7,8 +7,8 @@ from typing import Any
 
 from oversmoothing.theory.streams.stream_band import SafeBand
 from oversmoothing.theory.support.files import json_number
-from oversmoothing.theory.verdict.outcome import Outcome
-from oversmoothing.theory.verdict.words import number
+from oversmoothing.theory.verdict.answer import number
+from oversmoothing.theory.verdict.formulas import Outcome
 
 SCHEMA_VERSION = 1
 

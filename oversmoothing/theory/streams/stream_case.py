@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.layer.case import Case, make_case
-from oversmoothing.theory.layer.input_checks import check_states
+from oversmoothing.theory.layer.layer import Case, check_states, make_case
 from oversmoothing.theory.streams.mixing import Mixing, make_mixing
-from oversmoothing.theory.support.arrays import Array
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.strict_json import read_json
+from oversmoothing.theory.support.files import read_json
+from oversmoothing.theory.support.sizes import Array
 
 _LAYER = ("A", "logits", "H", "W_V", "W_proj")
 _MIXING = ("R", "p", "q", "mixing", "start")
@@ -111,7 +110,7 @@ def read_stream_case(path: str) -> StreamCase:
 
 def _numbers(value: Any) -> Any:
     """Nested lists with strings ("3/4") as floats."""
-    from oversmoothing.theory.numbers.rational import to_fraction
+    from oversmoothing.theory.numbers.exact import to_fraction
 
     if isinstance(value, list | tuple):
         parts = [_numbers(x) for x in value]

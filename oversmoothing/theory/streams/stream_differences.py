@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import flint
 
-from oversmoothing.theory.numbers.rational import Matrix
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.streams.mixing import Mixing, roots_of
 

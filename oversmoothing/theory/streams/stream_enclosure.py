@@ -17,8 +17,8 @@ import numpy as np
 from oversmoothing.theory.numbers.balls import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.streams.mixing import Mixing
-from oversmoothing.theory.support.arrays import Complex
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.support.sizes import Complex
+from oversmoothing.theory.verdict.formulas import Outcome
 
 BITS = 160
 

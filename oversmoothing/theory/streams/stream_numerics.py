@@ -16,19 +16,19 @@ from oversmoothing.theory.certificates.stages import (
     value_core,
     value_spectra,
 )
-from oversmoothing.theory.numbers.rational import to_float
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.spectra.discs import Discs
-from oversmoothing.theory.spectra.spectrum import Spectrum
+from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.streams.mixing import Mixing
 from oversmoothing.theory.streams.root_moduli import largest_modulus
 from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
 from oversmoothing.theory.streams.stream_case import StreamCase
 from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
 from oversmoothing.theory.streams.stream_enclosure import EnclosedRadii, enclosed_radii
-from oversmoothing.theory.support.arrays import Complex
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
 
 # Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
 _LEADING = 64

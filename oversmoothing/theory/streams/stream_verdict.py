@@ -10,7 +10,7 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.layer.quotient import rational_quotient
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.spectra.algebraic import CloseRootsError, Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.streams.agreement import agreement_depth
@@ -22,7 +22,7 @@ from oversmoothing.theory.streams.stream_case import StreamCase
 from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
 from oversmoothing.theory.streams.stream_modes import EXACT_DEGREE, StreamModes, exact_modes
 from oversmoothing.theory.streams.stream_numerics import verdict_from_balls
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 
 _BITS = 256
 

@@ -5,6 +5,9 @@ is exact in binary64. Real parameters are at most REAL; what their products make
 outcome of a point.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from oversmoothing.theory.support.errors import InputError
 
 SIZE = 2**14
@@ -22,3 +25,7 @@ def refuse_extreme(name: str, value: object) -> None:
         raise InputError(f"{name} is more than {SIZE}, the most here")
     if isinstance(value, float) and abs(value) > REAL:
         raise InputError(f"{name} = {value:g} is beyond {REAL:g}, the most here")
+
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]

@@ -11,28 +11,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.case import Case
-from oversmoothing.theory.layer.softmax_in_floats import softmax_within
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
+from oversmoothing.theory.layer.cell import softmax_within
+from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.numbers.floats import TINY, UNIT, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import (
+    Interval,
+    PairModuli,
+    Spectrum,
     attention_discs,
+    consensus_radius,
     core_within,
     head_discs,
     normalised,
+    pair_moduli,
+    quotient_radius,
     within_norm,
     within_unit,
 )
-from oversmoothing.theory.spectra.radii import (
-    Interval,
-    PairModuli,
-    consensus_radius,
-    pair_moduli,
-    quotient_radius,
-)
-from oversmoothing.theory.spectra.spectrum import Spectrum
-from oversmoothing.theory.support.arrays import Array
-from oversmoothing.theory.verdict.outcome import Outcome, outcome_of
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 
 @dataclass(frozen=True)

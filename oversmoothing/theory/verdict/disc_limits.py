@@ -6,22 +6,107 @@ mean over the tokens is consensus alone.
 """
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.perron import stationary_distribution
-from oversmoothing.theory.numbers.bounded import Bounded, times
-from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated
-from oversmoothing.theory.spectra.disc_vectors import Vectors
-from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors
-from oversmoothing.theory.spectra.layer_discs import quotient_within
-from oversmoothing.theory.spectra.radii import minimum_by, pair_moduli
+from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.numbers.floats import UNIT, Bounded, gamma, inflated, times
+from oversmoothing.theory.spectra.discs import Discs, Failure, Vectors, by_vectors
+from oversmoothing.theory.spectra.layer_discs import minimum_by, pair_moduli, quotient_within
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
-from oversmoothing.theory.verdict.disc_tokens import Tokens, from_quotient
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
-from oversmoothing.theory.verdict.outcome import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What HFC/LFC does as L grows, and the asymptotic rank of X_L (T4c).
+
+    tends_to: "zero", "constant", "infinity", "oscillates" or None. limit: of HFC/LFC (inf where it
+    diverges), None where there is none.
+    """
+
+    tends_to: str | None
+    limit: float | None
+    limit_rank: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left open."""
+        missing = self.tends_to == "constant" and self.limit is None
+        return not missing and None not in (self.tends_to, self.limit_rank)
+
+
+UNKNOWN = Limits(None, None, None)
+
+
+def agreed(first: Limits, second: Limits) -> Limits:
+    """What two draws of X_0 have in common: None where they differ."""
+    a, b = first.limit, second.limit
+    same = a is not None and b is not None and (a == b or abs(a - b) <= 1e-8 * min(a, b))
+    return Limits(
+        first.tends_to if first.tends_to == second.tends_to else None,
+        a if same else None,
+        first.limit_rank if first.limit_rank == second.limit_rank else None,
+    )
+
+
+# A limit is a number where its bounds leave less than this of it open (relative).
+_KNOWN = 1e-7
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of the eigenvector of one a: `spread` = P v [n], and its mean over the tokens."""
+
+    spread: Bounded
+    mean: Bounded
+
+    def ratio(self, balanced: bool) -> Limits:
+        """HFC/LFC -> ||P v|| / (sqrt n |mean v|), rank 1 (T1f)."""
+        if balanced:
+            return Limits("infinity", float("inf"), 1)
+        if not abs(complex(self.mean.value)) > float(self.mean.error) * (1 + 8 * UNIT):
+            return Limits(None, None, 1)
+        mean = Bounded(self.mean.value[None], self.mean.error[None])
+        return Limits("constant", ratio_of(self.spread, mean, len(self.spread.value)), 1)
+
+    def turning(self) -> Bounded | None:
+        """(s.s) / |s|^2 - m^2 / |m|^2 for the spread s and the mean m: where it is not 0, ||HFC||^2
+        and ||LFC||^2 turn differently with e^(2 i L phase) (T3f). None where m may be 0."""
+        mean, off = complex(self.mean.value), float(self.mean.error)
+        low, high = self.spread.norm()
+        if not (abs(mean) > 2 * off and low > 0):
+            return None
+        square = self.spread.dot(self.spread)
+        around, other = square.value / (low * high), mean**2 / abs(mean) ** 2
+        error = (square.error + abs(square.value) * (high / low - 1)) / low**2
+        error = error + 4 * off / (abs(mean) - off) + 32 * UNIT
+        return Bounded(np.asarray(around - other), inflated(np.asarray(error), 16))
+
+
+def ratio_of(spread: Bounded, mean: Bounded, n: int) -> float | None:
+    """||spread|| / (sqrt n ||mean||) where its bounds leave a number."""
+    (low, high), (least, most) = spread.norm(), mean.norm()
+    if not least > 0:
+        return None
+    low, high = low / most / math.sqrt(n), high / least / math.sqrt(n)
+    middle = (low + high) / 2
+    return middle if high - low <= _KNOWN * middle and 0 < middle < math.inf else None
+
+
+def from_quotient(y: Bounded) -> Bounded:
+    """Q y [n] for y [n-1], Q as in `layer.quotient.complement_basis`."""
+    n = len(y.value) + 1
+    root = np.sqrt(n)
+    total, size = y.value.sum() / root, np.abs(y.value)
+    sums = inflated(np.asarray((y.error.sum() + gamma(n + 6) * size.sum()) / root), n + 8)
+    value = np.concatenate([[-total], y.value - total / (root + 1)])
+    error = np.concatenate([[sums], y.error + sums / (root + 1) + 4 * UNIT * np.abs(value[1:])])
+    return Bounded(value, inflated(error, 8))
+
 
 _INFINITE = Limits("infinity", float("inf"), None)
 

@@ -1,38 +1,63 @@
 """The verdict: does X -> X + A X W oversmooth, and why (T1-T4, T6b).
 
-One way: case -> spectra -> comparison -> limits -> `Verdict`. Exact input is decided exactly,
-binary64 input numerically, with UNDECIDED wherever rounding could turn the answer.
+One way: layer -> spectra -> radii compared -> limits -> `Verdict`. Exact input is decided exactly,
+binary64 input for everything that rounds to it, with UNDECIDED wherever rounding could turn the
+answer; rows in float32 or bfloat16 are divided by their sums first, and the answer holds for what
+rounds to them in their own precision.
+
+The distance to another verdict is a structured backward error: of all real changes of A that keep
+its row sums and of H, those that move rho_C - rho_Q to 0 have at least a certain size relative to A
+and H. To first order it is the margin over the gradient of rho_C - rho_Q, which the left and right
+eigenvectors of the two dominant pairs give.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from oversmoothing.theory.depth.ratios_at_depths import ratios_at
-from oversmoothing.theory.layer.case import Case, make_case
-from oversmoothing.theory.layer.input_checks import one_of
-from oversmoothing.theory.numbers.rational import rows_of
-from oversmoothing.theory.numbers.rounding import UNIT
+from oversmoothing.theory.layer.attention import complement_basis, quotient
+from oversmoothing.theory.layer.layer import (
+    Case,
+    check_attention,
+    make_case,
+    one_of,
+    row_sum_tolerance,
+)
+from oversmoothing.theory.numbers.exact import rows_of
+from oversmoothing.theory.numbers.floats import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
+from oversmoothing.theory.spectra.heads import (
+    DENSE_SIZE,
+    checked_heads,
+    consensus_block,
+    dense_radius,
+    other_radius,
+)
+from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import DEPTH
-from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.comparison import Comparison, compare_radii
-from oversmoothing.theory.verdict.limits import UNKNOWN
-from oversmoothing.theory.verdict.nearest import NEAR, distance_to_tie
-from oversmoothing.theory.verdict.outcome import Outcome
-from oversmoothing.theory.verdict.start_limits import generic_limits, limits_of_start
-from oversmoothing.theory.verdict.token_limits import UNKNOWN_TOKENS, all_zero
-from oversmoothing.theory.verdict.words import (
+from oversmoothing.theory.support.sizes import DEPTH, Array, Complex
+from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
     ZERO_STATE,
+    Verdict,
     limit_words,
     near,
     repeated_one,
     token_words,
 )
+from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, all_zero
+from oversmoothing.theory.verdict.decide import (
+    Comparison,
+    compare_radii,
+    generic_limits,
+    limits_of_start,
+)
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 
 def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
@@ -152,3 +177,175 @@ def _distance(case: Case, outcome: Outcome, found: Comparison) -> float | None:
         return None
     known = strict or outcome is Outcome.UNDECIDED
     return distance_to_tie(case.A, case.H) if known else None
+
+
+# Relative margins below this are near-ties: their distance is worth saying.
+NEAR = 1e-3
+# Beyond this a norm of H may be no float.
+_LARGEST = 1e150
+
+
+def distance_to_tie(A: Array, H: Array) -> float | None:
+    """delta such that changes ||dA|| <= delta ||A||, ||dH|| <= delta ||H|| (Frobenius, the rows of
+    dA sum to 0) can make rho_C = rho_Q, to first order.
+
+    None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
+    it has no gradient, and where H is so large that its square is no float.
+    """
+    if len(A) == 1 or np.abs(H).max() > _LARGEST:
+        return None
+    Q = complement_basis(len(A))
+    a, right, left = _eigen(quotient(A))
+    h, value_right, value_left = _eigen(H)
+    rho_c, _, j = largest_modulus(np.array([1.0]), h)
+    rho_q, i, k = largest_modulus(a, h)
+    phases = [np.conj(z) / abs(z) if z else 0.0 for z in (1 + h[j], 1 + h[k] * a[i])]
+    first, second = (_gradient(value_left, value_right, index) for index in (j, k))
+    with_a = _gradient(left, right, i)
+    if with_a is None or first is None or second is None:
+        return None
+    by_h = np.real(phases[0] * first - phases[1] * a[i] * second)
+    # A change of A acts through Q^T dA Q: its gradient lies in the rows that sum to 0 already.
+    by_a = np.real(phases[1] * h[k] * (Q @ with_a @ Q.T))
+    slope = np.linalg.norm(by_h) * np.linalg.norm(H) + np.linalg.norm(by_a) * np.linalg.norm(A)
+    return float(abs(rho_c - rho_q) / slope) if slope > 0 else None
+
+
+def _eigen(M: Array) -> tuple[Complex, Complex, Complex]:
+    """Eigenvalues, right eigenvectors in columns, left ones in rows, scaled to w v = 1."""
+    values, right = np.linalg.eig(M)
+    try:
+        left = np.linalg.inv(right)
+    except np.linalg.LinAlgError:
+        left = np.full_like(right, np.inf)
+    return values.astype(np.complex128), right, left
+
+
+def _gradient(left: Complex, right: Complex, index: int) -> Complex | None:
+    """d(eigenvalue) = sum of gradient * dM, entry by entry; None where there is none."""
+    w, v = left[index], right[:, index]
+    # Right eigenvectors have the length 1, so this is the condition number of the eigenvalue:
+    # from there on it is defective to all digits.
+    if not np.abs(w).max() < 1e12 or not np.linalg.norm(w) < 1e12:
+        return None
+    gradient: Complex = w[:, None] * v
+    return gradient
+
+
+# Distance from 1 to the next number, by the name of the type in numpy and torch.
+EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+# Half of the binary digits of each: a softmax gives a matrix of such numbers by chance alone.
+_DIGITS = {"float32": 12, "float16": 5, "bfloat16": 4}
+
+
+def precision(value: Any) -> str | None:
+    """The name of a matrix's type where it is one of EPS, else None."""
+    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    return name if name in EPS else None
+
+
+def refuse_batches(matrices: dict[str, Any]) -> None:
+    """Raises `InputError` for an array of more than two dimensions: a verdict is on one case."""
+    for name, value in matrices.items():
+        shape = getattr(value, "shape", None)
+        if shape is not None and len(shape) > 2:
+            raise InputError(
+                f"{name} has shape {list(shape)}, and a verdict is on one matrix: call it for each "
+                f"{name}[i], or for the heads of one layer together heads_verdict"
+            )
+
+
+def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, float | None]:
+    """(the case, how well its numbers are known relative to themselves) for an A of a type in EPS.
+
+    None where they are taken as they are written: rows that sum to 1 in float64 too, with short
+    numbers, which nobody gets by rounding, or where `exact` is asked for (a start, a certificate).
+    Raises `InputError` for rows that sum to 1 in no rounding of that type, and for `exact` where
+    the rows have to be divided by their sums.
+    """
+    kind = precision(A)
+    assert kind is not None
+    table = np.array(rows_of(A, "A"))
+    sums = np.abs(table.sum(axis=1) - 1)
+    if (sums <= row_sum_tolerance(len(table))).all():
+        parts = W if isinstance(W, tuple) else (H if W is None else W,)
+        if exact or all(map(_is_short, (A, *parts))):
+            return given_case(table, None, H, W, X0), None
+    elif exact:
+        raise InputError(
+            f"A is {kind}, and its rows sum to 1 only within the rounding of that: X0, depth and "
+            "exact_binary need an A that is known; give the logits in float64, or A in float64 "
+            "with each row divided by its sum"
+        )
+    attention = check_attention(table, tolerance=2 * EPS[kind] + len(table) * EPS["float32"])
+    factors = W if isinstance(W, tuple) else (W,)
+    kinds = [name for name in map(precision, (A, H, *factors)) if name is not None]
+    return given_case(attention, None, H, W, None), max(EPS[name] for name in kinds)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether numbers of a type in EPS have half its digits at most, as few rounded ones do."""
+    kind = precision(value)
+    if kind is None:
+        return True
+    mantissas = np.frexp(value.tolist())[0] * 2.0 ** _DIGITS[kind]
+    return bool((mantissas == np.round(mantissas)).all())
+
+
+def within(found: Verdict, case: Case, kind: str, error: float) -> Verdict:
+    """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
+    said = (
+        f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
+        f"as known to {error:.1e} of itself."
+    )
+    if found.verdict is not Outcome.UNDECIDED:
+        return replace(found, reason=found.reason + said)
+    return Verdict(
+        Outcome.UNDECIDED,
+        "numerical",
+        found.rho_consensus,
+        found.rho_quotient,
+        f"within the rounding of {kind} another verdict may hold.{said} Weights and logits in "
+        "float64 tell more.",
+        attention=found.attention,
+        value=found.value,
+        distance=distance_to_tie(case.A, case.H),
+    )
+
+
+def heads_verdict(
+    *, A: Any, W: Any, residual: bool = True, dense_size: int = DENSE_SIZE
+) -> Verdict:
+    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3), for generic X_0?
+
+    A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
+    (W_V [heads, d, r], W_O [heads, r, d]), which is quicker), by keyword only.
+    rho_C against rho_Q, each with its error; estimated: UNDECIDED where the errors meet or
+    Arnoldi's method does not converge, TIE only where both radii are exactly 0. Raises
+    `InputError` on illegal input.
+    """
+    A = checked_heads(A, W)
+    consensus = dense_radius(consensus_block(W, residual), "dense")
+    rho_c = consensus.value
+    _, n, _ = A.shape
+    if n == 1:
+        return Verdict(Outcome.TRIVIAL, "estimated", rho_c, None, ONE_TOKEN)
+    quotient = other_radius(A, W, residual, dense_size, beside=consensus)
+    rho_q = quotient.value
+    if rho_c is None or rho_q is None:
+        reason = f"rho_Q is not known: {quotient.reason}. A larger dense_size settles it by LAPACK."
+        return Verdict(Outcome.UNDECIDED, "estimated", rho_c, None, reason)
+    error = consensus.error + quotient.error
+    outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
+    heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
+    reasons = {
+        Outcome.SMOOTHING: "consensus dominates: the radius of "
+        f"{'I + ' if residual else ''}sum_h H_h ({heads}) is {rho_c:.6g}, that of the quotient "
+        f"{rho_q:.6g} ({quotient.method}).",
+        Outcome.NON_SMOOTHING: "consensus does not dominate: the radius of the quotient is "
+        f"{rho_q:.6g} ({heads}, {quotient.method}), that of consensus {rho_c:.6g}.",
+        Outcome.TIE: f"both radii are {rho_c:.6g}, exactly ({heads}).",
+        Outcome.UNDECIDED: f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and "
+        f"rho_Q = {rho_q:.12g} +- {quotient.error:.1e} overlap.",
+    }
+    return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])

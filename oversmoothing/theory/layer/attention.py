@@ -1,0 +1,236 @@
+"""What A alone says: its closed classes, pi, their periods, and the quotient B (T1c, T1d).
+
+The eigenvalue 1 and pi are read off the zero pattern and off positive sums, so neither suffers from
+cancellation. scipy loads where it is needed: most verdicts start without it.
+
+With Q an orthonormal basis of the vectors orthogonal to 1, Y = Q^T X is autonomous,
+Y' = Y + B Y W with B = Q^T A Q, and spec(B) is spec(A) without one copy of the eigenvalue 1.
+
+An irreducible class of period p moves from each of p groups of tokens into the next; the p-th roots
+of unity w are simple eigenvalues of it, with eigenvectors w^g on group g (Perron and Frobenius).
+Where the groups are of one size, such an eigenvector has the mean 0 exactly.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.numbers.exact import exact_stationary, normalised_rows, to_fractions
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+_BLOCK = 32
+# Below this size elimination is as quick as iterating.
+_SMALL = 64
+_STEPS = 24
+# Elimination in fractions takes seconds up to this size.
+_SMALL_IN_FRACTIONS = 32
+# What rounding of the entries may do to pi, in units of n eps.
+_NEAR = 64
+# The least Doeblin mass: rounding of one step is amplified by no more than its inverse.
+_MASS = 1 / 64
+
+
+def closed_classes(A: Array) -> list[NDArray[np.intp]]:
+    """The closed communicating classes of a row-stochastic A [n, n], as index arrays.
+
+    Their number is the multiplicity of the eigenvalue 1: it is decided by which entries are zero,
+    exactly, whatever the rounding of the others. A > 0 has one class, a causal A has {0}, the
+    identity has n.
+    """
+    positive = A > 0
+    if positive.all():
+        return [np.arange(len(A))]
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    _, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
+    classes = []
+    for k in range(int(label.max()) + 1):
+        inside = label == k
+        if not positive[np.ix_(inside, ~inside)].any():
+            classes.append(np.flatnonzero(inside))
+    return classes
+
+
+def _irreducible_stationary(A: Array) -> Array:
+    """pi of an irreducible A by the GTH elimination (Grassmann, Taksar, Heyman 1985).
+
+    State reduction without a single subtraction: each entry of pi has a small relative error even
+    where A is nearly reducible and an eigenvector solver loses it.
+    """
+    from scipy.linalg.blas import dtrsm, dtrsv
+
+    P = A.copy()
+    n = len(P)
+    for high in range(n, 1, -_BLOCK):
+        low = max(1, high - _BLOCK)
+        # Within the block all states before it count as one, the first column of `inner`.
+        inner = np.empty((high - low, high - low + 1))
+        inner[:, 0] = P[low:high, :low].sum(axis=1)
+        inner[:, 1:] = P[low:high, low:high]
+        totals = np.empty(high - low)
+        for k in range(high - low - 1, -1, -1):
+            row, column = inner[k, : k + 1], inner[:k, k + 1]
+            totals[k] = total = np.add.reduce(row)
+            column /= total
+            inner[:k, : k + 1] += column[:, None] * row
+        P[low:high, low:high] = inner[:, 1:]
+        # Then the other rows and columns, by triangular systems that only ever add.
+        upper = np.eye(high - low) - np.triu(inner[:, 1:], 1)
+        lower = np.diag(totals) - np.tril(inner[:, 1:], -1)
+        P[low:high, :low] = dtrsm(1.0, upper, P[low:high, :low])
+        P[:low, low:high] = dtrsm(1.0, lower, P[:low, low:high], side=1, lower=1)
+        P[:low, :low] += P[:low, low:high] @ P[low:high, :low]
+    pi = np.zeros(n)
+    pi[0] = 1.0
+    for low in range(1, n, _BLOCK):
+        high = min(n, low + _BLOCK)
+        upper = np.eye(high - low) - np.triu(P[low:high, low:high], 1)
+        pi[low:high] = dtrsv(upper, pi[:low] @ P[:low, low:high], trans=1)
+    with np.errstate(all="ignore"):
+        result: Array = pi / pi.sum()
+    return result if np.isfinite(result).all() else _beyond_floats(A)
+
+
+def _beyond_floats(A: Array) -> Array:
+    """pi where its ratios are beyond binary64, as of entries near 1e-320. Raises `InputError`."""
+    mixed = _mixing_stationary(A)
+    if mixed is not None:
+        return mixed
+    if len(A) > _SMALL_IN_FRACTIONS:
+        raise InputError(
+            "the stationary distribution of A is beyond binary64: rates of exit of its tokens are "
+            "too far apart. Set entries near 1e-300 to 0 and divide the rows by their sums"
+        )
+    exact = exact_stationary(normalised_rows(to_fractions(A.tolist(), "A")), [range(len(A))])
+    return np.array([float(x) for x in exact])
+
+
+def _mixing_stationary(A: Array) -> Array | None:
+    """pi of an A that forgets where it started within a few steps; None for any other.
+
+    x -> x A adds positive numbers only, so it keeps entries relatively accurate as the elimination
+    does. With the mass m = sum_j min_i A_ij > 0 each step shrinks differences by 1 - m at least
+    (Doeblin), so that a small step means a small error: no slow mode can hide.
+    """
+    if A.min(axis=0).sum() < _MASS:
+        return None
+    eps = float(np.finfo(np.float64).eps)
+    x: Array = A.mean(axis=0)
+    for _ in range(_STEPS):
+        x, before = x @ A, x
+        if (np.abs(x - before) <= 8 * eps * x).all():
+            return np.asarray(x / x.sum())
+    return None
+
+
+def stationary_distribution(A: Array) -> Array:
+    """pi [n] >= 0 with pi^T A = pi^T and pi^T 1 = 1 (T1d: c = pi^T X then obeys c' = c (I + W)).
+
+    Unique when the eigenvalue 1 is simple. Where it repeats, every stationary pi satisfies T1d; the
+    mean over the closed classes is returned, or 1/n where that is stationary. An A whose columns
+    sum to 1 within n eps, and whose pi is 1/n within rounding, is taken for doubly stochastic, as
+    its maker meant it: pi = 1/n exactly, so that HFC/LFC of a state without consensus is infinite
+    (T1f) and not 1/eps. (Sums alone do not tell: those of [[1, 0], [1e-20, 1]] round to 1.)
+    """
+    n = len(A)
+    rounding = n * float(np.finfo(np.float64).eps)
+    balanced = bool(np.abs(A.sum(axis=0) - 1).max() <= rounding)
+    if balanced and A.min(axis=0).sum() >= _MASS:
+        return np.full(n, 1.0 / n)
+    if n > _SMALL:
+        mixed = _mixing_stationary(A)
+        if mixed is not None:
+            return mixed
+    pi = np.zeros(n)
+    classes = closed_classes(A)
+    for members in classes:
+        share = len(members) / n if balanced else 1.0 / len(classes)
+        pi[members] = share * _irreducible_stationary(A[np.ix_(members, members)])
+    if balanced:
+        pi /= pi.sum()
+        if np.abs(n * pi - 1.0).max() <= _NEAR * rounding:
+            return np.full(n, 1.0 / n)
+    return pi
+
+
+def class_families(A: Array) -> tuple[Array, Array]:
+    """(Pi [m, n], W [n, m]) of the m closed classes: left and right eigenvectors of a = 1 (T14).
+
+    Row k of Pi is the stationary distribution of class k, column k of W the probability that a
+    token ends in class k: Pi W = I, and the columns of W sum to the vector of ones.
+    """
+    n, classes = len(A), closed_classes(A)
+    means, absorbed = np.zeros((len(classes), n)), np.zeros((n, len(classes)))
+    transient = np.ones(n, dtype=bool)
+    for k, members in enumerate(classes):
+        means[k, members] = _irreducible_stationary(A[np.ix_(members, members)])
+        absorbed[members, k] = 1.0
+        transient[members] = False
+    if len(classes) == 1:
+        return stationary_distribution(A)[None, :], np.ones((n, 1))
+    if transient.any():
+        steps = A[transient] @ absorbed
+        inside = A[np.ix_(transient, transient)]
+        absorbed[transient] = np.linalg.solve(np.eye(len(inside)) - inside, steps)
+    return means, absorbed
+
+
+def perron_deviation(pi: Array) -> float:
+    """delta = ||pi - 1/n||_2: 0 exactly when A is doubly stochastic (T1d-f)."""
+    return float(np.linalg.norm(pi - 1.0 / len(pi)))
+
+
+def complement_basis(n: int) -> Array:
+    """Q [n, n-1]: orthonormal columns orthogonal to 1, from a Householder reflector.
+
+    The reflector that sends 1/sqrt(n) to -e_1 is symmetric and costs no factorisation.
+    """
+    u = np.full(n, 1.0 / np.sqrt(n))
+    u[0] += 1.0
+    reflector = np.eye(n) - np.outer(u, u) / u[0]
+    return np.ascontiguousarray(reflector[:, 1:])
+
+
+def quotient(A: Array) -> Array:
+    """B = Q^T A Q, [..., n-1, n-1], for A [..., n, n] (T1c).
+
+    A is centred first: P A and A differ by 1 1^T A / n, which Q^T removes anyway, and centring
+    keeps the entries of a nearly uniform A from cancelling in the product.
+    """
+    Q = complement_basis(A.shape[-1])
+    centred = A - A.mean(axis=-2, keepdims=True)
+    result: Array = Q.T @ centred @ Q
+    return result
+
+
+def rational_quotient(A: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
+    """B'_ij = A_ij - A_nj for i, j < n: similar to B, and without square roots (T1c).
+
+    Its coordinates are y_i = x_i - x_n.
+    """
+    last = A[-1]
+    return [[row[j] - last[j] for j in range(len(A) - 1)] for row in A[:-1]]
+
+
+def cyclic_groups(positive: NDArray[np.bool_], members: Sequence[int]) -> list[list[int]]:
+    """The groups of a closed class (token indices) in the order in which they follow each other.
+
+    positive [n, n]: where A_ij > 0. One group where the class is aperiodic.
+    """
+    level = {members[0]: 0}
+    queue, period = [members[0]], 0
+    for i in queue:
+        for j in members:
+            if not positive[i, j]:
+                continue
+            if j not in level:
+                level[j] = level[i] + 1
+                queue.append(j)
+            else:
+                period = gcd(period, level[i] + 1 - level[j])
+    return [[i for i in members if level[i] % period == g] for g in range(period)]

@@ -1,0 +1,241 @@
+"""All cases that round to the same floats, in balls: what a verdict in binary64 has to hold for.
+
+An entry x stands for every number within half a unit in the last place, 0 for 0 alone. A is taken
+through E = I - A, whose diagonal is the sum of what a token gives to the others: 1 - a then has
+small relative errors however close to 1 an eigenvalue a is.
+
+Attention from logits is enclosed in balls, where nothing underflows, or in float64 with a proven
+error of exp. The float64 exp is written out, so that its error is a theorem and not a library's
+promise. For -800 <= t <= 0 let k = rint(t log2 e) and r = t - k log 2, computed as (t - k c) - k c'
+with c the first 32 bits of log 2 (k c is exact) and c' the rest: |r| < 0.36, and with u = 2^-53 the
+computed r is off by less than 2u. The Taylor polynomial of degree 13 is off by less than 0.36^14 /
+14! 1.44 < u / 8, and Horner's scheme by gamma_28 e^0.36, relative to e^r >= e^-0.36. Together less
+than 61 u, and 64 u pays for products of errors too; the power of two is exact, and an underflow
+loses at most 2^-1074.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import factorial
+from typing import Any
+
+import flint
+import numpy as np
+
+from oversmoothing.theory.layer.layer import Case, read_entries
+from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.numbers.floats import UNIT, gamma, inflated, upper_sum
+from oversmoothing.theory.support.sizes import Array
+
+# Half a unit in the last place, relative, and the most that a subnormal number can be off.
+_UNIT, _LEAST = 2.0**-53, 2.0**-1074
+_ROUND_UP = 1 + 2.0**-20
+
+Balls = list[list[flint.acb]]
+
+
+@dataclass(frozen=True)
+class RoundingCell:
+    """The cell of a case [n, d] in binary64."""
+
+    case: Case
+
+    @cached_property
+    def _attention(self) -> list[list[flint.arb]]:
+        """The entries of A, row by row."""
+        if self.case.logits is None:
+            given = self.case.given["A"].floats
+            error = np.abs(given.sum(axis=1) - 1) + (1 + len(given)) * _UNIT
+            return [
+                [_ball(x, e) for x in row]
+                for row, e in zip(given.tolist(), error.tolist(), strict=True)
+            ]
+        rows = []
+        for row in self.case.logits.tolist():
+            # In balls no weight underflows.
+            largest = _ball(max(row), _UNIT)
+            weights = [
+                flint.arb(0) if x == -np.inf else (_ball(x, _UNIT) - largest).exp() for x in row
+            ]
+            total = sum(weights, flint.arb(0))
+            rows.append([w / total for w in weights])
+        return rows
+
+    @cached_property
+    def departures(self) -> Balls:
+        """E = I - A."""
+        n = self.case.n
+        A = self._attention
+        return [
+            [flint.acb(self._given_away(i) if i == j else -A[i][j]) for j in range(n)]
+            for i in range(n)
+        ]
+
+    def _given_away(self, i: int) -> flint.arb:
+        """1 - A_ii: the sum of the others, or the difference where that is known better."""
+        A = self._attention
+        others = sum((x for j, x in enumerate(A[i]) if j != i), flint.arb(0))
+        rest = 1 - A[i][i]
+        return others if others.rad() <= rest.rad() else rest
+
+    @cached_property
+    def value(self) -> Balls:
+        """H."""
+        if self.case.factors is None:
+            return _entries(self.case.given["H"].floats)
+        W_V, W_proj = (flint.acb_mat(_entries(M)) for M in self.case.factors)
+        product: Balls = (W_V * W_proj).transpose().tolist()
+        return product
+
+    @cached_property
+    def start(self) -> Balls:
+        """X_0 [n, d]."""
+        assert self.case.X0 is not None
+        return _entries(self.case.X0)
+
+
+def _entries(M: Array) -> Balls:
+    return [[flint.acb(_ball(x, _UNIT)) for x in row] for row in M.tolist()]
+
+
+def _ball(x: float, relative: float) -> flint.arb:
+    if not x:
+        return flint.arb(0)
+    radius = max(abs(x) * relative, _LEAST / 2)
+    return flint.arb(x, radius * _ROUND_UP)
+
+
+def softmax_balls(logits: Sequence[Sequence[Fraction | None]], bits: int) -> flint.arb_mat:
+    """softmax of the rows in balls; None is masked (exactly 0)."""
+    with at_precision(bits):
+        found = []
+        for row in logits:
+            top = max(x for x in row if x is not None)
+            weights = [flint.arb(0) if x is None else to_ball(x - top).exp() for x in row]
+            total = sum(weights, flint.arb(0))
+            found.append([weight / total for weight in weights])
+        return flint.arb_mat(found)
+
+
+def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[flint.arb]:
+    """pi with pi^T A = pi^T, pi^T 1 = 1 in balls; the mean over the given closed classes.
+
+    By state reduction without a subtraction (Grassmann, Taksar, Heyman 1985): each entry keeps the
+    relative accuracy of those of A.
+    """
+    pi = [flint.arb(0)] * A.nrows()
+    for members in closed:
+        P = [[A[i, j] for j in members] for i in members]
+        for k in range(len(P) - 1, 0, -1):
+            total = sum(P[k][:k], flint.arb(0))
+            for i in range(k):
+                P[i][k] /= total
+                for j in range(k):
+                    P[i][j] += P[i][k] * P[k][j]
+        weights = [flint.arb(1)]
+        for k in range(1, len(P)):
+            weights.append(sum((w * P[i][k] for i, w in enumerate(weights)), flint.arb(0)))
+        total = sum(weights, flint.arb(0)) * len(closed)
+        for i, weight in zip(members, weights, strict=True):
+            pi[i] = weight / total
+    return pi
+
+
+EXP_ERROR = 64 * UNIT
+_BITS = 128
+_LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
+_LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+_LOWEST = -800.0
+
+
+def bounded_exp(t: Array) -> Array:
+    """exp(t) for -800 <= t <= 0, off by at most EXP_ERROR exp(t) + 2^-1074; exp(0) = 1 exactly."""
+    k = np.rint(t * np.log2(np.e))
+    r = (t - k * _LOG2_HIGH) - k * _LOG2_LOW
+    value = np.full_like(t, 1 / factorial(13))
+    for degree in range(12, -1, -1):
+        value = value * r + 1 / factorial(degree)
+    result: Array = np.ldexp(value, k.astype(np.int32))
+    return result
+
+
+def softmax_in_floats(logits: Array) -> tuple[Array, Array]:
+    """(A, error): float64 A [..., n, n] with |softmax(logits) - A| <= error entrywise.
+
+    Logits [..., n, n] are the exact binary64 numbers; -inf is masked (exactly 0); each row needs a
+    finite one.
+    """
+    masked = np.isneginf(logits)
+    with np.errstate(over="ignore"):
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+    # What lies below exp(-800) < 2^-1074 is below it still after rounding.
+    t = np.maximum(shifted, _LOWEST)
+    weights = np.where(masked, 0.0, bounded_exp(t))
+    total = weights.sum(axis=-1, keepdims=True)
+    A = weights / total
+    # The shift is rounded once: exp(t (1 + u)) / exp(t) - 1 < 1.01 u |t|, with |t| <= 800.
+    relative = inflated(EXP_ERROR + 1.01 * UNIT * np.abs(t), 4)
+    # The sum, at least 1, is off by as much as its worst term, by its additions and by underflow.
+    n = logits.shape[-1]
+    summed = relative.max(axis=-1, keepdims=True) + gamma(n + 2)
+    # (1 + y) / ((1 - x)(1 - u)) - 1 <= (x + y + u)(1 + 2y) for x + u <= y <= 1/8. The exp, the
+    # division and these products may underflow: `inflated` adds the smallest number for each.
+    error = (relative + summed + UNIT) * (1 + 2 * summed) * A
+    return A, np.where(masked, 0.0, inflated(error, 10))
+
+
+def softmax_within(logits: Array, relative: float) -> tuple[Array, Array]:
+    """(A, error) [n, n]: every softmax of logits within `relative` of these is within error of A.
+
+    A weight is off by its exponential, by the shift and by e^y - 1 <= y / (1 - y) for the y that
+    its logit and the largest one may move by; by e <= 1/8 in all its share then changes as in
+    `of_others`, with e (1 + 4 e) >= e / (1 - e)^2, and the division and the sum round. Infinite
+    where the logits are too large for that.
+    """
+    A, _ = softmax_in_floats(logits)
+    masked = np.isneginf(logits)
+    size = np.where(masked, 0.0, np.abs(logits)).max(axis=-1, keepdims=True)
+    y = inflated(2 * relative * size, 4)
+    e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
+    e = np.where(y < 0.0625, inflated(e * (1 + 4 * e), 12), np.inf)
+    rounding = gamma(logits.shape[-1] + 4)
+    with np.errstate(invalid="ignore"):
+        wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
+        error = np.where(masked, 0.0, inflated(wide * A, 12))
+    return A, np.where(np.isnan(error), np.inf, error)
+
+
+def of_others(A: Array) -> Array:
+    """An upper bound of 1 - A_ij [..., n, n] for rows that sum to 1: 1, and where an entry may be
+    above 1/2 (the largest of its row) the sum of the others.
+
+    Where weights change by factors 1 + d_ij, |d| <= e, the shares A_ij change by at most
+    A_ij |d_ij - sum_k A_ik d_ik| / (1 - e) <= 2 e (1 - A_ij) A_ij / (1 - e).
+    """
+    largest = A.argmax(axis=-1)[..., None]
+    others = A.copy()
+    np.put_along_axis(others, largest, 0.0, axis=-1)
+    total = np.minimum(1.0, upper_sum(others))[..., None]
+    result = np.ones_like(A)
+    np.put_along_axis(result, largest, total, axis=-1)
+    return result
+
+
+def softmax_enclosure(logits: Any) -> tuple[Array, Array]:
+    """(A, error) as `softmax_in_floats`, of logits that may be fractions, through balls."""
+    entries = read_entries(logits, "logits", masks=True)
+    A, error = nearest(softmax_balls(entries.masked, _BITS))
+    return A, np.where(np.isneginf(entries.floats), 0.0, error)
+
+
+def nearest(balls: flint.arb_mat) -> tuple[Array, Array]:
+    """(M, error): the midpoints in binary64 and a bound on how far the matrix is from them."""
+    with at_precision(_BITS):
+        M = np.array([[float(x.mid()) for x in row] for row in balls.tolist()])
+        gaps = [
+            [float(abs(x - float(m)).upper()) for x, m in zip(row, near, strict=True)]
+            for row, near in zip(balls.tolist(), M, strict=True)
+        ]
+    return M, np.nextafter(np.array(gaps), np.inf)

@@ -1,0 +1,254 @@
+"""Exact input: fractions in, fractions out, and the bridge to FLINT's rational matrices.
+
+Strings ("3/4", "0.75"), integers and `Fraction`s are exact. A binary64 number is exact too, but as
+what it is: A then means A_ij / sum_k A_ik, so that rounding in the row sums is no obstacle.
+
+A matrix is nested lists of `Fraction`, written as text (`exact_matrix`), put together, multiplied
+and iterated; products and powers go through FLINT.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import refuse_endless
+
+Matrix = list[list[Fraction]]
+
+
+def rows_of(value: Any, name: str) -> list[list[Any]]:
+    """Nested lists of equal length from a matrix-like value. Raises `InputError` otherwise."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) == 0:
+        raise InputError(f"{name} must be a matrix: a list of rows, each a list of numbers")
+    rows = []
+    for i, row in enumerate(value):
+        if not isinstance(row, Sequence) or isinstance(row, str | bytes):
+            raise InputError(
+                f"{name}[{i}] must be a row, a list of numbers; write a column vector as [[1], [2]]"
+            )
+        rows.append(list(row))
+    lengths = {len(row) for row in rows}
+    if len(lengths) != 1 or 0 in lengths:
+        raise InputError(f"{name} is ragged or empty: its rows have lengths {sorted(lengths)}")
+    return rows
+
+
+def _is_sympy_rational(entry: Any) -> bool:
+    return bool(getattr(entry, "is_Rational", False))
+
+
+def to_fraction(entry: Any, where: str) -> Fraction:
+    """One entry as a Fraction, floats by their exact binary value.
+
+    Raises `InputError` for what is none, or has more digits than are read.
+    """
+    if isinstance(entry, bool | np.bool_):
+        raise InputError(f"{where} is {entry}: a truth value is not a number")
+    if isinstance(entry, np.generic):
+        entry = entry.item()
+    if _is_sympy_rational(entry):
+        return Fraction(int(entry.p), int(entry.q))
+    if isinstance(entry, str):
+        refuse_endless(entry, where)
+    try:
+        if isinstance(entry, str | float | Rational):
+            return Fraction(entry)
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        raise InputError(
+            f'{where} = {entry!r} is not a finite number: write 0.75, 3 or "3/4"'
+        ) from error
+    raise InputError(f'{where} = {entry!r} is not a number: write 0.75, 3 or "3/4"')
+
+
+def to_fractions(rows: Sequence[Sequence[Any]], name: str) -> Matrix:
+    """Every entry as a Fraction. Raises `InputError` naming the first that is none."""
+    return [
+        [to_fraction(entry, f"{name}[{i}, {j}]") for j, entry in enumerate(row)]
+        for i, row in enumerate(rows)
+    ]
+
+
+def to_float(matrix: Matrix) -> NDArray[np.float64]:
+    """The nearest binary64 matrix."""
+    return np.array([[float(entry) for entry in row] for row in matrix], dtype=np.float64)
+
+
+def to_flint(matrix: Matrix) -> flint.fmpq_mat:
+    """The same matrix as FLINT's fmpq_mat."""
+    return flint.fmpq_mat(
+        [[flint.fmpq(entry.numerator, entry.denominator) for entry in row] for row in matrix]
+    )
+
+
+def from_flint(matrix: flint.fmpq_mat) -> Matrix:
+    """FLINT's fmpq_mat as nested Fractions."""
+    return [[Fraction(int(x.p), int(x.q)) for x in row] for row in matrix.tolist()]
+
+
+def fraction_text(value: Fraction) -> str:
+    """ "p/q" (or "p"), of any length: Python itself refuses to print more than 4300 digits."""
+    return str(flint.fmpq(value.numerator, value.denominator))
+
+
+def normalised_rows(matrix: Matrix) -> Matrix:
+    """A_ij / sum_k A_ik, exactly."""
+    return [[entry / total for entry in row] for row in matrix for total in [sum(row)]]
+
+
+def exact_stationary(A: Matrix, closed: Sequence[Sequence[int]]) -> list[Fraction]:
+    """pi with pi^T A = pi^T, pi^T 1 = 1, exactly; the mean over the given closed classes."""
+    pi = [Fraction(0)] * len(A)
+    for members in closed:
+        block = [[A[i][j] for j in members] for i in members]
+        k = len(block)
+        # (A^T - I) pi = 0 with its last equation replaced by sum(pi) = 1.
+        system = [[block[j][i] - (1 if i == j else 0) for j in range(k)] for i in range(k - 1)]
+        system.append([Fraction(1)] * k)
+        right = [[Fraction(0)]] * (k - 1) + [[Fraction(1)]]
+        solution = from_flint(to_flint(system).solve(to_flint(right)))
+        for i, row in zip(members, solution, strict=True):
+            pi[int(i)] = row[0] / len(closed)
+    return pi
+
+
+Entry = Fraction | int | str
+
+
+def matrix(text: str) -> Matrix:
+    """ "3/4 1/4; 1/4 3/4" as nested fractions."""
+    return [[Fraction(entry) for entry in row.split()] for row in text.split(";")]
+
+
+def column(text: str) -> Matrix:
+    """ "1 2 4" as a state of one feature."""
+    return [[Fraction(entry)] for entry in text.split()]
+
+
+def diagonal(entries: str | Iterable[Entry]) -> Matrix:
+    """diag(0, -1) from "0 -1" or from numbers."""
+    values = [Fraction(x) for x in (entries.split() if isinstance(entries, str) else entries)]
+    return [
+        [x if i == j else Fraction(0) for j in range(len(values))] for i, x in enumerate(values)
+    ]
+
+
+def from_integers(rows: Iterable[Iterable[int]]) -> Matrix:
+    """Integers (of Python or numpy) as fractions."""
+    return [[Fraction(int(x)) for x in row] for row in rows]
+
+
+def identity(size: int, scale: Entry = 1) -> Matrix:
+    """scale I."""
+    return diagonal([scale] * size)
+
+
+def zeros(rows: int, columns: int) -> Matrix:
+    return [[Fraction(0)] * columns for _ in range(rows)]
+
+
+def uniform(n: int) -> Matrix:
+    """11^T/n."""
+    return [[Fraction(1, n)] * n for _ in range(n)]
+
+
+def flat(a: Entry, n: int) -> Matrix:
+    """a I + (1 - a) 11^T/n: positive for 0 <= a < 1, with all its eigenvalues but 1 equal to a."""
+    return plus(identity(n, a), uniform(n), 1 - Fraction(a))
+
+
+def product(*factors: Matrix) -> Matrix:
+    found = to_flint(factors[0])
+    for factor in factors[1:]:
+        found = found * to_flint(factor)
+    return from_flint(found)
+
+
+def plus(X: Matrix, Y: Matrix, scale: Fraction | int = 1) -> Matrix:
+    """X + scale Y."""
+    return [[x + scale * y for x, y in zip(p, q, strict=True)] for p, q in zip(X, Y, strict=True)]
+
+
+def plus_identity(M: Matrix, factor: Fraction | int = 1) -> Matrix:
+    """I + factor M."""
+    return plus(identity(len(M)), M, factor)
+
+
+def scaled(factor: Entry, X: Matrix) -> Matrix:
+    return [[Fraction(factor) * x for x in row] for row in X]
+
+
+def transposed(X: Matrix) -> Matrix:
+    return [list(column) for column in zip(*X, strict=True)]
+
+
+def kronecker(X: Matrix, Y: Matrix) -> Matrix:
+    return [[x * y for x in p for y in q] for p in X for q in Y]
+
+
+def power(M: Matrix, exponent: int) -> Matrix:
+    return from_flint(to_flint(M) ** exponent)
+
+
+def determinant(M: Matrix) -> Fraction:
+    found = to_flint(M).det()
+    return Fraction(int(found.p), int(found.q))
+
+
+def characteristic(M: Matrix) -> flint.fmpq_poly:
+    """det(x I - M)."""
+    return to_flint(M).charpoly()
+
+
+def applied(A: Matrix, x: Iterable[Fraction]) -> list[Fraction]:
+    """A x for a vector x."""
+    return [row[0] for row in product(A, [[entry] for entry in x])]
+
+
+def dot(x: Iterable[Fraction], y: Iterable[Fraction]) -> Fraction:
+    """x^T y."""
+    return sum((p * q for p, q in zip(x, y, strict=True)), Fraction(0))
+
+
+def weighted_mean(weights: Iterable[Fraction], X: Matrix) -> list[Fraction]:
+    """pi^T X: with pi uniform the mean over the tokens, with pi^T A = pi^T the pi-mean."""
+    return product([list(weights)], X)[0]
+
+
+def centred(X: Matrix) -> Matrix:
+    """P X: the tokens without their mean."""
+    return plus(X, product(uniform(len(X)), X), -1)
+
+
+def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
+    """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
+    n = len(X)
+    hfc = sum((x * x for row in centred(X) for x in row), Fraction(0))
+    totals = [sum(column, Fraction(0)) for column in zip(*X, strict=True)]
+    return hfc, sum((x * x for x in totals), Fraction(0)) / n
+
+
+def squared_ratio(X: Matrix) -> Fraction:
+    """(HFC/LFC)^2 of a state in fractions with LFC != 0."""
+    hfc, lfc = squared_norms(X)
+    return hfc / lfc
+
+
+def differences(X: Matrix) -> Matrix:
+    """Rows x_i - x_n, i < n: coordinates of HFC without square roots."""
+    return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
+
+
+def layer(A: Matrix, H: Matrix, X: Matrix, depth: int = 1) -> Matrix:
+    """X_L for X' = X + A X W, W = H^T: one layer, or the same one `depth` times."""
+    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X)
+    for _ in range(depth):
+        x = x + a * x * w
+    return from_flint(x)

@@ -1,0 +1,123 @@
+"""Binary64 with bounds: rounding of products, numbers with what they are off by, scaled arrays.
+
+Model of products (what makes BLAS a proof): IEEE 754 binary64, round to nearest, products summed
+conventionally in any order, with or without fused multiply-add (every BLAS that numpy ships with;
+not Strassen's algorithm). With u = 2^-53 and gamma_k = k u / (1 - k u), a computed inner product of
+length k differs from the exact one by at most gamma_k |x|^T |y| + k 2^-1074 (Higham, Accuracy and
+Stability, section 3.1, with gradual underflow). Bounds computed in floats are inflated so that they
+stay bounds.
+
+A scaled array has a power of two apart (T11.5): multiplying by one is exact, so that a state may
+grow or shrink by any number of layers. simulations.states.scaled does the same to batches of
+tensors.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.support.sizes import Array
+
+UNIT = 2.0**-53
+# Smallest positive subnormal: the most that one product can lose to underflow.
+TINY = 2.0**-1074
+
+
+@cache
+def gamma(k: int) -> float:
+    """k u / (1 - k u), rounded up. Raises `ValueError` for k u >= 1/2, where it means nothing."""
+    if k * UNIT >= 0.5:
+        raise ValueError(f"inner products of length {k} have no useful rounding bound")
+    return k * UNIT / (1 - k * UNIT) * (1 + 8 * UNIT)
+
+
+def inflated(x: Array, operations: int) -> Array:
+    """x >= 0, computed by at most that many roundings on top of exact data, as an upper bound."""
+    result: Array = x * (1 + 2 * gamma(operations + 2)) + operations * TINY
+    return result
+
+
+def upper_product(P: Array, Q: Array) -> Array:
+    """An upper bound on P Q for P, Q >= 0 (each already an upper bound)."""
+    return inflated(P @ Q, P.shape[-1])
+
+
+def upper_sum(P: Array) -> Array:
+    """An upper bound on the sum of P >= 0 along its last axis."""
+    return inflated(P.sum(axis=-1), P.shape[-1])
+
+
+def upper_modulus(real: Array, imaginary: Array) -> Array:
+    """An upper bound on |real + i imaginary|."""
+    return inflated(np.hypot(real, imaginary), 4)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A complex vector or number within `error` of `value`, entry by entry."""
+
+    value: NDArray[Any]
+    error: Array
+
+    def dot(self, other: "Bounded") -> "Bounded":
+        """sum x y, without conjugation."""
+        size, more = np.abs(self.value), np.abs(other.value)
+        error = size @ other.error + self.error @ (more + other.error)
+        rounding = 2 * gamma(2 * len(size) + 2) * (size @ more)
+        total = inflated(np.asarray(error + rounding), 2 * len(size) + 8)
+        return Bounded(np.asarray(self.value @ other.value), total)
+
+    def norm(self) -> tuple[float, float]:
+        """Bounds of ||x||."""
+        k = len(self.value)
+        middle, off = float(np.linalg.norm(self.value)), float(np.linalg.norm(self.error))
+        # Squares that underflow cost less than the last term.
+        reach = off + gamma(2 * k + 4) * middle + 2.0**-500
+        reach = float(inflated(np.asarray(reach), 2 * k + 8))
+        return max(0.0, middle - reach) * (1 - 2 * UNIT), (middle + reach) * (1 + 2 * UNIT)
+
+
+def times(M: Array, x: Bounded, relative: float = UNIT) -> Bounded:
+    """M x for every matrix whose entries are within `relative` of those of M [n, k]."""
+    k, size = M.shape[1], np.abs(M)
+    error = size @ (
+        x.error
+        + (2 * gamma(2 * k + 2) + relative) * (1 + 2 * relative) * (np.abs(x.value) + x.error)
+    )
+    return Bounded(M @ x.value, inflated(error + 2 * k * TINY, 2 * k + 8))
+
+
+# From the smallest subnormal past the largest float: beyond it is 0 or inf in any case.
+_REACH = 2200
+
+
+def scale(x: Array, exponent: int) -> Array:
+    """x 2^exponent, exact but for over- and underflow."""
+    result: Array = np.ldexp(x, max(-_REACH, min(_REACH, exponent)))
+    return result
+
+
+def normalise(x: Array, exponent: int = 0) -> tuple[Array, int]:
+    """(y, e) with 2^exponent x = 2^e y and the largest entry of y in [1/2, 1).
+
+    Zero and non-finite x stay as they are.
+    """
+    top = float(np.abs(x).max(initial=0.0))
+    if top == 0.0 or not math.isfinite(top):
+        return x, exponent
+    shift = math.frexp(top)[1]
+    return scale(x, -shift), exponent + shift
+
+
+def add(a: Array, a_exponent: int, b: Array, b_exponent: int) -> tuple[Array, int]:
+    """2^a_exponent a + 2^b_exponent b as (value, exponent), the larger of the non-zero parts."""
+    if not b.any():
+        return a, a_exponent
+    if not a.any():
+        return b, b_exponent
+    top = max(a_exponent, b_exponent)
+    return scale(a, a_exponent - top) + scale(b, b_exponent - top), top

@@ -1,0 +1,299 @@
+"""Bases of invariant subspaces that hold for every matrix of a cell, in balls (T6, T10).
+
+M V = V diag(T_1, ..., T_m): eigenvalues that the cell (all matrices that round to the same floats)
+cannot tell apart share a block, so that V keeps its digits where eigenvectors lose theirs. Two
+ways: by substitution where the zeros of M leave each index alone with its eigenvalue (causal
+attention, diagonal H), with relative errors however small the entries are; else by ordered Schur
+forms, refined by nothing but proved in balls, as Stewart (1973) does for a perturbed matrix.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import flint
+import numpy as np
+
+from oversmoothing.theory.numbers.floats import UNIT, gamma, inflated, upper_product, upper_sum
+from oversmoothing.theory.support.sizes import Array, Complex
+
+Balls = list[list[flint.acb]]
+
+# Eigenvalues this close (relative to the matrix) share a block: each way of drawing the line.
+_DISTANCES = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# Beyond this change of the basis nothing is claimed.
+_LARGEST_CHANGE = 0.125
+
+
+@dataclass(frozen=True)
+class Block:
+    """T [m, m] on the columns `columns` of the basis; value: a ball around all its eigenvalues.
+
+    real: every eigenvalue is real, in every matrix of the cell. conjugate: the column of the
+    conjugate of its one eigenvalue, where that is another.
+    """
+
+    columns: tuple[int, ...]
+    T: Balls
+    value: flint.acb
+    real: bool
+    conjugate: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """basis V [k, k] and its inverse, for the blocks of M.
+
+    triangular: the eigenvalues are the diagonal entries of M, column i that of index i.
+    """
+
+    blocks: list[Block]
+    basis: Balls
+    inverse: Balls
+    triangular: bool = False
+
+
+def invariant_blocks(M: Balls) -> Iterator[Blocks]:
+    """Blocks of every real matrix in the balls M [k, k], the finest first; perhaps none."""
+    order = _order(M)
+    if order is not None:
+        yield _by_substitution(M, order)
+        return
+    yield from _by_schur(M)
+
+
+def _order(M: Balls) -> list[int] | None:
+    """Indices such that each row has entries at itself and at those before alone; None without."""
+    left, found = set(range(len(M))), list[int]()
+    while left:
+        free = [i for i in sorted(left) if all(j == i or M[i][j] == 0 for j in left)]
+        if not free:
+            return None
+        found += free
+        left -= set(free)
+    return found
+
+
+def _by_substitution(M: Balls, order: list[int]) -> Blocks:
+    """V_ip for the member p of a block: 1 at p, 0 at its other members, and elsewhere from
+    M_ii V_i + sum_(j before i) M_ij V_j = V_i T."""
+    k = len(M)
+    reach: dict[int, set[int]] = {}
+    for i in order:
+        direct = [j for j in range(k) if j != i and M[i][j] != 0]
+        reach[i] = set(direct).union(*(reach[j] for j in direct))
+    zero, one = flint.acb(0), flint.acb(1)
+    V = [[zero] * k for _ in range(k)]
+    blocks = []
+    for members in _chained(M, order, reach):
+        T = [[zero] * len(members) for _ in members]
+        for i in order:
+            sums = [
+                sum((M[i][j] * V[j][p] for j in reach[i] if M[i][j] != 0), zero) for p in members
+            ]
+            if i in members:
+                place = members.index(i)
+                V[i][i] = one
+                T[place] = [x + (M[i][i] if q == place else 0) for q, x in enumerate(sums)]
+                continue
+            for p in reversed(range(len(members))):
+                total = sums[p] - sum(
+                    (V[i][members[r]] * T[r][p] for r in range(p + 1, len(members))), zero
+                )
+                V[i][members[p]] = zero if total == 0 else total / (T[p][p] - M[i][i])
+        value = _hull([M[i][i] for i in members])
+        blocks.append(Block(tuple(members), T, value, True))
+    inverse = [[zero] * k for _ in range(k)]
+    for i in order:
+        for p in range(k):
+            rest = sum((V[i][j] * inverse[j][p] for j in reach[i]), zero)
+            inverse[i][p] = (one if i == p else zero) - rest
+    return Blocks(blocks, V, inverse, triangular=True)
+
+
+def _chained(M: Balls, order: list[int], reach: dict[int, set[int]]) -> list[list[int]]:
+    """Indices whose eigenvalues may be equal and of which one reaches the other, in `order`."""
+    groups: list[list[int]] = []
+    for i in order:
+        near = [
+            group
+            for group in groups
+            if any(j in reach[i] and M[i][i].overlaps(M[j][j]) for j in group)
+        ]
+        groups = [group for group in groups if group not in near]
+        merged = [j for group in near for j in group]
+        groups.append([*sorted(merged, key=order.index), i])
+    return groups
+
+
+def _hull(values: list[flint.acb]) -> flint.acb:
+    found = values[0]
+    for x in values[1:]:
+        found = found.union(x)
+    return found
+
+
+def _by_schur(M: Balls) -> Iterator[Blocks]:
+    middle = np.array([[float(x.real.mid()) for x in row] for row in M])
+    size = float(np.abs(middle).max())
+    if not 1e-100 < size < 1e100:
+        return
+    values = np.linalg.eigvals(middle).astype(np.complex128)
+    scale = float(np.linalg.norm(middle))
+    seen: list[list[list[int]]] = []
+    for distance in _DISTANCES:
+        groups = _linked(values, distance * scale)
+        if groups in seen:
+            continue
+        seen.append(groups)
+        found = _stewart(M, middle, values, groups)
+        if found is not None:
+            yield found
+
+
+def _linked(values: Complex, distance: float) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for i in range(len(values)):
+        near = [g for g in groups if (np.abs(values[g] - values[i]) <= distance).any()]
+        groups = [g for g in groups if g not in near] + [sorted([i, *(j for g in near for j in g)])]
+    return sorted(groups)
+
+
+def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) -> Blocks | None:
+    """S (I + Y) for S^-1 M S = D + O in balls, D block diagonal and all else in O (Brouwer).
+
+    Y_ij (i != j) solves D_i Y_ij - Y_ij D_j = -(O Y)_ij - O_ij + Y_ij (O_jj + sum_k O_jk Y_kj),
+    which maps column blocks with ||Y_j|| <= y = 2 ||O|| / sep into themselves where y <= 1/8, as
+    then 1 + 2 y + y^2 <= 2. Norms of Frobenius; sep: the least over pairs of blocks.
+    """
+    from scipy.linalg import schur
+
+    parts = []
+    place = {i: g for g, group in enumerate(groups) for i in group}
+    for g, group in enumerate(groups):
+
+        def inside(x: complex, g: int = g) -> bool:
+            return place[int(np.argmin(np.abs(values - x)))] == g
+
+        _, Z, count = schur(middle, output="complex", sort=inside)
+        if count != len(group):
+            return None
+        parts.append(Z[:, :count])
+    S = flint.acb_mat([[complex(x) for x in row] for row in np.hstack(parts)])
+    try:
+        inverse, similar = S.inv(), S.solve(flint.acb_mat(M) * S)
+    except ZeroDivisionError:
+        return None
+    ends = np.cumsum([0, *map(len, groups)])
+    spans = [range(a, b) for a, b in pairwise(ends.tolist())]
+    D = [np.array([[complex(similar[p, q].mid()) for q in s] for p in s]) for s in spans]
+    off = similar - _diagonal(D, len(M))
+    error = _frobenius(off)
+    separation = _least(
+        [_separation(x, y) for i, x in enumerate(D) for j, y in enumerate(D) if i != j]
+    )
+    if separation is not None and not 2 * error <= _LARGEST_CHANGE * separation:
+        return None
+    moved = flint.arb(0) if separation is None else 2 * error / separation
+    within = error * (1 + moved)
+    blocks = [
+        Block(tuple(s), _balls(x, within), _disc(x, within), False)
+        for s, x in zip(spans, D, strict=True)
+    ]
+    # ||(I + Y)^-1 - I|| <= ||Y|| / (1 - ||Y||), over all column blocks.
+    whole = moved * flint.arb(len(groups)).sqrt()
+    if not whole < 0.5:
+        return None
+    blurred = whole / (1 - whole) * _frobenius(inverse)
+    return Blocks(
+        [_realised(block, blocks) for block in blocks],
+        _blurred(S, moved * _frobenius(S)),
+        _blurred(inverse, blurred),
+    )
+
+
+def _diagonal(D: list[Complex], k: int) -> flint.acb_mat:
+    found, start = flint.acb_mat(k, k), 0
+    for block in D:
+        for p, row in enumerate(block.tolist()):
+            for q, x in enumerate(row):
+                found[start + p, start + q] = x
+        start += len(block)
+    return found
+
+
+def _frobenius(M: flint.acb_mat) -> flint.arb:
+    """An upper bound of the norm of Frobenius."""
+    sizes = (abs(x).upper() for x in M.entries())
+    return sum((x * x for x in sizes), flint.arb(0)).sqrt().upper()
+
+
+def _least(values: list[float]) -> flint.arb | None:
+    return flint.arb(min(values)) if values else None
+
+
+def _separation(first: Complex, second: Complex) -> float:
+    """A lower bound of the least singular value of Y -> first Y - Y second; 0 where none is proved.
+
+    For a table T of the map and X ~ T^-1 it is at least (1 - ||I - X T||) / ||X||.
+    """
+    i, j = len(first), len(second)
+    table = np.kron(np.eye(j), first) - np.kron(second.T, np.eye(i))
+    try:
+        X = np.linalg.inv(table)
+    except np.linalg.LinAlgError:
+        return 0.0
+    k = i * j
+    with np.errstate(all="ignore"):
+        # Products of complex numbers of length k, and one rounding of each entry of T.
+        wrong = upper_product(np.abs(X), np.abs(table)) * (2 * gamma(2 * k + 4) + 4 * UNIT)
+        defect = inflated(np.abs(np.eye(k) - X @ table) + wrong, 8)
+        size = inflated(np.abs(X), 4)
+        norm = min(
+            float(inflated(np.asarray(np.linalg.norm(size)), k * k + 8)),
+            float(upper_sum(size).max() ** 0.5 * upper_sum(size.T).max() ** 0.5 * (1 + 8 * UNIT)),
+        )
+        lost = float(inflated(np.asarray(np.linalg.norm(defect)), k * k + 8))
+        least = (1 - lost) / norm * (1 - 8 * UNIT)
+    return least if least > 0 else 0.0
+
+
+def _disc(block: Complex, error: flint.arb) -> flint.acb:
+    """Around all eigenvalues of every matrix this close to the block: |z| <= ||K^p||^(1/p)."""
+    m = len(block)
+    centre = complex(np.trace(block)) / m
+    K = flint.acb_mat(_balls(block, error)) - flint.acb_mat(
+        [[centre if p == q else 0 for q in range(m)] for p in range(m)]
+    )
+    power, radius = K, _frobenius(K)
+    for p in range(2, 2 * m + 1):
+        power = power * K
+        size = _frobenius(power).root(p).upper()
+        radius = size if size < radius else radius
+    return _balls(np.array([[centre]]), radius)[0][0]
+
+
+def _balls(M: Complex, error: flint.arb) -> Balls:
+    around = flint.arb(0, error.upper())
+    return [[flint.acb(x) + flint.acb(around, around) for x in row] for row in M.tolist()]
+
+
+def _blurred(M: flint.acb_mat, error: flint.arb) -> Balls:
+    around = flint.arb(0, error.upper())
+    return [[x + flint.acb(around, around) for x in row] for row in M.tolist()]
+
+
+def _realised(block: Block, blocks: list[Block]) -> Block:
+    """Conjugates of the eigenvalues of a real matrix are among them: one that no other can be the
+    conjugate of is real."""
+    mirrored = block.value.conjugate()
+    near = [b for b in blocks if mirrored.overlaps(b.value)]
+    if len(block) > 1 or len(near) != 1 or len(near[0]) > 1:
+        return block
+    if near[0] is not block:
+        return replace(block, conjugate=near[0].columns)
+    value = flint.acb(block.value.real)
+    return Block(block.columns, [[value]], value, True)

@@ -1,0 +1,302 @@
+"""The two operators of a layer of many heads, X' = [X +] sum_h A_h X W_h, and their radii (T7).
+
+The operator is not a Kronecker product, but consensus is invariant: there it is [I +] sum_h H_h
+with H_h = W_h^T, radius rho_C. On the quotient it is Y -> [Y +] sum_h B_h Y W_h with the
+B_h = Q^T A_h Q (T1c), radius rho_Q: dense where (n - 1) d is small, by Arnoldi's method on the
+operator above. The whole matrix is never formed, and a radius that is not converged is None.
+
+Causal heads (every A_h lower triangular) decouple token by token (T7e): the spectrum is the union
+over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+
+from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.layer.layer import _real_array, check_attention, check_square
+from oversmoothing.theory.spectra.discs import Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import EPS
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+# Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
+DENSE_SIZE = 400
+# Fewer Arnoldi vectors have been seen not to converge on weak heads; two wanted, for a pair.
+_ARNOLDI_VECTORS, _WANTED = 80, 2
+_RESTARTS = 30
+# Of the residual, relative to what the heads add: what is left over is in the error.
+_TOLERANCE = 1e-9
+# The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A comparison
+# first asks for less, and takes it where the radii are a hundred times as far apart.
+_ROUGH, _FAR = 1e-4, 1e-2
+
+
+@dataclass(frozen=True)
+class Radius:
+    """A spectral radius.
+
+    value: None where it is not known. error: how far rounding or the residual may have moved it, of
+    Arnoldi's method a first-order estimate from the condition of the eigenvalue. method: 'dense',
+    'arnoldi' or 'causal'. reason: what kept it from being known, or empty.
+    """
+
+    value: float | None
+    error: float
+    method: str
+    reason: str = ""
+
+
+def consensus_block(W: Any, residual: bool = True) -> Array:
+    """[I +] sum_h H_h [d, d], what a layer does to tokens that are all alike.
+
+    W [heads, d, d] or the factors (W_V [heads, d, r], W_O [heads, r, d]).
+    """
+    weights = head_weights(W)
+    P, Q = weights.P, weights.Q
+    if P is None:
+        total: Array = Q.sum(axis=0).T
+    else:
+        total = (side_by_side(P) @ Q.reshape(-1, weights.d)).T
+    return np.eye(len(total)) + total if residual else total
+
+
+def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
+    """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
+
+    A [heads, n, n] row-stochastic. W [heads, d, d]: 2 heads n d (n + d) operations a product; or
+    the factors (W_V [heads, d, r], W_O [heads, r, d]): 2 heads n r (n + 2 d).
+    """
+    A = checked_heads(A, W)
+    weights = head_weights(W)
+    P, Q, d = weights.P, weights.Q, weights.d
+    B = quotient(A)
+    heads, k = len(B), B.shape[-1]
+
+    def operator(B: Array, P: Array | None, Q: Array) -> Callable[[Array], Array]:
+        wide = Q.reshape(-1, d)
+        into = None if P is None else side_by_side(P)
+
+        def apply(y: Array) -> Array:
+            Y = y.reshape(k, d)
+            if into is None:
+                mixed = (B.reshape(heads * k, k) @ Y).reshape(heads, k, d)
+            else:
+                mixed = B @ (Y @ into).reshape(k, heads, -1).transpose(1, 0, 2)
+            moved = mixed.transpose(1, 0, 2).reshape(k, -1) @ wide
+            return (Y + moved if residual else moved).ravel()
+
+        return apply
+
+    turned = np.ascontiguousarray(B.swapaxes(1, 2))
+    first = None if P is None else np.ascontiguousarray(Q.swapaxes(1, 2))
+    last = np.ascontiguousarray((Q if P is None else P).swapaxes(1, 2))
+    return scipy.sparse.linalg.LinearOperator(
+        (k * d, k * d),
+        matvec=operator(B, P, Q),
+        rmatvec=operator(turned, first, last),
+        dtype=np.float64,
+    )
+
+
+def quotient_radius(
+    A: Any,
+    W: Any,
+    residual: bool = True,
+    dense_size: int = DENSE_SIZE,
+    beside: Radius | None = None,
+) -> Radius:
+    """rho_Q, the spectral radius of `quotient_operator`; 0 for one token.
+
+    Dense up to (n - 1) d = dense_size, by Arnoldi's method (ARPACK) beyond: the eigenvalue of
+    largest modulus among several, with its left eigenvector for the condition, to a residual of
+    1e-9 of what the heads add to the identity. beside: the radius that it is to be compared with;
+    where the two are far apart, 1e-4 is enough. The error does not see an eigenvalue that
+    Arnoldi's method has not met.
+    """
+    A = checked_heads(A, W)
+    size = (A.shape[-1] - 1) * head_weights(W).d
+    if size == 0:
+        return Radius(0.0, 0.0, "dense")
+    if size <= max(dense_size, _WANTED + 2):
+        B, H = quotient(A), np.swapaxes(head_weights(W).dense(), -1, -2)
+        return dense_quotient_radius(B, H, residual)
+    operator = quotient_operator(A, W, residual)
+    if beside is not None:
+        rough = _arnoldi_radius(operator, residual, _ROUGH)
+        if _far_apart(beside, rough):
+            return rough
+    return _arnoldi_radius(operator, residual, _TOLERANCE)
+
+
+def dense_quotient_radius(B: Array, H: Array, residual: bool = True) -> Radius:
+    """The radius of [I +] sum_h H_h (x) B_h, (n - 1) d rows.
+
+    B [heads, n-1, n-1], the quotients of checked A_h, H [heads, d, d].
+    """
+    operator = np.asarray(sum(np.kron(H_h, B_h) for H_h, B_h in zip(H, B, strict=True)))
+    # Q^T A Q and the sum over the heads each round by about n eps of their size.
+    size = float(np.linalg.norm(operator)) + float(np.linalg.norm(H))
+    return _enclosed(operator, 4 * (B.shape[-1] + 1) * EPS * size, float(residual), "dense")
+
+
+def dense_radius(M: Array, method: str) -> Radius:
+    # The entries of M are rounded, each by a few eps of what it is the sum of.
+    return _enclosed(M, 4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M)), 0.0, method)
+
+
+def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
+    """max |shift + m| over spec(M) by discs, M rounded by about `rounding` (Frobenius): what that
+    is rests on an estimate, the discs do not. Zeros of M are taken for zeros."""
+    found = enclose(M, np.where(M == 0, 0.0, rounding / len(M)))
+    if isinstance(found, Failure):
+        moduli = np.abs(np.linalg.eigvals(M) + shift)
+        return Radius(float(moduli.max()), float("inf"), method, found.reason)
+    moduli = np.abs(found.centres + shift)
+    value = float(moduli.max())
+    radii, least = found.radii, np.full(len(found), np.inf)
+    np.minimum.at(least, found.component, moduli - radii)
+    low = float(least[np.isfinite(least)].max())
+    return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
+
+
+def _arnoldi_radius(
+    operator: scipy.sparse.linalg.LinearOperator, with_identity: bool, tolerance: float
+) -> Radius:
+    size = operator.shape[0]
+    start = np.random.default_rng(2401_04301).standard_normal(size)
+    moved = operator.matvec(start) - (start if with_identity else 0.0)
+    # Weak heads leave every eigenvalue near 1: relative to 1, any vector would be converged.
+    added = min(1.0, float(np.linalg.norm(moved) / np.linalg.norm(start)))
+    options: dict[str, Any] = {
+        "k": min(_WANTED, size - 2),
+        "ncv": min(_ARNOLDI_VECTORS, size - 1),
+        "which": "LM",
+        "v0": start,
+        "maxiter": _RESTARTS,
+        "tol": max(EPS, tolerance * added),
+    }
+    try:
+        values, right = scipy.sparse.linalg.eigs(operator, **options)
+        left_values, left = scipy.sparse.linalg.eigs(operator.H, **options)
+    except scipy.sparse.linalg.ArpackError as failure:
+        return _unknown(f"did not converge ({failure})")
+    place = int(np.argmax(np.abs(values)))
+    value, v = values[place], right[:, place]
+    # The eigenvalue nearest to it that the transpose has; the conjugate one is as large.
+    w = left[:, int(np.argmin(np.abs(left_values.conj() - value)))]
+    residual = float(
+        np.linalg.norm(operator.matvec(v.real) + 1j * operator.matvec(v.imag) - value * v)
+    )
+    sensitivity = abs(np.vdot(w, v)) / float(np.linalg.norm(w) * np.linalg.norm(v))
+    error = np.inf if sensitivity == 0 else (residual + EPS * size**0.5 * abs(value)) / sensitivity
+    if abs(abs(left_values).max() - abs(value)) > error + 1e-8 * abs(value):
+        return _unknown("found another largest eigenvalue for the transpose")
+    return Radius(float(abs(value)), float(error), "arnoldi")
+
+
+def _unknown(reason: str) -> Radius:
+    return Radius(None, float("inf"), "arnoldi", f"Arnoldi's method {reason}")
+
+
+def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
+    """G_i = [I +] sum_h A_h,ii H_h, [n, d, d]: the diagonal blocks of a causal layer (T7e).
+
+    For several causal layers multiply the G_i of one token. Raises `InputError` unless every A_h is
+    lower triangular.
+    """
+    A, W = checked_heads(A, W), head_weights(W).dense()
+    if np.triu(A, 1).any():
+        raise InputError(
+            "some A_h has entries above its diagonal: token blocks are for causal heads"
+        )
+    diagonal = np.diagonal(A, axis1=-2, axis2=-1)  # [heads, n]
+    blocks: Array = np.einsum("hi,hlk->ikl", diagonal, W)
+    return blocks + np.eye(W.shape[-1]) if residual else blocks
+
+
+def other_radius(
+    A: Any, W: Any, residual: bool, dense_size: int = DENSE_SIZE, beside: Radius | None = None
+) -> Radius:
+    """rho_Q by the way that suits: of causal heads token by token, else `quotient_radius`."""
+    A = checked_heads(A, W)
+    if np.triu(A, 1).any() or A.shape[-1] == 1:
+        return quotient_radius(A, W, residual, dense_size, beside)
+    rest = [dense_radius(G, "causal") for G in token_blocks(A, W, residual)[1:]]
+    top = max(rest, key=lambda r: r.value or 0.0)
+    reach = max((r.value or 0.0) + r.error for r in rest) - (top.value or 0.0)
+    return Radius(top.value, max(reach, top.error), "causal")
+
+
+def checked_heads(A: Any, W: Any) -> Array:
+    """A as [heads, n, n] in float64. Raises `InputError` unless A and W fit as heads."""
+    checked, heads = stacked(check_attention(A)), head_weights(W).heads
+    if checked.ndim != 3 or len(checked) != heads:
+        raise InputError(
+            f"A has shape {list(checked.shape)} but the weights have {heads} heads: A must be "
+            f"[{heads}, n, n]"
+        )
+    return checked
+
+
+def _far_apart(one: Radius, other: Radius) -> bool:
+    if one.value is None or other.value is None:
+        return False
+    return abs(one.value - other.value) > _FAR * max(one.value, other.value) + 10 * other.error
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """W_h = P_h Q_h for each head: P [heads, d, r] and Q [heads, r, d]; P None: W_h = Q_h dense."""
+
+    P: Array | None
+    Q: Array
+
+    @property
+    def heads(self) -> int:
+        return len(self.Q)
+
+    @property
+    def d(self) -> int:
+        return int(self.Q.shape[-1])
+
+    def dense(self) -> Array:
+        """W_h [heads, d, d]."""
+        return self.Q if self.P is None else self.P @ self.Q
+
+
+def head_weights(value: Any) -> HeadWeights:
+    """The weights of one layer: W [heads, d, d] or [d, d], or the pair (W_V, W_O).
+
+    W_V [heads, d, r] and W_O [heads, r, d] (W_proj cut into heads), or [d, r] and [r, d].
+    Raises `InputError` on other shapes, NaN or infinite entries.
+    """
+    if isinstance(value, HeadWeights):
+        return value
+    if isinstance(value, tuple):
+        if len(value) != 2:
+            raise InputError(f"weights as factors are a pair (W_V, W_O), not {len(value)} arrays")
+        P, Q = (stacked(_real_array(x, f"W_{s}")) for x, s in zip(value, "VO", strict=True))
+        if P.ndim != 3 or Q.shape != (P.shape[0], P.shape[2], P.shape[1]) or 0 in P.shape:
+            raise InputError(
+                f"W_V {list(P.shape)} and W_O {list(Q.shape)} do not belong together: they must "
+                "be [heads, d, r] and [heads, r, d]"
+            )
+        return HeadWeights(P, Q)
+    W = stacked(check_square(value, name="W"))
+    if W.ndim != 3 or W.shape[0] == 0:
+        raise InputError(f"W has shape {list(W.shape)}; it must be [d, d] or [heads, d, d]")
+    return HeadWeights(None, W)
+
+
+def stacked(x: Array) -> Array:
+    """A single head as a stack of one."""
+    return x[None] if x.ndim == 2 else x
+
+
+def side_by_side(P: Array) -> Array:
+    """[P_1 ... P_H] [d, heads r] for P [heads, d, r]."""
+    return P.swapaxes(0, 1).reshape(P.shape[1], -1)

@@ -1,0 +1,230 @@
+"""The verdict on rational input, decided exactly: ties, defective blocks and all (T2-T4, T6b).
+
+Eigenvalues are roots of integer polynomials, enclosed in balls of any precision. Two moduli
+|1 + h a| that no precision separates are equal once the precision passes the gap bound: a non-zero
+algebraic number delta with q delta an algebraic integer, whose D conjugates are at most M, has
+|delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, log2, prod
+
+import flint
+
+from oversmoothing.theory.layer.attention import rational_quotient
+from oversmoothing.theory.numbers.balls import at_precision, doublings, largest
+from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
+
+# Precision, in bits, up to which an equality is proved. It covers n, d <= 4 with entries whose
+# numerators and denominators have up to 64 bits, whatever their Galois groups.
+EXACT_BITS = 2**20
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A pair (i, j): multiplier mu = 1 + h a. attention is None for consensus (a = 1, i = n)."""
+
+    attention: Eigenvalue | None
+    value: Eigenvalue
+
+    def multiplier(self, bits: int) -> flint.acb:
+        """Ball around 1 + h a."""
+        with at_precision(bits):
+            h = self.value.ball(bits)
+            if self.value.is_zero:
+                return flint.acb(1)
+            if self.attention is None:
+                return 1 + h
+            if self.value.factor.degree == self.attention.factor.degree == 1:
+                # Rounded once, at the end: 1 + h a = 0 has to be exactly that.
+                a = self.attention.factor.rational_root
+                return flint.acb(1 + self.value.factor.rational_root * a)
+            return 1 + h * self.attention.ball(bits)
+
+    def squared_modulus(self, bits: int) -> flint.arb:
+        """Ball around |1 + h a|^2."""
+        with at_precision(bits):
+            mu = self.multiplier(bits)
+            return mu.real * mu.real + mu.imag * mu.imag
+
+    @property
+    def structural(self) -> frozenset[object]:
+        """Equal keys mean equal moduli by structure: mu = 1 for h = 0, a = 1, joint conjugates."""
+        a, h = self.attention, self.value
+        if h.is_zero:
+            return frozenset(["one"])
+        if a is None or a.is_one:
+            return frozenset([h, h.conjugate])
+        return frozenset([(a, h), (a.conjugate, h.conjugate)])
+
+
+def jordan_size(mode: Mode) -> int:
+    """The largest Jordan block of I + H (x) A at this mode's eigenvalue pair (T6a)."""
+    p = mode.value.factor.jordan[0]
+    if mode.attention is None:
+        return p
+    q = mode.attention.factor.jordan[0]
+    if mode.value.is_zero:
+        return min(p, q) if mode.attention.is_zero else p
+    return q if mode.attention.is_zero else p + q - 1
+
+
+def gap_bits(first: Mode, second: Mode) -> float:
+    """Bits of the bound below which |mu_1|^2 - |mu_2|^2 can only be zero.
+
+    With c the leading coefficient of a factor, c times a product of distinct roots of it is an
+    algebraic integer: |mu|^2 = (1 + h a)(1 + conj h conj a) needs c once for a complex pair and
+    twice for a real root, which then occurs squared.
+    """
+    used: dict[int, tuple[Factor, set[int]]] = {}
+    exponent: dict[int, int] = {}
+    for mode in (first, second):
+        for value in (mode.value, mode.attention):
+            if value is not None:
+                key = id(value.factor)
+                used.setdefault(key, (value.factor, set()))[1].update(
+                    (value.index, value.conjugate.index)
+                )
+                exponent[key] = max(exponent.get(key, 1), 2 if value.is_real else 1)
+    # The field of all roots involved: at most k (k-1) ... ways to embed roots of a degree-k factor.
+    degree = prod(
+        prod(range(f.degree - len(indices) + 1, f.degree + 1)) for f, indices in used.values()
+    )
+    denominator = sum(exponent[key] * log2(f.leading) for key, (f, _) in used.items())
+    # Every eigenvalue of A has modulus at most 1, so 0 <= |1 + h a|^2 <= (1 + max |h|)^2 at
+    # complex places; at the others the two factors belong to different roots, with the same bound,
+    # and the difference of two such products is at most twice it.
+    # As a ball, for it may be beyond the range of a float, and narrower than the 1e-6.
+    top = largest(abs(x) for mode in (first, second) for x in mode.value.factor.roots(64))
+    logarithm = float((1 + top).log() / flint.arb(2).log())
+    size = denominator + 1 + 2 * logarithm + 1e-6
+    return denominator + (degree - 1) * size + 2
+
+
+@dataclass(frozen=True)
+class ExactDominance:
+    """All modes with the largest modulus on each side, and which side wins.
+
+    comparison: 1 consensus, -1 quotient, 0 equal, None undecided within `EXACT_BITS`.
+    """
+
+    consensus: list[Mode]
+    quotient: list[Mode]
+    comparison: int | None
+    bits_needed: int
+
+    def radius(self, consensus: bool, bits: int = 128) -> flint.arb:
+        """Ball around rho_C or rho_Q (0 where there are no modes), good to half as many bits."""
+        modes = self.consensus if consensus else self.quotient
+        if not modes:
+            return flint.arb(0)
+        # 1 + h a may cancel: where it is not exactly 0, more bits show how large it is.
+        for working in doublings(bits, max(bits, 2**16)):
+            with at_precision(working):
+                modulus = abs(modes[0].multiplier(working))
+            if modulus.rel_accuracy_bits() >= bits // 2:
+                break
+        return modulus
+
+    def dominant(self) -> list[Mode]:
+        """The modes of largest modulus over both sides."""
+        if self.comparison is None:
+            return []
+        kept = self.consensus if self.comparison >= 0 else []
+        return kept + (self.quotient if self.comparison <= 0 else [])
+
+
+def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | None, int]:
+    """Sign of |mu_first| - |mu_second| (None if it would need more than `limit` bits), and bits."""
+    if first.structural == second.structural:
+        return 0, 0
+    needed = ceil(gap_bits(first, second))
+    # Where equality is out of reach, 2^14 bits still separate whatever is not meant to be equal.
+    last = needed + 64 if needed <= limit else 2**14
+    # Balls lose a few bits to cancellation: up to a doubling more than the bound asks for.
+    for bits in doublings(64, 2 * last):
+        with at_precision(bits):
+            difference = first.squared_modulus(bits) - second.squared_modulus(bits)
+            if difference > 0:
+                return 1, bits
+            if difference < 0:
+                return -1, bits
+            if abs(difference) < flint.arb(2) ** -needed:
+                return 0, needed
+    return None, needed
+
+
+def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
+    """The modes of largest modulus; whether every comparison was decided; the most bits used."""
+    best: list[Mode] = []
+    decided, used = True, 0
+    # By structure: whether modes of that modulus are among the best.
+    seen: dict[frozenset[object], bool] = {}
+    for mode in modes:
+        if mode.structural not in seen:
+            sign, bits = compare(mode, (best or [mode])[0])
+            used = max(used, bits)
+            if sign is None:
+                decided, sign = False, 0
+            if sign > 0:
+                best, seen = [], dict.fromkeys(seen, False)
+            seen[mode.structural] = sign >= 0
+        if seen[mode.structural]:
+            best.append(mode)
+    return best, decided, used
+
+
+def all_modes(A: Matrix, H: Matrix) -> list[Mode]:
+    """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus."""
+    a_values = eigenvalues(factors(rational_quotient(A)))
+    return [Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values)]
+
+
+def exact_dominance(A: Matrix, H: Matrix) -> ExactDominance:
+    """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
+    modes = all_modes(A, H)
+    consensus, sure_c, bits_c = _largest([mode for mode in modes if mode.attention is None])
+    quotient, sure_q, bits_q = _largest([mode for mode in modes if mode.attention is not None])
+    if not quotient:
+        return ExactDominance(consensus, quotient, 1, max(bits_c, bits_q))
+    comparison, bits = compare(consensus[0], quotient[0])
+    if comparison == 0 and not (sure_c and sure_q):
+        comparison = None
+    return ExactDominance(consensus, quotient, comparison, max(bits, bits_c, bits_q))
+
+
+def generic_rank(found: ExactDominance) -> int | None:
+    """Asymptotic rank for generic X_0: the maximum matching of the dominant pairs (T4c).
+
+    Eigenvalues count with multiplicity, consensus as one eigenvalue of A. None where the dominance
+    is undecided or a dominant pair sits in a Jordan block, which T4c does not cover.
+    """
+    dominant = found.dominant()
+    if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
+        return None
+    # Each token's row of eigenvalues of A, and the columns of H that it is dominant with.
+    columns: dict[object, list[object]] = {}
+    for mode in dominant:
+        a, h = mode.attention, mode.value
+        found_columns = [(h, j) for j in range(h.factor.multiplicity)]
+        for i in range(1 if a is None else a.factor.multiplicity):
+            columns.setdefault((a, i), []).extend(found_columns)
+    return maximum_matching(columns)
+
+
+def maximum_matching(columns: Mapping[object, Sequence[object]]) -> int:
+    """The size of a maximum matching of rows to the columns they may take, by augmenting paths."""
+    taken: dict[object, object] = {}
+
+    def place(row: object, tried: set[object]) -> bool:
+        for column in columns[row]:
+            if column not in tried:
+                tried.add(column)
+                if column not in taken or place(taken[column], tried):
+                    taken[column] = row
+                    return True
+        return False
+
+    return sum(place(row, set()) for row in columns)

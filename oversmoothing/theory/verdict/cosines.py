@@ -1,0 +1,403 @@
+"""What the cosine of each pair of tokens tends to, from one X_0 (T14g, T14h).
+
+The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L) (tokens). Where all
+leading multipliers have a real power, each residue of L has a limit of its own; one real multiplier
+each is the common case, with one residue or, of opposite signs, two. Else the cosine comes again
+and again near each of its values over the depths, since all phases recur together: two different
+values are no limit, and equal ones are a limit where structure says so.
+
+Where phases are no rational parts of a turn, equal values of a cosine at some depths prove nothing.
+These do: the tokens are multiples of each other at every depth; their leading sums are, by one
+real simple eigenvalue of A or by a rational factor; they have no feature in common; or one pair of
+conjugate multipliers leads both and g_x . g_x = 0, so that sizes and inner product do not change.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import combinations, combinations_with_replacement, product
+from math import fsum, isfinite, lcm
+
+import flint
+
+from oversmoothing.theory.numbers.balls import at_precision, doublings
+from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.verdict.leading import shared
+from oversmoothing.theory.verdict.resolvent import (
+    Multipliers,
+    OutOfReachError,
+    Resolvent,
+    compare_growth,
+    growth_of,
+)
+from oversmoothing.theory.verdict.tokens import (
+    LARGEST_PERIOD,
+    SHOWN_BITS,
+    Token,
+    TokenGrowth,
+    UnknownPhaseError,
+    every,
+    period_of,
+    real_power,
+    signs,
+    token_of,
+    unit_row,
+)
+
+
+def keep_their_angle(
+    pair: tuple[int, int], tokens: tuple[Token, Token], found: Resolvent, multipliers: Multipliers
+) -> bool:
+    """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
+    at the depths at which neither token is 0, from some depth on or in the limit.
+
+    Raises `OutOfReachError`.
+    """
+    if not all(_is_never_small(token) for token in tokens):
+        first, _ = tokens
+        return _is_one_pair(first) and _are_parallel(tokens)
+    return (
+        _are_apart(tokens)
+        or _keep_their_sizes(tokens)
+        or _by_one_eigenvalue(tokens, multipliers)
+        or _by_a_rational(pair, tokens, found, multipliers)
+    )
+
+
+def _is_never_small(token: Token) -> bool:
+    """Whether the directions of the leading roots are independent: |y_i(L)| then stays away from 0,
+    whatever the phases are."""
+    bits = token.bits
+    vectors = flint.acb_mat(list(token.directions(bits).values()))
+    with at_precision(bits):
+        gram = vectors * vectors.conjugate().transpose()
+        return not gram.det().contains(0)
+
+
+def _is_one_pair(token: Token) -> bool:
+    """Whether one pair of conjugates leads. No power of it is real: the token is 0 at finitely many
+    depths (Skolem-Mahler-Lech; in a progression of zeros the leading sum would cancel)."""
+    roots = token.growth.roots
+    return len(roots) == 2 and roots[0].conjugate == roots[1]
+
+
+def _are_parallel(tokens: tuple[Token, Token]) -> bool:
+    """Whether one token is a multiple of the other at every depth: their rows of the resolvent."""
+    first, second = (token.part for token in tokens)
+    if first.factors != second.factors:
+        return False
+    a = next(p for p in first.numerators if not p.is_zero())
+    b = second.numerators[first.numerators.index(a)]
+    top, bottom = int(a[int(a.degree())]), int(b[int(a.degree())])
+    rows = zip(first.numerators, second.numerators, strict=True)
+    return all(p * bottom == q * top for p, q in rows)
+
+
+def _are_apart(tokens: tuple[Token, Token]) -> bool:
+    """Whether no feature is in both tokens, or rational roots lead with orthogonal directions: the
+    cosine tends to 0."""
+    first, second = tokens
+    features = list(zip(first.part.numerators, second.part.numerators, strict=True))
+    if all(p.is_zero() or q.is_zero() for p, q in features):
+        return True
+    if any(x.factor.degree > 1 for token in tokens for x in token.growth.roots):
+        return False
+    pairs = product(*([_integer(x) for x in token.growth.roots] for token in tokens))
+    return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in pairs)
+
+
+def _integer(root: Eigenvalue) -> int:
+    """A rational root of a monic polynomial."""
+    return int(root.factor.rational_root.p)
+
+
+def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
+    """Whether one pair x, conj(x) leads both tokens, with g . g = g . g' = g' . g' = 0 at x.
+
+    |y_i|^2 = 2 |g|^2 + 2 Re((x/|x|)^(2(L-p)) g . g), and so on: what turns with L is gone. The
+    products are numbers of Q(x): 0 where the polynomial of x divides that of the numerators.
+    """
+    first, second = tokens
+    if not _is_one_pair(first) or set(first.growth.roots) != set(second.growth.roots):
+        return False
+    root, _ = first.growth.roots
+    products = (
+        sum((p * q for p, q in zip(*pair, strict=True)), flint.fmpz_poly([]))
+        for pair in combinations_with_replacement((t.part.numerators for t in tokens), 2)
+    )
+    return all((product % root.factor.polynomial).is_zero() for product in products)
+
+
+def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) -> bool:
+    """Whether one real simple eigenvalue a of A, with eigenvector v, leads both tokens, whatever h
+    it leads with: y_i = v_i w and y_j = v_j w for one w."""
+    first, second = (token.growth for token in tokens)
+    if set(first.roots) != set(second.roots):
+        return False
+    return shared(first.roots, multipliers, "attention") is not None
+
+
+def _by_a_rational(
+    pair: tuple[int, int], tokens: tuple[Token, Token], found: Resolvent, multipliers: Multipliers
+) -> bool:
+    """Whether x_i - c x_j grows more slowly than x_i for some rational c."""
+    factor = _factor(tokens)
+    if not factor:
+        return False
+    i, j = pair
+    n = found.table.nrows()
+    row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
+    rest = found.part([row])
+    first, _ = tokens
+    return rest.dies or (
+        compare_growth(growth_of(rest, multipliers), first.growth, multipliers) < 0
+    )
+
+
+def _factor(tokens: tuple[Token, Token]) -> Fraction | None:
+    """The ratio of two entries of the directions as a short fraction, None where there is none."""
+    first, second = (token.directions(token.bits) for token in tokens)
+    root = next(iter(first))
+    if root not in second:
+        return None
+    for a, b in zip(first[root], second[root], strict=True):
+        if not b.contains(0):
+            ratio = float((a / b).real.mid())
+            return Fraction(ratio).limit_denominator() if isfinite(ratio) else None
+    return None
+
+
+# Depths of the leading sums at which a cosine is looked at: far apart too, for slow phases.
+_DEPTHS = sorted({round(1.25**k) for k in range(72)})
+# A cosine is known to so many bits, or not at all when that takes more working bits than the most.
+_KNOWN_BITS, _MOST_BITS = 60, 2**16
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CosineLimit:
+    """What a cosine tends to as L grows, over the depths at which it is defined.
+
+    tends_to: "constant"; "periodic", one limit for each residue of L modulo the number of values
+    (None where a token is 0 at all of those depths from some on); "oscillates", several limit
+    points and none by residues; "undefined", from some depth on a token is 0 at every depth.
+    """
+
+    tends_to: str
+    values: tuple[float | None, ...] = ()
+
+
+UNDEFINED, OSCILLATES = CosineLimit("undefined"), CosineLimit("oscillates")
+
+
+class TokensOfStart:
+    """The tokens of one X_0 [n, d], by its resolvent."""
+
+    def __init__(self, found: Resolvent, multipliers: Multipliers, n: int) -> None:
+        self._found, self._multipliers, self._n = found, multipliers, n
+        self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
+        self._at_residue = cache(self._every)
+
+    @cached_property
+    def _tokens(self) -> list[Token | OutOfReachError | None]:
+        """None for a token that becomes 0, the error for one whose growth is not decided."""
+        result: list[Token | OutOfReachError | None] = []
+        for i in range(self._n):
+            try:
+                part = self._found.part(unit_row(i, self._n))
+                result.append(token_of(part, self._multipliers))
+            except OutOfReachError as error:
+                result.append(error)
+        return result
+
+    @cached_property
+    def growth(self) -> tuple[TokenGrowth | None, ...]:
+        """Of each token; None where it is not decided."""
+        scale, still = self._found.scale, TokenGrowth(0.0, 0)
+        return tuple(
+            token.measured(scale) if isinstance(token, Token) else None if token else still
+            for token in self._tokens
+        )
+
+    @cached_property
+    def cosines(self) -> dict[Pair, CosineLimit | None]:
+        """(i, j), i < j -> what their cosine tends to; None where it is not decided."""
+        return {pair: self._limit(pair) for pair in combinations(range(self._n), 2)}
+
+    def _limit(self, pair: Pair) -> CosineLimit | None:
+        first, second = (self._tokens[k] for k in pair)
+        if first is None or second is None:
+            return UNDEFINED
+        if not (isinstance(first, Token) and isinstance(second, Token)):
+            return None
+        tokens = first, second
+        try:
+            period = period_of(tokens, self._order)
+            if period is not None:
+                return self._by_residue(pair, tokens, period)
+            cosines = list(_shown(tokens))
+            if any(not a.overlaps(b) for a, b in combinations(cosines, 2)):
+                return OSCILLATES
+            if cosines and keep_their_angle(pair, tokens, self._found, self._multipliers):
+                return CosineLimit("constant", (_rounded(cosines.pop()),))
+        except (UnknownPhaseError, OutOfReachError, _UnsettledError):
+            pass
+        return None
+
+    def _by_residue(self, pair: Pair, tokens: tuple[Token, Token], period: int) -> CosineLimit:
+        try:
+            values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
+        except _UnsettledError:
+            # What is slower than a sum that cancels may turn with another sign.
+            period *= 2
+            values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
+        if not any(value is not None for value in values):
+            return UNDEFINED
+        alike = len(set(values)) == 1
+        # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
+        if alike and (len(values) == 1 or self._keep_their_angle(pair, tokens)):
+            return CosineLimit("constant", values[:1])
+        return CosineLimit("periodic", values)
+
+    def _keep_their_angle(self, pair: Pair, tokens: tuple[Token, Token]) -> bool:
+        return len(tokens[0].part.numerators) == 1 or keep_their_angle(
+            pair, tokens, self._found, self._multipliers
+        )
+
+    def _residue(
+        self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int
+    ) -> float | None:
+        """The limit over the depths of one residue, None where a token is 0 there."""
+        found = [
+            self._at_residue(k, token, period, residue)
+            for k, token in zip(pair, tokens, strict=True)
+        ]
+        directions = [direction for direction in found if direction is not None]
+        if len(directions) < len(tokens):
+            return None
+        for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
+            value = _cosine([direction(bits) for direction in directions])
+            if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
+                return _rounded(value)
+        raise _UnsettledError
+
+    def _every(self, k: int, token: Token, period: int, residue: int) -> "Direction | None":
+        """The direction of token k at the depths of a residue, None where it is 0 there.
+
+        Raises `_UnsettledError` where its sign turns.
+        """
+        sum_here = token.leading_sum(residue, token.bits)
+        if any(not c.contains(0) for c in sum_here):
+            return lambda bits: token.leading_sum(residue, bits)
+        # The leading sum cancels at this residue: what grows more slowly shows there.
+        slower = every(token.part, period, residue, self._multipliers)
+        if slower is None:
+            return None
+        turns = {*signs(token, period), *signs(slower, 1)} != {True}
+        if turns or len(slower.growth.roots) > 1:
+            raise _UnsettledError
+        # One positive root leads: the direction is the same at every depth.
+        return lambda bits: slower.leading_sum(residue, max(bits, slower.bits))
+
+
+Direction = Callable[[int], list[flint.arb]]
+
+
+class _UnsettledError(ArithmeticError):
+    """The sign of a direction turns, or a cosine takes more bits than are spent."""
+
+
+def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
+    """The cosine of the leading sums at some depths at which neither is 0."""
+    for depth in _DEPTHS:
+        value = _cosine([token.leading_sum(depth, token.bits) for token in tokens])
+        if value is not None:
+            yield value
+
+
+def _cosine(vectors: list[list[flint.arb]]) -> flint.arb | None:
+    """That of two vectors, None where one of them may be 0."""
+    with at_precision(SHOWN_BITS):
+        rows = flint.arb_mat(vectors)
+        (xx, xy), (_, yy) = (rows * rows.transpose()).tolist()
+        return xy / (xx * yy).sqrt() if xx > 0 and yy > 0 else None
+
+
+def _rounded(value: flint.arb) -> float:
+    return min(1.0, max(-1.0, float(value.mid())))
+
+
+@dataclass(frozen=True)
+class TokenLimits:
+    """growth: of each token. cosines: of each pair (i, j), i < j. cos_min, cos_mean: over the pairs
+    of tokens that are not 0. None is what is not decided; of cos_min and cos_mean also where there
+    is no limit."""
+
+    growth: tuple[TokenGrowth | None, ...] | None
+    cosines: dict[Pair, CosineLimit | None] | None
+    cos_min: CosineLimit | None
+    cos_mean: CosineLimit | None
+
+
+UNKNOWN_TOKENS = TokenLimits(None, None, None, None)
+
+
+def token_limits(tokens: TokensOfStart, features: int) -> TokenLimits:
+    """features: d."""
+    cosines = tokens.cosines
+    limits = list(cosines.values())
+    least, average = smallest(limits, features), mean(limits, features)
+    return TokenLimits(tokens.growth, cosines, least, average)
+
+
+def all_zero(n: int) -> TokenLimits:
+    """Of X_0 = 0 [n, d]."""
+    pairs: dict[Pair, CosineLimit | None] = {(i, j): UNDEFINED for j in range(n) for i in range(j)}
+    return TokenLimits((TokenGrowth(0.0, 0),) * n, pairs, UNDEFINED, UNDEFINED)
+
+
+def smallest(limits: Iterable[CosineLimit | None], features: int) -> CosineLimit | None:
+    """The limit of cos_min; None where it is not decided, or where there is none."""
+    known = list(limits)
+    steady = [limit for limit in known if limit is not None and limit.values]
+    if features == 1 and steady:
+        # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
+        found = _by_residues(steady, min, features)
+        if found is not None and set(found.values) == {-1.0}:
+            return found
+    return _combined(known, min, features)
+
+
+def mean(limits: Iterable[CosineLimit | None], features: int) -> CosineLimit | None:
+    """The limit of cos_mean over the pairs of tokens that are not 0; None as for cos_min."""
+    return _combined(list(limits), lambda values: fsum(values) / len(values), features)
+
+
+def _combined(
+    limits: list[CosineLimit | None], of: Callable[[list[float]], float], features: int
+) -> CosineLimit | None:
+    steady = []
+    for limit in limits:
+        if limit is None or limit.tends_to == "oscillates":
+            return None
+        if limit.values:
+            steady.append(limit)
+    return _by_residues(steady, of, features) if steady else UNDEFINED
+
+
+def _by_residues(
+    limits: list[CosineLimit], of: Callable[[list[float]], float], features: int
+) -> CosineLimit | None:
+    period = lcm(*(len(limit.values) for limit in limits))
+    if period > LARGEST_PERIOD:
+        return None
+    values: list[float | None] = []
+    for residue in range(period):
+        here = [v for x in limits if (v := x.values[residue % len(x.values)]) is not None]
+        values.append(of(here) if here else None)
+    # Of one feature all cosines are 1 or -1, exactly; else equal floats are no equal limits.
+    if period == 1 or (features == 1 and len(set(values)) == 1):
+        return CosineLimit("constant", (values[0],))
+    return CosineLimit("periodic", tuple(values))

@@ -1,0 +1,308 @@
+"""rho_C against rho_Q for one case, and what HFC/LFC tends to, exactly or by discs (T2-T6, T14)."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.numbers.floats import UNIT
+from oversmoothing.theory.spectra.algebraic import CloseRootsError
+from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
+from oversmoothing.theory.verdict.answer import (
+    AT_CONSENSUS,
+    ILL_CONDITIONED,
+    TOO_MANY_MODES,
+    VANISHES,
+    compared,
+    number,
+    shown,
+)
+from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs, decide_cell
+from oversmoothing.theory.verdict.by_fractions import (
+    ExactDominance,
+    Mode,
+    exact_dominance,
+    generic_rank,
+    jordan_size,
+)
+from oversmoothing.theory.verdict.cell_limits import decided_in_cell, merged
+from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, DominantPair, Limits, agreed
+from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.onset import Onset
+from oversmoothing.theory.verdict.resolvent import has_every_mode
+from oversmoothing.theory.verdict.start import start_content
+
+# Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
+_NO_DIGIT = 2.0**-10
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome for generic X_0, by status "exact", "certified" (by discs or balls, for all that
+    rounds to the case) or "numerical" (rounding decides), both radii, and why.
+
+    attention, value: the spectra in float64. rank: the asymptotic rank for generic X_0 where exact
+    arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell: the discs of
+    a case in floats. error: how far rho_C - rho_Q may be off by rounding.
+    """
+
+    outcome: Outcome
+    status: str
+    rho_consensus: float
+    rho_quotient: float
+    reason: str
+    attention: Spectrum
+    value: Spectrum
+    rank: int | None = None
+    vague: tuple[bool, bool] = (False, False)
+    cell: CellDiscs | None = None
+    error: float = 0.0
+
+
+def compare_radii(case: Case, relative: float = UNIT) -> Comparison:
+    """Exactly where the case allows it, else for everything within the rounding of its entries,
+    with UNDECIDED where that decides. relative: how well they are known, if not as float64."""
+    return _exactly(case) if case.decidable else _numerically(case, relative)
+
+
+def _exactly(case: Case) -> Comparison:
+    found = exact_dominance(case.rational_A, case.rational_H)
+    outcome = outcome_of_sign(found.comparison)
+    rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
+    if outcome is Outcome.TIE:
+        rho_q = rho_c
+    reason = _exact_reason(found, outcome, rho_c, rho_q) if found.quotient else ""
+    return Comparison(
+        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), generic_rank(found)
+    )
+
+
+def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: float) -> str:
+    if outcome is Outcome.UNDECIDED:
+        return (
+            f"the radii agree to over 16000 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}); to "
+            f"prove them equal would take {found.bits_needed} bits, more than this tool spends."
+        )
+    consensus, quotient = _mode_words(found.consensus[0]), _mode_words(found.quotient[0])
+    reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", consensus, quotient)
+    if outcome is Outcome.TIE:
+        s_c = max(map(jordan_size, found.consensus))
+        s_q = max(map(jordan_size, found.quotient))
+        reason += (
+            f" Jordan blocks of size {s_c} (consensus) and {s_q} (quotient) sit there: for generic "
+            f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b)."
+        )
+    return reason
+
+
+def _mode_words(mode: Mode) -> str:
+    h = complex(mode.value.ball(64).mid())
+    a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
+    return f"h = {number(h)}, a = {number(complex(a))}"
+
+
+def _numerically(case: Case, relative: float) -> Comparison:
+    cell = cell_discs(case, relative)
+    found = decide_cell(cell)
+    outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
+    if outcome is Outcome.UNDECIDED and relative == UNIT:
+        outcome = decided_in_cell(case, generic=True).outcome
+    rho_c, rho_q = consensus.shown, quotient.shown
+    if outcome is Outcome.TIE:
+        rho_q = rho_c
+    attention, value = cell.spectra
+    reason = _numerical_reason(outcome, attention, value, consensus, quotient)
+    vague = (_vague(consensus), _vague(quotient))
+    open_ = outcome is Outcome.UNDECIDED and case.n > 1
+    status = "numerical" if open_ else "certified"
+    error = (consensus.high - consensus.low) / 2 + (quotient.high - quotient.low) / 2
+    return Comparison(
+        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, error
+    )
+
+
+def _vague(radius: Interval) -> bool:
+    return not radius.high - radius.low <= _NO_DIGIT * radius.shown
+
+
+def _shown(radius: Interval) -> str:
+    if not _vague(radius):
+        return f"{radius.shown:.6g}"
+    # Outwards, by more than printing rounds.
+    return f"{0.99 * max(0.0, radius.low):.3g} to {1.01 * radius.high:.3g}"
+
+
+def _numerical_reason(
+    outcome: Outcome, attention: Spectrum, value: Spectrum, consensus: Interval, quotient: Interval
+) -> str:
+    if quotient.index is None or consensus.index is None:
+        return ""
+    if outcome is Outcome.UNDECIDED:
+        return (
+            f"rounding decides: rho_C = {consensus.shown:.12g} +- "
+            f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.shown:.12g} +- "
+            f"{(quotient.high - quotient.low) / 2:.1e} overlap. Write the entries as fractions "
+            '("-4/3") for an exact decision; for a head of rank r < d pass W=(W_V, W_proj).'
+        )
+    i, j = quotient.index
+    h_c, h_q = value.values[consensus.index[1]], value.values[j]
+    return compared(
+        outcome,
+        _shown(consensus),
+        _shown(quotient),
+        f"h = {number(complex(h_c))}, a = 1",
+        f"h = {number(complex(h_q))}, a = {number(complex(attention.values[i]))}",
+    )
+
+
+# States of short binary numbers up to so many entries are looked at token by token: under a second.
+_SHORT_STATE = 24
+_ZERO = Limits("zero", 0.0, 1)
+# Outcomes for one X_0 that compare its modes.
+_COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
+
+
+def generic_limits(case: Case, found: Comparison) -> Limits:
+    """Limits for generic X_0.
+
+    SMOOTHING is T4a. In floats the dominant pair decides, and what it leaves open the balls around
+    all cases that round to the same. In fractions two seeded draws stand for all X_0 outside a null
+    set: what they agree on holds for generic X_0 (the exceptions are algebraic), as far as such
+    draws can show it; a limit on which they differ depends on X_0 and is None.
+    """
+    if case.n == 1:
+        return _ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
+    if found.outcome is Outcome.SMOOTHING:
+        return _ZERO
+    if found.cell is not None:
+        behaviour = DominantPair(found.cell).generic(found.outcome)
+        depends = found.outcome is Outcome.TIE and behaviour.tends_to == "constant"
+        known = behaviour.whole or (depends and behaviour.limit_rank is not None)
+        if known or found.cell.relative > UNIT:
+            return behaviour
+        return merged(behaviour, second=decided_in_cell(case, generic=True).limits)
+    if found.outcome is Outcome.UNDECIDED:
+        return UNKNOWN
+    rng = np.random.default_rng(2401_04301)
+    behaviour = agreed(*(_drawn_limits(case, rng) for _ in range(2)))
+    if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
+        return behaviour
+    return replace(behaviour, limit_rank=found.rank)
+
+
+def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
+    draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
+    start = [[Fraction(int(x)) for x in row] for row in draw]
+    content = start_content(case.rational_A, case.rational_H, start, case.classes, begins=False)
+    return UNKNOWN if content is None else content.limits
+
+
+@dataclass(frozen=True)
+class OfStart:
+    """What one X_0 leads to: limits, the verdict over the modes it contains, a sentence about it,
+    from which layer on it shows what decides, and what its tokens do."""
+
+    limits: Limits
+    outcome: Outcome
+    words: str = ""
+    onset: Onset | None = None
+    tokens: TokenLimits = UNKNOWN_TOKENS
+
+
+def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
+    """What the X_0 (not 0) of a case leads to (T4e), exactly where the case is decidable.
+
+    generic: the verdict for generic X_0, and found what it rests on.
+    """
+    if found.cell is not None:
+        return _with_short_numbers(_start_in_floats(case, found.cell, generic), case)
+    X0 = case.rational_X0
+    assert X0 is not None
+    content = start_content(case.rational_A, case.rational_H, X0, case.classes)
+    if content is None:
+        return _large_start(case, X0, generic)
+    tokens = token_limits(content.tokens, case.d)
+    if content.vanishes:
+        return OfStart(content.limits, Outcome.UNDEFINED, VANISHES, tokens=tokens)
+    if content.at_consensus:
+        return OfStart(content.limits, Outcome.TRIVIAL, AT_CONSENSUS, tokens=tokens)
+    outcome = outcome_of_sign(content.comparison)
+    return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
+
+
+def _with_short_numbers(found: OfStart, case: Case) -> OfStart:
+    """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
+    shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
+    so that nothing is said of the tokens of others."""
+    exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
+    if exact is None or exact.rational_X0 is None:
+        return found
+    try:
+        content = start_content(exact.rational_A, exact.rational_H, exact.rational_X0)
+    except CloseRootsError:
+        return found
+    if content is None:
+        return found
+    found = replace(found, tokens=token_limits(content.tokens, case.d))
+    if found.outcome not in _COMPARED or outcome_of_sign(content.comparison) is not found.outcome:
+        return found
+    return replace(found, words=shown(content.onset), onset=content.onset)
+
+
+def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
+    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
+    if len(set(map(tuple, X0))) == 1:
+        return _at_consensus(case, None)
+    if has_every_mode(case.rational_A, case.rational_H, X0):
+        return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
+    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+
+
+def _start_in_floats(case: Case, cell: CellDiscs, generic: Outcome) -> OfStart:
+    """The same from discs, and what they leave open from all cases that round to the same floats,
+    as far as these agree; else UNDECIDED."""
+    assert case.X0 is not None
+    if (case.X0[0] == case.X0).all():
+        return _at_consensus(case, cell)
+    pair = DominantPair(cell)
+    found = DiscStart(pair).contained(generic)
+    outcome, known = found.outcome, found.limits
+    if outcome is not Outcome.SMOOTHING and not known.whole:
+        shared = decided_in_cell(case, generic=False)
+        outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
+        known = merged(known, second=shared.limits)
+        if known.tends_to is None and pair.without_mean(outcome):
+            known = Limits("infinity", float("inf"), known.limit_rank)
+    if outcome is Outcome.UNDECIDED:
+        return OfStart(known, outcome, ILL_CONDITIONED)
+    tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
+    begins = onset_of_cell(cell, tends_to)
+    return OfStart(known, outcome, shown(begins), begins)
+
+
+def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:
+    """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
+    on where c is in the nilpotent part of I + H, as given (T11.1)."""
+    X0 = case.rational_X0
+    assert X0 is not None
+    content = start_content([[Fraction(1)]], case.rational_H, X0[:1])
+    if content is not None:
+        if content.vanishes:
+            return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
+        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+    if _lasts(case, cell, all_modes=True):
+        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+
+
+def _lasts(case: Case, cell: CellDiscs | None, all_modes: bool = False) -> bool:
+    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
+    its disc; in fractions none is unknown."""
+    if cell is None:
+        return True
+    beyond = cell.consensus.low[0] > 0
+    return bool(beyond.all() if all_modes else beyond.any())

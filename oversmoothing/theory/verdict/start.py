@@ -1,0 +1,278 @@
+"""What one X_0 contains and what it leads to, decided exactly for rational A, H and X_0 (T4, T14).
+
+X_0 contains consensus modes as far as its class means pi_k^T X_L do not vanish, and others as far
+as P X_L does not. The verdict for this X_0 compares how fast the two grow, its limits how fast P X
+and the mean grow: the same resolvent, the same comparison of moduli.
+
+The terms for `onset` come from the same resolvent: at a root x of multiplicity e the numerators
+over the denominator have a part of the order (z - x)^-(k+1) for each k < e, and that is the term
+C(L, k) x^(L-k) G_k of X_L. Coefficients and moduli are taken in balls and rounded to binary64; the
+first layers are looked at in integers.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import flint
+import numpy as np
+
+from oversmoothing.theory.layer.attention import closed_classes
+from oversmoothing.theory.numbers.balls import at_precision, doublings, largest, norm
+from oversmoothing.theory.numbers.exact import Matrix, exact_stationary
+from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.support.sizes import Complex
+from oversmoothing.theory.verdict.cosines import TokensOfStart
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
+from oversmoothing.theory.verdict.onset import Onset, Series, Sides, onset
+from oversmoothing.theory.verdict.resolvent import (
+    Growth,
+    Moduli,
+    Multipliers,
+    OutOfReachError,
+    Part,
+    Resolvent,
+    compare_growth,
+    growth_of,
+    resolvent,
+    squared_modulus,
+)
+from oversmoothing.theory.verdict.tokens import SHOWN_BITS
+
+
+@dataclass(frozen=True)
+class Content:
+    """The modes of one X_0.
+
+    consensus, quotient: |mu| of the largest mode that X_0 contains on each side, None where it
+    contains none. comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where
+    neither is there or the two agree further than is compared. vanishes: X_L = 0 from some depth
+    on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. onset: from which layer on X_0
+    shows what decides, None where it is not known. tokens: token by token.
+    """
+
+    consensus: float | None
+    quotient: float | None
+    comparison: int | None
+    vanishes: bool
+    at_consensus: bool
+    limits: Limits
+    onset: Onset | None
+    tokens: TokensOfStart
+
+
+def start_content(
+    A: Matrix,
+    H: Matrix,
+    X0: Matrix,
+    classes: Sequence[Sequence[int]] | None = None,
+    begins: bool = True,
+) -> Content | None:
+    """Decompose X_0 (not 0). None where its resolvent is too large to compute.
+
+    classes: the closed classes of A, found where they are not given. begins: whether `onset` is
+    wanted, which takes longest.
+    """
+    found = resolvent(A, H, X0)
+    if found is None:
+        return None
+    if classes is None:
+        positive = np.array([[float(x > 0) for x in row] for row in A])
+        classes = [members.tolist() for members in closed_classes(positive)]
+    n = len(A)
+    identity = [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
+    multipliers = Multipliers(A, H, found.scale)
+    whole = found.part(identity)
+    hfc = found.part([[n * x - 1 for x in row] for row in identity])
+    mean = found.part([[Fraction(1)] * n])
+    consensus = found.part([exact_stationary(A, [members]) for members in classes])
+    comparison = first = None
+    behaviour = UNKNOWN
+    try:
+        comparison = _compare(consensus, hfc, multipliers)
+        behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
+        if begins and not whole.dies:
+            first = onset_of_start(whole, hfc, mean, multipliers, behaviour.tends_to)
+    except OutOfReachError:
+        pass
+    return Content(
+        _radius(consensus, found),
+        _radius(hfc, found),
+        None if whole.dies else comparison,
+        whole.dies,
+        hfc.is_zero,
+        behaviour,
+        first,
+        TokensOfStart(found, multipliers, n),
+    )
+
+
+def _compare(consensus: Part, hfc: Part, multipliers: Multipliers) -> int:
+    # X_0 is not 0: it has one of them.
+    if hfc.is_zero:
+        return 1
+    if consensus.is_zero:
+        return -1
+    first, second = (growth_of(part, multipliers) for part in (consensus, hfc))
+    return multipliers.compare(first.roots[0], second.roots[0])
+
+
+def _limits(
+    whole: Part, hfc: Part, mean: Part, shape: tuple[int, int], multipliers: Multipliers
+) -> Limits:
+    if whole.dies:
+        return UNKNOWN
+    rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
+    if hfc.dies:
+        return Limits("zero", 0.0, rank)
+    if mean.dies:
+        return Limits("infinity", float("inf"), rank)
+    growths: tuple[Growth, Growth] = (growth_of(hfc, multipliers), growth_of(mean, multipliers))
+    sign = compare_growth(*growths, multipliers)
+    if sign > 0:
+        return Limits("infinity", float("inf"), rank)
+    if sign < 0:
+        return Limits("zero", 0.0, rank)
+    return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
+
+
+def _radius(part: Part, found: Resolvent) -> float | None:
+    if part.is_zero:
+        return None
+    with at_precision(SHOWN_BITS):
+        top = largest(squared_modulus(root, SHOWN_BITS) for root, _ in part.roots())
+        return float((top.sqrt() / found.scale).mid())
+
+
+# Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.
+_KNOWN, _FIRST, _MOST = 60, 128, 2**14
+
+
+def onset_of_start(
+    whole: Part, hfc: Part, mean: Part, multipliers: Moduli, tends_to: str | None
+) -> Onset | None:
+    """The onset of an X_0 that does not die out. Raises `OutOfReachError`."""
+    drift, sides = 0.0, [None if part.dies else series(part, multipliers) for part in (hfc, mean)]
+    if None not in sides:
+        first, second = (growth_of(part, multipliers).roots[0] for part in (hfc, mean))
+        drift = _log_quotient(first, second, multipliers)
+    change = Squares(hfc, mean).change
+    return onset(Sides(series(whole, multipliers), sides[0], sides[1], drift, change), tends_to)
+
+
+def series(part: Part, multipliers: Moduli) -> Series:
+    """A part that does not die out as a sum of terms."""
+    growth = growth_of(part, multipliers)
+    bits = working_bits(part)
+    rates, powers, sizes, leads, units = [], [], [], [], []
+    with at_precision(bits):
+        for root, multiplicity in part.roots():
+            rate = _rate(root, growth, multipliers, bits)
+            for power, G in enumerate(_coefficients(part, root, multiplicity, bits)):
+                size = norm(G)
+                # A lower coefficient may be 0.
+                if not size > 0:
+                    continue
+                rates.append(rate)
+                powers.append(float(power))
+                sizes.append(float(size.log().mid()))
+                leads.append(power == growth.power and root in growth.roots)
+                units.append([complex((x / size).mid()) for x in G])
+    return Series(
+        np.array(rates), np.array(powers), np.array(sizes), np.array(leads),
+        partial(_combined, np.array(units)),
+    )  # fmt: skip
+
+
+def _combined(units: Complex, weights: Complex) -> Complex:
+    return np.asarray(weights @ units)
+
+
+def _rate(root: Eigenvalue, growth: Growth, multipliers: Moduli, bits: int) -> complex:
+    if root.is_zero:
+        return complex(-math.inf)
+    first = growth.roots[0]
+    with at_precision(bits):
+        turn = (root.ball(bits) * first.ball(bits).conjugate()) if root != first else flint.acb(1)
+        turned = float(turn.arg().mid())
+    return complex(_log_quotient(root, first, multipliers), turned)
+
+
+def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> float:
+    """log(|first| / |second|), 0 where they are equal. Raises `OutOfReachError`."""
+    if not multipliers.compare(first, second):
+        return 0.0
+    for bits in doublings(_FIRST, _MOST):
+        with at_precision(bits):
+            found = (squared_modulus(first, bits) / squared_modulus(second, bits)).log() / 2
+            if found.rel_accuracy_bits() >= _KNOWN:
+                return float(found.mid())
+    raise OutOfReachError
+
+
+def _coefficients(
+    part: Part, root: Eigenvalue, multiplicity: int, bits: int
+) -> Iterator[list[flint.acb]]:
+    """G_k x^-k for k = 0 ... multiplicity - 1; G_k at the root 0, whose term is 0 but at L = k."""
+    x = root.ball(bits)
+    below = list(_taylor(part.denominator, x, 2 * multiplicity))[multiplicity:]
+    columns = []
+    for numerator in part.numerators:
+        above = list(_taylor(numerator, x, multiplicity))
+        found: list[flint.acb] = []
+        for i in range(multiplicity):
+            known = sum((found[j] * below[i - j] for j in range(i)), flint.acb(0))
+            found.append((above[i] - known) / below[0])
+        columns.append(found)
+    scale = flint.acb(1) if root.is_zero else x
+    for k in range(multiplicity):
+        yield [column[multiplicity - 1 - k] / scale**k for column in columns]
+
+
+def _taylor(polynomial: flint.fmpz_poly, x: flint.acb, count: int) -> Iterator[flint.acb]:
+    """The coefficients of t^0, t^1 ... of polynomial(x + t)."""
+    for i in range(count):
+        yield polynomial(x) / math.factorial(i)
+        polynomial = polynomial.derivative()
+
+
+class Squares:
+    """The squared norms of HFC and mean in integers, layer by layer."""
+
+    def __init__(self, hfc: Part, mean: Part) -> None:
+        self._found: list[tuple[flint.fmpz, flint.fmpz]] = []
+        self._next = zip(_squares(hfc), _squares(mean), strict=True)
+
+    def change(self, layer: int) -> int:
+        """The sign of HFC/LFC at the next layer less that at this one; 0 where both are inf."""
+        while len(self._found) < layer + 2:
+            self._found.append(next(self._next))
+        (top, bottom), (then, below) = self._found[layer : layer + 2]
+        gap = then * bottom - top * below
+        return (gap > 0) - (gap < 0)
+
+
+def _squares(part: Part) -> Iterator[flint.fmpz]:
+    """||q_L||^2 for L = 0, 1 ...: q_L the coefficient of z^-(L+1) in numerators / denominator."""
+    p = part.denominator
+    order = p.degree()
+    if not order:
+        while True:
+            yield flint.fmpz(0)
+    # The coefficient of z^(order-1-L) in the numerator is q_L + p_(order-1) q_(L-1) + ...
+    window: list[flint.fmpz_mat] = []
+    numerators = [[int(f[order - 1 - L]) for f in part.numerators] for L in range(order)]
+    for L in range(order):
+        row = flint.fmpz_mat([numerators[L]])
+        for j, q in enumerate(window):
+            row -= q * int(p[order - L + j])
+        window.append(row)
+    while True:
+        row = window[0] * int(-p[0])
+        for j in range(1, order):
+            row -= window[j] * int(p[j])
+        yield sum((x * x for x in window.pop(0).entries()), flint.fmpz(0))
+        window.append(row)
