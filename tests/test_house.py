@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("theory", "simulations", "experiments", "paper_figures", "oversmoothing")
-LINES = 300
+LINES = 450
 # In a docstring: why a file is longer than the rest.
 REASON = "one room"
 
@@ -85,7 +85,7 @@ def test_no_two_modules_of_a_package_have_one_name() -> None:
         assert not twice, twice
 
 
-def test_a_file_has_300_lines_at_most_or_says_why() -> None:
+def test_a_file_has_450_lines_at_most_or_says_why() -> None:
     for package in PACKAGES:
         for path in sources(package):
             text = path.read_text("utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 from oversmoothing.theory.numbers.balls import doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict import growth as growths_of, leading
+from oversmoothing.theory.verdict import leading
 from oversmoothing.theory.verdict.leading import (
     embeddings,
     leading_rank,
@@ -262,7 +262,7 @@ def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
 def test_T5a_a_pair_turns_in_both_parts_of_its_products():
     """x = 1 + 2 i with x and conj(x) for numerators: x^2 and its conjugate differ by a sign."""
     mean, hfc = part([[0, 1]], ([5, -2, 1], 1)), part([[2, -1]], ([5, -2, 1], 1))
-    growths = growths_of.growth_of(hfc, ByModulus()), growths_of.growth_of(mean, ByModulus())
+    growths = growth_of(hfc, ByModulus()), growth_of(mean, ByModulus())
     assert leading.ratio_limit(hfc, mean, growths, 2, ByModulus()) == ("oscillates", None)
 
 
@@ -271,7 +271,7 @@ def test_T5a_proportional_parts_are_proved_so_and_no_others():
 
     def proportional(*numerators, groups=None):
         parts = tuple(part([n], ([5, -2, 1], 1)) for n in numerators)
-        growths = tuple(growths_of.growth_of(one, ByModulus()) for one in parts)
+        growths = tuple(growth_of(one, ByModulus()) for one in parts)
         roots = [Eigenvalue(parts[0].factors[0][0], k) for k in range(2)]
         growths = tuple(Growth(tuple(roots), 0) for _ in growths)
         groups = groups or (lambda x, y: [[(x, x), (y, y)], [(x, y)], [(y, x)]])

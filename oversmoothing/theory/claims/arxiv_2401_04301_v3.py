@@ -1,4 +1,4 @@
-"""What the claims of arxiv_2401_04301_v3.md execute; one room: the chapter."""
+"""What the claims of arxiv_2401_04301_v3.md execute."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the claims of t1.md execute; one room: the chapter."""
+"""What the claims of t1.md execute."""
 
 from fractions import Fraction
 from math import factorial

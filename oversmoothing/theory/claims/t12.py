@@ -1,4 +1,4 @@
-"""What the claims of t12.md execute; one room: the chapter."""
+"""What the claims of t12.md execute."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What the claims of t2.md execute; one room: the chapter."""
+"""What the claims of t2.md execute."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction

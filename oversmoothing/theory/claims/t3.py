@@ -1,4 +1,4 @@
-"""What the claims of t3.md execute; one room: the chapter."""
+"""What the claims of t3.md execute."""
 
 from fractions import Fraction
 from itertools import pairwise
