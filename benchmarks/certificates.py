@@ -15,7 +15,7 @@ from oversmoothing.theory.certificates.boxes import BITS, enclose_in_balls
 from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_enclosure, softmax_in_floats
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
     attention_discs_all,

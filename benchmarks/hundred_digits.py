@@ -8,7 +8,7 @@ import flint
 import mpmath
 import numpy as np
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.sizes import Array
 

@@ -35,7 +35,6 @@ from oversmoothing.simulations.heads.evolve_heads import (
     evolve_heads as evolve_heads,
 )
 from oversmoothing.simulations.metrics.metrics import metrics as metrics
-from oversmoothing.theory.ask import verdict as verdict
 from oversmoothing.theory.layer.golden import golden_case as golden_case
 from oversmoothing.theory.proofs.kit import (
     Claim as Claim,
@@ -46,7 +45,7 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.support.errors import InputError as InputError
 from oversmoothing.theory.verdict.answer import Verdict as Verdict
-from oversmoothing.theory.verdict.verdict import heads_verdict as heads_verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict as heads_verdict, verdict as verdict
 
 __version__: str
 

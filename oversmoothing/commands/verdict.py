@@ -26,10 +26,9 @@ def verdict(
     as_json: opt.Json = False,
 ) -> None:
     """Does X' = X + A X H^T oversmooth, and why."""
-    from oversmoothing.theory.ask import answer
     from oversmoothing.theory.layer.golden import chosen_case
     from oversmoothing.theory.support.files import to_json
-    from oversmoothing.theory.verdict.verdict import check_depths
+    from oversmoothing.theory.verdict.verdict import answer, check_depths
 
     depths = check_depths(depth or [])
     chosen = chosen_case(case, example)

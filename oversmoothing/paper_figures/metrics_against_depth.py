@@ -25,11 +25,11 @@ from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.metrics.metrics import metrics
 from oversmoothing.simulations.states.split_state import join
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.verdict import verdict
 
 NAME = "metrics_against_depth"
 TITLE = "Smoothing metrics against depth: theory over simulation"

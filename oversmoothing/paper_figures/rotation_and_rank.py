@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.verdict import verdict
 
 NAME = "rotation_and_rank"
 TITLE = "Every layer sharpens, the product smooths; and the rank law"

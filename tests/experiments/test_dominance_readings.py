@@ -22,10 +22,10 @@ from oversmoothing.experiments.table1.value_spectra_table import (
     value_spectra_table,
 )
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import disc_form
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 
 seeds = st.integers(0, 2**32 - 1)

@@ -21,10 +21,10 @@ from oversmoothing.experiments.intervals import (
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance, mean_attention
 from oversmoothing.simulations.spectra.steps import CLASSES
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 
 seeds = st.integers(0, 2**32 - 1)

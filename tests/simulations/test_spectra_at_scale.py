@@ -20,11 +20,11 @@ from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import dense_values, head_values, hull_corners
 from oversmoothing.simulations.spectra.powers import centred, first_power, squared
 from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, head_spectrum
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import dominance
+from oversmoothing.theory.verdict.verdict import verdict
 
 seeds = st.integers(0, 2**32 - 1)
 KINDS = (Softmax, SymmetricPsd, DoublyStochastic)

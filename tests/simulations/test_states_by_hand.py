@@ -15,9 +15,9 @@ from oversmoothing.theory.depth.ratios import (
     exact_state,
     numerical_ratios,
     ratio_of_squares,
+    ratios_at,
     squared_norms,
 )
-from oversmoothing.theory.depth.ratios_at_depths import ratios_at
 from oversmoothing.theory.layer.attention import (
     closed_classes,
     complement_basis,
@@ -27,8 +27,8 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import exact_stationary
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
 from oversmoothing.theory.verdict.by_fractions import (
     Mode,

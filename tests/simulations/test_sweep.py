@@ -28,10 +28,10 @@ from oversmoothing.simulations.sweep.config import (
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
 from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at
 from oversmoothing.simulations.sweep.points import DrawnPoint, Points, draw, seed_of
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.verdict import verdict
 
 ALL = ("ratio", "cosine", "rank", "limits")
 

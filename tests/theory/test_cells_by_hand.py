@@ -11,10 +11,10 @@ from math import inf
 
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.verdict.cell_limits import decided_in_cell
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.verdict import verdict
 
 _A = {
     "two": [[0.7, 0.3], [0.4, 0.6]],

@@ -19,7 +19,6 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import oversmoothing
 from oversmoothing.theory import checker
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import certify, digest
 from oversmoothing.theory.certificates.stages import (
     certified_dominance,
@@ -32,12 +31,13 @@ from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.exact import product, to_float
-from oversmoothing.theory.numbers.floats import gamma, upper_modulus, upper_product
+from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.forgeries.forging import refused
 from tests.support.float_cases import floating_attention
 

@@ -8,7 +8,6 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.boxes import enclose_in_balls
 from oversmoothing.theory.certificates.certificate import certify, stationary_balls
 from oversmoothing.theory.certificates.stages import (
@@ -23,9 +22,10 @@ from oversmoothing.theory.certificates.stages import (
     value_core,
 )
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.balls import at_precision, largest, norm
+from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs
+from oversmoothing.theory.verdict.verdict import verdict
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]

@@ -16,10 +16,10 @@ import pytest
 from oversmoothing.theory.certificates.stages import certify_spectra, decide
 from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_in_floats
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.floats import (
+from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
+    at_precision,
     gamma,
     inflated,
     upper_modulus,

@@ -10,8 +10,7 @@ import pytest
 
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_within
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.floats import UNIT
+from oversmoothing.theory.numbers.rounding import UNIT, at_precision
 from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
 from tests.theory.chosen_spectra import chosen, held

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact import from_flint, to_flint, to_float
@@ -34,6 +33,7 @@ from oversmoothing.theory.verdict.formulas import (
     in_universal_disc,
     safe_interval,
 )
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.float_cases import disc_points
 
 EPS = np.finfo(float).eps

@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.verdict.formulas import dominance, real_verdict, safe_interval, threshold
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def brute_force(h_values, a_values) -> str:

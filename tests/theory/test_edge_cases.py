@@ -10,13 +10,13 @@ import pytest
 import sympy
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.layer.layer import check_attention, make_case, read_case, read_entries
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.float_cases import floating_attention
 
 HALF = [["1/2", "1/2"], ["1/2", "1/2"]]

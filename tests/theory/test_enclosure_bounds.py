@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates import stages, stages as verdicts
 from oversmoothing.theory.certificates.boxes import _discs as ball_discs, _refined
 from oversmoothing.theory.certificates.stages import CertifiedDominance
@@ -21,7 +20,7 @@ from oversmoothing.theory.layer.cell import (
     softmax_in_floats,
 )
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.floats import (
+from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     gamma,
@@ -33,6 +32,7 @@ from oversmoothing.theory.numbers.floats import (
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import Interval
+from oversmoothing.theory.verdict.verdict import verdict
 
 U = Fraction(1, 2**53)
 SMALL = Fraction(1, 2**1074)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import by_fractions, leading
 from oversmoothing.theory.verdict.by_fractions import (

@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import perron_deviation, stationary_distribution
 from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.verdict.verdict import verdict
 
 CASES = golden_cases()
 IDS = list(CASES)

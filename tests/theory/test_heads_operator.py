@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads import (
     Radius,
@@ -21,7 +20,7 @@ from oversmoothing.theory.spectra.heads import (
     token_blocks,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import heads_verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
 EPS = 2.0**-52
 

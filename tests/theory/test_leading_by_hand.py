@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import flint
 import pytest
 
-from oversmoothing.theory.numbers.balls import doublings
+from oversmoothing.theory.numbers.rounding import doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import leading
 from oversmoothing.theory.verdict.leading import (

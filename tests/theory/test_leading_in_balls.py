@@ -10,7 +10,7 @@ import pytest
 
 from oversmoothing.theory.layer.cell import RoundingCell
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import Block
 from oversmoothing.theory.verdict import by_cells as modes, cell_limits as leading
 from oversmoothing.theory.verdict.by_cells import Mode, Side, modes_of

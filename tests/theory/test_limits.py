@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, assume, example, given, settings, strategies
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.verdict import verdict
 
 FAR = 10**6
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.support.errors import InputError
@@ -17,7 +16,7 @@ from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.verdict import check_depths
+from oversmoothing.theory.verdict.verdict import check_depths, verdict
 
 FLOATS = [[0.7, 0.3], [0.4, 0.6]]
 EXACT = [["7/10", "3/10"], ["2/5", "3/5"]]

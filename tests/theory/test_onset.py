@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.oracle.moduli import TooHard
 from tests.oracle.onset import window
 from tests.oracle.start import Start

@@ -9,11 +9,11 @@ from fractions import Fraction
 import flint
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.verdict import cosines
 from oversmoothing.theory.verdict.cosines import OSCILLATES, UNDEFINED, CosineLimit, TokensOfStart
 from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError, resolvent
 from oversmoothing.theory.verdict.tokens import token_of
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.theory.test_tokens_as_sequences import ByModulus, part, sequence
 
 EYE = [["1", "0"], ["0", "1"]]

@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings, strategies as st
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
+    certified_depth_in_balls,
     depth_from_constants,
     hfc_floor,
     power_depth,
     ratio_floor,
     transient_growth,
 )
-from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
     all_multipliers,
     angle_rate,

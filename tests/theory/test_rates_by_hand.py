@@ -12,6 +12,7 @@ import pytest
 from oversmoothing.theory.depth import bounds, rates_measured as measured, ratios
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
+    certified_depth_in_balls,
     depth_from_constants,
     eigenbasis,
     hfc_floor,
@@ -19,7 +20,6 @@ from oversmoothing.theory.depth.bounds import (
     ratio_floor,
     transient_growth,
 )
-from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
 from oversmoothing.theory.depth.rates import (
     all_multipliers,
     angle_rate,

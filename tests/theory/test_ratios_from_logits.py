@@ -7,7 +7,7 @@ import math
 import pytest
 from mpmath import mp, mpf
 
-from oversmoothing.theory.ask import verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def _log_ratio(logits, H, X0, depth: int) -> float:

@@ -9,13 +9,13 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.cell import RoundingCell
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.verdict.cell_limits import LARGEST_SIDE, decided_in_cell
+from oversmoothing.theory.verdict.verdict import verdict
 
 _TWO = [[0.75, 0.25], [0.25, 0.75]]
 _SHEAR = np.array([[1.0, 2.0, -1.0], [0.0, 1.0, 1.0], [1.0, 2.0, 0.0]])

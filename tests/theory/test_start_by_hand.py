@@ -7,14 +7,13 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict import resolvent as resolvents
 from oversmoothing.theory.verdict.resolvent import Multipliers, growth_of, has_every_mode, resolvent
 from oversmoothing.theory.verdict.start import start_content
-from oversmoothing.theory.verdict.verdict import distance_to_tie
+from oversmoothing.theory.verdict.verdict import distance_to_tie, verdict
 
 AA = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT_AA = [[0.75, 0.25], [0.25, 0.75]]

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, factors
 from oversmoothing.theory.verdict.cosines import CosineLimit, mean, smallest
 from oversmoothing.theory.verdict.tokens import real_power
+from oversmoothing.theory.verdict.verdict import verdict
 
 EYE = [["1", "0"], ["0", "1"]]
 FLAT = [["1/2", "1/2"], ["1/2", "1/2"]]

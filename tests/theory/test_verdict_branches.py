@@ -9,12 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oversmoothing.theory.ask import answer, verdict
 from oversmoothing.theory.certificates.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.depth import closed_form as closed_forms, ratios_at_depths
-from oversmoothing.theory.depth.ratios import EXACT_DEPTH, Ratio, ball_ratios
-from oversmoothing.theory.depth.ratios_at_depths import ITERATED_DEPTH, floating_ratios, ratios_at
+from oversmoothing.theory.depth import closed_form as closed_forms, ratios
+from oversmoothing.theory.depth.ratios import (
+    EXACT_DEPTH,
+    ITERATED_DEPTH,
+    Ratio,
+    ball_ratios,
+    floating_ratios,
+    ratios_at,
+)
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.exact import exact_stationary
 from oversmoothing.theory.support.errors import InputError
@@ -22,7 +27,7 @@ from oversmoothing.theory.verdict import decide, resolvent as resolvents
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
 from oversmoothing.theory.verdict.disc_limits import Limits
-from oversmoothing.theory.verdict.verdict import NEAR, check_depths
+from oversmoothing.theory.verdict.verdict import NEAR, answer, check_depths, verdict
 
 EXACT = [["3/4", "1/4"], ["1/4", "3/4"]]
 FLOAT = [[0.75, 0.25], [0.25, 0.75]]
@@ -358,7 +363,7 @@ def test_T11_5_balls_are_for_states_of_up_to_64_coordinates_of_the_quotient(
         asked.append((len(A), len(H)))
         return ball_ratios(A, H, X0, pi, depths)
 
-    monkeypatch.setattr(ratios_at_depths, "ball_ratios", spy)
+    monkeypatch.setattr(ratios, "ball_ratios", spy)
     X0 = np.ones((n, d))
     X0[0], X0[1] = 2.0, 0.0
     found = ratios_at(make_case(np.full((n, n), 1 / n), np.eye(d), X0), [3])[3]

@@ -11,8 +11,8 @@ import pytest
 import oversmoothing
 from oversmoothing.commands.tables import table_text
 from oversmoothing.simulations.drawing.notebook import as_html
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.support.wording import ratio_text, signed
+from oversmoothing.theory.verdict.verdict import verdict
 
 AA = [["3/4", "1/4"], ["1/4", "3/4"]]
 

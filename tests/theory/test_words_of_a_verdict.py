@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.verdict.answer import limit_words, number, shown, token_words
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
@@ -20,6 +19,7 @@ from oversmoothing.theory.verdict.cosines import (
 from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.onset import Onset
 from oversmoothing.theory.verdict.tokens import TokenGrowth
+from oversmoothing.theory.verdict.verdict import verdict
 
 
 def constant(value):

@@ -36,8 +36,7 @@ from oversmoothing.experiments.enclosures.network import (
     alike,
 )
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
-from oversmoothing.theory.numbers.balls import at_precision
-from oversmoothing.theory.numbers.floats import UNIT, inflated
+from oversmoothing.theory.numbers.rounding import UNIT, at_precision, inflated
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

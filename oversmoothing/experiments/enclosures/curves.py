@@ -14,7 +14,7 @@ import numpy as np
 
 from oversmoothing.experiments.enclosures.ball_arrays import Ball
 from oversmoothing.experiments.enclosures.zonotope import Zonotope, curved
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.sizes import Array
 
 BITS = 96

@@ -11,7 +11,7 @@ from oversmoothing.experiments.enclosures.ball_arrays import Ball, Balls, middle
 from oversmoothing.experiments.enclosures.ball_metrics import ball_metrics
 from oversmoothing.experiments.enclosures.ball_pass import TooWideError, streams
 from oversmoothing.experiments.enclosures.network import SUPPORTED, Network
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.sizes import Array
 

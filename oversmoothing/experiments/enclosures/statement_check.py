@@ -32,7 +32,7 @@ from oversmoothing.experiments.enclosures.statement import (
     Statement,
     exact_ends,
 )
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 
 # Bits beyond those of `enclosing`, and how often they are doubled at most.

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from oversmoothing.theory.numbers.floats import TINY, UNIT, gamma, inflated
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
 from oversmoothing.theory.support.sizes import Array
 
 # A bilinear map of arrays with leading dimensions that broadcast: products, row by row or whole.

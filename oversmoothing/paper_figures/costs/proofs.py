@@ -27,12 +27,11 @@ from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.certificates.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.verdict import given_case
+from oversmoothing.theory.verdict.verdict import given_case, verdict
 
 # What is varied, the other size at FIXED.
 SIZES = {"n": (8, 16, 32, 64, 128), "d": (8, 16, 32, 64, 128)}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.verdict.verdict import verdict
 
 # The angle of the 3-4-5 triangle, in degrees: cosine 4/5 (T7b).
 TURN_3_4_5 = 36.86989764584402

@@ -12,10 +12,10 @@ from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.verdict import verdict
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 

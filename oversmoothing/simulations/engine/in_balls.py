@@ -12,8 +12,8 @@ import torch
 from oversmoothing.simulations.engine.kept_states import Errors, Rows, States
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.theory.depth.recurrence import Recurrence
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

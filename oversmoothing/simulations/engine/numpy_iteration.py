@@ -16,7 +16,7 @@ from jaxtyping import Float64
 
 from oversmoothing.theory.depth.closed_form import ScaledState
 from oversmoothing.theory.layer.attention import complement_basis, quotient, stationary_distribution
-from oversmoothing.theory.numbers.floats import add, normalise
+from oversmoothing.theory.numbers.rounding import add, normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.sizes import Array, Complex
 
 # Bits that the entries of a matrix are enclosed with, and bits worked with step by step: each step

@@ -35,10 +35,10 @@ from oversmoothing.theory.certificates.stages import (
 )
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Case, Entries
-from oversmoothing.theory.numbers.balls import at_precision, norm
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
+from oversmoothing.theory.numbers.rounding import at_precision, norm
 from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import to_json

@@ -19,8 +19,8 @@ from oversmoothing.theory.certificates.boxes import BITS, BallSpectrum, enclose_
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.layer import Case
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import to_flint
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,

@@ -6,7 +6,7 @@ import flint
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.binary_softmax import binary_softmax, logits
-from oversmoothing.theory.numbers.balls import at_precision, largest, to_ball
+from oversmoothing.theory.numbers.rounding import at_precision, largest, to_ball
 from oversmoothing.theory.proofs.kit import Chapter, by, draw, exact
 
 PAPER = Chapter(__file__)

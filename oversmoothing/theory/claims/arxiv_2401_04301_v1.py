@@ -11,8 +11,8 @@ from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
 from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import matrix, plus, plus_identity, product, scaled
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,

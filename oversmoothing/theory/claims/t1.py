@@ -11,7 +11,6 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import (
     from_flint,
     matrix,
@@ -20,6 +19,7 @@ from oversmoothing.theory.numbers.exact import (
     to_fractions,
     weighted_mean,
 )
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import (
     A3,
     AQ,

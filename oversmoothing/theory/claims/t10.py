@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.numbers.floats import TINY, gamma
+from oversmoothing.theory.numbers.rounding import TINY, gamma
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, by, draw, verdict
 
 T10 = Chapter(__file__)

@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import to_flint, to_float
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.kit import (
     A3,

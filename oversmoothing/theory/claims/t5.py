@@ -13,14 +13,18 @@ from oversmoothing.theory.certificates import stages as certified
 from oversmoothing.theory.claims.lemmas import angle
 from oversmoothing.theory.claims.t4 import log_growth, radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
-from oversmoothing.theory.depth.bounds import certified_depth, power_depth, ratio_floor
-from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
+from oversmoothing.theory.depth.bounds import (
+    certified_depth,
+    certified_depth_in_balls,
+    power_depth,
+    ratio_floor,
+)
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
 from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.balls import at_precision, to_ball
 from oversmoothing.theory.numbers.exact import matrix, to_float
+from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
     A3,
     ROTATING,

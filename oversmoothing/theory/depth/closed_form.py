@@ -26,7 +26,7 @@ from oversmoothing.theory.depth.residuals import (
     to_quotient,
 )
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.floats import add
+from oversmoothing.theory.numbers.rounding import add
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 

@@ -13,7 +13,6 @@ import flint
 import mpmath as mp
 import numpy as np
 
-from oversmoothing.theory.numbers.balls import at_precision, doublings
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     kronecker,
@@ -21,6 +20,7 @@ from oversmoothing.theory.numbers.exact import (
     plus_identity,
     to_flint,
 )
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.support.errors import InputError
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.

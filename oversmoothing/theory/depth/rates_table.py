@@ -11,8 +11,11 @@ from fractions import Fraction
 import numpy as np
 
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.bounds import certified_depth, transient_growth
-from oversmoothing.theory.depth.bounds_in_balls import certified_depth_in_balls
+from oversmoothing.theory.depth.bounds import (
+    certified_depth,
+    certified_depth_in_balls,
+    transient_growth,
+)
 from oversmoothing.theory.depth.rates import (
     angle_rate,
     effective_rank_excess_expanded,
@@ -20,8 +23,8 @@ from oversmoothing.theory.depth.rates import (
     ratio_rate,
 )
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.support.files import json_number
 

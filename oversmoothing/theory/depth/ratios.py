@@ -2,6 +2,10 @@
 
 Both work in decoupled coordinates: y_i = x_i - x_n with y' = y + B' y W, and the pi-mean
 c' = c (I + W). So neither a huge LFC nor a huge HFC can swamp the other, whatever the depth.
+
+Attention from logits is no matrix of fractions. A rational matrix near it serves where nothing
+cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whose entries are off by
+1e-16: there the softmax itself is carried in balls.
 """
 
 import math
@@ -20,7 +24,8 @@ from oversmoothing.theory.layer.attention import (
     rational_quotient,
     stationary_distribution,
 )
-from oversmoothing.theory.numbers.balls import at_precision, to_ball
+from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
+from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     fraction_text,
@@ -32,7 +37,8 @@ from oversmoothing.theory.numbers.exact import (
     to_flint,
     weighted_mean,
 )
-from oversmoothing.theory.numbers.floats import add, normalise
+from oversmoothing.theory.numbers.rounding import add, at_precision, normalise, to_ball
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.wording import ratio_text
 
 # Depth up to which X_L is also carried in fractions.
@@ -295,3 +301,114 @@ def _numerical_ratio(
         return Ratio(math.inf, math.inf)
     log = math.log(hfc) - math.log(lfc) + (y_exponent - exponent) * math.log(2)
     return ratio_of_log(log)
+
+
+def softmax_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
+    """HFC/LFC at each of the depths, to about 1e-17 relative, of a case with logits, n > 1 and X_0.
+
+    No value where `MAX_BITS` bits do not tell HFC or LFC from 0.
+    """
+    wanted = set(depths)
+    found: dict[int, Ratio] = {}
+    bits = 192
+    while wanted and bits <= MAX_BITS:
+        with at_precision(bits):
+            found |= _try_in_balls(case, sorted(wanted), bits)
+        wanted -= found.keys()
+        bits *= 2
+    return found | dict.fromkeys(wanted, Ratio(None, None))
+
+
+def _try_in_balls(case: Case, depths: list[int], bits: int) -> dict[int, Ratio]:
+    X0, H, n, d = case.rational_X0, case.rational_H, case.n, case.d
+    assert X0 is not None
+    A = softmax_balls(case.given["logits"].masked, bits)
+    # A doubly stochastic A has pi = 1/n exactly, so that a mean of 0 stays 0.
+    pi = None if case.may_balance else stationary_balls(A, case.classes)
+    uniform = to_ball(Fraction(1, n))
+    eta = [flint.arb(0) if pi is None else uniform - pi[i] for i in range(n)]
+    if pi is None:
+        c0 = [to_ball(sum((row[j] for row in X0), Fraction(0)) / n) for j in range(d)]
+    else:
+        c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
+    consensus = to_flint(plus_identity(H))
+    c_death = death(consensus, [[Fraction(int(i == j)) for j in range(d)] for i in range(d)])
+    c_power = Powers(flint.arb_mat(consensus), c0)
+    y_power = Powers(_differences(A, H), _from_the_last(X0))
+    found = {}
+    for depth in depths:
+        if depth == 0:
+            found[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
+            continue
+        dead = c_death is not None and depth >= c_death
+        c = [flint.arb(0)] * d if dead else c_power.at(depth)
+        ratio = ratio_from_balls(c, y_power.at(depth) + [flint.arb(0)] * d, eta, n, d)
+        if ratio is not None:
+            found[depth] = ratio
+    return found
+
+
+def _differences(A: flint.arb_mat, H: Matrix) -> flint.arb_mat:
+    """I + B' (x) H for the differences to the last token, B'_ij = A_ij - A_nj (T1c)."""
+    m, d = A.nrows() - 1, len(H)
+    return flint.arb_mat(
+        [
+            [
+                (A[i, j] - A[m, j]) * to_ball(H[k][q]) + int((i, k) == (j, q))
+                for j in range(m)
+                for q in range(d)
+            ]
+            for i in range(m)
+            for k in range(d)
+        ]
+    )
+
+
+def _from_the_last(X0: Matrix) -> list[flint.arb]:
+    return [to_ball(x - z) for row in X0[:-1] for x, z in zip(row, X0[-1], strict=True)]
+
+
+# Depth beyond which a state too large for balls is evaluated in its eigenbases, not iterated.
+ITERATED_DEPTH = 5000
+
+
+def ratios_at(case: Case, depths: list[int]) -> dict[int, Ratio]:
+    """HFC/LFC of a case with X_0: in fractions to EXACT_DEPTH (for exact input), then in balls.
+
+    In float64 where the state is too large for balls: by iteration, and by the closed form beyond
+    ITERATED_DEPTH where the eigenbases allow it.
+    """
+    small = (case.n - 1) * case.d <= BALL_SIZE
+    if small and case.n > 1 and case.logits is not None:
+        return dict(sorted(softmax_ratios(case, depths).items()))
+    found: dict[int, Ratio] = {}
+    if case.decidable or small:
+        A, H, X0 = case.rational_A, case.rational_H, case.rational_X0
+        assert X0 is not None
+        shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
+        for depth, state in exact_state(A, H, X0, shallow).items():
+            found[depth] = ratio_of_squares(*squared_norms(state))
+        if small:
+            rest = [depth for depth in depths if depth not in found]
+            found |= ball_ratios(A, H, X0, case.rational_pi, rest)
+    rest = [depth for depth in depths if depth not in found]
+    return dict(sorted((found | floating_ratios(case, rest)).items()))
+
+
+def floating_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
+    """By iteration, and by the closed form beyond ITERATED_DEPTH where the eigenbases allow it."""
+    assert case.X0 is not None
+    deep = [depth for depth in depths if depth > ITERATED_DEPTH]
+    found: dict[int, Ratio] = {}
+    if deep:
+        from oversmoothing.theory.depth.closed_form import closed_form
+
+        try:
+            for state in closed_form(A=case.A, H=case.H, X0=case.X0, depths=deep):
+                log = state.log_hfc_lfc
+                found[state.depth] = Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
+        except InputError:
+            # No well-conditioned eigenbasis: there is only iteration left.
+            found = {}
+    shallow = [depth for depth in depths if depth not in found]
+    return dict(sorted((found | numerical_ratios(case.A, case.H, case.X0, shallow)).items()))

@@ -17,8 +17,8 @@ from functools import cached_property
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint, uniform
+from oversmoothing.theory.numbers.rounding import at_precision
 
 # The first primes after pi 2^59 and e 2^59, far from every power of two: rows of binary64 attention
 # sum to fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.

@@ -25,8 +25,14 @@ import flint
 import numpy as np
 
 from oversmoothing.theory.layer.layer import Case, read_entries
-from oversmoothing.theory.numbers.balls import at_precision, to_ball
-from oversmoothing.theory.numbers.floats import UNIT, gamma, inflated, upper_sum
+from oversmoothing.theory.numbers.rounding import (
+    UNIT,
+    at_precision,
+    gamma,
+    inflated,
+    to_ball,
+    upper_sum,
+)
 from oversmoothing.theory.support.sizes import Array
 
 # Half a unit in the last place, relative, and the most that a subnormal number can be off.

@@ -16,8 +16,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import refuse_endless
+from oversmoothing.theory.support.errors import InputError, refuse_endless
 
 Matrix = list[list[Fraction]]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 
 # Of the balls in `certain`.

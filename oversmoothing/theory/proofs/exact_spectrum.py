@@ -7,7 +7,6 @@ from typing import Any
 import flint
 
 from oversmoothing.theory.layer.attention import closed_classes, rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     dot,
@@ -20,6 +19,7 @@ from oversmoothing.theory.numbers.exact import (
     to_float,
     transposed,
 )
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 from oversmoothing.theory.verdict.by_fractions import Mode, compare
 

@@ -1,6 +1,5 @@
 """What a claim is written with, in one import; `theory.proofs` tells what it is."""
 
-from oversmoothing.theory.ask import verdict
 from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs import (
@@ -25,3 +24,4 @@ from oversmoothing.theory.proofs.instances import (
     ROTATING,
     SKEW_DEFECTIVE,
 )
+from oversmoothing.theory.verdict.verdict import verdict

@@ -15,8 +15,8 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import Matrix, identity as identity_matrix, to_flint
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 
 # Bits that roots agree to in all (the sum over pairs): from so many on they are found as

@@ -14,7 +14,7 @@ from itertools import pairwise
 import flint
 import numpy as np
 
-from oversmoothing.theory.numbers.floats import UNIT, gamma, inflated, upper_product, upper_sum
+from oversmoothing.theory.numbers.rounding import UNIT, gamma, inflated, upper_product, upper_sum
 from oversmoothing.theory.support.sizes import Array, Complex
 
 Balls = list[list[flint.acb]]

@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.numbers.floats import TINY, UNIT, gamma, inflated, upper_product
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated, upper_product
 from oversmoothing.theory.support.sizes import Array, Complex
 
 

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from oversmoothing.theory.layer.attention import closed_classes, quotient
 from oversmoothing.theory.layer.cell import of_others
 from oversmoothing.theory.layer.layer import Case
-from oversmoothing.theory.numbers.balls import largest
-from oversmoothing.theory.numbers.floats import (
+from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     gamma,
     inflated,
+    largest,
     upper_product,
     upper_sum,
 )

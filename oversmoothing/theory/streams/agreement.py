@@ -15,8 +15,8 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import to_flint
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.streams.mixing import Mixing, make_mixing
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH

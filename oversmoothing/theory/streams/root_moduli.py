@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision, doublings
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 
 # Bits that moduli are parted with before they are asked whether they are equal, and at most.

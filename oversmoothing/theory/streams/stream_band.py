@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oversmoothing.theory.numbers.balls import largest
+from oversmoothing.theory.numbers.rounding import largest
 from oversmoothing.theory.streams.mixing import Mixing
 
 _BITS = 128

@@ -14,7 +14,7 @@ from functools import reduce
 import flint
 import numpy as np
 
-from oversmoothing.theory.numbers.balls import at_precision, largest
+from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.streams.mixing import Mixing
 from oversmoothing.theory.support.sizes import Complex

@@ -13,8 +13,8 @@ import flint
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers import exact as exact
-from oversmoothing.theory.numbers.balls import at_precision
 from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.streams.mixing import Mixing, roots_of
 from oversmoothing.theory.streams.root_moduli import compare_moduli, largest_modulus

@@ -11,7 +11,7 @@ from typing import Any
 import flint
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import CloseRootsError, Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.streams.agreement import agreement_depth
 from oversmoothing.theory.streams.mixing import Mixing

@@ -1,6 +1,7 @@
 """The one error that bad input raises, and what is said of a library that only an extra brings."""
 
 import operator
+import re
 from importlib import import_module
 from typing import Any
 
@@ -52,6 +53,33 @@ EXTRA_OF = {
     "dask": "cluster",
     "distributed": "cluster",
 }
+
+
+# Digits of a number as it is written out in full: those it has, and those its exponent adds. Python
+# itself prints no integer of more than 4,300.
+DIGITS = 4000
+_NUMBER = re.compile(
+    r"\s*[+-]?(?P<whole>\d[\d_]*)?(?:/(?P<below>\d[\d_]*)|(?:\.(?P<part>[\d_]*))?"
+    r"(?:[eE](?P<exponent>[+-]?\d[\d_]*))?)\s*"
+)
+
+
+def refuse_endless(text: str, name: str) -> None:
+    """Raise `InputError` for a number that is longer written out than `DIGITS`."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        refuse_length(len(text), name)
+        return
+    digits = sum(len(found[part] or "") for part in ("whole", "part"))
+    exponent = found["exponent"] or "0"
+    refuse_length(max(digits, len(found["below"] or ""), len(exponent)), name)
+    refuse_length(digits + abs(int(exponent)), name)
+
+
+def refuse_length(digits: int, name: str) -> None:
+    """Raise `InputError` for so many digits."""
+    if digits > DIGITS:
+        raise InputError(f"{name} has a number of more than {DIGITS} digits: that is the most here")
 
 
 def required(name: str) -> Any:

@@ -8,7 +8,6 @@ made. (`theory.checker` has a reader of its own.)
 import json
 import math
 import os
-import re
 import shutil
 import stat
 import sys
@@ -18,16 +17,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, refuse_endless, refuse_length
 
 DEPTH = 64
-# Digits of a number as it is written out in full: those it has, and those its exponent adds. Python
-# itself prints no integer of more than 4,300.
-DIGITS = 4000
-_NUMBER = re.compile(
-    r"\s*[+-]?(?P<whole>\d[\d_]*)?(?:/(?P<below>\d[\d_]*)|(?:\.(?P<part>[\d_]*))?"
-    r"(?:[eE](?P<exponent>[+-]?\d[\d_]*))?)\s*"
-)
 
 
 def read_json(path: str | PathLike[str]) -> Any:
@@ -39,7 +31,7 @@ def parse_json(text: str, name: str) -> Any:
     """`read_json` of a text; name is what messages call it."""
 
     def integer(digits: str) -> int:
-        _refuse_length(len(digits.lstrip("-")), name)
+        refuse_length(len(digits.lstrip("-")), name)
         return int(digits)
 
     def decimal(digits: str) -> float:
@@ -80,23 +72,6 @@ def parse_json(text: str, name: str) -> Any:
     if _depth(value) > DEPTH:
         raise InputError(f"{name} is nested too deeply to be read (more than {DEPTH} levels)")
     return value
-
-
-def refuse_endless(text: str, name: str) -> None:
-    """Raise `InputError` for a number that is longer written out than `DIGITS`."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        _refuse_length(len(text), name)
-        return
-    digits = sum(len(found[part] or "") for part in ("whole", "part"))
-    exponent = found["exponent"] or "0"
-    _refuse_length(max(digits, len(found["below"] or ""), len(exponent)), name)
-    _refuse_length(digits + abs(int(exponent)), name)
-
-
-def _refuse_length(digits: int, name: str) -> None:
-    if digits > DIGITS:
-        raise InputError(f"{name} has a number of more than {DIGITS} digits: that is the most here")
 
 
 def _shown(keys: list[str]) -> str:

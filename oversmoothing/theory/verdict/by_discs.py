@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Case
-from oversmoothing.theory.numbers.floats import TINY, UNIT, inflated
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,

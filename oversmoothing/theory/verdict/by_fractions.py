@@ -13,8 +13,8 @@ from math import ceil, log2, prod
 import flint
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.balls import at_precision, doublings, largest
 from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 
 # Precision, in bits, up to which an equality is proved. It covers n, d <= 4 with entries whose

@@ -15,7 +15,7 @@ import flint
 from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.cell import RoundingCell
 from oversmoothing.theory.layer.layer import Case
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import Block
 from oversmoothing.theory.verdict.by_cells import Mode, Modes, Side, lasts, modes_of
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, agreed

@@ -21,7 +21,7 @@ from math import fsum, isfinite, lcm
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision, doublings
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import (

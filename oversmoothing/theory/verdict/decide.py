@@ -7,7 +7,7 @@ import numpy as np
 
 from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.numbers.floats import UNIT
+from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
 from oversmoothing.theory.verdict.answer import (

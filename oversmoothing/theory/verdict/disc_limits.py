@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import stationary_distribution
-from oversmoothing.theory.numbers.floats import UNIT, Bounded, gamma, inflated, times
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, gamma, inflated, times
 from oversmoothing.theory.spectra.discs import Discs, Failure, Vectors, by_vectors
 from oversmoothing.theory.spectra.layer_discs import minimum_by, pair_moduli, quotient_within
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import class_families, stationary_distribution
-from oversmoothing.theory.numbers.floats import (
+from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     Bounded,

@@ -17,7 +17,7 @@ from math import ceil, comb, prod
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision, largest
+from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.by_fractions import Mode, maximum_matching
 from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part

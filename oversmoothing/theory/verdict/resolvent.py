@@ -21,8 +21,8 @@ from typing import Protocol
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision, doublings
 from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
 

@@ -20,8 +20,8 @@ import flint
 import numpy as np
 
 from oversmoothing.theory.layer.attention import closed_classes
-from oversmoothing.theory.numbers.balls import at_precision, doublings, largest, norm
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.cosines import TokensOfStart

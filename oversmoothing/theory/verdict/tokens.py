@@ -15,7 +15,7 @@ from math import lcm
 
 import flint
 
-from oversmoothing.theory.numbers.balls import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
 from oversmoothing.theory.verdict.leading import coefficients, working_bits
 from oversmoothing.theory.verdict.resolvent import (

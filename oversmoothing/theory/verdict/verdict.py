@@ -11,13 +11,14 @@ and H. To first order it is the margin over the gradient of rho_C - rho_Q, which
 eigenvectors of the two dominant pairs give.
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.depth.ratios_at_depths import ratios_at
+from oversmoothing.theory.depth.ratios import ratios_at
 from oversmoothing.theory.layer.attention import complement_basis, quotient
 from oversmoothing.theory.layer.layer import (
     Case,
@@ -27,7 +28,7 @@ from oversmoothing.theory.layer.layer import (
     row_sum_tolerance,
 )
 from oversmoothing.theory.numbers.exact import rows_of
-from oversmoothing.theory.numbers.floats import UNIT
+from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import (
     DENSE_SIZE,
@@ -61,7 +62,7 @@ from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 
 def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
-    """The case of the arguments of `theory.ask.verdict`."""
+    """The case of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
         return make_case(A, None, X0, logits=logits, factors=W)
     return make_case(A, H if W is None else _transpose(W), X0, logits=logits)
@@ -349,3 +350,56 @@ def heads_verdict(
         f"rho_Q = {rho_q:.12g} +- {quotient.error:.1e} overlap.",
     }
     return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])
+
+
+def verdict(
+    *,
+    A: Any = None,
+    logits: Any = None,
+    H: Any = None,
+    W: Any = None,
+    X0: Any = None,
+    depth: int | Iterable[int] = (),
+    exact_binary: bool = False,
+    certified: bool | None = None,
+) -> Verdict:
+    """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
+
+    Matrices go by keyword only: A [n, n] row-stochastic, or the logits [n, n] whose softmax it is
+    (-inf masks); H or W [d, d], or W = (W_V, W_proj) with shapes [d, r] and [r, d], the factors of
+    one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
+    counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
+    (except logits), others in binary64: then the verdict is proved for every layer that rounds to
+    these numbers (status "certified"), and UNDECIDED where they differ. An A of float32, float16 or
+    bfloat16 (a network's softmax) may have rows that sum to 1 within the rounding of its type: they
+    are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
+    exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
+    layer that rounds to them (a verdict in fractions is about itself anyway). certified: the old
+    name of exact_binary. Raises `InputError` on illegal input.
+    """
+    if certified is not None:
+        warnings.warn(
+            "certified is now called exact_binary: every verdict on floats is certified",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        exact_binary = certified
+    refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
+    depths, kind = check_depths(depth), precision(A)
+    if kind is None or logits is not None:
+        return answer(given_case(A, logits, H, W, X0), depths, exact_binary)
+    case, error = rounded_case(A, H, W, X0, X0 is not None or exact_binary)
+    if error is None:
+        return answer(case, depths, exact_binary)
+    return within(case_verdict(case, depths, error), case, kind, error)
+
+
+def answer(case: Case, depths: list[int], exact_binary: bool = False) -> Verdict:
+    """The verdict on a validated case."""
+    found = case_verdict(case, depths)
+    if not exact_binary or case.decidable:
+        return found
+    # Loaded for who asks for it: a verdict is quick to start.
+    from oversmoothing.theory.certificates.stages import certify_case
+
+    return certify_case(case, found)

@@ -1,4 +1,4 @@
-"""Binary64 with bounds: rounding of products, numbers with what they are off by, scaled arrays.
+"""Numbers with bounds: float64 with what rounding does to it, FLINT's balls, scaled arrays.
 
 Model of products (what makes BLAS a proof): IEEE 754 binary64, round to nearest, products summed
 conventionally in any order, with or without fused multiply-add (every BLAS that numpy ships with;
@@ -13,10 +13,14 @@ tensors.
 """
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from fractions import Fraction
+from functools import cache, reduce
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -121,3 +125,35 @@ def add(a: Array, a_exponent: int, b: Array, b_exponent: int) -> tuple[Array, in
         return b, b_exponent
     top = max(a_exponent, b_exponent)
     return scale(a, a_exponent - top) + scale(b, b_exponent - top), top
+
+
+def at_precision(bits: int) -> AbstractContextManager[Any]:
+    """A context in which ball arithmetic works with `bits` bits."""
+    context: AbstractContextManager[Any] = flint.ctx.workprec(bits)
+    return context
+
+
+def doublings(first: int, most: int) -> Iterator[int]:
+    """Working precisions to try one after the other: first, 2 first, 4 first ... up to most."""
+    while first <= most:
+        yield first
+        first *= 2
+
+
+def to_ball(x: Fraction) -> flint.arb:
+    """A ball around a fraction, at the precision of the context."""
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def largest(values: Iterable[flint.arb]) -> flint.arb:
+    """A ball around the largest of several real numbers, each known by a ball; 0 of none."""
+    known = list(values)
+    if not known:
+        return flint.arb(0)
+    low = reduce(lambda x, y: x.max(y), (value.lower() for value in known))
+    return low.union(reduce(lambda x, y: x.max(y), (value.upper() for value in known)))
+
+
+def norm(entries: Iterable[flint.acb]) -> flint.arb:
+    """sqrt(sum |x|^2) of complex balls."""
+    return sum((x.real * x.real + x.imag * x.imag for x in entries), flint.arb(0)).sqrt()
