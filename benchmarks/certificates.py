@@ -11,11 +11,10 @@ import numpy as np
 
 from benchmarks.benchmark import Measurement, Row, measurement
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
-from oversmoothing.theory.certificates.boxes import BITS, enclose_in_balls
-from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.spectra.boxes import BITS, enclose_in_balls
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
     attention_discs_all,
@@ -23,6 +22,7 @@ from oversmoothing.theory.spectra.layer_discs import (
     value_discs,
 )
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.stages import certified_dominance
 
 Pair = tuple[Callable[[], object], Callable[[], object]]
 

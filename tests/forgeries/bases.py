@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.certificates.certificate import Certificate, make_certificate
+from oversmoothing.theory.certificate import Certificate, make_certificate
 from oversmoothing.theory.layer.layer import make_case
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]

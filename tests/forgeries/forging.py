@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from oversmoothing.theory.certificates.certificate import digest
+from oversmoothing.theory.certificate import digest
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 

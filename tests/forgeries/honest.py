@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.certificates.certificate import make_certificate
+from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.support.errors import RequirementError

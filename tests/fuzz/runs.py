@@ -77,7 +77,7 @@ class Found:
 @cache
 def certificates() -> tuple[dict[str, Any], ...]:
     """Honest ones, to be bent."""
-    from oversmoothing.theory.certificates.certificate import make_certificate
+    from oversmoothing.theory.certificate import make_certificate
     from oversmoothing.theory.layer.golden import chosen_case
     from oversmoothing.theory.numbers.exact import to_fraction
 

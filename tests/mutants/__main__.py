@@ -50,18 +50,12 @@ SAMPLE, SEED = 25, 2401_04301
 EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
-    "theory/verdict": """dominance limits outcome comparison start_limits verdict answer by_discs
-    disc_limits disc_start disc_tokens head_ties shows_from exact_comparison resolvent growth
-    leading asymptotic_rank start_content tokens cosine_limits phases collinear token_limits
-    modes_in_balls limits_in_balls decided_in_cell nearest words heads_verdict low_precision""",
-    "theory/depth": """rates closed_form rates_measured bounds bounds_in_balls ratios
-    ratios_at_depths ratios_from_logits""",
-    "theory/spectra": """spectrum algebraic radii invariant_blocks discs disc_basis
-    layer_discs""",
-    "theory/layer": """entries perron quotient rounding_cell periods case input_checks
-    softmax_in_floats""",
-    "theory/certificates": """ball_spectra certificate certified_radii genericity
-    stages certified_verdict start_claims""",
+    "theory": "certificate",
+    "theory/verdict": """formulas verdict answer decide by_discs disc_limits disc_start onset
+    by_fractions resolvent leading start tokens cosines by_cells cell_limits stages""",
+    "theory/depth": "rates closed_form rates_measured bounds ratios",
+    "theory/spectra": "algebraic layer_discs discs blocks boxes",
+    "theory/layer": "layer attention cell",
     "theory/checker": """check containment depth discs generic krylov moduli operators reading
     schema spectra start ties""",
 }

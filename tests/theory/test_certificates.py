@@ -19,12 +19,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import oversmoothing
 from oversmoothing.theory import checker
-from oversmoothing.theory.certificates.certificate import certify, digest
-from oversmoothing.theory.certificates.stages import (
-    certified_dominance,
-    consensus_radius,
-    quotient_radius,
-)
+from oversmoothing.theory.certificate import certify, digest
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import softmax_enclosure
@@ -37,6 +32,11 @@ from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
+from oversmoothing.theory.verdict.stages import (
+    certified_dominance,
+    consensus_radius,
+    quotient_radius,
+)
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.forgeries.forging import refused
 from tests.support.float_cases import floating_attention

@@ -8,9 +8,13 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificates.boxes import enclose_in_balls
-from oversmoothing.theory.certificates.certificate import certify, stationary_balls
-from oversmoothing.theory.certificates.stages import (
+from oversmoothing.theory.certificate import certify, stationary_balls
+from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
+from oversmoothing.theory.spectra.boxes import enclose_in_balls
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs
+from oversmoothing.theory.verdict.stages import (
     ball_side,
     ball_stage,
     certified_dominance,
@@ -21,10 +25,6 @@ from oversmoothing.theory.certificates.stages import (
     outward,
     value_core,
 )
-from oversmoothing.theory.layer.layer import make_case
-from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
-from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs
 from oversmoothing.theory.verdict.verdict import verdict
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import oversmoothing
-from oversmoothing.theory.certificates import certificate
-from oversmoothing.theory.certificates.certificate import make_certificate
+from oversmoothing.theory import certificate
+from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker import discs
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from oversmoothing.theory.certificates import certificate
-from oversmoothing.theory.certificates.certificate import interval_texts, make_certificate
+from oversmoothing.theory import certificate
+from oversmoothing.theory.certificate import interval_texts, make_certificate
 from oversmoothing.theory.checker.reading import Check
 from oversmoothing.theory.layer.layer import make_case
 

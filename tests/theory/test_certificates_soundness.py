@@ -13,7 +13,6 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificates.stages import certify_spectra, decide
 from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_in_floats
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.rounding import (
@@ -29,6 +28,7 @@ from oversmoothing.theory.numbers.rounding import (
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs_all
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
+from oversmoothing.theory.verdict.stages import certify_spectra, decide
 
 U = Fraction(UNIT)
 KINDS = ("plain", "graded", "cancelling", "subnormal", "huge", "integers")

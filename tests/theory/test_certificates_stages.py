@@ -12,22 +12,7 @@ from hypothesis import assume, example, given, settings, strategies as st
 
 import oversmoothing
 from benchmarks import certificates as bench
-from oversmoothing.theory.certificates import stages
-from oversmoothing.theory.certificates.boxes import enclose_in_balls
-from oversmoothing.theory.certificates.certificate import (
-    certify,
-    digest,
-    genericity,
-    make_certificate,
-)
-from oversmoothing.theory.certificates.stages import (
-    ball_stage,
-    certified_dominance,
-    certified_dominances,
-    decide,
-    exact_stage,
-    float_stage,
-)
+from oversmoothing.theory.certificate import certify, digest, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import nearest, softmax_enclosure, softmax_in_floats
@@ -35,6 +20,7 @@ from oversmoothing.theory.layer.layer import EXACT_SIZE, make_case, read_case
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.spectra.boxes import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
@@ -42,6 +28,15 @@ from oversmoothing.theory.spectra.layer_discs import (
     value_discs,
 )
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict import stages
+from oversmoothing.theory.verdict.stages import (
+    ball_stage,
+    certified_dominance,
+    certified_dominances,
+    decide,
+    exact_stage,
+    float_stage,
+)
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.forgeries.forging import refused
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import oversmoothing.theory.checker.depth as depths
-from oversmoothing.theory.certificates.certificate import certify, digest
+from oversmoothing.theory.certificate import certify, digest
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.depth import check_depth
 from oversmoothing.theory.checker.generic import coefficient

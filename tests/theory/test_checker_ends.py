@@ -9,7 +9,7 @@ from fractions import Fraction
 import flint
 import pytest
 
-from oversmoothing.theory.certificates.certificate import certify, digest
+from oversmoothing.theory.certificate import certify, digest
 from oversmoothing.theory.checker import (
     check,
     discs as disc_module,

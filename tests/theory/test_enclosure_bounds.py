@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.certificates import stages, stages as verdicts
-from oversmoothing.theory.certificates.boxes import _discs as ball_discs, _refined
-from oversmoothing.theory.certificates.stages import CertifiedDominance
 from oversmoothing.theory.layer.cell import (
     EXP_ERROR,
     softmax_balls,
@@ -30,8 +27,11 @@ from oversmoothing.theory.numbers.rounding import (
     upper_sum,
 )
 from oversmoothing.theory.spectra import layer_discs
+from oversmoothing.theory.spectra.boxes import _discs as ball_discs, _refined
 from oversmoothing.theory.spectra.discs import Discs, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import Interval
+from oversmoothing.theory.verdict import stages, stages as verdicts
+from oversmoothing.theory.verdict.stages import CertifiedDominance
 from oversmoothing.theory.verdict.verdict import verdict
 
 U = Fraction(1, 2**53)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificates.certificate import certify
+from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.depth import closed_form as closed_forms, ratios
 from oversmoothing.theory.depth.ratios import (

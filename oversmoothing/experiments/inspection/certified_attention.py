@@ -14,12 +14,12 @@ import pandas as pd
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.certificates.stages import certify_spectra
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import attention_discs_all, head_discs
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.stages import certify_spectra
 
 
 @one_thread()

@@ -12,13 +12,13 @@ import numpy as np
 
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricPsd
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
-from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled, Simulated
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.stages import certified_dominance
 from oversmoothing.theory.verdict.verdict import verdict
 
 if TYPE_CHECKING:

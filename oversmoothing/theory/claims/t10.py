@@ -6,10 +6,10 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import TINY, gamma
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, by, draw, verdict
+from oversmoothing.theory.verdict.stages import certified_dominance
 
 T10 = Chapter(__file__)
 

@@ -7,8 +7,6 @@ from itertools import count, product
 import numpy as np
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.certificates import stages as certified
-from oversmoothing.theory.certificates.stages import certified_dominance
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact import to_float
@@ -26,7 +24,9 @@ from oversmoothing.theory.proofs.kit import (
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict import stages as certified
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
+from oversmoothing.theory.verdict.stages import certified_dominance
 
 T2 = Chapter(__file__)
 

@@ -1,4 +1,4 @@
-"""What the claims of t5.md execute."""
+"""What the claims of t5.md execute; one room: the chapter."""
 
 import math
 from collections.abc import Iterable
@@ -9,7 +9,6 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.certificates import stages as certified
 from oversmoothing.theory.claims.lemmas import angle
 from oversmoothing.theory.claims.t4 import log_growth, radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
@@ -41,6 +40,7 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.verdict import stages as certified
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 T5 = Chapter(__file__)

@@ -9,13 +9,6 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.certificates.stages import (
-    BALL_SIZE,
-    attention_boxes,
-    ball_side,
-    value_core,
-    value_spectra,
-)
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import Spectrum
@@ -29,6 +22,13 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.stages import (
+    BALL_SIZE,
+    attention_boxes,
+    ball_side,
+    value_core,
+    value_spectra,
+)
 
 # Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
 _LEADING = 64

@@ -400,6 +400,6 @@ def answer(case: Case, depths: list[int], exact_binary: bool = False) -> Verdict
     if not exact_binary or case.decidable:
         return found
     # Loaded for who asks for it: a verdict is quick to start.
-    from oversmoothing.theory.certificates.stages import certify_case
+    from oversmoothing.theory.verdict.stages import certify_case
 
     return certify_case(case, found)

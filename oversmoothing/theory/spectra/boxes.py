@@ -1,7 +1,7 @@
 """Spectra in balls: discs of a preconditioned similarity, refined until they are as small as bits.
 
 With V close to eigenvectors of M, R = V^-1 M V (solved in balls, which proves V invertible) is
-nearly diagonal, and Gershgorin's discs contain the spectrum as in theory.certificates.enclosure.
+nearly diagonal, and Gershgorin's discs contain the spectrum as in theory.spectra.discs.
 V (I + F), F_ij = R_ij / (R_jj - R_ii), is closer by Newton's square; the discs are proved anew for
 whatever V comes out (T10).
 """

@@ -15,12 +15,12 @@ from itertools import repeat
 import flint
 import numpy as np
 
-from oversmoothing.theory.certificates.boxes import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.layer import Case
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
@@ -295,7 +295,7 @@ def ball_stage(case: Case) -> CertifiedDominance:
 
 
 def certify_case(case: Case, of_cell: Verdict) -> Verdict:
-    """The verdict by the first stage that reaches one (theory.certificates.stages).
+    """The verdict by the first stage that reaches one (theory.verdict.stages).
 
     of_cell: that on all that rounds to the case; what it decides holds for the case too.
     """

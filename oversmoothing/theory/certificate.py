@@ -22,8 +22,19 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.certificates.boxes import BITS, BallSpectrum
-from oversmoothing.theory.certificates.stages import (
+from oversmoothing.theory.checker.check import check_certificate
+from oversmoothing.theory.checker.reading import NotACertificate
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls
+from oversmoothing.theory.layer.layer import EXACT_SIZE, Case, Entries
+from oversmoothing.theory.numbers.exact import fraction_text, to_flint
+from oversmoothing.theory.numbers.rounding import at_precision, norm
+from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum
+from oversmoothing.theory.spectra.layer_discs import Interval
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.files import to_json
+from oversmoothing.theory.verdict.by_fractions import ExactDominance, jordan_size
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.stages import (
     BALL_SIZE,
     CertifiedDominance,
     attention_balls,
@@ -33,17 +44,6 @@ from oversmoothing.theory.certificates.stages import (
     outward,
     value_spectra,
 )
-from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.depth.bounds import certified_depth_in_balls
-from oversmoothing.theory.layer.layer import EXACT_SIZE, Case, Entries
-from oversmoothing.theory.numbers.exact import fraction_text, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, norm
-from oversmoothing.theory.spectra.layer_discs import Interval
-from oversmoothing.theory.support.errors import InputError, RequirementError
-from oversmoothing.theory.support.files import to_json
-from oversmoothing.theory.verdict.by_fractions import ExactDominance, jordan_size
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.start import start_content
 
 

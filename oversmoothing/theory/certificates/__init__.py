@@ -1,1 +1,0 @@
-"""Rigorous enclosures of spectra in float64, and the verdicts they certify (T10)."""
