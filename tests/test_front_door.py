@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import pytest
 import oversmoothing
 from oversmoothing.commands import SUMMARIES
 from oversmoothing.commands.line import load, repeat_flags
+from oversmoothing.moved import MOVED
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
@@ -516,3 +518,33 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
     words = "verdict --example GT4 --depth 1 --depth 5 --json --json"
     assert oversmoothing.main(words.split()) == 0
     assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("certificates.certificate", "certify"),
+        ("certificates.enclosure", "enclose"),
+        ("layer.case", "read_case"),
+        ("layer.perron", "stationary_distribution"),
+        ("layer.quotient", "rational_quotient"),
+        ("spectra.multipliers", "log_multiplier"),
+        ("spectra.radii", "largest_modulus"),
+        ("spectra.spectrum", "value_projection_spectrum"),
+        ("verdict.dominance", "real_verdict"),
+        ("verdict.limits", "Limits"),
+        ("verdict.outcome", "Outcome"),
+    ],
+)
+def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, name):
+    full = f"oversmoothing.theory.{old}"
+    sys.modules.pop(full, None)
+    with pytest.warns(DeprecationWarning, match=f"{full} is now oversmoothing"):
+        module = importlib.import_module(full)
+    assert getattr(module, name).__module__ in MOVED[full]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+    page = (ROOT / "docs/explanation/what-changed.md").read_text("utf-8")
+    assert f"`theory.{old}`" in page
+    for home in MOVED[full]:
+        assert f"`{home.removeprefix('oversmoothing.')}`" in page

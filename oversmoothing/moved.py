@@ -1,0 +1,61 @@
+"""Modules that were documented under another name: they load for one release, with a warning."""
+
+import sys
+import warnings
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_T = "oversmoothing.theory."
+# The new homes of what a module held; a package that is gone has none.
+MOVED: dict[str, tuple[str, ...]] = {
+    _T + "certificates": (),
+    _T + "certificates.certificate": (_T + "certificate",),
+    _T + "certificates.enclosure": (_T + "spectra.discs", _T + "spectra.layer_discs"),
+    _T + "layer.case": (_T + "layer.layer",),
+    _T + "layer.perron": (_T + "layer.attention",),
+    _T + "layer.quotient": (_T + "layer.attention",),
+    _T + "spectra.multipliers": (_T + "depth.eigenbasis",),
+    _T + "spectra.radii": (_T + "spectra.layer_discs",),
+    _T + "spectra.spectrum": (_T + "spectra.layer_discs",),
+    _T + "verdict.dominance": (_T + "verdict.formulas",),
+    _T + "verdict.limits": (_T + "verdict.disc_limits",),
+    _T + "verdict.outcome": (_T + "verdict.formulas",),
+}
+
+
+class MovedModule(ModuleType):
+    """The names of the new homes under the old one."""
+
+    def __getattr__(self, name: str) -> Any:
+        for home in MOVED[self.__name__] if not name.startswith("__") else ():
+            module = import_module(home)
+            if hasattr(module, name):
+                return getattr(module, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+class Finder:
+    """Asked where nothing else knows a module."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name not in MOVED:
+            return None
+        if MOVED[name]:
+            now = " and ".join(MOVED[name])
+            warnings.warn(f"{name} is now {now}", DeprecationWarning, stacklevel=2)
+        return ModuleSpec(name, Finder, is_package=not MOVED[name])  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        return MovedModule(spec.name)
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Nothing: names are looked up where they live."""
+
+
+# Behind all other finders.
+sys.meta_path.append(Finder)
