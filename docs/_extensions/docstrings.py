@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     plain = list(lines)
     lines.clear()
-    code = False
+    code = item = False
     for line in plain:
         starts = not lines or not lines[-1].strip()
         indented = line.startswith("  ") and bool(line.strip())
@@ -23,8 +23,10 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
             code = True
         elif line.strip() and not indented:
             code = False
-        # A line that is indented within a paragraph belongs to it.
-        lines.append(f"    {line}" if code else _escaped(line.strip()))
+        item = line.startswith("- ") or (item and indented)
+        # A line that is indented within a paragraph or a list's item belongs to it.
+        margin = "  " if item and indented else ""
+        lines.append(f"    {line}" if code else margin + _escaped(line.strip()))
     lines.append("")
 
 
