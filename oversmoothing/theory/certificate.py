@@ -25,7 +25,7 @@ import numpy as np
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls
-from oversmoothing.theory.layer.layer import EXACT_SIZE, Case, Entries
+from oversmoothing.theory.layer.layer import EXACT_SIZE, Entries, Layer
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm
 from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum
@@ -55,7 +55,7 @@ class Genericity:
     reason: str
 
 
-def genericity(case: Case, verdict: Outcome) -> Genericity:
+def genericity(case: Layer, verdict: Outcome) -> Genericity:
     """Whether X_0 contains the dominant mode, and how much of it."""
     mode = {Outcome.SMOOTHING: "consensus", Outcome.NON_SMOOTHING: "quotient"}.get(verdict)
     if mode is None:
@@ -108,7 +108,7 @@ def _conjugate(boxes: list[flint.acb], i: int) -> int:
 
 
 def _coefficient(
-    case: Case, attention: BallSpectrum | None, value: BallSpectrum, pair: tuple[int, int]
+    case: Layer, attention: BallSpectrum | None, value: BallSpectrum, pair: tuple[int, int]
 ) -> flint.arb:
     assert case.rational_X0 is not None
     i, j = pair
@@ -127,7 +127,7 @@ def _coefficient(
     return content / (norm(w) * norm(z.entries()) * norm(X0.entries()))
 
 
-def stationary_balls(case: Case) -> list[flint.acb]:
+def stationary_balls(case: Layer) -> list[flint.acb]:
     """pi of an A whose eigenvalue 1 is simple, in balls."""
     n, A = case.n, attention_balls(case).tolist()
     system = [[A[j][i] - int(i == j) for j in range(n)] for i in range(n - 1)]
@@ -143,7 +143,7 @@ START_SIZE, DEPTH_SIZE = EXACT_SIZE, 8
 
 
 def claims_of_start(
-    case: Case, verdict: Outcome, generic: bool, eps: Fraction
+    case: Layer, verdict: Outcome, generic: bool, eps: Fraction
 ) -> list[dict[str, Any]]:
     """Claims about the X_0 of a case, each of which stands on those before it.
 
@@ -168,7 +168,7 @@ def claims_of_start(
     return claims
 
 
-def outcome_of_start(case: Case) -> Outcome | None:
+def outcome_of_start(case: Layer) -> Outcome | None:
     """The verdict over the modes that X_0 contains, from the exact input; None where it is none."""
     X0 = case.rational_X0
     assert X0 is not None
@@ -208,12 +208,12 @@ class Certificate:
     unconfirmed: tuple[str, ...]
 
 
-def certify(case: Case, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
+def certify(case: Layer, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
     """The certificate of a case, as a JSON object: the body of `make_certificate`."""
     return make_certificate(case, eps).body
 
 
-def make_certificate(case: Case, eps: Fraction = DEFAULT_EPS) -> Certificate:
+def make_certificate(case: Layer, eps: Fraction = DEFAULT_EPS) -> Certificate:
     """The certificate of a case, accepted by the checker.
 
     Its verdict comes from the first of `stages.decide` that reaches one. With X_0 it also encloses
@@ -297,7 +297,7 @@ def digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _input(case: Case) -> dict[str, Any]:
+def _input(case: Layer) -> dict[str, Any]:
     return {"numbers": case.numbers} | {
         name: _texts(entries) for name, entries in case.given.items()
     }

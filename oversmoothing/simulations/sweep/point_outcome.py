@@ -14,7 +14,7 @@ from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, den
 from oversmoothing.simulations.sweep.points import DrawnPoint, Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.layer import Case, make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.spectra.heads import dense_quotient_radius, dense_radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
@@ -128,11 +128,11 @@ def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
     }
 
 
-def _case(drawn: DrawnPoint) -> Case:
+def _case(drawn: DrawnPoint) -> Layer:
     """The layer of a point of one head."""
     if drawn.factors is not None:
-        return make_case(drawn.A[0], None, drawn.X0, factors=drawn.factors)
-    return make_case(drawn.A[0], drawn.H[0], drawn.X0)
+        return Layer.of(drawn.A[0], None, drawn.X0, factors=drawn.factors)
+    return Layer.of(drawn.A[0], drawn.H[0], drawn.X0)
 
 
 def _log_ratio(rho_q: float, rho_c: float) -> float:

@@ -25,7 +25,7 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     fraction_text,
@@ -303,7 +303,7 @@ def _numerical_ratio(
     return ratio_of_log(log)
 
 
-def softmax_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
+def softmax_ratios(case: Layer, depths: list[int]) -> dict[int, Ratio]:
     """HFC/LFC at each of the depths, to about 1e-17 relative, of a case with logits, n > 1 and X_0.
 
     No value where `MAX_BITS` bits do not tell HFC or LFC from 0.
@@ -319,7 +319,7 @@ def softmax_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
     return found | dict.fromkeys(wanted, Ratio(None, None))
 
 
-def _try_in_balls(case: Case, depths: list[int], bits: int) -> dict[int, Ratio]:
+def _try_in_balls(case: Layer, depths: list[int], bits: int) -> dict[int, Ratio]:
     X0, H, n, d = case.rational_X0, case.rational_H, case.n, case.d
     assert X0 is not None
     A = softmax_balls(case.given["logits"].masked, bits)
@@ -372,7 +372,7 @@ def _from_the_last(X0: Matrix) -> list[flint.arb]:
 ITERATED_DEPTH = 5000
 
 
-def ratios_at(case: Case, depths: list[int]) -> dict[int, Ratio]:
+def ratios_at(case: Layer, depths: list[int]) -> dict[int, Ratio]:
     """HFC/LFC of a case with X_0: in fractions to EXACT_DEPTH (for exact input), then in balls.
 
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
@@ -395,7 +395,7 @@ def ratios_at(case: Case, depths: list[int]) -> dict[int, Ratio]:
     return dict(sorted((found | floating_ratios(case, rest)).items()))
 
 
-def floating_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
+def floating_ratios(case: Layer, depths: list[int]) -> dict[int, Ratio]:
     """By iteration, and by the closed form beyond ITERATED_DEPTH where the eigenbases allow it."""
     assert case.X0 is not None
     deep = [depth for depth in depths if depth > ITERATED_DEPTH]

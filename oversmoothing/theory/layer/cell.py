@@ -24,7 +24,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Case, read_entries
+from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import (
     UNIT,
     at_precision,
@@ -46,7 +46,7 @@ Balls = list[list[flint.acb]]
 class RoundingCell:
     """The cell of a case [n, d] in binary64."""
 
-    case: Case
+    case: Layer
 
     @cached_property
     def _attention(self) -> list[list[flint.arb]]:

@@ -102,7 +102,7 @@ def _is_mask(entry: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Case:
+class Layer:
     """A [n, n], H [d, d], X0 [n, d] or None in binary64, each row of A divided by its sum.
 
     given: the matrices as they were given, by name: "A" or "logits", "H" or "W_V" and "W_proj",
@@ -205,7 +205,7 @@ class Case:
             return self.rational_X0 is not None and not any(map(any, self.rational_X0))
         return self.X0 is not None and not self.X0.any()
 
-    def as_fractions(self) -> "Case | None":
+    def as_fractions(self) -> "Layer | None":
         """The same case in fractions, where its binary64 numbers mean what they say; else None.
 
         They do where A, with rows that sum to 1 exactly, and H (or its factors) have short entries.
@@ -219,72 +219,75 @@ class Case:
         if any(sum(row) != 1 for row in fractions["A"]) or not all(map(_is_short, layer)):
             return None
         factors = None if "H" in fractions else (fractions["W_V"], fractions["W_proj"])
-        return make_case(fractions["A"], fractions.get("H"), fractions.get("X0"), factors=factors)
+        return Layer.of(fractions["A"], fractions.get("H"), fractions.get("X0"), factors=factors)
 
     @cached_property
     def rational_pi(self) -> list[Fraction]:
         """The stationary distribution of `rational_A`, the mean over the closed classes (T1d)."""
         return exact_stationary(self.rational_A, self.classes)
 
+    @classmethod
+    def of(
+        cls,
+        A: Any = None,
+        H: Any = None,
+        X0: Any = None,
+        *,
+        logits: Any = None,
+        factors: tuple[Any, Any] | None = None,
+    ) -> "Layer":
+        """Validate one case. Raises `InputError` saying what is wrong with which matrix.
+
+        Exactly one of A and logits, and one of H and factors = (W_V, W_proj).
+        """
+        if (A is None) == (logits is None):
+            raise InputError(
+                'give exactly one of "A" and "logits" (A is the softmax of their rows)'
+            )
+        if (H is None) == (factors is None):
+            raise InputError('give exactly one of "H" and the pair "W_V", "W_proj"')
+        if factors is not None and any(factor is None for factor in factors):
+            raise InputError("a head needs both of W_V and W_proj: one of them is missing")
+        matrices = {"A": A, "logits": logits, "H": H, "X0": X0}
+        if factors is not None:
+            matrices |= {"W_V": factors[0], "W_proj": factors[1]}
+        given = {
+            name: read_entries(value, name, masks=name == "logits")
+            for name, value in matrices.items()
+            if value is not None
+        }
+        if any(entries.written is None for entries in given.values()):
+            # What is computed with and what a certificate says must be the same numbers.
+            given = {name: Entries(entries.floats, None) for name, entries in given.items()}
+        if "logits" in given:
+            attention = check_attention(softmax(_checked_logits(given["logits"].floats)))
+        elif given["A"].written is not None:
+            _check_exact_attention(given["A"].fractions)
+            attention = check_attention(given["A"].floats, tolerance=1e-6)
+        else:
+            attention = check_attention(given["A"].floats)
+        if factors is None:
+            value = check_square(given["H"].floats)
+        else:
+            W_V, W_proj = given["W_V"].floats, given["W_proj"].floats
+            if W_proj.shape != W_V.shape[::-1]:
+                raise InputError(
+                    f"W = (W_V, W_proj) has shapes {list(W_V.shape)} and {list(W_proj.shape)}; a "
+                    "head needs [d, r] and [r, d]"
+                )
+            # What overflows is refused by name.
+            with np.errstate(over="ignore", invalid="ignore"):
+                product = (W_V @ W_proj).T
+            value = check_square(product, name="(W_V W_proj)^T")
+        states = None
+        if "X0" in given:
+            states = check_states(given["X0"].floats, len(attention), len(value))
+        return cls(attention, value, states, given)
+
 
 def _is_short(x: Fraction) -> bool:
     odd = abs(x.numerator)
     return (odd // (odd & -odd) if odd else 0).bit_length() <= _SHORT_BITS
-
-
-def make_case(
-    A: Any = None,
-    H: Any = None,
-    X0: Any = None,
-    *,
-    logits: Any = None,
-    factors: tuple[Any, Any] | None = None,
-) -> Case:
-    """Validate one case. Raises `InputError` saying what is wrong with which matrix.
-
-    Exactly one of A and logits, and one of H and factors = (W_V, W_proj).
-    """
-    if (A is None) == (logits is None):
-        raise InputError('give exactly one of "A" and "logits" (A is the softmax of their rows)')
-    if (H is None) == (factors is None):
-        raise InputError('give exactly one of "H" and the pair "W_V", "W_proj"')
-    if factors is not None and any(factor is None for factor in factors):
-        raise InputError("a head needs both of W_V and W_proj: one of them is missing")
-    matrices = {"A": A, "logits": logits, "H": H, "X0": X0}
-    if factors is not None:
-        matrices |= {"W_V": factors[0], "W_proj": factors[1]}
-    given = {
-        name: read_entries(value, name, masks=name == "logits")
-        for name, value in matrices.items()
-        if value is not None
-    }
-    if any(entries.written is None for entries in given.values()):
-        # What is computed with and what a certificate says must be the same numbers.
-        given = {name: Entries(entries.floats, None) for name, entries in given.items()}
-    if "logits" in given:
-        attention = check_attention(softmax(_checked_logits(given["logits"].floats)))
-    elif given["A"].written is not None:
-        _check_exact_attention(given["A"].fractions)
-        attention = check_attention(given["A"].floats, tolerance=1e-6)
-    else:
-        attention = check_attention(given["A"].floats)
-    if factors is None:
-        value = check_square(given["H"].floats)
-    else:
-        W_V, W_proj = given["W_V"].floats, given["W_proj"].floats
-        if W_proj.shape != W_V.shape[::-1]:
-            raise InputError(
-                f"W = (W_V, W_proj) has shapes {list(W_V.shape)} and {list(W_proj.shape)}; a "
-                "head needs [d, r] and [r, d]"
-            )
-        # What overflows is refused by name.
-        with np.errstate(over="ignore", invalid="ignore"):
-            product = (W_V @ W_proj).T
-        value = check_square(product, name="(W_V W_proj)^T")
-    states = None
-    if "X0" in given:
-        states = check_states(given["X0"].floats, len(attention), len(value))
-    return Case(attention, value, states, given)
 
 
 def _checked_logits(table: Array) -> Array:
@@ -324,7 +327,7 @@ def _check_exact_attention(A: Matrix) -> None:
             )
 
 
-def read_case(path: str) -> Case:
+def load_layer(path: str) -> Layer:
     """Read CASE.json. Raises `InputError` on anything that is not a legal case."""
     data = read_json(path)
     factored = {"W_V", "W_proj"}
@@ -343,7 +346,7 @@ def read_case(path: str) -> Case:
             f"'{path}' has unknown keys {unknown}; known are A, logits, H, W_V, W_proj and X0"
         )
     factors = (data.get("W_V"), data.get("W_proj")) if factored & data.keys() else None
-    return make_case(
+    return Layer.of(
         data.get("A"), data.get("H"), data.get("X0"), logits=data.get("logits"), factors=factors
     )
 

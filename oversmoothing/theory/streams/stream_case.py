@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Case, check_states, make_case
+from oversmoothing.theory.layer.layer import Layer, check_states
 from oversmoothing.theory.streams.mixing import Mixing, make_mixing
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json
@@ -27,7 +27,7 @@ class StreamCase:
     hyper-connections begin; the question is then asked of the streams that these can reach.
     """
 
-    layer: Case
+    layer: Layer
     mixing: Mixing
     X0: Array | None = None
     start: str = "generic"
@@ -59,12 +59,12 @@ def make_stream_case(
     """Validate one case. Raises `InputError` saying what is wrong with which part.
 
     R [s, s]; p, q [s], 1 and 1/s each where not given. mixing: what R is said to be, which is
-    checked. start: see `StreamCase`. A, logits, H, factors: as in `make_case`. X0 [s, n, d], or
+    checked. start: see `StreamCase`. A, logits, H, factors: as in `Layer.of`. X0 [s, n, d], or
     [n, d] for copies of it in every stream.
     """
     if start not in STARTS:
         raise InputError(f"start '{start}' is none of {', '.join(STARTS)}")
-    layer = make_case(A, H, None, logits=logits, factors=factors)
+    layer = Layer.of(A, H, None, logits=logits, factors=factors)
     mixed = make_mixing(R, p, q, mixing)
     states = None
     if X0 is not None:

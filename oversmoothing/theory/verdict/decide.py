@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
@@ -63,13 +63,13 @@ class Comparison:
     error: float = 0.0
 
 
-def compare_radii(case: Case, relative: float = UNIT) -> Comparison:
+def compare_radii(case: Layer, relative: float = UNIT) -> Comparison:
     """Exactly where the case allows it, else for everything within the rounding of its entries,
     with UNDECIDED where that decides. relative: how well they are known, if not as float64."""
     return _exactly(case) if case.decidable else _numerically(case, relative)
 
 
-def _exactly(case: Case) -> Comparison:
+def _exactly(case: Layer) -> Comparison:
     found = exact_dominance(case.rational_A, case.rational_H)
     outcome = outcome_of_sign(found.comparison)
     rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
@@ -105,7 +105,7 @@ def _mode_words(mode: Mode) -> str:
     return f"h = {number(h)}, a = {number(complex(a))}"
 
 
-def _numerically(case: Case, relative: float) -> Comparison:
+def _numerically(case: Layer, relative: float) -> Comparison:
     cell = cell_discs(case, relative)
     found = decide_cell(cell)
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
@@ -166,7 +166,7 @@ _ZERO = Limits("zero", 0.0, 1)
 _COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
 
 
-def generic_limits(case: Case, found: Comparison) -> Limits:
+def generic_limits(case: Layer, found: Comparison) -> Limits:
     """Limits for generic X_0.
 
     SMOOTHING is T4a. In floats the dominant pair decides, and what it leaves open the balls around
@@ -194,7 +194,7 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
     return replace(behaviour, limit_rank=found.rank)
 
 
-def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
+def _drawn_limits(case: Layer, rng: np.random.Generator) -> Limits:
     draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
     start = [[Fraction(int(x)) for x in row] for row in draw]
     content = start_content(case.rational_A, case.rational_H, start, case.classes, begins=False)
@@ -213,7 +213,7 @@ class OfStart:
     tokens: TokenLimits = UNKNOWN_TOKENS
 
 
-def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
+def limits_of_start(case: Layer, found: Comparison, generic: Outcome) -> OfStart:
     """What the X_0 (not 0) of a case leads to (T4e), exactly where the case is decidable.
 
     generic: the verdict for generic X_0, and found what it rests on.
@@ -234,7 +234,7 @@ def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
     return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
 
 
-def _with_short_numbers(found: OfStart, case: Case) -> OfStart:
+def _with_short_numbers(found: OfStart, case: Layer) -> OfStart:
     """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
@@ -253,7 +253,7 @@ def _with_short_numbers(found: OfStart, case: Case) -> OfStart:
     return replace(found, words=shown(content.onset), onset=content.onset)
 
 
-def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
+def _large_start(case: Layer, X0: Matrix, generic: Outcome) -> OfStart:
     """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
     if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, None)
@@ -262,7 +262,7 @@ def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def _start_in_floats(case: Case, cell: CellDiscs, generic: Outcome) -> OfStart:
+def _start_in_floats(case: Layer, cell: CellDiscs, generic: Outcome) -> OfStart:
     """The same from discs, and what they leave open from all cases that round to the same floats,
     as far as these agree; else UNDECIDED."""
     assert case.X0 is not None
@@ -284,7 +284,7 @@ def _start_in_floats(case: Case, cell: CellDiscs, generic: Outcome) -> OfStart:
     return OfStart(known, outcome, shown(begins), begins)
 
 
-def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:
+def _at_consensus(case: Layer, cell: CellDiscs | None) -> OfStart:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
     X0 = case.rational_X0
@@ -299,7 +299,7 @@ def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def _lasts(case: Case, cell: CellDiscs | None, all_modes: bool = False) -> bool:
+def _lasts(case: Layer, cell: CellDiscs | None, all_modes: bool = False) -> bool:
     """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
     its disc; in fractions none is unknown."""
     if cell is None:

@@ -20,13 +20,7 @@ import numpy as np
 
 from oversmoothing.theory.depth.ratios import ratios_at
 from oversmoothing.theory.layer.attention import complement_basis, quotient
-from oversmoothing.theory.layer.layer import (
-    Case,
-    check_attention,
-    make_case,
-    one_of,
-    row_sum_tolerance,
-)
+from oversmoothing.theory.layer.layer import Layer, check_attention, one_of, row_sum_tolerance
 from oversmoothing.theory.numbers.exact import rows_of
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
@@ -61,11 +55,11 @@ from oversmoothing.theory.verdict.disc_limits import UNKNOWN
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 
-def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
+def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Layer:
     """The case of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
-        return make_case(A, None, X0, logits=logits, factors=W)
-    return make_case(A, H if W is None else _transpose(W), X0, logits=logits)
+        return Layer.of(A, None, X0, logits=logits, factors=W)
+    return Layer.of(A, H if W is None else _transpose(W), X0, logits=logits)
 
 
 def _transpose(W: Any) -> Any:
@@ -89,11 +83,11 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdict:
+def case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Verdict:
     """The verdict on a validated case, exactly where the input is exact and not too large.
 
     What binary64 leaves open is decided in fractions where the numbers are short ones that mean
-    what they say (`Case.as_fractions`). relative: how well the entries of A and H are known.
+    what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
         found = _case_verdict(case, depths, relative)
@@ -116,7 +110,7 @@ def case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdi
     return found
 
 
-def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdict:
+def _case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Verdict:
     found = compare_radii(case, relative)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
     status = found.status
@@ -168,7 +162,7 @@ def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verd
     )
 
 
-def _distance(case: Case, outcome: Outcome, found: Comparison) -> float | None:
+def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     """The distance to another verdict, for what is undecided or near a tie."""
     largest = max(found.rho_consensus, found.rho_quotient)
     if outcome is Outcome.TIE:
@@ -256,7 +250,7 @@ def refuse_batches(matrices: dict[str, Any]) -> None:
             )
 
 
-def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, float | None]:
+def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Layer, float | None]:
     """(the case, how well its numbers are known relative to themselves) for an A of a type in EPS.
 
     None where they are taken as they are written: rows that sum to 1 in float64 too, with short
@@ -293,7 +287,7 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(found: Verdict, case: Case, kind: str, error: float) -> Verdict:
+def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
@@ -394,7 +388,7 @@ def verdict(
     return within(case_verdict(case, depths, error), case, kind, error)
 
 
-def answer(case: Case, depths: list[int], exact_binary: bool = False) -> Verdict:
+def answer(case: Layer, depths: list[int], exact_binary: bool = False) -> Verdict:
     """The verdict on a validated case."""
     found = case_verdict(case, depths)
     if not exact_binary or case.decidable:
