@@ -20,7 +20,7 @@ import numpy as np
 
 from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.support.errors import RequirementError
 from tests.corpora.cases import ATTENTION, VALUE, Rows, attention, case, value
 
@@ -178,7 +178,7 @@ def refusals(seeds: Iterable[int]) -> list[str]:
     found = []
     for seed in seeds:
         try:
-            made = make_certificate(Layer.of(**drawn(seed)))
+            made = make_certificate(*read_layer(**drawn(seed)))
         except RequirementError as error:
             found.append(f"{seed}: {error}")
             continue

@@ -24,7 +24,7 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import product, to_float
 from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
 from oversmoothing.theory.proofs import strategies as own
@@ -203,7 +203,7 @@ def test_near_ties_never_certify_wrongly(attention, k, side):
 @pytest.mark.parametrize("name", list(golden_cases()))
 def test_golden_cases_certify_and_check(name):
     case = golden_cases()[name]
-    body = certify(Layer.of(case.A, case.H, case.X0))
+    body = certify(*read_layer(case.A, case.H, case.X0))
     assert body["claim"]["verdict"] == case.verdict
     found = check_certificate(json.dumps(body))
     assert found.accepted, found.words
@@ -228,8 +228,10 @@ def without(body: dict, part: str) -> str:
 SMOOTHING = certify(Layer.of([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]]))
 TIE = certify(Layer.of([["1/2", "1/2"], ["1/2", "1/2"]], [[0, 1], [0, 0]]))
 
-FOR_X0 = certify(Layer.of([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]], [[1], [2]]))
-SPECIAL = certify(Layer.of([["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]], [[1, 1], [1, -1]]))
+FOR_X0 = certify(*read_layer([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]], [[1], [2]]))
+SPECIAL = certify(
+    *read_layer([["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]], [[1, 1], [1, -1]])
+)
 
 FORGED = {
     "a depth that is too small": changed(FOR_X0, depth=3),
@@ -237,7 +239,7 @@ FORGED = {
     "a flipped verdict for X_0": changed(FOR_X0, verdict_x0="NON_SMOOTHING"),
     "the generic verdict for a special X_0": changed(SPECIAL, verdict_x0="TIE"),
     "a depth for a state that does not smooth": changed(
-        certify(Layer.of([["3/4", "1/4"], ["1/4", "3/4"]], [["-1/2"]], [[1], [2]])),
+        certify(*read_layer([["3/4", "1/4"], ["1/4", "3/4"]], [["-1/2"]], [[1], [2]])),
         depth=5,
         eps="1/2",
     ),
@@ -363,7 +365,7 @@ def test_exact_discs_are_points():
 def test_claims_about_X0_are_confirmed_by_krylov_vectors_and_powers(case):
     A, H, X0 = case
     assume(len(A) > 1)
-    body = certify(Layer.of(A, H, X0), Fraction(1, 10))
+    body = certify(*read_layer(A, H, X0), Fraction(1, 10))
     found = check_certificate(json.dumps(body))
     if not found.accepted:
         # What the checker cannot reach it refuses; it never refuses by contradicting the truth.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify, stationary_balls
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
 from oversmoothing.theory.spectra.boxes import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
@@ -33,7 +33,7 @@ A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
 
 
 def claim(A, H, X0=None, **further):
-    return certify(Layer.of(A, H, X0), **further)["claim"]
+    return certify(*read_layer(A, H, X0), **further)["claim"]
 
 
 def interval(texts):

@@ -16,7 +16,7 @@ from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker import discs
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
@@ -26,7 +26,7 @@ AA = [["3/4", "1/4"], ["1/4", "3/4"]]
 def certified(A, H, X0=None):
     """The claim of an honest certificate, accepted whole and within seconds."""
     began = time.perf_counter()
-    found = make_certificate(Layer.of(A, H, X0))
+    found = make_certificate(*read_layer(A, H, X0))
     assert found.unconfirmed == () and check_certificate(json.dumps(found.body)).accepted
     assert time.perf_counter() - began < 20
     return found.body["claim"]
@@ -142,22 +142,22 @@ def test_numbers_too_long_for_a_file_are_said(tmp_path, capsys):
 
 
 def test_what_the_checker_cannot_confirm_is_left_out_and_named(monkeypatch):
-    from oversmoothing.theory.checker import check, start
+    from oversmoothing.theory.checker import check, start as starts
 
     def beyond(*arguments):
         return check.Check(False, "out of reach", beyond=True)
 
-    case = Layer.of(AA, [["1/2"]], [[1], [2]])
+    case, start = read_layer(AA, [["1/2"]], [[1], [2]])
     with monkeypatch.context() as patch:
-        patch.setattr(start, "check_depth", beyond)
-        found = make_certificate(case)
+        patch.setattr(starts, "check_depth", beyond)
+        found = make_certificate(case, start)
         assert found.unconfirmed == ("eps and depth: out of reach",)
         assert (
             "depth" not in found.body["claim"] and found.body["claim"]["verdict_x0"] == "SMOOTHING"
         )
     with monkeypatch.context() as patch:
         patch.setattr(check, "enclosures", lambda given: iter(()))
-        found = make_certificate(case)
+        found = make_certificate(case, start)
     assert found.body["claim"] == {
         "verdict": "UNDECIDED",
         "verdict_x0": "SMOOTHING",
@@ -175,7 +175,7 @@ def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written
 ):
     monkeypatch.setattr(certificate, "claims_of_start", lambda *arguments: [{"verdict_x0": "TIE"}])
     with pytest.raises(RequirementError, match="the checker contradicts"):
-        make_certificate(Layer.of(AA, [["1/2"]], [[1], [2]]))
+        make_certificate(*read_layer(AA, [["1/2"]], [[1], [2]]))
     path = tmp_path / "certificate.json"
     assert oversmoothing.main(["certify", "--example", "GT1", "--report", str(path)]) == 1
     assert not path.exists() and "contradicts" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from oversmoothing.theory.certificate import certify, digest, genericity, make_c
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import nearest, softmax_enclosure, softmax_in_floats
-from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer
+from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
@@ -72,7 +72,7 @@ def forged(body, path, value):
 @pytest.mark.parametrize("logits", [LOGITS, CAUSAL], ids=["dense", "causal"])
 @pytest.mark.parametrize(("H", "expected"), [(NEGATIVE, "NON_SMOOTHING"), (POSITIVE, "SMOOTHING")])
 def test_logits_are_certified_and_checked(logits, H, expected):
-    found = make_certificate(Layer.of(logits=logits, H=H, X0=START))
+    found = make_certificate(*read_layer(logits=logits, H=H, X0=START))
     body = found.body
     assert body["claim"]["verdict"] == body["claim"]["verdict_x0"] == expected
     assert "genericity" in body["claim"] and found.left_out == ()
@@ -84,9 +84,9 @@ def test_logits_are_certified_and_checked(logits, H, expected):
 
 
 def test_logits_in_fractions_stay_fractions():
-    case = Layer.of(logits=[["1/3", "-inf"], [0, "2/7"]], H=[["1/2"]], X0=[[1], [2]])
+    case, start = read_layer(logits=[["1/3", "-inf"], [0, "2/7"]], H=[["1/2"]], X0=[[1], [2]])
     assert case.numbers == "fractions" and not case.exact
-    body = certify(case)
+    body = certify(case, start)
     assert body["input"]["logits"] == [["1/3", "-inf"], ["0", "2/7"]]
     assert body["claim"]["verdict"] == "SMOOTHING"
     confirmed(body)
@@ -123,7 +123,7 @@ def test_the_verdict_takes_logits(tmp_path, capsys):
     path, cert = tmp_path / "case.json", tmp_path / "cert.json"
     rows = [["-inf" if np.isneginf(x) else x for x in row] for row in CAUSAL.tolist()]
     path.write_text(json.dumps({"logits": rows, "H": POSITIVE.tolist(), "X0": START.tolist()}))
-    assert np.array_equal(load_layer(str(path)).logits, CAUSAL)
+    assert np.array_equal(load_layer(str(path))[0].logits, CAUSAL)
     for words in (
         ["verdict", path],
         ["verdict", path, "--certified"],
@@ -173,12 +173,12 @@ def test_both_softmax_enclosures_hold_the_same_matrix():
 def test_a_head_is_certified_through_its_core(size):
     factors = (HEAD[0][:size], HEAD[1][:, :size])
     X0 = np.random.default_rng(1).standard_normal((7, size))
-    case = Layer.of(logits=LOGITS, factors=factors, X0=X0)
-    body = certify(case)
+    case, start = read_layer(logits=LOGITS, factors=factors, X0=X0)
+    body = certify(case, start)
     assert set(body["input"]) == {"numbers", "logits", "W_V", "W_proj", "X0"}
     assert body["claim"]["genericity"]["mode"] == "consensus"
     confirmed(body)
-    dense = certify(Layer.of(logits=LOGITS, H=(factors[0] @ factors[1]).T, X0=X0))
+    dense = certify(*read_layer(logits=LOGITS, H=(factors[0] @ factors[1]).T, X0=X0))
     assert dense["claim"]["verdict"] == body["claim"]["verdict"]
     first, second = (
         float.fromhex(b["claim"]["genericity"]["coefficient"][0]) for b in (body, dense)
@@ -188,14 +188,14 @@ def test_a_head_is_certified_through_its_core(size):
 
 def test_a_head_in_fractions_is_exact():
     factors = ([["1/2"], [1]], [["-1/2", "-1/4"]])
-    case = Layer.of([["3/4", "1/4"], ["1/4", "3/4"]], factors=factors, X0=[[1, 2], [3, 5]])
+    case, start = read_layer([["3/4", "1/4"], ["1/4", "3/4"]], factors=factors, X0=[[1, 2], [3, 5]])
     assert case.exact
     assert case.rational_H == [
         [Fraction(-1, 4), Fraction(-1, 2)],
         [Fraction(-1, 8), Fraction(-1, 4)],
     ]
     assert verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], W=factors).status == "exact"
-    body = certify(case)
+    body = certify(case, start)
     # h = -1/2 and h = 0: the zero ties with itself at 1.
     assert body["claim"]["verdict"] == "TIE"
     confirmed(body)
@@ -225,8 +225,8 @@ def test_the_coefficient_is_that_of_the_eigenvectors(n, d, seed, negative):
     A /= A.sum(axis=1, keepdims=True)
     H = (-0.5 if negative else 0.5) * np.eye(d) + 0.2 * rng.standard_normal((d, d))
     X0 = rng.standard_normal((n, d))
-    case = Layer.of(A, H, X0)
-    found = genericity(case, decide(case)[0].verdict)
+    case, start = read_layer(A, H, X0)
+    found = genericity(case, start, decide(case)[0].verdict)
     if found.claim is None:
         return
     a, w = np.linalg.eig(A.T)
@@ -247,7 +247,7 @@ def test_the_coefficient_is_that_of_the_eigenvectors(n, d, seed, negative):
 
 def test_a_start_without_the_dominant_mode_is_undecided():
     """A flat X_0 has no part in a quotient mode."""
-    found = make_certificate(Layer.of(logits=LOGITS, H=NEGATIVE, X0=np.ones((7, 5))))
+    found = make_certificate(*read_layer(logits=LOGITS, H=NEGATIVE, X0=np.ones((7, 5))))
     flat = found.body
     assert flat["claim"]["verdict"] == "NON_SMOOTHING"
     assert "genericity" not in flat["claim"] and "verdict_x0" not in flat["claim"]
@@ -262,14 +262,14 @@ def test_a_start_without_the_dominant_mode_is_undecided():
 
 
 def test_a_flat_start_that_smooths_is_trivial():
-    body = certify(Layer.of(logits=LOGITS, H=POSITIVE, X0=np.ones((7, 5))))
+    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=np.ones((7, 5))))
     assert body["claim"]["verdict_x0"] == "TRIVIAL"
     confirmed(body)
     assert refused(forged(body, ["claim", "verdict_x0"], "SMOOTHING"))
 
 
 def test_a_zero_start_is_undefined():
-    body = certify(Layer.of(logits=LOGITS, H=POSITIVE, X0=np.zeros((7, 5))))
+    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=np.zeros((7, 5))))
     assert body["claim"]["verdict_x0"] == "UNDEFINED" and "genericity" not in body["claim"]
     confirmed(body)
     assert refused(forged(body, ["claim", "verdict_x0"], "SMOOTHING"))
@@ -283,13 +283,13 @@ def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
         ([[2, 0], [0, -4]], "SMOOTHING", "several modes"),
         ([["-4/3", 0], [0, "-4/3"]], "TIE", "TIE"),
     ):
-        found = make_certificate(Layer.of(A, H, [[1, 2], [3, 5]]))
+        found = make_certificate(*read_layer(A, H, [[1, 2], [3, 5]]))
         assert found.body["claim"]["verdict"] == word
         assert "genericity" not in found.body["claim"] and reason in found.left_out[0]
         confirmed(found.body)
 
 
-GENERIC = certify(Layer.of(logits=LOGITS, H=NEGATIVE, X0=START))
+GENERIC = certify(*read_layer(logits=LOGITS, H=NEGATIVE, X0=START))
 CASES_OF_FORGERY = {
     "a coefficient beside the truth": (["coefficient"], [(0.5).hex(), (0.6).hex()]),
     "a coefficient below the truth": (["coefficient"], [(1e-9).hex(), (2e-9).hex()]),
@@ -340,7 +340,7 @@ def test_malformed_parts_are_no_certificate(path, value):
 
 
 def test_a_depth_is_refused_where_it_cannot_be_recomputed():
-    body = certify(Layer.of(logits=LOGITS, H=POSITIVE, X0=START))
+    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=START))
     claim = body["claim"] | {"depth": 100, "eps": "1/10"}
     found = check_certificate(forged(body, ["claim"], claim))
     assert not found.accepted and "fractions or binary64 only" in found.words
@@ -367,7 +367,7 @@ def near_tie(n, seed, distance):
 @pytest.mark.parametrize("distance", [1e-6, -1e-6, 1e-14, -1e-14, 0.0])
 def test_larger_near_ties_are_decided_in_balls_and_confirmed(distance):
     A, h, true = near_tie(30, 5, distance)
-    found = make_certificate(Layer.of(A, [[h]], np.arange(30.0)[:, None] % 7))
+    found = make_certificate(*read_layer(A, [[h]], np.arange(30.0)[:, None] % 7))
     body = found.body
     assert body["claim"]["verdict"] == true
     assert found.method.startswith("balls" if abs(distance) < 1e-10 else "float64")
@@ -381,7 +381,7 @@ def test_larger_near_ties_are_decided_in_balls_and_confirmed(distance):
 def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch):
     A, h, _ = near_tie(30, 5, 0.0)
     monkeypatch.setattr(stages, "BALL_SIZE", 29)
-    found = make_certificate(Layer.of(A, [[h]], np.ones((30, 1))))
+    found = make_certificate(*read_layer(A, [[h]], np.ones((30, 1))))
     assert found.body["claim"]["verdict"] == "UNDECIDED" and "overlap" in found.reason
     assert "genericity" not in found.body["claim"]
     confirmed(found.body)
@@ -529,8 +529,10 @@ def test_a_certificate_of_moderate_size_is_checked():
     rng = np.random.default_rng(10)
     n, d, r = 60, 64, 12
     W = rng.standard_normal((d, r)) / 8, rng.standard_normal((r, d)) / 3
-    case = Layer.of(logits=rng.standard_normal((n, n)), factors=W, X0=rng.standard_normal((n, d)))
-    body = certify(case)
+    case, start = read_layer(
+        logits=rng.standard_normal((n, n)), factors=W, X0=rng.standard_normal((n, d))
+    )
+    body = certify(case, start)
     assert body["claim"]["verdict_x0"] == body["claim"]["verdict"] == "SMOOTHING"
     assert "coefficient" in confirmed(body)
 

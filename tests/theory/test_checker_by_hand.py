@@ -22,7 +22,7 @@ from oversmoothing.theory.checker.reading import Given, NotACertificate, read_in
 from oversmoothing.theory.checker.spectra import maximum
 from oversmoothing.theory.checker.ties import check_tie
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from tests.forgeries.forging import refused
 
@@ -36,7 +36,7 @@ def matrix(rows):
 
 
 def given(A, H, X0=None):
-    return read_input(certify(Layer.of(A, H, X0))["input"])
+    return read_input(certify(*read_layer(A, H, X0))["input"])
 
 
 def forged(body, **claim) -> str:
@@ -309,7 +309,7 @@ def test_T4e_the_largest_modulus_is_of_1_plus_h_a():
 
 @pytest.mark.parametrize("side", ["consensus", "quotient"])
 def test_T4e_an_interval_beside_the_coefficient_is_refused(side):
-    body = certify(Layer.of(A3, [["1/2" if side == "consensus" else "-1/2"]], [[1], [2], [4]]))
+    body = certify(*read_layer(A3, [["1/2" if side == "consensus" else "-1/2"]], [[1], [2], [4]]))
     assert check_certificate(json.dumps(body)).accepted
     low, high = (float.fromhex(x) for x in body["claim"]["genericity"]["coefficient"])
     for ends in ((low / 2, low * (1 - 1e-9)), (high * (1 + 1e-9), 1.0), (0.0, 1.0)):
@@ -361,7 +361,7 @@ def test_negative_entries_and_wrong_row_sums_are_no_attention():
 def test_T11_1_one_token_has_no_block_of_differences():
     assert systems(matrix([[1]]), matrix([[3]]))[1][0].nrows() == 0
     for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
-        body = certify(Layer.of([[1]], [[h]], X0))
+        body = certify(*read_layer([[1]], [[h]], X0))
         assert check_certificate(json.dumps(body)).accepted
         assert refused(forged(body, verdict="SMOOTHING"))
     assert refused(forged(body, verdict_x0="SMOOTHING"))

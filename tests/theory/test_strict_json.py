@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from oversmoothing.theory.layer.layer import Layer, load_layer
+from oversmoothing.theory.layer.layer import load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
@@ -73,7 +73,7 @@ def test_what_binary64_cannot_hold_is_refused_by_name(name):
     if name == "logits":
         del given["A"]
     with pytest.raises(InputError, match=f"{name} has an entry beyond the range of binary64"):
-        Layer.of(**given)
+        read_layer(**given)
 
 
 def test_only_a_regular_file_of_some_size_is_read(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, den
 from oversmoothing.simulations.sweep.points import DrawnPoint, Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import Entries, Layer, read_layer
 from oversmoothing.theory.spectra.heads import dense_quotient_radius, dense_radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
@@ -91,7 +91,7 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 
 def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
     if len(drawn.A) == 1:
-        found = compare_radii(_case(drawn))
+        found = compare_radii(_layer(drawn)[0])
         rho_c, error = found.rho_consensus, found.error
         rho_q = found.rho_quotient
         name, status = found.outcome, found.status
@@ -128,11 +128,10 @@ def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
     }
 
 
-def _case(drawn: DrawnPoint) -> Layer:
-    """The layer of a point of one head."""
-    if drawn.factors is not None:
-        return Layer.of(drawn.A[0], None, drawn.X0, factors=drawn.factors)
-    return Layer.of(drawn.A[0], drawn.H[0], drawn.X0)
+def _layer(drawn: DrawnPoint) -> tuple[Layer, Entries | None]:
+    """The layer and the start of a point of one head."""
+    H = drawn.H[0] if drawn.factors is None else None
+    return read_layer(drawn.A[0], H, drawn.X0, factors=drawn.factors)
 
 
 def _log_ratio(rho_q: float, rho_c: float) -> float:
@@ -178,7 +177,8 @@ def _limits(drawn: DrawnPoint) -> dict[str, Any]:
     """T4 for this X_0; no answer for several heads, whose modes do not factor."""
     if len(drawn.A) > 1 or len(drawn.X0) == 1:
         return {}
-    case = _case(drawn)
-    compared = compare_radii(case)
-    found = limits_of_start(case, compared, compared.outcome).limits
+    layer, start = _layer(drawn)
+    assert start is not None
+    compared = compare_radii(layer)
+    found = limits_of_start(layer, start, compared, compared.outcome).limits
     return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}

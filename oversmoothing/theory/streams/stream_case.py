@@ -64,7 +64,7 @@ def make_stream_case(
     """
     if start not in STARTS:
         raise InputError(f"start '{start}' is none of {', '.join(STARTS)}")
-    layer = Layer.of(A, H, None, logits=logits, factors=factors)
+    layer = Layer.of(A, H, logits=logits, factors=factors)
     mixed = make_mixing(R, p, q, mixing)
     states = None
     if X0 is not None:

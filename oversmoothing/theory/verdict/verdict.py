@@ -20,7 +20,14 @@ import numpy as np
 
 from oversmoothing.theory.depth.ratios import ratios_at
 from oversmoothing.theory.layer.attention import complement_basis, quotient
-from oversmoothing.theory.layer.layer import Layer, check_attention, one_of, row_sum_tolerance
+from oversmoothing.theory.layer.layer import (
+    Entries,
+    Layer,
+    check_attention,
+    one_of,
+    read_layer,
+    row_sum_tolerance,
+)
 from oversmoothing.theory.numbers.exact import rows_of
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
@@ -54,12 +61,14 @@ from oversmoothing.theory.verdict.decide import (
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
+Given = tuple[Layer, Entries | None]
 
-def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Layer:
-    """The case of the arguments of `verdict`."""
+
+def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Given:
+    """The layer, and the start, of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
-        return Layer.of(A, None, X0, logits=logits, factors=W)
-    return Layer.of(A, H if W is None else _transpose(W), X0, logits=logits)
+        return read_layer(A, None, X0, logits=logits, factors=W)
+    return read_layer(A, H if W is None else _transpose(W), X0, logits=logits)
 
 
 def _transpose(W: Any) -> Any:
@@ -83,14 +92,16 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Verdict:
-    """The verdict on a validated case, exactly where the input is exact and not too large.
+def layer_verdict(
+    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+) -> Verdict:
+    """The verdict on a validated layer, exactly where the input is exact and not too large.
 
     What binary64 leaves open is decided in fractions where the numbers are short ones that mean
     what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _case_verdict(case, depths, relative)
+        found = _layer_verdict(case, start, depths, relative)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -98,19 +109,21 @@ def case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Verd
             None,
             None,
             CLOSE_EIGENVALUES,
-            verdict_x0=None if case.X0 is None else Outcome.UNDECIDED,
-            hfc_lfc={} if case.X0 is None else ratios_at(case, depths),
-            has_x0=case.X0 is not None,
+            verdict_x0=None if start is None else Outcome.UNDECIDED,
+            hfc_lfc={} if start is None else ratios_at(case, start, depths),
+            has_x0=start is not None,
         )
     left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
     if relative == UNIT and (left_open or None in (found.tends_to, found.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
-            return _case_verdict(exact, depths)
+            return _layer_verdict(exact, start, depths)
     return found
 
 
-def _case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Verdict:
+def _layer_verdict(
+    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+) -> Verdict:
     found = compare_radii(case, relative)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
     status = found.status
@@ -120,23 +133,23 @@ def _case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Ver
         reason += repeated_one(len(case.classes))
     verdict_x0 = shows_from = None
     tokens = UNKNOWN_TOKENS
-    if case.X0 is None:
+    if start is None:
         behaviour = generic_limits(case, found)
-    elif case.starts_at_zero:
+    elif start.is_zero:
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
         status = "certified" if status == "numerical" else status
         tokens = all_zero(case.n)
     else:
-        start = limits_of_start(case, found, outcome)
-        behaviour, verdict_x0, tokens = start.limits, start.outcome, start.tokens
-        shows_from = None if start.onset is None else start.onset.layer
-        reason += start.words
+        of_start = limits_of_start(case, start, found, outcome)
+        behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
+        shows_from = None if of_start.onset is None else of_start.onset.layer
+        reason += of_start.words
     distance = _distance(case, outcome, found)
     if distance:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
-        reason += limit_words(behaviour, case.X0 is not None)
+        reason += limit_words(behaviour, start is not None)
     reason += token_words(tokens)
     return Verdict(
         outcome,
@@ -148,8 +161,8 @@ def _case_verdict(case: Layer, depths: list[int], relative: float = UNIT) -> Ver
         behaviour.limit,
         behaviour.limit_rank,
         verdict_x0,
-        {} if case.X0 is None else ratios_at(case, depths),
-        case.X0 is not None,
+        {} if start is None else ratios_at(case, start, depths),
+        start is not None,
         found.attention,
         found.value,
         shows_from,
@@ -250,8 +263,8 @@ def refuse_batches(matrices: dict[str, Any]) -> None:
             )
 
 
-def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Layer, float | None]:
-    """(the case, how well its numbers are known relative to themselves) for an A of a type in EPS.
+def rounded_layer(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Given, float | None]:
+    """(layer and start, how well the layer is known relative to itself) for an A of a type in EPS.
 
     None where they are taken as they are written: rows that sum to 1 in float64 too, with short
     numbers, which nobody gets by rounding, or where `exact` is asked for (a start, a certificate).
@@ -265,7 +278,7 @@ def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Layer, f
     if (sums <= row_sum_tolerance(len(table))).all():
         parts = W if isinstance(W, tuple) else (H if W is None else W,)
         if exact or all(map(_is_short, (A, *parts))):
-            return given_case(table, None, H, W, X0), None
+            return given_layer(table, None, H, W, X0), None
     elif exact:
         raise InputError(
             f"A is {kind}, and its rows sum to 1 only within the rounding of that: X0, depth and "
@@ -275,7 +288,7 @@ def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Layer, f
     attention = check_attention(table, tolerance=2 * EPS[kind] + len(table) * EPS["float32"])
     factors = W if isinstance(W, tuple) else (W,)
     kinds = [name for name in map(precision, (A, H, *factors)) if name is not None]
-    return given_case(attention, None, H, W, None), max(EPS[name] for name in kinds)
+    return given_layer(attention, None, H, W, None), max(EPS[name] for name in kinds)
 
 
 def _is_short(value: Any) -> bool:
@@ -381,16 +394,18 @@ def verdict(
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
     depths, kind = check_depths(depth), precision(A)
     if kind is None or logits is not None:
-        return answer(given_case(A, logits, H, W, X0), depths, exact_binary)
-    case, error = rounded_case(A, H, W, X0, X0 is not None or exact_binary)
+        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary)
+    (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
-        return answer(case, depths, exact_binary)
-    return within(case_verdict(case, depths, error), case, kind, error)
+        return answer(case, start, depths, exact_binary)
+    return within(layer_verdict(case, None, depths, error), case, kind, error)
 
 
-def answer(case: Layer, depths: list[int], exact_binary: bool = False) -> Verdict:
-    """The verdict on a validated case."""
-    found = case_verdict(case, depths)
+def answer(
+    case: Layer, start: Entries | None, depths: list[int], exact_binary: bool = False
+) -> Verdict:
+    """The verdict on a validated layer."""
+    found = layer_verdict(case, start, depths)
     if not exact_binary or case.decidable:
         return found
     # Loaded for who asks for it: a verdict is quick to start.
