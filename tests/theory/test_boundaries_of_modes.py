@@ -30,7 +30,7 @@ def uniform(n):
 
 def test_T6b_the_words_of_a_tie_name_the_largest_block_of_each_side():
     """h = -2 against h = 0: |1 + h| = |1 + h a| = 1 for a = 0, with blocks of both sizes."""
-    found = layer_verdict(Layer.of(uniform(3), [[-2, 0, 0], [0, 0, 1], [0, 0, 0]]), [])
+    found = layer_verdict(Layer.of(uniform(3), [[-2, 0, 0], [0, 0, 1], [0, 0, 0]]), None, [])
     assert found.verdict == "TIE"
     assert "Jordan blocks of size 2 (consensus)" in found.reason
 
