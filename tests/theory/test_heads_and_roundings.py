@@ -74,7 +74,7 @@ def test_E3_radii_are_told_apart_where_both_errors_leave_room(
     monkeypatch.setattr(room, "dense_radius", lambda *_: Radius(*consensus, "dense"))
     asked = []
 
-    def other(A, W, residual, dense_size, beside):
+    def other(layer, residual, dense_size, beside):
         asked.append((residual, dense_size, beside.value))
         return Radius(*quotient, "arnoldi")
 

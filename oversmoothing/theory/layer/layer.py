@@ -107,7 +107,8 @@ def _is_mask(entry: Any) -> bool:
 
 @dataclass(frozen=True)
 class Layer:
-    """A [n, n] and H [d, d] in binary64, each row of A divided by its sum.
+    """A [n, n] in binary64, each row divided by its sum, and H [d, d]; of several heads
+    (`spectra.heads.layer_of_heads`) A [heads, n, n] and H [heads, d, d].
 
     given: the matrices as they were given, by name: "A" or "logits", "H" or "W_V" and "W_proj".
     numbers: "fractions" where every entry was given exactly (logits too), else
@@ -117,16 +118,29 @@ class Layer:
     """
 
     A: Array
-    H: Array
     given: dict[str, Entries]
+
+    @cached_property
+    def H(self) -> Array:
+        if self.factors is None:
+            return self.given["H"].floats
+        W_V, W_proj = self.factors
+        # What overflows is refused by name.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.swapaxes(W_V @ W_proj, -1, -2)
+
+    @property
+    def heads(self) -> int:
+        return 1 if self.A.ndim == 2 else len(self.A)
 
     @property
     def n(self) -> int:
-        return len(self.A)
+        return int(self.A.shape[-1])
 
     @property
     def d(self) -> int:
-        return len(self.H)
+        """Of H [d, d] and of W_V [d, r]."""
+        return int(self.given["H" if "H" in self.given else "W_V"].floats.shape[-2])
 
     @property
     def numbers(self) -> str:
@@ -150,7 +164,7 @@ class Layer:
 
     @property
     def factors(self) -> tuple[Array, Array] | None:
-        """(W_V [d, r], W_proj [r, d]), where H was given so."""
+        """(W_V [*heads, d, r], W_proj [*heads, r, d]), where H was given so."""
         return (
             None if "H" in self.given else (self.given["W_V"].floats, self.given["W_proj"].floats)
         )
@@ -269,7 +283,7 @@ def read_layer(
     else:
         attention = check_attention(given["A"].floats)
     if factors is None:
-        value = check_square(given["H"].floats)
+        check_square(given["H"].floats)
     else:
         W_V, W_proj = given["W_V"].floats, given["W_proj"].floats
         if W_proj.shape != W_V.shape[::-1]:
@@ -277,14 +291,13 @@ def read_layer(
                 f"W = (W_V, W_proj) has shapes {list(W_V.shape)} and {list(W_proj.shape)}; a "
                 "head needs [d, r] and [r, d]"
             )
-        # What overflows is refused by name.
-        with np.errstate(over="ignore", invalid="ignore"):
-            product = (W_V @ W_proj).T
-        value = check_square(product, name="(W_V W_proj)^T")
     start = given.pop("X0", None)
+    layer = Layer(attention, given)
+    if factors is not None:
+        check_square(layer.H, name="(W_V W_proj)^T")
     if start is not None:
-        check_states(start.floats, len(attention), len(value))
-    return Layer(attention, value, given), start
+        check_states(start.floats, layer.n, layer.d)
+    return layer, start
 
 
 def _checked_logits(table: Array) -> Array:

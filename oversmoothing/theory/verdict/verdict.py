@@ -33,9 +33,9 @@ from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import (
     DENSE_SIZE,
-    checked_heads,
     consensus_block,
     dense_radius,
+    layer_of_heads,
     other_radius,
 )
 from oversmoothing.theory.spectra.layer_discs import largest_modulus
@@ -332,20 +332,19 @@ def heads_verdict(
     Arnoldi's method does not converge, TIE only where both radii are exactly 0. Raises
     `InputError` on illegal input.
     """
-    A = checked_heads(A, W)
-    consensus = dense_radius(consensus_block(W, residual), "dense")
+    layer = layer_of_heads(A, W)
+    consensus = dense_radius(consensus_block(layer, residual), "dense")
     rho_c = consensus.value
-    _, n, _ = A.shape
-    if n == 1:
+    if layer.n == 1:
         return Verdict(Outcome.TRIVIAL, "estimated", rho_c, None, ONE_TOKEN)
-    quotient = other_radius(A, W, residual, dense_size, beside=consensus)
+    quotient = other_radius(layer, residual, dense_size, beside=consensus)
     rho_q = quotient.value
     if rho_c is None or rho_q is None:
         reason = f"rho_Q is not known: {quotient.reason}. A larger dense_size settles it by LAPACK."
         return Verdict(Outcome.UNDECIDED, "estimated", rho_c, None, reason)
     error = consensus.error + quotient.error
     outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
-    heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
+    heads = f"{layer.heads} head" + ("s" if layer.heads > 1 else "")
     reasons = {
         Outcome.SMOOTHING: "consensus dominates: the radius of "
         f"{'I + ' if residual else ''}sum_h H_h ({heads}) is {rho_c:.6g}, that of the quotient "
